@@ -1,0 +1,303 @@
+/* lapse.h: the public interface of Lapse, alone enough to use the library.
+ *
+ * Lapse learns from timestamped events and answers: given this history, what happens at time t?
+ * The way of the data is the order of this file:
+ *
+ *   events (CSV)  ->  dataset  ->  training  ->  model  ->  scores
+ *                                                      \->  session  ->  answer at any time
+ *
+ * Contracts that hold for every call
+ *   - A call that can fail returns a lapse_status and fills *error (which may be NULL). On failure every
+ *     out-pointer is NULL or untouched, and no existing file has been changed.
+ *   - The library never prints, exits or aborts on input. It writes only to the files it is told to write.
+ *   - An object made by ..._new, ..._open, ..._load or by an out-pointer belongs to the caller, who ends it with
+ *     the matching ..._free or ..._close; both accept NULL. Strings returned by an object live as long as it does.
+ *   - Datasets and models do not change after they are made: any number of threads may read one. A session belongs
+ *     to one thread at a time.
+ *   - Times are seconds since 1970-01-01 UTC as doubles. Lengths of time are seconds.
+ *   - An options struct is filled by its ..._default function first, then changed by the caller.
+ */
+#ifndef LAPSE_H
+#define LAPSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LAPSE_VERSION "0.1.0"
+
+/* The version of the library in use, such as "0.1.0". */
+const char *lapse_version(void);
+
+/* ---------------------------------------------------------------------------------------------- errors ------ */
+
+/* Numbers are append-only: they never change their meaning. */
+typedef enum lapse_status {
+    LAPSE_OK = 0,
+    LAPSE_ERROR_MEMORY = 1,   /* out of memory */
+    LAPSE_ERROR_USAGE = 2,    /* an argument or option is wrong */
+    LAPSE_ERROR_INPUT = 3,    /* the data read is malformed; file, line and column say where */
+    LAPSE_ERROR_FILE = 4,     /* the system refused to open, read or write a file */
+    LAPSE_ERROR_FORMAT = 5,   /* a dataset, model or checkpoint file is not one, is truncated, or was edited */
+    LAPSE_ERROR_UNKNOWN = 6,  /* a name that the model or dataset does not know */
+    LAPSE_ERROR_INTERNAL = 7  /* a mistake in Lapse itself */
+} lapse_status;
+
+typedef struct lapse_error {
+    lapse_status status;
+    char message[512]; /* one sentence: what is wrong, where, and what would be right */
+    char file[256];    /* the file concerned, or "" */
+    int64_t line;      /* 1-based; 0 where no line applies */
+    int64_t column;    /* 1-based field of the line; 0 where none applies */
+} lapse_error;
+
+/* "memory", "usage", ...: the short name of a status. */
+const char *lapse_status_name(lapse_status status);
+
+/* ------------------------------------------------------------------------------------- text and choices ------ */
+
+/* Reads a moment: unix seconds ("1326506723.403") or ISO 8601 with a zone ("2026-11-15T12:00:00Z", "...+02:00";
+ * a date alone is midnight UTC). */
+lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error);
+
+/* Reads a length of time with its unit: 90s, 15m, 3h, 2d, 1w, 2y (y = 365.25 days), 250ms. */
+lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error *error);
+
+/* Writes a length of time the way a person would ("3 days", "1.5 hours") into out, and returns out. */
+const char *lapse_duration_format(double seconds, char *out, size_t out_size);
+
+/* Writes a time as ISO 8601 in UTC ("2026-11-15T12:00:00Z"; with milliseconds if there are any), and returns out. */
+const char *lapse_time_format(double time, char *out, size_t out_size);
+
+/* The names an option can take, NULL-terminated, in the order of preference. */
+const char *const *lapse_task_names(void);
+const char *const *lapse_model_names(void);
+const char *const *lapse_encoding_names(void);
+
+/* ----------------------------------------------------------------------------------- datasets and import ----- */
+
+typedef struct lapse_dataset lapse_dataset;
+
+typedef struct lapse_import_options {
+    const char *input;     /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
+    const char *sequence;  /* column that says whose event it is: a name, or a 1-based number; NULL: found by name */
+    const char *time;      /* column with the time; NULL: found by name */
+    const char *event;     /* column with the event's name, or several joined by commas ("action,item"), whose
+                            * values are joined by a space; NULL: found by name */
+    const char *split;     /* column with train, valid or test; NULL: none */
+    const char *delimiter; /* ",", "\t" or any one character; NULL: told from the first line */
+    const char *time_unit; /* "auto", "s", "ms" or "iso" */
+    bool header;           /* the first line names the columns; otherwise columns are numbers */
+    bool skip_bad_rows;    /* leave bad rows out and count them, instead of stopping at the first */
+    int64_t min_events;    /* drop sequences with fewer events */
+    int64_t min_count;     /* drop events that occur fewer times in all (once, before min_events) */
+    int threads;           /* 0: all cores */
+} lapse_import_options;
+
+typedef struct lapse_import_report {
+    int64_t bytes;             /* of text read, after decompression */
+    int64_t rows;              /* data rows read, the bad ones included */
+    int64_t bad_rows;          /* rows skipped */
+    int64_t rare_rows;         /* rows dropped by min_count */
+    int64_t rare_kinds;        /* kinds of event dropped by min_count */
+    int64_t short_rows;        /* rows dropped by min_events */
+    int64_t short_sequences;   /* sequences dropped by min_events */
+    int64_t moved_rows;        /* rows that were not yet in the order of time within their sequence */
+    lapse_error first_bad_row; /* where skip_bad_rows met the first one */
+} lapse_import_report;
+
+void lapse_import_options_default(lapse_import_options *options);
+
+/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time, filtered.
+ * *report may be NULL. */
+lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset, lapse_import_report *report,
+                                lapse_error *error);
+
+/* Writes a dataset file: aside, synced, then renamed to path. */
+lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error);
+
+/* Maps a dataset file into memory and checks it whole. */
+lapse_status lapse_dataset_open(const char *path, lapse_dataset **dataset, lapse_error *error);
+void lapse_dataset_close(lapse_dataset *dataset);
+
+int64_t lapse_dataset_sequence_count(const lapse_dataset *dataset);
+int64_t lapse_dataset_event_count(const lapse_dataset *dataset); /* events in all sequences */
+int64_t lapse_dataset_kind_count(const lapse_dataset *dataset);  /* distinct event names */
+const char *lapse_dataset_kind_name(const lapse_dataset *dataset, int64_t kind);
+const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t sequence);
+
+/* The events of one sequence, oldest first: *times and *kinds point to *count elements inside the dataset. */
+void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **kinds,
+                            int64_t *count);
+
+/* What is known about the dataset, as name and text, for index 0, 1, ... until it returns false. */
+bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value);
+
+/* ---------------------------------------------------------------------------------------------- training ----- */
+
+typedef struct lapse_model lapse_model;
+
+/* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
+typedef struct lapse_train_options {
+    const char *task;        /* "classify" */
+    const char *model;       /* "attention", or a floor: "majority", "markov" */
+    const char *encoding;    /* "mercer", "bochner", "position": how attention sees time */
+    const char *target_time; /* "known": lags are taken to the time of the predicted event; "unknown": to the last one */
+    int dims;                /* width of the event embedding and of each block */
+    int blocks;              /* attention blocks, 1 to 3 */
+    int heads;               /* attention heads, 1 to 4; must divide dims */
+    int context;             /* events seen before the predicted one */
+    int periods;             /* base periods of the time encoding (bochner: its frequencies) */
+    int harmonics;           /* harmonics of each period (mercer) */
+    double period_min;       /* shortest starting period, seconds */
+    double period_max;       /* longest starting period, seconds */
+    double dropout;          /* 0 to 0.9 */
+    int order;               /* of the Markov chain, 1 to 3 */
+
+    double learning_rate;    /* Adam's */
+    double beta1, beta2;     /* Adam's */
+    double l2;               /* weight of the squared parameters in the loss */
+    double clip;             /* largest norm of the gradient; 0: not clipped */
+    int batch;               /* windows in a step */
+    int epochs;              /* at most */
+    int patience;            /* epochs without a better score before stopping */
+    uint64_t seed;           /* sets the split, the starting parameters, dropout and order */
+    int shards;              /* parts a batch is cut into; changes the bits of the result, unlike threads */
+    int threads;             /* 0: all cores; never changes the result */
+
+    const char *checkpoint;    /* file that makes the run resumable; NULL: none */
+    double checkpoint_seconds; /* at least so long between two checkpoints; 0: at every step */
+    bool resume;               /* go on from the checkpoint if it exists */
+} lapse_train_options;
+
+typedef struct lapse_progress {
+    int epoch, epochs;              /* current (from 1) and the most there will be */
+    int64_t step, steps;            /* within the epoch, from 1 */
+    bool epoch_end;                 /* this call closes the epoch: score is new */
+    double loss;                    /* mean over the epoch so far, nats an event */
+    double score, best_score;       /* monitored score on the validation split: newest and best; NaN before the first */
+    int best_epoch;
+    double events_per_second;
+    double seconds, seconds_left;   /* since the start of this call; left in this epoch */
+} lapse_progress;
+
+/* Called after every step. Return true to go on; false to stop now: the best model so far is kept. */
+typedef bool (*lapse_on_progress)(const lapse_progress *progress, void *context);
+
+void lapse_train_options_default(lapse_train_options *options);
+
+/* Puts what the data suggests wherever options ask for it, and checks every value: the options a run would use.
+ * The strings in *options afterwards are constants of the library, the dataset's, or the caller's own. */
+lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_train_options *options, lapse_error *error);
+
+/* Trains on the training split and keeps the parameters that were best on the validation split. */
+lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options, lapse_on_progress on_progress,
+                         void *context, lapse_model **model, lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------------ models ----- */
+
+/* Files hold all of the configuration, and nothing that differs between equal runs. See docs/model.md. */
+lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_error *error);
+lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error);
+void lapse_model_free(lapse_model *model);
+
+int64_t lapse_model_kind_count(const lapse_model *model);
+const char *lapse_model_kind_name(const lapse_model *model, int64_t kind);
+
+/* The number of a kind of event by its name, or -1. */
+int64_t lapse_model_kind_find(const lapse_model *model, const char *name);
+
+/* What is known about the model, as name and text, for index 0, 1, ... until it returns false. */
+bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);
+
+/* ------------------------------------------------------------------------------------------------ scores ----- */
+
+typedef struct lapse_kind_score {
+    const char *name;      /* lives as long as the model */
+    int64_t cases;         /* how often it happened */
+    int64_t predicted;     /* how often it was the first choice */
+    int64_t correct;       /* how often both */
+    double precision, recall, f1; /* 0 where undefined */
+} lapse_kind_score;
+
+typedef struct lapse_scores {
+    const char *split;       /* "train", "valid", "test" or "all" */
+    const char *target_time; /* "known" or "unknown" */
+    int64_t cases;           /* predicted events */
+    int64_t sequences;       /* that have at least one */
+    double accuracy, accuracy_low, accuracy_high; /* with its 95 % bootstrap interval over sequences */
+    double log_loss, log_loss_low, log_loss_high; /* nats an event, likewise */
+    double macro_f1;         /* mean over the kinds that happened */
+    int64_t kind_count;
+    lapse_kind_score *kinds; /* by number of the kind; freed by lapse_scores_clear */
+} lapse_scores;
+
+typedef struct lapse_evaluate_options {
+    const char *split; /* "train", "valid", "test" or "all": the model knows which sequences these are */
+    int threads;       /* 0: all cores; never changes the result */
+    int bootstrap;     /* resamples for the intervals; 0: none */
+} lapse_evaluate_options;
+
+void lapse_evaluate_options_default(lapse_evaluate_options *options);
+
+/* Scores the model on every event but each sequence's first. The dataset must know no kinds unknown to the model. */
+lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset, const lapse_evaluate_options *options,
+                            lapse_scores *scores, lapse_error *error);
+void lapse_scores_clear(lapse_scores *scores);
+
+/* ---------------------------------------------------------------------------------------------- sessions ----- */
+
+/* A session is one live history. Events are appended once; then it can be asked about any time. */
+typedef struct lapse_session lapse_session;
+
+lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
+void lapse_session_free(lapse_session *session);
+
+/* Forgets the history. */
+void lapse_session_clear(lapse_session *session);
+
+/* Appends an event. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
+lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
+
+/* Fills probabilities[0 .. kind_count-1]: the chance of each kind, given that the next event happens at this time,
+ * which must not lie before the last one. The history must not be empty. */
+lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
+
+/* -------------------------------------------------------------------------------------------- simulation ----- */
+
+/* Events drawn from a known law, so that the best possible scores are known too. */
+typedef struct lapse_simulation lapse_simulation;
+
+typedef struct lapse_simulate_options {
+    const char *preset; /* "shop" */
+    int64_t sequences;  /* 0: the preset's own */
+    double days;        /* length of each history; 0: the preset's own */
+    uint64_t seed;
+} lapse_simulate_options;
+
+void lapse_simulate_options_default(lapse_simulate_options *options);
+lapse_status lapse_simulate(const lapse_simulate_options *options, lapse_simulation **simulation, lapse_error *error);
+void lapse_simulation_free(lapse_simulation *simulation);
+int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
+
+/* Writes the events as CSV; "-" is standard output. */
+lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
+
+/* Writes the law's own probability of every kind of event at every event, as CSV. */
+lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
+
+/* The best possible scores: those of the law itself, on exactly the events that lapse_evaluate scores for this model,
+ * dataset (imported from the simulation) and split. */
+lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const lapse_model *model,
+                                       const lapse_dataset *dataset, const lapse_evaluate_options *options,
+                                       lapse_scores *scores, lapse_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static lapse_status fill(lapse_error *error, lapse_status status, const char *file, int64_t line, int64_t column,
+                         const char *format, va_list arguments)
+{
+    if (error) {
+        error->status = status;
+        error->line = line;
+        error->column = column;
+        snprintf(error->file, sizeof error->file, "%s", file ? file : "");
+        vsnprintf(error->message, sizeof error->message, format, arguments);
+    }
+    return status;
+}
+
+lapse_status lp_fail(lapse_error *error, lapse_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, NULL, 0, 0, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+lapse_status lp_fail_at(lapse_error *error, lapse_status status, const char *file, int64_t line, int64_t column,
+                        const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, file, line, column, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+lapse_status lp_fail_errno(lapse_error *error, const char *verb, const char *file)
+{
+    int code = errno;
+    return lp_fail_at(error, LAPSE_ERROR_FILE, file, 0, 0, "cannot %s: %s", verb, strerror(code));
+}
+
+lapse_status lp_fail_memory(lapse_error *error, const char *what, size_t size)
+{
+    return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory: %s needs %.1f MB", what, (double)size / 1e6);
+}
+
+const char *lapse_status_name(lapse_status status)
+{
+    static const char *const names[] = {"ok",     "memory", "usage",   "input",
+                                        "file", "format", "unknown", "internal"};
+    return (unsigned)status < sizeof names / sizeof *names ? names[status] : "?";
+}
+
+const char *lapse_version(void)
+{
+    return LAPSE_VERSION;
+}

@@ -1,0 +1,156 @@
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic int64_t allocations;
+static _Atomic int64_t fail_at;
+
+/* Counts an allocation and says whether a test wants it to fail. */
+static bool refused(void)
+{
+    int64_t now = atomic_fetch_add(&allocations, 1) + 1;
+    return now == atomic_load(&fail_at);
+}
+
+void lp_memory_fail_at(int64_t n)
+{
+    atomic_store(&fail_at, n > 0 ? atomic_load(&allocations) + n : 0);
+}
+
+int64_t lp_memory_count(void)
+{
+    return atomic_load(&allocations);
+}
+
+void *lp_alloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LP_ALIGN || refused())
+        return NULL;
+    bytes = bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN;
+    void *block = aligned_alloc(LP_ALIGN, bytes);
+    if (block)
+        memset(block, 0, bytes);
+    return block;
+}
+
+void *lp_grow(void *block, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || refused())
+        return NULL;
+    return realloc(block, bytes ? bytes : 1);
+}
+
+void lp_free(void *block)
+{
+    free(block);
+}
+
+char *lp_text_copy(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = lp_alloc(size, 1);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ arena ------ */
+
+struct lp_arena_chunk {
+    struct lp_arena_chunk *next;
+    size_t used, size; /* of the bytes that follow this header */
+};
+
+enum { CHUNK_HEADER = (sizeof(struct lp_arena_chunk) + 15) / 16 * 16, CHUNK_SIZE = 16384 };
+
+void *lp_arena_alloc(lp_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = (size + 15) / 16 * 16;
+    struct lp_arena_chunk *chunk = arena->chunk;
+    if (!chunk || chunk->size - chunk->used < size) {
+        size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+        chunk = lp_alloc(1, CHUNK_HEADER + room);
+        if (!chunk)
+            return NULL;
+        chunk->size = room;
+        chunk->next = arena->chunk;
+        arena->chunk = chunk;
+    }
+    void *block = (char *)chunk + CHUNK_HEADER + chunk->used;
+    chunk->used += size;
+    return block;
+}
+
+char *lp_arena_text(lp_arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = lp_arena_alloc(arena, size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void lp_arena_clear(lp_arena *arena)
+{
+    while (arena->chunk) {
+        struct lp_arena_chunk *next = arena->chunk->next;
+        lp_free(arena->chunk);
+        arena->chunk = next;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------- buffer ------ */
+
+bool lp_buffer_reserve(lp_buffer *buffer, size_t extra)
+{
+    if (buffer->capacity - buffer->size >= extra)
+        return true;
+    if (extra > SIZE_MAX / 4 || buffer->size > SIZE_MAX / 4)
+        return false;
+    size_t capacity = buffer->capacity + buffer->capacity / 2;
+    if (capacity < buffer->size + extra)
+        capacity = buffer->size + extra;
+    if (capacity < 256)
+        capacity = 256;
+    char *data = lp_grow(buffer->data, capacity, 1);
+    if (!data)
+        return false;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+bool lp_buffer_add(lp_buffer *buffer, const void *data, size_t size)
+{
+    if (!lp_buffer_reserve(buffer, size))
+        return false;
+    if (size)
+        memcpy(buffer->data + buffer->size, data, size);
+    buffer->size += size;
+    return true;
+}
+
+bool lp_buffer_print(lp_buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (size < 0 || !lp_buffer_reserve(buffer, (size_t)size + 1))
+        return false;
+    va_start(arguments, format);
+    vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, arguments);
+    va_end(arguments);
+    buffer->size += (size_t)size;
+    return true;
+}
+
+void lp_buffer_clear(lp_buffer *buffer)
+{
+    lp_free(buffer->data);
+    *buffer = (lp_buffer){0};
+}

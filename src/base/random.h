@@ -1,0 +1,103 @@
+/* random.h: counter-based randomness (Philox 4x32-10, Salmon et al. 2011).
+ *
+ * A number is a pure function of where it is used: key = the run's seed, counter = (purpose, step, element). So dropout,
+ * shuffles and starting values do not depend on thread, order or backend, and a resumed run continues as if it had
+ * never stopped. The functions are inline and free of state, and compile for the GPU too.
+ */
+#ifndef LP_RANDOM_H
+#define LP_RANDOM_H
+
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define LP_INLINE static inline __host__ __device__
+#else
+#define LP_INLINE static inline
+#endif
+
+/* What a number is for: the first word of every counter, so that no two purposes share numbers. */
+typedef enum lp_purpose {
+    LP_PURPOSE_SPLIT = 1,    /* which split a sequence belongs to */
+    LP_PURPOSE_START = 2,    /* starting values of parameters */
+    LP_PURPOSE_ORDER = 3,    /* order of windows in an epoch */
+    LP_PURPOSE_OFFSET = 4,   /* where the windows of a sequence begin in an epoch */
+    LP_PURPOSE_DROPOUT = 5,
+    LP_PURPOSE_BOOTSTRAP = 6,
+    LP_PURPOSE_SIMULATE = 7,
+    LP_PURPOSE_TEST = 8
+} lp_purpose;
+
+typedef struct lp_random_block {
+    uint32_t word[4];
+} lp_random_block;
+
+LP_INLINE lp_random_block lp_philox(uint64_t seed, uint32_t purpose, uint32_t step, uint64_t element)
+{
+    uint32_t a = (uint32_t)element, b = (uint32_t)(element >> 32), c = step, d = purpose;
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p = (uint64_t)0xD2511F53u * a, q = (uint64_t)0xCD9E8D57u * c;
+        uint32_t next_a = (uint32_t)(q >> 32) ^ b ^ k0, next_c = (uint32_t)(p >> 32) ^ d ^ k1;
+        b = (uint32_t)q;
+        d = (uint32_t)p;
+        a = next_a;
+        c = next_c;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    lp_random_block out = {{a, b, c, d}};
+    return out;
+}
+
+/* A sequence of numbers for one purpose and step: for code that wants "the next one" (simulator, bootstrap, tests). */
+typedef struct lp_random {
+    uint64_t seed;
+    uint32_t purpose, step;
+    uint64_t element; /* of the next block */
+    lp_random_block block;
+    int left; /* words not yet used in block */
+} lp_random;
+
+LP_INLINE lp_random lp_random_start(uint64_t seed, uint32_t purpose, uint32_t step)
+{
+    lp_random random = {seed, purpose, step, 0, {{0, 0, 0, 0}}, 0};
+    return random;
+}
+
+LP_INLINE uint32_t lp_random_word(lp_random *random)
+{
+    if (random->left == 0) {
+        random->block = lp_philox(random->seed, random->purpose, random->step, random->element++);
+        random->left = 4;
+    }
+    return random->block.word[4 - random->left--];
+}
+
+/* Uniform on (0, 1), never 0 or 1: 53 bits. */
+LP_INLINE double lp_random_uniform(lp_random *random)
+{
+    uint64_t high = lp_random_word(random), low = lp_random_word(random);
+    return ((double)((high << 21) ^ (low >> 11)) + 0.5) * 0x1p-53;
+}
+
+/* Uniform on 0 .. n-1 without bias worth speaking of (n below 2^32). */
+LP_INLINE uint32_t lp_random_below(lp_random *random, uint32_t n)
+{
+    return (uint32_t)(((uint64_t)lp_random_word(random) * n) >> 32);
+}
+
+/* Standard normal (Box and Muller; the second value is dropped to keep the counter simple). */
+LP_INLINE double lp_random_normal(lp_random *random)
+{
+    double u = lp_random_uniform(random), v = lp_random_uniform(random);
+    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+/* Waiting time of a Poisson process of rate 1. */
+LP_INLINE double lp_random_exponential(lp_random *random)
+{
+    return -log(lp_random_uniform(random));
+}
+
+#endif
