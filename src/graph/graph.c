@@ -43,6 +43,12 @@ static void *out_of_memory(lp_graph *graph)
     return NULL;
 }
 
+void *lp_graph_alloc(lp_graph *graph, size_t size)
+{
+    void *block = lp_arena_alloc(&graph->arena, size);
+    return block ? block : out_of_memory(graph);
+}
+
 /* Room for one more element in an array that grows by doubling. */
 static bool grow(void **array, int count, size_t size)
 {
@@ -112,9 +118,9 @@ lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows,
     if (!parameter)
         return NULL;
     size_t size = (size_t)rows * (size_t)cols * sizeof *values;
-    double *copy = lp_arena_alloc(&graph->arena, size);
+    double *copy = lp_graph_alloc(graph, size);
     if (!copy)
-        return out_of_memory(graph);
+        return NULL;
     parameter->start = LP_START_VALUES;
     parameter->values = memcpy(copy, values, size);
     return parameter->value;

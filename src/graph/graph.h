@@ -120,6 +120,9 @@ lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *out
 /* Writes the graph as text, one node a line with its shapes, for people. */
 bool lp_graph_dump(const lp_graph *graph, lp_buffer *out);
 
+/* Zeroed memory that lives as long as the graph; NULL (and the graph's status says so) when there is none. */
+void *lp_graph_alloc(lp_graph *graph, size_t size);
+
 /* For the rules of ops. Reports the first mistake of the graph and returns NULL. */
 void *lp_graph_mistake(lp_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
