@@ -1,7 +1,9 @@
 #include "model/container.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
+#define XXH_STATIC_LINKING_ONLY /* for a hashing state on the stack */
 #include <xxhash.h>
 
 static const char *const type_names[] = {[LP_TENSOR_F32] = "F32",
@@ -14,16 +16,35 @@ enum { CHECKSUM_DIGITS = 16, CHECKSUM_PREFIX = 12, HEADER_LIMIT = 100000000 };
 
 /* ----------------------------------------------------------------------------------------------- writing ----- */
 
+/* Bytes of the UTF-8 character at c, or 0 if it is none. */
+static int utf8_size(const unsigned char *c)
+{
+    int size = c[0] < 0x80 ? 1 : c[0] >= 0xC2 && c[0] < 0xE0 ? 2 : c[0] >= 0xE0 && c[0] < 0xF0 ? 3
+             : c[0] >= 0xF0 && c[0] < 0xF5                   ? 4
+                                                             : 0;
+    for (int i = 1; i < size; i++)
+        if ((c[i] & 0xC0) != 0x80)
+            return 0;
+    bool overlong = (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xF0 && c[1] < 0x90);
+    bool beyond = (c[0] == 0xED && c[1] > 0x9F) || (c[0] == 0xF4 && c[1] > 0x8F);
+    return overlong || beyond ? 0 : size;
+}
+
+/* JSON is UTF-8: bytes that are not (a file name in another encoding) become the replacement character. */
 static bool add_json_text(lp_buffer *out, const char *text)
 {
     bool good = lp_buffer_add(out, "\"", 1);
-    for (const unsigned char *c = (const unsigned char *)text; good && *c; c++) {
-        if (*c == '"' || *c == '\\')
+    for (const unsigned char *c = (const unsigned char *)text; good && *c;) {
+        int size = utf8_size(c);
+        if (size == 0)
+            good = lp_buffer_print(out, "\\ufffd");
+        else if (*c == '"' || *c == '\\')
             good = lp_buffer_print(out, "\\%c", *c);
         else if (*c < 0x20)
             good = lp_buffer_print(out, "\\u%04x", *c);
         else
-            good = lp_buffer_add(out, c, 1);
+            good = lp_buffer_add(out, c, (size_t)size);
+        c += size ? size : 1;
     }
     return good && lp_buffer_add(out, "\"", 1);
 }

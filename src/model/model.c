@@ -199,15 +199,18 @@ static bool reserve_property(lapse_model *model)
 
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
 {
-    char text[512];
-    va_list arguments;
+    va_list arguments, again;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    va_copy(again, arguments);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, arguments) + 1;
+    char *value = lp_arena_alloc(&model->arena, size);
+    if (value)
+        vsnprintf(value, size, format, again);
+    va_end(again);
     va_end(arguments);
-    int index = property_index(model, name);
-    const char *value = lp_arena_text(&model->arena, text);
     if (!value)
         return out_of_memory(error);
+    int index = property_index(model, name);
     if (index < 0) {
         const char *copy = lp_arena_text(&model->arena, name);
         if (!copy || !reserve_property(model))

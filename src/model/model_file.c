@@ -9,17 +9,17 @@ static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "1";
 static const char NAME_OFFSETS[] = "vocabulary.kind.offset", NAME_BYTES[] = "vocabulary.kind.bytes";
 
 /* The whole numbers and numbers of a configuration: one table for writing and reading. */
-typedef struct field {
+typedef struct config_field {
     const char *name;
     size_t offset;
     bool whole;
     double least, most;
-} field;
+} config_field;
 
 #define WHOLE(member, least, most) {#member, offsetof(lp_model_config, member), true, least, most}
 #define NUMBER(member, least, most) {#member, offsetof(lp_model_config, member), false, least, most}
 
-static const field fields[] = {
+static const config_field fields[] = {
     WHOLE(kinds, 1, 2e9),           WHOLE(dims, 1, 65536),         WHOLE(blocks, 1, 64),
     WHOLE(heads, 1, 64),            WHOLE(context, 1, 1e6),        WHOLE(periods, 0, 1e6),
     WHOLE(harmonics, 0, 1e6),       NUMBER(period_min, 0, 1e300),  NUMBER(period_max, 0, 1e300),
@@ -86,7 +86,7 @@ static lapse_status wrong(lapse_error *error, const char *path, const char *name
                       name);
 }
 
-static bool parse_field(const lp_container *container, const field *field, lp_model_config *config)
+static bool parse_field(const lp_container *container, const config_field *field, lp_model_config *config)
 {
     const char *text = lp_container_property(container, field->name);
     char *end = NULL;
