@@ -11,7 +11,7 @@ case $seconds in
     exit 2
     ;;
 esac
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 . scripts/build.sh
 build_configure build-fuzz -DCMAKE_C_COMPILER=clang -DLAPSE_FUZZ=ON -DLAPSE_SHARED=OFF -DLAPSE_CUDA=OFF \
     -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g" || exit 1
