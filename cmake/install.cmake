@@ -8,6 +8,7 @@ list(JOIN OPENBLAS_LDFLAGS " " openblas)
 list(JOIN JANSSON_LDFLAGS " " jansson)
 list(JOIN XXHASH_LDFLAGS " " xxhash)
 set(LAPSE_PC_LIBRARIES "${openblas} ${jansson} ${xxhash} -lz ${OpenMP_C_FLAGS} -lm")
+string(REGEX REPLACE "/$" "" LAPSE_PC_PREFIX "${LAPSE_PC_PREFIX}")
 configure_file(cmake/lapse.pc.in lapse.pc @ONLY)
 
 install(TARGETS lapse ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
