@@ -235,11 +235,69 @@ static void test_writer_cannot_replace_a_folder(void **state)
     lp_writer writer;
     lapse_error error;
     assert_int_equal(mkdir(in_folder("taken"), 0700), 0);
+    assert_int_equal(lp_writer_open(&writer, in_folder("taken"), &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: Is a directory");
+    assert_int_equal(count_files(), 1);
+    rmdir(in_folder("taken"));
+}
+
+/* The folder appears only after the writer was opened: the rename fails, and nothing is left beside it. */
+static void test_writer_finds_its_place_taken(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    lapse_error error;
     assert_int_equal(lp_writer_open(&writer, in_folder("taken"), NULL), LAPSE_OK);
+    assert_int_equal(mkdir(in_folder("taken"), 0700), 0);
     assert_int_equal(lp_writer_commit(&writer, &error), LAPSE_ERROR_FILE);
     assert_string_equal(error.message, "cannot write: Is a directory");
     assert_int_equal(count_files(), 1);
     rmdir(in_folder("taken"));
+}
+
+static void test_writer_follows_a_link(void **state)
+{
+    (void)state;
+    put(in_folder("out"), "old");
+    assert_int_equal(symlink("out", in_folder("taken")), 0);
+    lp_writer writer;
+    assert_int_equal(lp_writer_open(&writer, in_folder("taken"), NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_add(&writer, "new", 3, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+    assert_holds(in_folder("out"), "new");
+    struct stat found;
+    assert_int_equal(lstat(in_folder("taken"), &found), 0);
+    assert_true(S_ISLNK(found.st_mode));
+    assert_int_equal(count_files(), 2);
+    unlink(in_folder("out"));
+    unlink(in_folder("taken"));
+}
+
+/* A pipe must not be replaced by a file of its name. */
+static void test_writer_to_a_pipe(void **state)
+{
+    (void)state;
+    const char *path = in_folder("out");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    for (int commit = 0; commit < 2; commit++) {
+        lp_writer writer;
+        assert_int_equal(lp_writer_open(&writer, path, NULL), LAPSE_OK);
+        assert_int_equal(count_files(), 1);
+        assert_int_equal(lp_writer_add(&writer, "text", 4, NULL), LAPSE_OK);
+        if (commit)
+            assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+        else
+            lp_writer_abandon(&writer);
+        char text[8];
+        assert_int_equal(read(reader, text, sizeof text), commit ? 4 : 0);
+        struct stat found;
+        assert_int_equal(stat(path, &found), 0);
+        assert_true(S_ISFIFO(found.st_mode));
+    }
+    close(reader);
+    unlink(path);
 }
 
 /* A file that may not grow further stands for a full disk: the old file must survive, and nothing lie beside it. */
@@ -315,6 +373,9 @@ int main(void)
         cmocka_unit_test(test_writer_cannot_open),
         cmocka_unit_test(test_writer_out_of_memory),
         cmocka_unit_test(test_writer_cannot_replace_a_folder),
+        cmocka_unit_test(test_writer_finds_its_place_taken),
+        cmocka_unit_test(test_writer_follows_a_link),
+        cmocka_unit_test(test_writer_to_a_pipe),
         cmocka_unit_test(test_writer_on_a_full_disk),
         cmocka_unit_test(test_writer_to_a_full_standard_output),
     };
