@@ -1,0 +1,41 @@
+# Programs that are not installed: unit tests, fuzz targets and their replays, benchmarks.
+enable_testing()
+
+# Unit tests: one program for each tests/unit/test_*.c; what they share lies in tests/support.
+if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
+  file(GLOB LAPSE_TESTS CONFIGURE_DEPENDS tests/unit/test_*.c)
+  file(GLOB LAPSE_TEST_SUPPORT CONFIGURE_DEPENDS tests/support/*.c)
+  foreach(source ${LAPSE_TESTS})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source} ${LAPSE_TEST_SUPPORT})
+    target_include_directories(${name} PRIVATE include src tests)
+    target_link_libraries(${name} PRIVATE lapse lapse_flags PkgConfig::CMOCKA PkgConfig::JANSSON OpenMP::OpenMP_C m)
+    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  endforeach()
+endif()
+
+# Fuzz targets. Without clang's fuzzer the same code replays the files it is given, so every build can try the known ones.
+file(GLOB LAPSE_FUZZERS CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+foreach(source ${LAPSE_FUZZERS})
+  get_filename_component(name ${source} NAME_WE)
+  if(LAPSE_FUZZ)
+    add_executable(${name} ${source})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer,address,undefined)
+  else()
+    add_executable(${name} ${source} tests/fuzz/replay.c)
+  endif()
+  target_include_directories(${name} PRIVATE include src tests)
+  target_link_libraries(${name} PRIVATE lapse lapse_flags m)
+endforeach()
+
+# Benchmarks: one program for each bench/*.c, built when asked for.
+file(GLOB LAPSE_BENCHES CONFIGURE_DEPENDS bench/*.c)
+add_custom_target(bench)
+foreach(source ${LAPSE_BENCHES})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
+  set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  target_include_directories(bench_${name} PRIVATE include src)
+  target_link_libraries(bench_${name} PRIVATE lapse lapse_flags OpenMP::OpenMP_C PkgConfig::OPENBLAS m)
+  add_dependencies(bench bench_${name})
+endforeach()

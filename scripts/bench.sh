@@ -1,0 +1,41 @@
+#!/bin/bash
+# bench.sh: builds and runs the benchmarks: programs bench/NAME.c and scripts bench/NAME.sh, which find the tool's path in
+# LAPSE. Without names, all of them, listed first.
+#
+#   scripts/bench.sh [NAME ...]
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/build.sh
+known=()
+for source in bench/*.c bench/*.sh; do
+    [ -e "$source" ] || continue
+    name=${source##*/}
+    known+=("${name%.*}")
+done
+if [ ${#known[@]} -eq 0 ]; then
+    echo "bench: there are no benchmarks"
+    exit 0
+fi
+for name in "$@"; do
+    [[ " ${known[*]} " == *" $name "* ]] || {
+        echo "bench: there is no '$name'; there are: ${known[*]}" >&2
+        exit 2
+    }
+done
+[ $# -gt 0 ] || set -- "${known[@]}"
+echo "benchmarks: $*"
+build_configure build
+ninja -C build product bench >build/log 2>&1 || {
+    cat build/log
+    exit 1
+}
+echo "machine: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; commit: $(git rev-parse --short HEAD)"
+export LAPSE=$PWD/build/lapse
+for name in "$@"; do
+    echo "== $name"
+    if [ -e "bench/$name.c" ]; then
+        build/bench/"$name"
+    else
+        bash "bench/$name.sh"
+    fi
+done
