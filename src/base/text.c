@@ -1,0 +1,165 @@
+/* text.c: numbers are the hot part of an import, so the usual case (up to 15 digits or so, a small exponent) is done with one
+ * exact integer and one exact power of ten, whose quotient or product IEEE arithmetic rounds correctly (Clinger 1990). The rest
+ * goes to strtod, in the C locale whatever the program has set. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* strtod_l */
+#endif
+#include "base/text.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    EXACT_POWERS = 22,      /* 10^22 is the largest power of ten that a double holds exactly */
+    EXACT_DIGITS = 19,      /* that fit a uint64_t */
+    EXPONENT_LIMIT = 99999, /* far beyond any double; keeps the sum of exponents from overflowing */
+    NUMBER_SIZE = 1024      /* a number longer than this is not one */
+};
+
+static const double power_of_ten[EXACT_POWERS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+static bool parse_slowly(const char *begin, const char *end, double *value)
+{
+    char copy[NUMBER_SIZE];
+    size_t size = (size_t)(end - begin);
+    if (size >= sizeof copy)
+        return false;
+    memcpy(copy, begin, size);
+    copy[size] = 0;
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!locale)
+        return false;
+    char *stop;
+    double result = strtod_l(copy, &stop, locale);
+    freelocale(locale);
+    if (stop != copy + size || !isfinite(result))
+        return false;
+    *value = result;
+    return true;
+}
+
+/* Adds the digits from at on to *mantissa (which may wrap; the caller counts) and returns the first byte after them. */
+static const char *digits(const char *at, const char *end, uint64_t *mantissa)
+{
+    uint64_t sum = *mantissa;
+    for (unsigned digit; at < end && (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
+        sum = sum * 10 + digit;
+    *mantissa = sum;
+    return at;
+}
+
+/* Reads "e-12" at *at into *exponent; false where no digit follows the sign. */
+static bool read_exponent(const char **at, const char *end, int64_t *exponent)
+{
+    const char *p = *at + 1;
+    bool negative = p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+'))
+        p++;
+    const char *first = p;
+    int64_t sum = 0;
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        sum = sum < EXPONENT_LIMIT ? sum * 10 + (*p - '0') : sum;
+    *at = p;
+    *exponent += negative ? -sum : sum;
+    return p > first;
+}
+
+bool lp_number_parse(const char *begin, const char *end, double *value)
+{
+    const char *at = begin;
+    bool negative = at < end && *at == '-';
+    if (at < end && (*at == '-' || *at == '+'))
+        at++;
+    uint64_t mantissa = 0;
+    const char *whole = at;
+    at = digits(at, end, &mantissa);
+    int64_t count = at - whole, exponent = 0;
+    if (at < end && *at == '.') {
+        const char *fraction = ++at;
+        at = digits(at, end, &mantissa);
+        exponent = fraction - at;
+        count -= exponent;
+    }
+    if (count == 0)
+        return false;
+    if (at < end && (*at == 'e' || *at == 'E') && !read_exponent(&at, end, &exponent))
+        return false;
+    if (at != end)
+        return false;
+    if (count > EXACT_DIGITS || mantissa > (uint64_t)1 << 53 || exponent < -EXACT_POWERS || exponent > EXACT_POWERS)
+        return parse_slowly(begin, end, value);
+    double result = (double)mantissa;
+    result = exponent < 0 ? result / power_of_ten[-exponent] : result * power_of_ten[exponent];
+    *value = negative ? -result : result;
+    return true;
+}
+
+void lp_text_trim(const char **begin, const char **end)
+{
+    while (*begin < *end && (**begin == ' ' || **begin == '\t'))
+        ++*begin;
+    while (*begin < *end && ((*end)[-1] == ' ' || (*end)[-1] == '\t'))
+        --*end;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+bool lp_text_is(const char *begin, const char *end, const char *word)
+{
+    for (; begin < end && *word; begin++, word++)
+        if (lower(*begin) != lower(*word))
+            return false;
+    return begin == end && !*word;
+}
+
+/* Bytes of the UTF-8 character at `at`, or 0 where there is none. */
+static size_t character_size(const char *at, const char *end)
+{
+    const unsigned char *p = (const unsigned char *)at;
+    size_t left = (size_t)(end - at), size = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
+    if (size == 0 || size > left || p[0] > 0xF4)
+        return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    bool overlong = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
+    bool beyond = (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF4 && p[1] > 0x8F);
+    return overlong || beyond ? 0 : size;
+}
+
+bool lp_text_is_utf8(const char *begin, const char *end)
+{
+    while (begin < end) {
+        size_t size = character_size(begin, end);
+        if (size == 0)
+            return false;
+        begin += size;
+    }
+    return true;
+}
+
+const char *lp_text_excerpt(const char *begin, const char *end, char out[LP_EXCERPT_SIZE])
+{
+    enum { SHOWN = 40 };
+    size_t used = 0;
+    while (begin < end && used < SHOWN) {
+        size_t size = character_size(begin, end);
+        bool printable = size > 1 || (size == 1 && *begin >= 32 && *begin != 127);
+        if (printable)
+            memcpy(out + used, begin, size);
+        else
+            out[used] = '?';
+        used += printable ? size : 1;
+        begin += size ? size : 1;
+    }
+    memcpy(out + used, begin < end ? "..." : "", begin < end ? 4 : 1);
+    return out;
+}

@@ -1,0 +1,536 @@
+/* arrange.c: rows of several workers into the sorted columns of a dataset.
+ *
+ * A counting sort by sequence, in passes over the rows in the order of the text, so that equal times keep that order:
+ *   1. names: the workers' tables merged by place of first appearance
+ *   2. count: rows of each sequence, rare kinds left out; rows now hold common numbers
+ *   3. place: where each sequence begins; kinds numbered by how often they occur
+ *   4. move: times, then kinds, to their place; segments are given back as they empty
+ *   5. sort: each sequence by time, where it is not in order yet
+ * The blocks are cut into as many parts as there are threads; a part counts and moves its own rows. Places follow from counts in
+ * the order of parts, so the result is that of one thread.
+ */
+#include "data/rows.h"
+
+#include "base/error.h"
+#include "base/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct arrangement {
+    lp_rows *rows; /* of each worker */
+    int worker_count, threads;
+    bool with_split;
+    lp_rows_filter *filter;
+    lapse_dataset *dataset;
+
+    lp_rows_block *blocks; /* owned; of all workers, in the order of the text */
+    int64_t block_count;
+    int parts; /* part p has the blocks from p * block_count / parts on */
+
+    lp_intern sequences, kinds;                /* common tables, in order of first appearance */
+    uint32_t **sequence_number, **kind_number; /* owned; for each worker: its numbers to common ones */
+    int64_t *kind_count;                       /* owned; rows of each common kind */
+    uint32_t *kind_order;                      /* owned; common kind to its number in the dataset */
+    uint64_t *cursor; /* owned; [part][common sequence]: rows there, then where its next row goes */
+    uint32_t *kept;   /* owned; common numbers of the sequences kept, in order */
+    int64_t kept_count;
+    uint64_t *start; /* owned until it is the dataset's */
+    double *time;
+    int32_t *kind;
+    uint8_t *split;
+    _Atomic bool out_of_memory;
+    _Atomic int64_t moved;
+} arrangement;
+
+static lapse_status out_of_memory(lapse_error *error)
+{
+    return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while sorting the events");
+}
+
+/* ------------------------------------------------------------------------------------------------- 1. names -- */
+
+/* Merges one kind of names of all workers: the next name is always the one met first in the text. */
+static bool merge_names(arrangement *a, lp_intern *common, uint32_t **numbers, bool kinds)
+{
+    uint32_t *next = lp_alloc((size_t)a->worker_count, sizeof *next);
+    bool good = next != NULL;
+    for (int w = 0; good && w < a->worker_count; w++) {
+        lp_rows_names *names = kinds ? &a->rows[w].kinds : &a->rows[w].sequences;
+        lp_intern_seal(&names->intern);
+        numbers[w] = lp_grow(NULL, names->intern.count, sizeof *numbers[w]);
+        good = numbers[w] != NULL;
+    }
+    while (good) {
+        int best = -1;
+        uint64_t best_place = UINT64_MAX;
+        for (int w = 0; w < a->worker_count; w++) {
+            const lp_rows_names *names = kinds ? &a->rows[w].kinds : &a->rows[w].sequences;
+            if (next[w] < names->intern.count && names->first[next[w]] < best_place) {
+                best = w;
+                best_place = names->first[next[w]];
+            }
+        }
+        if (best < 0)
+            break;
+        const lp_rows_names *names = kinds ? &a->rows[best].kinds : &a->rows[best].sequences;
+        uint64_t begin = names->intern.offset[next[best]], end = names->intern.offset[next[best] + 1] - 1;
+        const char *name = names->intern.bytes.data + begin;
+        bool added;
+        uint32_t number = lp_intern_add(common, name, end - begin, lp_intern_key(name, end - begin), &added);
+        good = number != LP_INTERN_NONE && (!kinds || number < LP_ROW_KINDS);
+        numbers[best][next[best]++] = number;
+    }
+    lp_free(next);
+    lp_intern_seal(common);
+    return good;
+}
+
+/* Rows of each kind in all, and which kinds are too rare. */
+static bool count_kinds(arrangement *a)
+{
+    a->kind_count = lp_alloc(a->kinds.count, sizeof *a->kind_count);
+    a->kind_order = lp_alloc(a->kinds.count, sizeof *a->kind_order);
+    if (!a->kind_count || !a->kind_order)
+        return false;
+    for (int w = 0; w < a->worker_count; w++)
+        for (uint32_t k = 0; k < a->rows[w].kinds.intern.count; k++)
+            a->kind_count[a->kind_number[w][k]] += a->rows[w].kinds.count[k];
+    for (uint32_t k = 0; k < a->kinds.count; k++) {
+        if (a->kind_count[k] >= a->filter->min_count)
+            continue;
+        a->filter->rare_kinds++;
+        a->filter->rare_rows += a->kind_count[k];
+        a->kind_count[k] = 0;
+    }
+    return true;
+}
+
+/* The names of workers are no longer needed once they have common numbers. */
+static void drop_names(arrangement *a)
+{
+    for (int w = 0; w < a->worker_count; w++) {
+        lp_rows_names *tables[] = {&a->rows[w].sequences, &a->rows[w].kinds};
+        for (int i = 0; i < 2; i++) {
+            lp_intern_clear(&tables[i]->intern);
+            lp_free(tables[i]->first);
+            lp_free(tables[i]->count);
+            *tables[i] = (lp_rows_names){0};
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- 2. count -- */
+
+static void part_range(const arrangement *a, int part, int64_t *first, int64_t *last)
+{
+    *first = a->block_count * part / a->parts;
+    *last = a->block_count * (part + 1) / a->parts;
+}
+
+static lp_segment *segment_of(const arrangement *a, const lp_rows_block *block)
+{
+    return a->rows[block->worker].segments[block->segment];
+}
+
+static void count_part(void *context, int part, int worker)
+{
+    (void)worker;
+    arrangement *a = context;
+    uint64_t *count = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    part_range(a, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        const lp_rows_block *block = &a->blocks[b];
+        lp_row *row = segment_of(a, block)->row + block->first;
+        const uint32_t *sequence_number = a->sequence_number[block->worker], *kind_number = a->kind_number[block->worker];
+        for (int64_t i = 0; i < block->count; i++) {
+            uint32_t kind = kind_number[row[i].kind >> 2], sequence = sequence_number[row[i].sequence];
+            bool kept = a->kind_count[kind] > 0;
+            row[i].sequence = sequence;
+            row[i].kind = kept ? kind << 2 | (row[i].kind & 3) : LP_ROW_DROPPED;
+            count[sequence] += kept;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- 3. place -- */
+
+/* Turns counts into places, and marks sequences that are too short with a place that does not exist. */
+static bool place_sequences(arrangement *a)
+{
+    size_t sequences = a->sequences.count;
+    a->kept = lp_grow(NULL, sequences, sizeof *a->kept);
+    a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
+    if (!a->kept || !a->start)
+        return false;
+    uint64_t place = 0;
+    for (size_t s = 0; s < sequences; s++) {
+        uint64_t total = 0;
+        for (int p = 0; p < a->parts; p++)
+            total += a->cursor[(size_t)p * sequences + s];
+        bool kept = total > 0 && total >= (uint64_t)a->filter->min_events;
+        if (kept) {
+            a->start[a->kept_count] = place;
+            a->kept[a->kept_count++] = (uint32_t)s;
+        } else {
+            a->filter->short_sequences++;
+            a->filter->short_rows += (int64_t)total;
+        }
+        for (int p = 0; p < a->parts; p++) {
+            uint64_t *cursor = &a->cursor[(size_t)p * sequences + s];
+            uint64_t count = *cursor;
+            *cursor = kept ? place : UINT64_MAX;
+            place += kept ? count : 0;
+        }
+    }
+    a->start[a->kept_count] = place;
+    a->dataset->sequence_count = a->kept_count;
+    a->dataset->event_count = (int64_t)place;
+    return true;
+}
+
+/* Short sequences take their kinds along: counts again what is left, and marks the rows. */
+static void recount_kinds(arrangement *a)
+{
+    memset(a->kind_count, 0, a->kinds.count * sizeof *a->kind_count);
+    for (int64_t b = 0; b < a->block_count; b++) {
+        const lp_rows_block *block = &a->blocks[b];
+        lp_row *row = segment_of(a, block)->row + block->first;
+        for (int64_t i = 0; i < block->count; i++) {
+            if (row[i].kind == LP_ROW_DROPPED)
+                continue;
+            if (a->cursor[row[i].sequence] == UINT64_MAX)
+                row[i].kind = LP_ROW_DROPPED;
+            else
+                a->kind_count[row[i].kind >> 2]++;
+        }
+    }
+}
+
+typedef struct kind_rank {
+    int64_t count;
+    uint32_t kind;
+} kind_rank;
+
+static int by_count(const void *left, const void *right)
+{
+    const kind_rank *a = left, *b = right;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+/* Copies names order[0 .. count-1] of a table into columns of the dataset's own. */
+static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t count, void **blocks, lp_names *names)
+{
+    uint64_t size = 0;
+    for (int64_t i = 0; i < count; i++)
+        size += table->offset[order[i] + 1] - table->offset[order[i]];
+    uint64_t *offset = blocks[0] = lp_alloc((size_t)count + 1, sizeof *offset);
+    char *bytes = blocks[1] = lp_alloc(size, 1);
+    if (!offset || !bytes)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t length = table->offset[order[i] + 1] - table->offset[order[i]];
+        memcpy(bytes + offset[i], table->bytes.data + table->offset[order[i]], length);
+        offset[i + 1] = offset[i] + length;
+    }
+    *names = (lp_names){count, offset, bytes};
+    return true;
+}
+
+/* Numbers the kinds that are left by how often they occur, and names them. */
+static bool place_kinds(arrangement *a)
+{
+    kind_rank *ranks = lp_alloc(a->kinds.count, sizeof *ranks);
+    uint32_t *order = lp_alloc(a->kinds.count, sizeof *order);
+    bool good = ranks && order;
+    int64_t count = 0;
+    for (uint32_t k = 0; good && k < a->kinds.count; k++)
+        if (a->kind_count[k] > 0)
+            ranks[count++] = (kind_rank){a->kind_count[k], k};
+    if (good)
+        qsort(ranks, (size_t)count, sizeof *ranks, by_count);
+    for (int64_t i = 0; good && i < count; i++) {
+        order[i] = ranks[i].kind;
+        a->kind_order[ranks[i].kind] = (uint32_t)i;
+    }
+    lapse_dataset *dataset = a->dataset;
+    good = good && pick_names(&a->kinds, order, count, &dataset->blocks[4], &dataset->kinds) &&
+           pick_names(&a->sequences, a->kept, a->kept_count, &dataset->blocks[6], &dataset->sequences);
+    lp_free(ranks);
+    lp_free(order);
+    return good;
+}
+
+/* -------------------------------------------------------------------------------------------------- 4. move -- */
+
+/* Whether these were the last rows of their segment that had to be copied. */
+static bool emptied(lp_segment *segment, int64_t rows)
+{
+    return rows > 0 && atomic_fetch_sub(&segment->left, rows) == rows;
+}
+
+static void move_times(void *context, int part, int worker)
+{
+    (void)worker;
+    arrangement *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    part_range(a, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        const lp_rows_block *block = &a->blocks[b];
+        lp_segment *segment = segment_of(a, block);
+        const lp_row *row = segment->row + block->first;
+        const double *time = segment->time + block->first;
+        for (int64_t i = 0; i < block->count; i++)
+            if (row[i].kind != LP_ROW_DROPPED)
+                a->time[cursor[row[i].sequence]++] = time[i];
+        if (emptied(segment, block->count)) {
+            lp_free(segment->time);
+            segment->time = NULL;
+        }
+    }
+}
+
+static void move_kinds(void *context, int part, int worker)
+{
+    (void)worker;
+    arrangement *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    part_range(a, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        const lp_rows_block *block = &a->blocks[b];
+        lp_segment *segment = segment_of(a, block);
+        const lp_row *row = segment->row + block->first;
+        for (int64_t i = 0; i < block->count; i++) {
+            if (row[i].kind == LP_ROW_DROPPED)
+                continue;
+            uint64_t place = cursor[row[i].sequence]++;
+            a->kind[place] = (int32_t)a->kind_order[row[i].kind >> 2];
+            if (a->split)
+                a->split[place] = row[i].kind & 3;
+        }
+        if (emptied(segment, block->count)) {
+            lp_free(segment->row);
+            segment->row = NULL;
+        }
+    }
+}
+
+/* Puts the cursors back to where they were before the times were moved: those of a part ended where the next part began. */
+static void rewind_cursors(arrangement *a)
+{
+    size_t sequences = a->sequences.count;
+    for (int p = a->parts - 1; p > 0; p--)
+        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences, sequences * sizeof *a->cursor);
+    for (int64_t k = 0; k < a->kept_count; k++)
+        a->cursor[a->kept[k]] = a->start[k];
+}
+
+static void refill_segments(arrangement *a)
+{
+    for (int w = 0; w < a->worker_count; w++)
+        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
+            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
+}
+
+static bool move_rows(arrangement *a)
+{
+    size_t events = (size_t)a->dataset->event_count;
+    a->time = lp_grow(NULL, events, sizeof *a->time);
+    if (!a->time)
+        return false;
+    refill_segments(a);
+    lp_threads_run(a->threads, a->parts, move_times, a);
+    rewind_cursors(a);
+    a->kind = lp_grow(NULL, events, sizeof *a->kind);
+    a->split = a->with_split ? lp_grow(NULL, events, sizeof *a->split) : NULL;
+    if (!a->kind || (a->with_split && !a->split))
+        return false;
+    refill_segments(a);
+    lp_threads_run(a->threads, a->parts, move_kinds, a);
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------- 5. sort -- */
+
+typedef struct event {
+    double time;
+    int32_t kind;
+    uint8_t split;
+} event;
+
+/* Stable merge sort; spare holds count / 2 events. */
+static void sort_events(event *events, size_t count, event *spare)
+{
+    enum { FEW = 24 };
+    if (count <= FEW) {
+        for (size_t i = 1; i < count; i++) {
+            event moving = events[i];
+            size_t place = i;
+            for (; place > 0 && events[place - 1].time > moving.time; place--)
+                events[place] = events[place - 1];
+            events[place] = moving;
+        }
+        return;
+    }
+    size_t half = count / 2;
+    sort_events(events, half, spare);
+    sort_events(events + half, count - half, spare);
+    if (events[half - 1].time <= events[half].time)
+        return;
+    memcpy(spare, events, half * sizeof *events);
+    size_t left = 0, right = half, out = 0;
+    while (left < half && right < count)
+        events[out++] = events[right].time < spare[left].time ? events[right++] : spare[left++];
+    memcpy(events + out, spare + left, (half - left) * sizeof *events);
+}
+
+static void sort_sequence(arrangement *a, size_t first, size_t count, event *events)
+{
+    for (size_t i = 0; i < count; i++)
+        events[i] = (event){a->time[first + i], a->kind[first + i], a->split ? a->split[first + i] : 0};
+    sort_events(events, count, events + count);
+    for (size_t i = 0; i < count; i++) {
+        a->time[first + i] = events[i].time;
+        a->kind[first + i] = events[i].kind;
+        if (a->split)
+            a->split[first + i] = events[i].split;
+    }
+}
+
+/* Rows that come after a later one of their sequence. */
+static int64_t count_late(const double *time, size_t count)
+{
+    double latest = count ? time[0] : 0;
+    int64_t late = 0;
+    for (size_t i = 1; i < count; i++) {
+        late += time[i] < latest;
+        latest = time[i] > latest ? time[i] : latest;
+    }
+    return late;
+}
+
+enum { SORT_TASKS = 64 };
+
+static void sort_task(void *context, int task, int worker)
+{
+    (void)worker;
+    arrangement *a = context;
+    int64_t moved = 0;
+    event *events = NULL;
+    size_t capacity = 0;
+    for (int64_t s = a->kept_count * task / SORT_TASKS; s < a->kept_count * (task + 1) / SORT_TASKS; s++) {
+        size_t first = a->start[s], count = a->start[s + 1] - first;
+        int64_t late = count_late(a->time + first, count);
+        if (late == 0)
+            continue;
+        moved += late;
+        if (count + count / 2 > capacity) {
+            lp_free(events);
+            capacity = (count + count / 2) * 5 / 4;
+            events = lp_grow(NULL, capacity, sizeof *events);
+            if (!events) {
+                atomic_store(&a->out_of_memory, true);
+                return;
+            }
+        }
+        sort_sequence(a, first, count, events);
+    }
+    lp_free(events);
+    atomic_fetch_add(&a->moved, moved);
+}
+
+/* ------------------------------------------------------------------------------------------------ together --- */
+
+static int by_index(const void *left, const void *right)
+{
+    const lp_rows_block *a = left, *b = right;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static bool gather_blocks(arrangement *a)
+{
+    int64_t count = 0;
+    for (int w = 0; w < a->worker_count; w++)
+        count += a->rows[w].block_count;
+    a->blocks = lp_alloc((size_t)count, sizeof *a->blocks);
+    if (!a->blocks)
+        return false;
+    for (int w = 0; w < a->worker_count; w++) {
+        for (int64_t b = 0; b < a->rows[w].block_count; b++) {
+            a->blocks[a->block_count] = a->rows[w].blocks[b];
+            a->blocks[a->block_count++].worker = w;
+        }
+    }
+    qsort(a->blocks, (size_t)count, sizeof *a->blocks, by_index);
+    return true;
+}
+
+/* Parts cost a cursor for each sequence: with very many sequences fewer parts are used. */
+static bool make_cursors(arrangement *a)
+{
+    int64_t rows = 0;
+    for (int64_t b = 0; b < a->block_count; b++)
+        rows += a->blocks[b].count;
+    int64_t most = a->sequences.count ? rows / 4 / a->sequences.count : 1;
+    a->parts = most < 1 ? 1 : most < a->threads ? (int)most : a->threads;
+    a->cursor = lp_alloc((size_t)a->parts * a->sequences.count, sizeof *a->cursor);
+    return a->cursor != NULL;
+}
+
+static bool arrange(arrangement *a)
+{
+    a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
+    a->kind_number = lp_alloc((size_t)a->worker_count, sizeof *a->kind_number);
+    if (!a->sequence_number || !a->kind_number || !gather_blocks(a) ||
+        !merge_names(a, &a->sequences, a->sequence_number, false) || !merge_names(a, &a->kinds, a->kind_number, true) ||
+        !count_kinds(a))
+        return false;
+    drop_names(a);
+    if (!make_cursors(a))
+        return false;
+    lp_threads_run(a->threads, a->parts, count_part, a);
+    if (!place_sequences(a))
+        return false;
+    if (a->dataset->event_count == 0)
+        return true;
+    if (a->filter->short_rows > 0)
+        recount_kinds(a);
+    if (!place_kinds(a) || !move_rows(a))
+        return false;
+    lp_threads_run(a->threads, SORT_TASKS, sort_task, a);
+    a->filter->moved_rows = atomic_load(&a->moved);
+    return !atomic_load(&a->out_of_memory);
+}
+
+lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_rows_filter *filter,
+                             lapse_dataset *dataset, lapse_error *error)
+{
+    arrangement a = {.rows = rows, .worker_count = worker_count, .threads = threads, .with_split = with_split,
+                     .filter = filter, .dataset = dataset};
+    bool good = arrange(&a);
+    dataset->start = dataset->blocks[0] = a.start;
+    dataset->time = dataset->blocks[1] = a.time;
+    dataset->kind = dataset->blocks[2] = a.kind;
+    dataset->split = dataset->blocks[3] = a.split;
+    for (int w = 0; w < worker_count; w++) {
+        if (a.sequence_number)
+            lp_free(a.sequence_number[w]);
+        if (a.kind_number)
+            lp_free(a.kind_number[w]);
+    }
+    lp_free(a.sequence_number);
+    lp_free(a.kind_number);
+    lp_free(a.blocks);
+    lp_free(a.kind_count);
+    lp_free(a.kind_order);
+    lp_free(a.cursor);
+    lp_free(a.kept);
+    lp_intern_clear(&a.sequences);
+    lp_intern_clear(&a.kinds);
+    return good ? LAPSE_OK : out_of_memory(error);
+}

@@ -1,0 +1,73 @@
+/* dataset.c: the small calls on a dataset, wherever its columns came from. */
+#include "data/dataset.h"
+
+#include <string.h>
+
+const char *lp_split_name(lp_split split)
+{
+    static const char *const names[LP_SPLIT_COUNT] = {"train", "valid", "test"};
+    return (unsigned)split < LP_SPLIT_COUNT ? names[split] : "?";
+}
+
+int64_t lapse_dataset_sequence_count(const lapse_dataset *dataset)
+{
+    return dataset->sequence_count;
+}
+
+int64_t lapse_dataset_event_count(const lapse_dataset *dataset)
+{
+    return dataset->event_count;
+}
+
+int64_t lapse_dataset_kind_count(const lapse_dataset *dataset)
+{
+    return dataset->kinds.count;
+}
+
+const char *lapse_dataset_kind_name(const lapse_dataset *dataset, int64_t kind)
+{
+    return kind >= 0 && kind < dataset->kinds.count ? lp_names_get(&dataset->kinds, kind) : NULL;
+}
+
+const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t sequence)
+{
+    return sequence >= 0 && sequence < dataset->sequences.count ? lp_names_get(&dataset->sequences, sequence) : NULL;
+}
+
+void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **kinds,
+                            int64_t *count)
+{
+    bool exists = sequence >= 0 && sequence < dataset->sequence_count;
+    uint64_t first = exists ? dataset->start[sequence] : 0;
+    *times = dataset->time + first;
+    *kinds = dataset->kind + first;
+    *count = exists ? (int64_t)(dataset->start[sequence + 1] - first) : 0;
+}
+
+bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value)
+{
+    if (index < 0 || index >= dataset->property_count)
+        return false;
+    *name = dataset->property_name[index];
+    *value = dataset->property_value[index];
+    return true;
+}
+
+const char *lp_dataset_property_find(const lapse_dataset *dataset, const char *name)
+{
+    for (int i = 0; i < dataset->property_count; i++)
+        if (strcmp(dataset->property_name[i], name) == 0)
+            return dataset->property_value[i];
+    return NULL;
+}
+
+void lapse_dataset_close(lapse_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    for (size_t i = 0; i < sizeof dataset->blocks / sizeof *dataset->blocks; i++)
+        lp_free(dataset->blocks[i]);
+    lp_map_close(&dataset->map);
+    lp_arena_clear(&dataset->arena);
+    lp_free(dataset);
+}

@@ -1,0 +1,330 @@
+/* reader.c: a row is checked whole before any of its names gets a number, so that a row left out leaves no trace. */
+#include "data/reader.h"
+
+#include "base/moment.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers from here on are taken for milliseconds: as seconds they would lie beyond the year 5138, and as milliseconds
+ * those below lie before March 1973. */
+#define MILLISECONDS_FROM 1e11
+
+enum { SMALLEST_ROW = 6 }; /* bytes of a good row: three fields, two delimiters, a line end */
+
+lapse_status lp_reader_init(lp_reader *reader, lp_reading *reading, int64_t segment_rows, lapse_error *error)
+{
+    *reader = (lp_reader){.reading = reading, .first_bad_block = -1, .error_block = INT64_MAX};
+    reader->rows.segment_rows = segment_rows;
+    reader->buffer = lp_alloc(LP_BLOCK_ROOM, 1);
+    if (!reader->buffer)
+        return lp_fail_memory(error, "reading blocks", LP_BLOCK_ROOM);
+    return LAPSE_OK;
+}
+
+void lp_reader_clear(lp_reader *reader)
+{
+    lp_free(reader->buffer);
+    lp_free(reader->record.begin);
+    lp_free(reader->record.end);
+    lp_buffer_clear(&reader->joined);
+    lp_rows_clear(&reader->rows);
+}
+
+/* ------------------------------------------------------------------------------------------------ failures --- */
+
+/* Ends the whole import at the record being read. */
+__attribute__((format(printf, 4, 5))) static bool fail(lp_reader *reader, lapse_status status, int64_t column,
+                                                       const char *format, ...)
+{
+    char message[sizeof reader->error.message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    bool memory = status == LAPSE_ERROR_MEMORY;
+    reader->status = lp_fail_at(&reader->error, status, memory ? NULL : reader->reading->file, memory ? 0 : reader->line + 1,
+                                column, "%s", message);
+    reader->error_block = reader->block;
+    lp_blocks_stop(&reader->reading->blocks, reader->block);
+    return false;
+}
+
+static bool fail_memory(lp_reader *reader)
+{
+    return fail(reader, LAPSE_ERROR_MEMORY, 0, "out of memory while reading rows");
+}
+
+/* A bad row: left out and counted, or the end of the import, as the options say. True: go on. */
+__attribute__((format(printf, 4, 5))) static bool bad_row(lp_reader *reader, int64_t column, int64_t line,
+                                                          const char *format, ...)
+{
+    lapse_error error;
+    char message[sizeof error.message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (!reader->reading->options->skip_bad_rows) {
+        reader->line = line;
+        return fail(reader, LAPSE_ERROR_INPUT, column, "%s", message);
+    }
+    reader->bad++;
+    if (reader->first_bad_block < 0) {
+        lp_fail_at(&reader->first_bad, LAPSE_ERROR_INPUT, reader->reading->file, line + 1, column, "%s", message);
+        reader->first_bad_block = reader->block;
+    }
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------- fields --- */
+
+/* Decides the unit of time by the first row that has one. NULL, or what is wrong. */
+static const char *find_unit(lp_reading *reading, const char *begin, const char *end, double *time)
+{
+    if (lp_moment_is_date(begin, end)) {
+        const char *reason = lp_moment_parse(begin, end, time);
+        if (!reason)
+            reading->unit = LP_TIME_ISO;
+        return reason;
+    }
+    if (!lp_number_parse(begin, end, time))
+        return "is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as "
+               "2026-11-15T12:00:00Z";
+    bool milliseconds = *time >= MILLISECONDS_FROM;
+    *time = milliseconds ? *time / 1000 : *time;
+    if (*time < LP_MOMENT_MIN || *time > LP_MOMENT_MAX)
+        return "lies outside the years 1 to 9999";
+    reading->unit = milliseconds ? LP_TIME_MILLISECONDS : LP_TIME_SECONDS;
+    reading->unit_found = true;
+    return NULL;
+}
+
+static const char *read_time(lp_reading *reading, const char *begin, const char *end, double *time)
+{
+    lp_text_trim(&begin, &end);
+    if (begin == end)
+        return "is not a time: it is empty";
+    if (reading->unit == LP_TIME_AUTO)
+        return find_unit(reading, begin, end, time);
+    if (reading->unit == LP_TIME_ISO)
+        return lp_moment_parse(begin, end, time);
+    bool milliseconds = reading->unit == LP_TIME_MILLISECONDS;
+    if (!lp_number_parse(begin, end, time))
+        return milliseconds ? "is not a time in unix milliseconds" : "is not a time in unix seconds";
+    if (reading->unit_found && (*time >= MILLISECONDS_FROM) != milliseconds)
+        return milliseconds ? "looks like seconds, but the first row has milliseconds: say which with --time-unit"
+                            : "looks like milliseconds, but the first row has seconds: say which with --time-unit";
+    if (milliseconds)
+        *time /= 1000;
+    return *time < LP_MOMENT_MIN || *time > LP_MOMENT_MAX ? "lies outside the years 1 to 9999" : NULL;
+}
+
+static bool read_split(const char *begin, const char *end, uint32_t *split)
+{
+    static const struct {
+        const char *word;
+        lp_split split;
+    } words[] = {{"train", LP_SPLIT_TRAIN},    {"training", LP_SPLIT_TRAIN}, {"valid", LP_SPLIT_VALID},
+                 {"validation", LP_SPLIT_VALID}, {"val", LP_SPLIT_VALID},      {"dev", LP_SPLIT_VALID},
+                 {"test", LP_SPLIT_TEST},      {"testing", LP_SPLIT_TEST}};
+    lp_text_trim(&begin, &end);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (lp_text_is(begin, end, words[i].word)) {
+            *split = (uint32_t)words[i].split;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The event's name: one field, or the filled ones of several joined by a space. False when out of memory. */
+static bool event_name(lp_reader *reader, const lp_csv_record *record, const char **begin, const char **end)
+{
+    const lp_columns *columns = &reader->reading->columns;
+    *begin = record->begin[columns->event[0]];
+    *end = record->end[columns->event[0]];
+    if (columns->event_count == 1)
+        return true;
+    reader->joined.size = 0;
+    for (int64_t i = 0; i < columns->event_count; i++) {
+        const char *first = record->begin[columns->event[i]], *last = record->end[columns->event[i]];
+        if (first == last)
+            continue;
+        if ((reader->joined.size && !lp_buffer_add(&reader->joined, " ", 1)) ||
+            !lp_buffer_add(&reader->joined, first, (size_t)(last - first)))
+            return false;
+    }
+    *begin = reader->joined.data;
+    *end = reader->joined.data + reader->joined.size;
+    return true;
+}
+
+/* ---------------------------------------------------------------------------------------------------- rows --- */
+
+/* Gives the names of a checked row their numbers and keeps it. */
+static bool keep_row(lp_reader *reader, const char *sequence, size_t sequence_size, const char *event, size_t event_size,
+                     double time, uint32_t split)
+{
+    lp_rows *rows = &reader->rows;
+    uint64_t sequence_key = lp_intern_key(sequence, sequence_size), event_key = lp_intern_key(event, event_size);
+    uint32_t sequence_number = lp_intern_find(&rows->sequences.intern, sequence, sequence_size, sequence_key);
+    uint32_t kind = lp_intern_find(&rows->kinds.intern, event, event_size, event_key);
+    lp_rows_block *block = &rows->blocks[rows->block_count - 1];
+    if (sequence_number == LP_INTERN_NONE || kind == LP_INTERN_NONE) {
+        const lp_columns *columns = &reader->reading->columns;
+        if (!lp_text_is_utf8(sequence, sequence + sequence_size))
+            return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is not valid UTF-8 text");
+        if (!lp_text_is_utf8(event, event + event_size))
+            return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is not valid UTF-8 text");
+        uint64_t place = (uint64_t)reader->block << 32 | (uint64_t)block->count;
+        sequence_number = lp_rows_name(&rows->sequences, sequence, sequence_size, sequence_key, place);
+        kind = lp_rows_name(&rows->kinds, event, event_size, event_key, place);
+        if (sequence_number == LP_INTERN_NONE || kind == LP_INTERN_NONE || kind >= LP_ROW_KINDS)
+            return fail_memory(reader);
+    }
+    rows->kinds.count[kind]++;
+    lp_segment *segment = rows->segments[block->segment];
+    segment->time[segment->used] = time;
+    segment->row[segment->used++] = (lp_row){sequence_number, kind << 2 | split};
+    block->count++;
+    return true;
+}
+
+/* Checks a record and keeps it as a row. False ends the import. */
+static bool read_row(lp_reader *reader, const lp_csv_record *record)
+{
+    const lp_columns *columns = &reader->reading->columns;
+    char shown[LP_EXCERPT_SIZE];
+    reader->seen++;
+    if (record->after_quote)
+        return bad_row(reader, record->fault_field + 1, reader->line,
+                       "a quoted field goes on after its closing quote; a quote inside it is written twice");
+    if (record->count != columns->count)
+        return bad_row(reader, 0, reader->line, "this row has %" PRId64 " field%s, but the %s has %" PRId64, record->count,
+                       record->count == 1 ? "" : "s", reader->reading->options->header ? "header" : "first row",
+                       columns->count);
+    const char *sequence = record->begin[columns->sequence], *sequence_end = record->end[columns->sequence];
+    if (sequence == sequence_end)
+        return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is empty");
+    const char *event, *event_end;
+    if (!event_name(reader, record, &event, &event_end))
+        return fail_memory(reader);
+    if (event == event_end)
+        return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is empty");
+    uint32_t split = 0;
+    if (columns->split >= 0 && !read_split(record->begin[columns->split], record->end[columns->split], &split))
+        return bad_row(reader, columns->split + 1, reader->line, "'%s' is not a split: expected train, valid or test",
+                       lp_text_excerpt(record->begin[columns->split], record->end[columns->split], shown));
+    double time = 0;
+    const char *time_text = record->begin[columns->time], *time_end = record->end[columns->time];
+    const char *reason = read_time(reader->reading, time_text, time_end, &time);
+    if (reason)
+        return bad_row(reader, columns->time + 1, reader->line, "'%s' %s", lp_text_excerpt(time_text, time_end, shown), reason);
+    return keep_row(reader, sequence, (size_t)(sequence_end - sequence), event, (size_t)(event_end - event), time, split);
+}
+
+static bool fail_binary(lp_reader *reader)
+{
+    return fail(reader, LAPSE_ERROR_INPUT, 0, "this looks like a binary file, not text: it has a NUL byte");
+}
+
+static bool make_record(lp_reader *reader, lp_csv_record *record, int64_t capacity)
+{
+    *record = (lp_csv_record){.capacity = capacity};
+    record->begin = lp_alloc((size_t)capacity, sizeof *record->begin);
+    record->end = lp_alloc((size_t)capacity, sizeof *record->end);
+    return (record->begin && record->end) || fail_memory(reader);
+}
+
+/* Reads the first record that is not an empty line: the header, or without one the first row. */
+static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *nul)
+{
+    lp_reading *reading = reader->reading;
+    int64_t delimiters = 1;
+    for (const char *at = scanner->at; at < scanner->end; at++)
+        delimiters += *at == scanner->delimiter;
+    lp_csv_record first = {0};
+    bool good = make_record(reader, &first, delimiters);
+    while (good && !reading->have_columns && lp_csv_next(scanner, &first)) {
+        if (scanner->at > nul) {
+            good = fail_binary(reader);
+        } else if (lp_csv_is_blank(&first)) {
+            reader->line += first.lines;
+        } else if (first.after_quote) {
+            good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1,
+                        "a quoted field goes on after its closing quote; a quote inside it is written twice");
+        } else {
+            lapse_error error;
+            lapse_status status = lp_columns_choose(&reading->columns, &reading->arena, reading->options, &first,
+                                                    reading->file, reader->line + 1, &error);
+            reading->have_columns = status == LAPSE_OK;
+            good = status == LAPSE_OK ? reading->options->header || read_row(reader, &first)
+                                      : fail(reader, status, error.column, "%s", error.message);
+            reader->line += first.lines;
+        }
+    }
+    lp_free(first.begin);
+    lp_free(first.end);
+    return good;
+}
+
+/* ------------------------------------------------------------------------------------------------- blocks ---- */
+
+/* A record that could not be cut from the text. */
+static bool read_faulty(lp_reader *reader, const lp_block *block)
+{
+    int64_t line = 0;
+    if (block->fault == LP_BLOCK_OPEN)
+        for (size_t i = 0; i < block->quote; i++)
+            line += reader->buffer[i] == '\n';
+    const char *message = block->fault == LP_BLOCK_OPEN
+                              ? "a quoted field begins in this line and does not end: its closing quote is missing"
+                              : "this line is longer than 1 MiB, the most a line may have";
+    reader->seen++;
+    if (!reader->reading->have_columns) {
+        reader->line = line;
+        return fail(reader, LAPSE_ERROR_INPUT, 0, "%s", message);
+    }
+    bool good = bad_row(reader, 0, line, "%s", message);
+    reader->line = 1;
+    return good;
+}
+
+static bool read_whole(lp_reader *reader, const lp_block *block)
+{
+    lp_csv_scanner scanner;
+    const char *nul = memchr(reader->buffer, 0, block->size);
+    nul = nul ? nul : reader->buffer + block->size;
+    lp_csv_start(&scanner, reader->buffer, block->size, reader->reading->blocks.delimiter);
+    if (!reader->reading->have_columns && !read_first(reader, &scanner, nul))
+        return false;
+    if (!reader->record.begin && reader->reading->have_columns &&
+        !make_record(reader, &reader->record, reader->reading->columns.count))
+        return false;
+    while (lp_csv_next(&scanner, &reader->record)) {
+        if (scanner.at > nul)
+            return fail_binary(reader);
+        if (!lp_csv_is_blank(&reader->record) && !read_row(reader, &reader->record))
+            return false;
+        reader->line += reader->record.lines;
+    }
+    return true;
+}
+
+bool lp_reader_step(lp_reader *reader)
+{
+    lp_block block;
+    if (reader->status != LAPSE_OK || !lp_blocks_take(&reader->reading->blocks, reader->buffer, &block))
+        return false;
+    reader->block = block.index;
+    reader->line = 0;
+    if (!lp_rows_begin(&reader->rows, block.index, (int64_t)(block.size / SMALLEST_ROW) + 1))
+        return fail_memory(reader);
+    bool good = block.fault == LP_BLOCK_WHOLE ? read_whole(reader, &block) : read_faulty(reader, &block);
+    reader->rows.blocks[reader->rows.block_count - 1].lines = reader->line;
+    return good;
+}
