@@ -39,6 +39,9 @@ typedef enum lp_op_id {
     LP_OP_COUNT
 } lp_op_id;
 
+/* Queries that attention takes at a time: what its scratch is sized for. */
+enum { LP_ATTENTION_ROWS = 32 };
+
 /* How large a shard is, for costs. */
 typedef struct lp_extent {
     int64_t tokens;

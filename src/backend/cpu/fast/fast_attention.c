@@ -1,0 +1,267 @@
+/* fast_attention.c: causal attention as blocks of matrix products.
+ *
+ * A segment's queries are taken LP_ATTENTION_ROWS at a time against all keys up to the last of them, so that little is
+ * computed above the diagonal. Scores of a block are two products (event columns, time columns), then each row becomes
+ * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
+ * whole segment, so that the products that sum over queries have long sums.
+ *
+ * Rows of the scratch matrices are padded to whole vectors: loops run over the padding and mask it by index, which
+ * costs less than a loop's remainder.
+ */
+#include "backend/cpu/fast/fast.h"
+#include "backend/cpu/fast/fast_math.h"
+#include "backend/cpu/fast/fast_product.h"
+
+enum { ROWS = LP_ATTENTION_ROWS, PAD = 16 };
+
+/* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
+typedef struct part {
+    int length, stride;      /* tokens of the segment; columns of the scratch matrices */
+    int first;               /* the segment's first token in the shard */
+    int number, heads;       /* which head, of how many */
+    int cols, extra;         /* columns of query, key, value; of the basis (0: no time half) */
+    matrix query, key, value, time_query, basis;
+    float scale;
+    float *scores, *dscores; /* [length x stride] */
+    uint16_t *bits;          /* random bits of a block of rows, or zeros for one row where nothing is dropped */
+    uint64_t *element;
+} part;
+
+static int padded(int count)
+{
+    return (count + PAD - 1) / PAD * PAD;
+}
+
+/* The columns of head `number` from the segment's first token on. */
+static matrix slice(const lp_node *node, const lp_run *run, int input, const part *p)
+{
+    const lp_value *value = node->inputs[input];
+    if (!value)
+        return (matrix){0};
+    int share = input == 4 ? 0 : value->cols / p->heads * p->number; /* the heads share the basis */
+    return (matrix){INPUT(input) + (size_t)p->first * value->cols + share, value->cols, false};
+}
+
+static part part_of(const lp_node *node, const lp_run *run, int segment, int number)
+{
+    part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
+    p.length = run->segment[segment + 1] - p.first;
+    p.stride = padded(p.length);
+    p.cols = node->inputs[0]->cols / p.heads;
+    p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
+    p.scale = (float)node->with.scale;
+    p.query = slice(node, run, 0, &p);
+    p.key = slice(node, run, 1, &p);
+    p.value = slice(node, run, 2, &p);
+    p.time_query = slice(node, run, 3, &p);
+    p.basis = slice(node, run, 4, &p);
+    size_t square = (size_t)p.stride * (size_t)p.stride;
+    p.scores = (float *)(void *)run->scratch;
+    p.dscores = p.scores + square;
+    p.element = (uint64_t *)(void *)(p.dscores + square);
+    p.bits = (uint16_t *)(void *)(p.element + ROWS * p.stride / 8);
+    return p;
+}
+
+static matrix rows_from(matrix m, int row)
+{
+    return (matrix){m.data + (size_t)row * m.stride, m.stride, m.transposed};
+}
+
+static matrix turned(matrix m)
+{
+    return (matrix){m.data, m.stride, !m.transposed};
+}
+
+/* Where output i of this head and segment begins, from row on; its columns in all are *stride. */
+static float *place(const lp_node *node, const lp_run *run, int output, const part *p, int row, int *stride)
+{
+    const lp_value *value = node->outputs[output];
+    *stride = value->cols;
+    int share = node->op->id == LP_OP_ATTENTION_GRADIENT && output == 4 ? 0 : value->cols / p->heads * p->number;
+    return OUTPUT(output) + (size_t)(p->first + row) * value->cols + share;
+}
+
+/* Bits for the rows from `from` to `to`, each row padded like the scores; returns how far to go from row to row is
+ * padded(row + 1), or 0 where one row of zeros serves all. */
+static void draw(const lp_node *node, const lp_run *run, const part *p, int from, int to)
+{
+    int count = 0;
+    for (int q = from; q < to; q++) {
+        uint64_t row = (run->first_token + (uint64_t)(p->first + q)) * (uint64_t)p->heads + (uint64_t)p->number;
+        int wide = padded(q + 1) / 8;
+        for (int k = 0; k < wide; k++)
+            p->element[count++] = row * 65536 + (uint64_t)k;
+    }
+    fast_random_bits(run->seed, lp_dropout_purpose(node->with.stream), run->step, p->element, count, p->bits);
+}
+
+/* scores of rows from .. to against keys 0 .. to */
+static void score_block(const part *p, int from, int to)
+{
+    float *scores = p->scores + (size_t)from * p->stride;
+    product(to - from, to, p->cols, p->scale, rows_from(p->query, from), turned(p->key), 0, scores, p->stride);
+    if (p->extra)
+        product(to - from, to, p->extra, p->scale, rows_from(p->time_query, from), turned(p->basis), 1, scores, p->stride);
+}
+
+/* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
+ * of exp. */
+static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
+{
+    float largest = row[0], sum = 0;
+    int length = padded(count);
+#pragma omp simd reduction(max : largest)
+    for (int i = 0; i < length; i++) {
+        float score = i < count ? row[i] : -INFINITY;
+        largest = score > largest ? score : largest;
+    }
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < length; i++) {
+        float power = fast_exp((i < count ? row[i] : -INFINITY) - largest);
+        row[i] = power;
+        sum += power;
+    }
+    float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
+#pragma omp simd
+    for (int i = 0; i < length; i++)
+        row[i] = bits[i] >= threshold ? row[i] * share : 0;
+    for (int i = length; i < wide; i++)
+        row[i] = 0;
+    return largest + (float)log((double)sum);
+}
+
+static void forward(const lp_node *node, const lp_run *run, const part *p)
+{
+    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
+    for (int from = 0; from < p->length; from += ROWS) {
+        int to = from + ROWS < p->length ? from + ROWS : p->length, stride;
+        const uint16_t *bits = p->bits;
+        if (threshold)
+            draw(node, run, p, from, to);
+        score_block(p, from, to);
+        for (int q = from; q < to; q++) {
+            log_sum[(size_t)q * p->heads] = softmax_row(p->scores + (size_t)q * p->stride, q + 1, to, bits, threshold);
+            bits += threshold ? padded(q + 1) : 0;
+        }
+        matrix chances = {p->scores + (size_t)from * p->stride, p->stride, false};
+        float *out = place(node, run, 0, p, from, &stride);
+        product(to - from, p->cols, to, 1, chances, p->value, 0, out, stride);
+        if (p->extra) {
+            out = place(node, run, 2, p, from, &stride);
+            product(to - from, p->extra, to, 1, chances, p->basis, 0, out, stride);
+        }
+    }
+}
+
+void LP_FAST(attention)(const lp_node *node, const lp_run *run)
+{
+    for (int s = 0; s < run->segments; s++)
+        for (int number = 0; number < node->with.heads; number++) {
+            part p = part_of(node, run, s, number);
+            memset(p.bits, 0, (size_t)p.stride * sizeof *p.bits);
+            forward(node, run, &p);
+        }
+}
+
+/* ---------------------------------------------------------------------------------------------- gradient ----- */
+
+static float dot(const float *restrict a, const float *restrict b, int count)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* From the scores and the gradients of the probabilities of a row: the probabilities after dropout and the gradients of
+ * the scores, in the same places, with zeros from count to wide. */
+static void softmax_row_gradient(float *restrict row, float *restrict drow, int count, int wide,
+                                 const uint16_t *restrict bits, uint32_t threshold, float log_sum, float delta,
+                                 float scale)
+{
+    float share = (float)(65536.0 / (65536.0 - threshold));
+    int length = padded(count);
+#pragma omp simd
+    for (int i = 0; i < length; i++) {
+        float chance = fast_exp((i < count ? row[i] : -INFINITY) - log_sum), factor = bits[i] >= threshold ? share : 0;
+        float slope = scale * chance * (factor * drow[i] - delta);
+        row[i] = factor * chance;
+        drow[i] = i < count ? slope : 0;
+    }
+    for (int i = length; i < wide; i++)
+        row[i] = drow[i] = 0;
+}
+
+/* Rows from .. to of scores and dscores: the products on the query's side. */
+static void backward_block(const lp_node *node, const lp_run *run, const part *p, int from, int to)
+{
+    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    matrix out = slice(node, run, 6, p), dout = slice(node, run, 7, p);
+    matrix time_out = slice(node, run, 8, p), dtime_out = slice(node, run, 9, p);
+    const float *log_sum = INPUT(5) + (size_t)p->first * p->heads + p->number;
+    float *dscores = p->dscores + (size_t)from * p->stride;
+    const uint16_t *bits = p->bits;
+    int stride, count = to - from;
+    if (threshold)
+        draw(node, run, p, from, to);
+    score_block(p, from, to);
+    product(count, to, p->cols, 1, rows_from(dout, from), turned(p->value), 0, dscores, p->stride);
+    if (p->extra)
+        product(count, to, p->extra, 1, rows_from(dtime_out, from), turned(p->basis), 1, dscores, p->stride);
+    for (int q = from; q < to; q++) {
+        float delta = dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
+        if (p->extra)
+            delta += dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
+        softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, to, bits,
+                             threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
+        bits += threshold ? padded(q + 1) : 0;
+    }
+    matrix slopes = {dscores, p->stride, false};
+    if (node->outputs[0]) {
+        float *dquery = place(node, run, 0, p, from, &stride);
+        product(count, p->cols, to, 1, slopes, p->key, ADDED(0) ? 1 : 0, dquery, stride);
+    }
+    if (node->outputs[3]) {
+        float *dtime_query = place(node, run, 3, p, from, &stride);
+        product(count, p->extra, to, 1, slopes, p->basis, ADDED(3) ? 1 : 0, dtime_query, stride);
+    }
+}
+
+/* Keys from .. to: the products that sum over the queries at and after them. */
+static void backward_keys(const lp_node *node, const lp_run *run, const part *p, int from, int to)
+{
+    size_t corner = (size_t)from * p->stride + (size_t)from;
+    matrix slopes = {p->dscores + corner, p->stride, true}, chances = {p->scores + corner, p->stride, true};
+    matrix dout = slice(node, run, 7, p), dtime_out = slice(node, run, 9, p);
+    int stride, count = to - from, later = p->length - from;
+    if (node->outputs[1]) {
+        float *dkey = place(node, run, 1, p, from, &stride);
+        product(count, p->cols, later, 1, slopes, rows_from(p->query, from), ADDED(1) ? 1 : 0, dkey, stride);
+    }
+    if (node->outputs[2]) {
+        float *dvalue = place(node, run, 2, p, from, &stride);
+        product(count, p->cols, later, 1, chances, rows_from(dout, from), ADDED(2) ? 1 : 0, dvalue, stride);
+    }
+    if (node->outputs[4]) {
+        float *dbasis = place(node, run, 4, p, from, &stride);
+        float beta = ADDED(4) || p->number > 0 ? 1 : 0;
+        product(count, p->extra, later, 1, slopes, rows_from(p->time_query, from), beta, dbasis, stride);
+        product(count, p->extra, later, 1, chances, rows_from(dtime_out, from), 1, dbasis, stride);
+    }
+}
+
+void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
+{
+    for (int s = 0; s < run->segments; s++)
+        for (int number = 0; number < node->with.heads; number++) {
+            part p = part_of(node, run, s, number);
+            memset(p.bits, 0, (size_t)p.stride * sizeof *p.bits);
+            for (int from = 0; from < p.length; from += ROWS)
+                backward_block(node, run, &p, from, from + ROWS < p.length ? from + ROWS : p.length);
+            for (int from = 0; from < p.length; from += ROWS)
+                backward_keys(node, run, &p, from, from + ROWS < p.length ? from + ROWS : p.length);
+        }
+}

@@ -1,0 +1,93 @@
+/* fast_math.h: exp, cosine and sine, and random bits, written so that a loop over them becomes vectors.
+ *
+ * No branches, no calls, no tables. The errors named here are checked by tests/unit/test_fast_math.c.
+ */
+#ifndef LP_FAST_MATH_H
+#define LP_FAST_MATH_H
+
+#include "base/random.h"
+
+#include <string.h>
+
+/* e^x within 2e-7 of itself for x in [-87, 88]; 0 below (also for -infinity), e^88 above. */
+static inline float fast_exp(float x)
+{
+    float in = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
+    /* Adding and taking away 1.5 * 2^23 rounds to the nearest whole number. */
+    float whole = (in * 1.44269504f + 12582912.0f) - 12582912.0f;
+    float rest = (in - whole * 0.693145752f) - whole * 1.42860677e-6f;
+    float power = 1.98756906e-4f;
+    power = power * rest + 1.39819995e-3f;
+    power = power * rest + 8.33345111e-3f;
+    power = power * rest + 4.16657962e-2f;
+    power = power * rest + 1.66666657e-1f;
+    power = power * rest + 0.5f;
+    power = power * rest * rest + rest + 1.0f;
+    union {
+        int32_t bits;
+        float value;
+    } scale = {.bits = ((int32_t)whole + 127) << 23};
+    return x < -87.0f ? 0.0f : power * scale.value;
+}
+
+/* Cosine and sine of a phase given in turns, within 1.5e-7. Whole and quarter turns are dropped in double, so the phase
+ * may be millions of turns; past 2^51 of them a double has no fraction worth the name, and the phase counts as 0. */
+static inline void fast_turn(double turns, float *cosine, float *sine)
+{
+    const double round = 6755399441055744.0; /* 1.5 * 2^52: adding and taking it away rounds */
+    double whole = (turns + round) - round;
+    double part = turns < 0x1p51 && turns > -0x1p51 ? 4.0 * (turns - whole) : 0.0; /* quarter turns, -2 .. 2 */
+    double quarters = (part + round) - round;
+    float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
+    int32_t quarter = (int32_t)quarters;
+    float s = x + x * square * (-1.6666654611e-1f + square * (8.3321608736e-3f + square * -1.9515295891e-4f));
+    float c = 1.0f - 0.5f * square +
+              square * square * (4.166664568298827e-2f + square * (-1.388731625493765e-3f + square * 2.443315711809948e-5f));
+    float low = quarter & 1 ? s : c, high = quarter & 1 ? c : s;
+    *cosine = (quarter + 1) & 2 ? -low : low;
+    *sine = quarter & 2 ? -high : high;
+}
+
+/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. */
+#define FAST_PHILOX_ROUND                                                        \
+    do {                                                                         \
+        uint64_t p = (uint64_t)0xD2511F53u * a, q = (uint64_t)0xCD9E8D57u * c;   \
+        a = (uint32_t)(q >> 32) ^ b ^ k0;                                        \
+        c = (uint32_t)(p >> 32) ^ d ^ k1;                                        \
+        b = (uint32_t)q;                                                         \
+        d = (uint32_t)p;                                                         \
+        k0 += 0x9E3779B9u;                                                       \
+        k1 += 0xBB67AE85u;                                                       \
+    } while (0)
+
+/* The random bits of blocks `element[0 .. count-1]`, 16 for each of a block's 8 columns in their order, as
+ * lp_dropout_keep counts them. */
+static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t step, const uint64_t *restrict element,
+                                    int count, uint16_t *restrict bits)
+{
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        uint32_t a = (uint32_t)element[i], b = (uint32_t)(element[i] >> 32), c = step, d = purpose;
+        uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        bits[8 * i] = (uint16_t)a;
+        bits[8 * i + 1] = (uint16_t)(a >> 16);
+        bits[8 * i + 2] = (uint16_t)b;
+        bits[8 * i + 3] = (uint16_t)(b >> 16);
+        bits[8 * i + 4] = (uint16_t)c;
+        bits[8 * i + 5] = (uint16_t)(c >> 16);
+        bits[8 * i + 6] = (uint16_t)d;
+        bits[8 * i + 7] = (uint16_t)(d >> 16);
+    }
+}
+
+#endif
