@@ -23,8 +23,8 @@ void cli_choices_top(const double *probabilities, int64_t kinds, cli_choice *top
     }
 }
 
-lapse_status cli_session_fill(lapse_session *session, const lapse_dataset *dataset, int64_t sequence,
-                              const bool *known, int64_t *appended, double *last, lapse_error *error)
+lapse_status cli_session_fill(lapse_session *session, const lapse_dataset *dataset, int64_t sequence, const bool *known,
+                              int64_t *appended, double *last, lapse_error *error)
 {
     const double *times;
     const int32_t *kinds;

@@ -1,5 +1,5 @@
-/* bar.c: see bar.h. A line that wraps cannot be redrawn, so what does not fit into the terminal's width is left out, least
- * needed first; the bar itself takes what remains. */
+/* bar.c: see bar.h. A line that wraps cannot be redrawn, so what does not fit into the terminal's width is left out,
+ * least needed first; the bar itself takes what remains. */
 #include "bar.h"
 
 #include <math.h>
@@ -82,7 +82,8 @@ void cli_bar_update(cli_bar *bar, const lapse_progress *progress)
             draw(bar, progress);
     } else if (progress->epoch_end) {
         pieces p = describe(bar, progress);
-        fprintf(stderr, "%s%s%s%s%s, %s\n", p.epoch, p.loss, p.score, p.best, p.rate, cli_seconds(progress->seconds).text);
+        fprintf(stderr, "%s%s%s%s%s, %s\n", p.epoch, p.loss, p.score, p.best, p.rate,
+                cli_seconds(progress->seconds).text);
     }
 }
 

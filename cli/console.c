@@ -1,4 +1,4 @@
-/* console.c: see console.h. The library never prints; everything a person sees on standard error passes through here. */
+/* console.c: see console.h. The library never prints; what is said on standard error passes through here. */
 #include "console.h"
 
 #include <math.h>

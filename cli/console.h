@@ -15,14 +15,14 @@ typedef struct cli_words {
     char text[64];
 } cli_words;
 
-cli_words cli_count(int64_t n);                                         /* 480,413 */
-cli_words cli_plural(int64_t n, const char *one, const char *many);     /* 1 row, 480,413 rows */
-cli_words cli_rate(double per_second);                                  /* 312k */
-cli_words cli_bytes(double bytes);                                      /* 12.3 MB */
-cli_words cli_percent(double share, int decimals);                      /* 47.9 % */
-cli_words cli_seconds(double seconds);                                  /* 0.21 s, 1 min 12 s */
-cli_words cli_duration(double seconds);                                 /* lapse_duration_format */
-cli_words cli_moment(double time);                                      /* lapse_time_format */
+cli_words cli_count(int64_t n);                                     /* 480,413 */
+cli_words cli_plural(int64_t n, const char *one, const char *many); /* 1 row, 480,413 rows */
+cli_words cli_rate(double per_second);                              /* 312k */
+cli_words cli_bytes(double bytes);                                  /* 12.3 MB */
+cli_words cli_percent(double share, int decimals);                  /* 47.9 % */
+cli_words cli_seconds(double seconds);                              /* 0.21 s, 1 min 12 s */
+cli_words cli_duration(double seconds);                             /* lapse_duration_format */
+cli_words cli_moment(double time);                                  /* lapse_time_format */
 
 /* "lapse: " and a line of text on standard error. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -36,8 +36,8 @@ void cli_text_print(FILE *file, const char *text);
 /* Code points in text: columns it takes on a terminal, wide letters aside. */
 int cli_text_width(const char *text);
 
-/* Paragraph of words, broken to fit into `width`. The first line is taken to have `used` columns already; the later ones
- * are indented by `indent`. Ends the line. */
+/* Paragraph of words, broken to fit into `width`. The first line is taken to have `used` columns already; the later
+ * ones are indented by `indent`. Ends the line. */
 void cli_paragraph(FILE *file, const char *text, int used, int indent, int width);
 
 /* Columns of the terminal behind a stream, or 80. */

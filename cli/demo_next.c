@@ -22,8 +22,8 @@ static void print_deed(const char *kind)
     printf("%.*ss%s", verb, kind, kind + verb);
 }
 
-/* The first purchase with enough history before it: sequence and number of its event. Falls back on the last event of the
- * first shopper. */
+/* The first purchase with enough history before it: sequence and number of its event. Falls back on the last event of
+ * the first shopper. */
 static void choose_event(const lapse_dataset *dataset, int64_t *sequence, int64_t *event)
 {
     const double *times;
@@ -47,8 +47,9 @@ static void choose_event(const lapse_dataset *dataset, int64_t *sequence, int64_
 static void print_history(const lapse_dataset *dataset, const double *times, const int32_t *kinds, int64_t event)
 {
     int64_t first = event >= EVENTS_SHOWN ? event - EVENTS_SHOWN + 1 : 0;
-    printf("\nWhat happens next to a shopper whom no model has seen, by the last model. So far: %s, the last of them:\n",
-           cli_plural(event + 1, "event", "events").text);
+    printf(
+        "\nWhat happens next to a shopper whom no model has seen, by the last model. So far: %s, the last of them:\n",
+        cli_plural(event + 1, "event", "events").text);
     for (int64_t i = first; i <= event; i++) {
         fputs("  ", stdout);
         print_deed(lapse_dataset_kind_name(dataset, kinds[i]));

@@ -1,13 +1,13 @@
-/* help_text.c: the tables of the verbs as text: for the terminal, and as a man page in troff. Defaults are those that the
- * verb's own settings hold before the command line is read, so the help cannot drift from the program. */
+/* help_text.c: the tables of the verbs as text: for the terminal, and as a man page in troff. Defaults are those that
+ * the verb's own settings hold before the command line is read, so the help cannot drift from the program. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "console.h"
 #include "options.h"
 
-#define LEFT 28      /* where the sentences begin */
-#define WIDEST 100   /* lines longer than this are hard to read */
+#define LEFT 28    /* where the sentences begin */
+#define WIDEST 100 /* lines longer than this are hard to read */
 
 typedef struct sentence {
     char text[1024];
@@ -203,14 +203,17 @@ void cli_help_man(FILE *file)
             lapse_version());
     for (const cli_verb *const *verb = cli_verbs(); *verb; verb++)
         fprintf(file, "%s.B lapse %s\n[arguments] [options]\n", verb == cli_verbs() ? "" : ".br\n", (*verb)->name);
-    fputs(".SH DESCRIPTION\n"
-          "Lapse reads histories of events with their times, learns from them by self\\-attention with functional time\n"
-          "encodings, and answers: given this history, what happens at time t?\n"
-          "Results go to standard output as text, or as one JSON object with \\fB\\-\\-json\\fR; progress and notes go to\n"
-          "standard error. Options may stand anywhere, as \\fB\\-\\-name value\\fR or \\fB\\-\\-name=value\\fR, and are never\n"
-          "abbreviated; \\fB\\-\\-\\fR ends them. As a file, \\fB\\-\\fR is standard input or output.\n"
-          ".SH VERBS\n",
-          file);
+    fputs(
+        ".SH DESCRIPTION\n"
+        "Lapse reads histories of events with their times, learns from them by self\\-attention with functional time\n"
+        "encodings, and answers: given this history, what happens at time t?\n"
+        "Results go to standard output as text, or as one JSON object with \\fB\\-\\-json\\fR; progress and notes go "
+        "to\n"
+        "standard error. Options may stand anywhere, as \\fB\\-\\-name value\\fR or \\fB\\-\\-name=value\\fR, and are "
+        "never\n"
+        "abbreviated; \\fB\\-\\-\\fR ends them. As a file, \\fB\\-\\fR is standard input or output.\n"
+        ".SH VERBS\n",
+        file);
     for (const cli_verb *const *verb = cli_verbs(); *verb; verb++)
         man_verb(file, *verb);
     fputs(".SH EXIT STATUS\n"

@@ -10,7 +10,7 @@
 
 typedef struct cli_json {
     FILE *file;
-    int depth;                  /* containers open */
+    int depth;                   /* containers open */
     bool filled[CLI_JSON_DEPTH]; /* the container at this depth has a member already */
 } cli_json;
 

@@ -65,8 +65,8 @@ typedef struct cli_call {
 /* A verb: one file and one row of the table in main.c. */
 typedef struct cli_verb {
     const char *name;
-    const char *summary;     /* half a line */
-    const char *description; /* a paragraph */
+    const char *summary;         /* half a line */
+    const char *description;     /* a paragraph */
     const char *const *examples; /* NULL-terminated */
     const cli_argument *arguments;
     const cli_option *options; /* ended by a row without a name */

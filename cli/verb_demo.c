@@ -237,7 +237,8 @@ static bool print_text(const demo *d)
         cli_table_add(&table, "%.3f", one->log_loss);
         cli_table_add(&table, "%s",
                       gains ? cli_percent(share(floor.log_loss, one->log_loss, d->best.log_loss), 0).text : "");
-        cli_table_add(&table, "%s", i < CONTENDERS ? contenders[i].explanation : "the law that the events are drawn from");
+        cli_table_add(&table, "%s",
+                      i < CONTENDERS ? contenders[i].explanation : "the law that the events are drawn from");
     }
     bool whole = cli_table_print(&table, stdout, 2);
     puts("\nGain: the share reached of what is possible beyond the best of the first four, which see no time and no\n"
@@ -332,6 +333,7 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {{0}};
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "seed", .kind = CLI_SEED, .offset = offsetof(demo_settings, seed), .placeholder = "N",
      .help = "another seed is another shop and another training"},
@@ -342,15 +344,17 @@ static const cli_option options[] = {
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(demo_settings, json), .help = "print the table as one JSON object"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {"lapse demo", "lapse demo --keep shop", NULL};
 
 const cli_verb cli_verb_demo = {
     .name = "demo",
     .summary = "simulate a shop, train, and show what time adds and the limit",
-    .description = "Simulates a shop whose law is known, trains the floors (majority, Markov chains) and attention with three "
-                   "ways to see time at equal size, and shows in one table what each reached of what is possible. Then "
-                   "tells what happens next to one shopper. Takes under a minute.",
+    .description =
+        "Simulates a shop whose law is known, trains the floors (majority, Markov chains) and attention with three "
+        "ways to see time at equal size, and shows in one table what each reached of what is possible. Then "
+        "tells what happens next to one shopper. Takes under a minute.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -73,6 +73,7 @@ static const cli_argument arguments[] = {
     {0},
 };
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "split", .kind = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.split), .placeholder = "SPLIT",
      .help = "which events are scored", .choices = split_names},
@@ -85,14 +86,16 @@ static const cli_option options[] = {
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(eval_settings, json), .help = "print one JSON object"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {"lapse eval model.safetensors events.lapse --split test --classes", NULL};
 
 const cli_verb cli_verb_eval = {
     .name = "eval",
     .summary = "score a model on a dataset",
-    .description = "Scores a model on every event but each sequence's first. The model remembers how its training data was "
-                   "split, so the test split holds nothing it has learned from.",
+    .description =
+        "Scores a model on every event but each sequence's first. The model remembers how its training data was "
+        "split, so the test split holds nothing it has learned from.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -29,10 +29,12 @@ static const cli_argument arguments[] = {
     {0},
 };
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "man", .kind = CLI_FLAG, .offset = offsetof(help_settings, man), .help = "print the man page, in troff"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {"lapse help train", "lapse help --man | man -l -", NULL};
 

@@ -1,7 +1,7 @@
 /* verb_import.c: `lapse import`: a text file of events becomes a dataset file. */
 #include <string.h>
 
-#include "columns.h"
+#include "column_options.h"
 #include "verb.h"
 
 typedef struct import_settings {
@@ -149,6 +149,7 @@ static const cli_argument arguments[] = {
     {0},
 };
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .kind = CLI_TEXT, .offset = offsetof(import_settings, output),
      .placeholder = "DATASET", .help = "the dataset file to write", .required = true},
@@ -164,6 +165,7 @@ static const cli_option options[] = {
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "report as one JSON object"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {
     "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",

@@ -139,8 +139,8 @@ static int run(void *settings, const cli_call *call)
     int result = looks_like_model(s->file, &model);
     if (result != CLI_DONE)
         return result;
-    lapse_status status = model ? lapse_model_load(s->file, &about.model, &error)
-                                : lapse_dataset_open(s->file, &about.dataset, &error);
+    lapse_status status =
+        model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
     if (status != LAPSE_OK)
         return cli_error(&error);
     result = s->json ? print_json(&about, s) : print_text(&about, s);
@@ -154,19 +154,22 @@ static const cli_argument arguments[] = {
     {0},
 };
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "kinds", .kind = CLI_FLAG, .offset = offsetof(info_settings, kinds), .help = "list the kinds of event too"},
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "print one JSON object"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {"lapse info events.lapse --kinds", "lapse info model.safetensors --json", NULL};
 
 const cli_verb cli_verb_info = {
     .name = "info",
     .summary = "tell what a dataset or model file holds",
-    .description = "Checks a dataset or model file whole and tells what it says about itself: where it came from, sizes, "
-                   "settings, split and scores.",
+    .description =
+        "Checks a dataset or model file whole and tells what it says about itself: where it came from, sizes, "
+        "settings, split and scores.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

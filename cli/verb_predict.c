@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "answers.h"
-#include "columns.h"
+#include "column_options.h"
 #include "table.h"
 #include "verb.h"
 
@@ -104,9 +104,8 @@ static int check_kinds(const predict_settings *s, work *w)
         return CLI_DONE;
     bool skip = strcmp(s->unknown, "skip") == 0;
     cli_note("%s: %s of %s the model does not know: %s%s%s", s->history,
-             cli_plural(unknown_events, "event is", "events are").text,
-             cli_plural(unknown_kinds, "kind", "kinds").text, list, unknown_kinds > LISTED ? ", ..." : "",
-             skip ? "; skipped" : "; --unknown skip leaves them out");
+             cli_plural(unknown_events, "event is", "events are").text, cli_plural(unknown_kinds, "kind", "kinds").text,
+             list, unknown_kinds > LISTED ? ", ..." : "", skip ? "; skipped" : "; --unknown skip leaves them out");
     return skip ? CLI_DONE : CLI_FAILED;
 }
 
@@ -125,10 +124,10 @@ static lapse_status answer_sequence(work *w, lapse_session *session, int64_t seq
     for (int i = 0; i < w->when_count && status == LAPSE_OK && appended > 0; i++) {
         double time = time_of(&w->when[i], w->last[sequence]);
         if (time < w->last[sequence]) {
-            snprintf(error->message, sizeof error->message,
-                     "--at %s lies before the last event of sequence '%.200s', which is at %s; ask for that time or later",
-                     w->when[i].text, lapse_dataset_sequence_name(w->history, sequence),
-                     cli_moment(w->last[sequence]).text);
+            snprintf(
+                error->message, sizeof error->message,
+                "--at %s lies before the last event of sequence '%.200s', which is at %s; ask for that time or later",
+                w->when[i].text, lapse_dataset_sequence_name(w->history, sequence), cli_moment(w->last[sequence]).text);
             error->status = LAPSE_ERROR_INPUT;
             error->file[0] = 0;
             return LAPSE_ERROR_INPUT;
@@ -353,6 +352,7 @@ static const cli_argument arguments[] = {
     {0},
 };
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "at", .kind = CLI_LIST, .offset = offsetof(predict_settings, at), .placeholder = "TIME",
      .help = "the time asked about: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; "
@@ -368,6 +368,7 @@ static const cli_option options[] = {
      .placeholder = "N", .help = "threads to read the file with", .unset = "all cores"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {
     "lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5",
@@ -378,8 +379,9 @@ static const char *const examples[] = {
 const cli_verb cli_verb_predict = {
     .name = "predict",
     .summary = "tell what happens at a time, for each history in a file",
-    .description = "Reads histories and answers for each: if the next event happens at this time, what is it? Prints the "
-                   "likeliest kinds with their probabilities.",
+    .description =
+        "Reads histories and answers for each: if the next event happens at this time, what is it? Prints the "
+        "likeliest kinds with their probabilities.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -45,6 +45,7 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {{0}};
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .kind = CLI_TEXT, .offset = offsetof(simulate_settings, output),
      .placeholder = "FILE", .help = "the CSV file to write; - is standard output", .required = true},
@@ -60,15 +61,17 @@ static const cli_option options[] = {
      .help = "the same seed draws the same events"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {"lapse simulate --preset shop -o shop.csv --law law.csv", NULL};
 
 const cli_verb cli_verb_simulate = {
     .name = "simulate",
     .summary = "draw events from a known law, as CSV",
-    .description = "Draws histories of events from a process whose law is known, so that the best possible prediction is "
-                   "known too. The shop has goods bought again after their own period, views that fade within the hour, "
-                   "accessories that follow a purchase after days, and weekly habits.",
+    .description =
+        "Draws histories of events from a process whose law is known, so that the best possible prediction is "
+        "known too. The shop has goods bought again after their own period, views that fade within the hour, "
+        "accessories that follow a purchase after days, and weekly habits.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

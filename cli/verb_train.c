@@ -265,6 +265,7 @@ static const cli_argument arguments[] = {
 
 static const char in_model[] = "Model", in_training[] = "Training", in_run[] = "Run";
 
+/* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .kind = CLI_TEXT, AT(output), .placeholder = "MODEL",
      .help = "the model file to write", .required = true},
@@ -332,6 +333,7 @@ static const cli_option options[] = {
      .help = "go on from the checkpoint, if there is one"},
     {0},
 };
+/* clang-format on */
 
 static const char *const examples[] = {
     "lapse train events.lapse -o model.safetensors --task classify",

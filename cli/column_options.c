@@ -1,5 +1,5 @@
-/* columns.c: see columns.h. */
-#include "columns.h"
+/* column_options.c: see column_options.h. */
+#include "column_options.h"
 
 #include <string.h>
 
