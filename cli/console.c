@@ -68,6 +68,9 @@ cli_words cli_bytes(double bytes)
 cli_words cli_percent(double share, int decimals)
 {
     cli_words words;
+    /* What rounds to nothing is shown without a sign. */
+    if (fabs(share) * 100 < 0.5 * pow(10, -decimals))
+        share = 0;
     if (isnan(share))
         snprintf(words.text, sizeof words.text, "-");
     else

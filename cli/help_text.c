@@ -171,16 +171,25 @@ static void man_options(FILE *file, const cli_verb *verb, const void *settings)
     }
 }
 
+static void man_synopsis(FILE *file, const cli_verb *verb)
+{
+    fprintf(file, ".B lapse %s\n", verb->name);
+    for (const cli_argument *argument = verb->arguments; argument->name; argument++)
+        fprintf(file, argument->optional ? "[\\fI%s\\fR]\n" : "\\fI%s\\fR\n", argument->name);
+    for (const cli_option *option = verb->options; option->name; option++)
+        if (option->required)
+            fprintf(file, "\\fB\\-\\-%s\\fR \\fI%s\\fR\n", option->name, option->placeholder);
+    if (verb->options->name)
+        fputs("[options]\n", file);
+}
+
 static void man_verb(FILE *file, const cli_verb *verb)
 {
     void *settings = settings_new(verb);
     if (!settings)
         return;
-    fprintf(file, ".SS %s\n.B lapse %s\n", verb->name, verb->name);
-    for (const cli_argument *argument = verb->arguments; argument->name; argument++)
-        fprintf(file, argument->optional ? "[\\fI%s\\fR]\n" : "\\fI%s\\fR\n", argument->name);
-    if (verb->options->name)
-        fputs("[options]\n", file);
+    fprintf(file, ".SS %s\n", verb->name);
+    man_synopsis(file, verb);
     fputs(".PP\n", file);
     troff(file, verb->description);
     fputc('\n', file);
@@ -201,8 +210,10 @@ void cli_help_man(FILE *file)
             "lapse \\- learn from timestamped events, and ask what happens at a time\n"
             ".SH SYNOPSIS\n",
             lapse_version());
-    for (const cli_verb *const *verb = cli_verbs(); *verb; verb++)
-        fprintf(file, "%s.B lapse %s\n[arguments] [options]\n", verb == cli_verbs() ? "" : ".br\n", (*verb)->name);
+    for (const cli_verb *const *verb = cli_verbs(); *verb; verb++) {
+        fputs(verb == cli_verbs() ? "" : ".br\n", file);
+        man_synopsis(file, *verb);
+    }
     fputs(
         ".SH DESCRIPTION\n"
         "Lapse reads histories of events with their times, learns from them by self\\-attention with functional time\n"

@@ -66,11 +66,10 @@ static void json_text(const cli_option *option, const void *value, cli_json *jso
 static bool read_digits(const char *text, uint64_t limit, uint64_t *value, reason *why)
 {
     size_t digits = strspn(text, "0123456789");
-    snprintf(why->text, sizeof why->text, "a whole number from 0 to %llu", (unsigned long long)limit);
-    if (limit > INT32_MAX)
-        snprintf(why->text, sizeof why->text, "a whole number");
+    snprintf(why->text, sizeof why->text, "a whole number, 0 or more");
     if (digits == 0 || text[digits])
         return false;
+    snprintf(why->text, sizeof why->text, "a whole number up to %llu", (unsigned long long)limit);
     errno = 0;
     *value = strtoull(text, NULL, 10);
     return errno == 0 && *value <= limit;

@@ -241,8 +241,8 @@ static bool print_text(const demo *d)
                       i < CONTENDERS ? contenders[i].explanation : "the law that the events are drawn from");
     }
     bool whole = cli_table_print(&table, stdout, 2);
-    puts("\nGain: the share reached of what is possible beyond the best of the first four, which see no time and no\n"
-         "further back. Log-loss is in nats an event; lower is better.");
+    puts("\nGain: the share that was reached of what is possible beyond the best of the first four rows.\n"
+         "Log-loss is in nats an event; lower is better.");
     return whole;
 }
 
@@ -341,7 +341,8 @@ static const cli_option options[] = {
      .help = "threads to use; never changes the result", .unset = "all cores"},
     {.name = "keep", .kind = CLI_TEXT, .offset = offsetof(demo_settings, keep), .placeholder = "FOLDER",
      .help = "keep events, dataset and models in this folder", .unset = "they are removed at the end"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(demo_settings, json), .help = "print the table as one JSON object"},
+    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(demo_settings, json),
+     .help = "print the table as one JSON object"},
     {0},
 };
 /* clang-format on */

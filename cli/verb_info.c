@@ -156,7 +156,8 @@ static const cli_argument arguments[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "kinds", .kind = CLI_FLAG, .offset = offsetof(info_settings, kinds), .help = "list the kinds of event too"},
+    {.name = "kinds", .kind = CLI_FLAG, .offset = offsetof(info_settings, kinds),
+     .help = "list the kinds of event too"},
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "print one JSON object"},
     {0},
 };

@@ -90,11 +90,13 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
         return;
     }
     fputs("lapse: to go on:", stderr);
-    print_argument("lapse");
-    for (int i = 1; i < call->argc; i++)
+    for (int i = 0; i < call->argc; i++) {
         if (strcmp(call->argv[i], "--resume") != 0)
             print_argument(call->argv[i]);
-    fputs(" --resume\n", stderr);
+        if (i == 1)
+            print_argument("--resume");
+    }
+    fputc('\n', stderr);
 }
 
 /* A folder that cannot be written to is better met before the training than after it. */
@@ -286,8 +288,8 @@ static const cli_option options[] = {
      .help = "attention blocks, 1 to 3", DATA_DECIDES},
     {.name = "heads", .kind = CLI_WHOLE, AT(train.heads), .placeholder = "N", .group = in_model, .only = "attention",
      .help = "attention heads, 1 to 4; must divide the dims", DATA_DECIDES},
-    {.name = "context", .kind = CLI_WHOLE, AT(train.context), .placeholder = "N", .group = in_model, .only = "attention",
-     .help = "events seen before the predicted one", DATA_DECIDES},
+    {.name = "context", .kind = CLI_WHOLE, AT(train.context), .placeholder = "N", .group = in_model,
+     .only = "attention", .help = "events seen before the predicted one", DATA_DECIDES},
     {.name = "periods", .kind = CLI_WHOLE, AT(train.periods), .placeholder = "N", .group = in_model,
      .only = "mercer bochner", .help = "base periods of the time encoding (bochner: its frequencies)", DATA_DECIDES},
     {.name = "harmonics", .kind = CLI_WHOLE, AT(train.harmonics), .placeholder = "N", .group = in_model,
