@@ -40,32 +40,46 @@ static const char *property(const lapse_model *model, const char *wanted)
     return NULL;
 }
 
+/* A fault of the header: a column that is not there, or whose name is not to be found. */
+static bool is_header_fault(lapse_status status, const lapse_error *error)
+{
+    return (status == LAPSE_ERROR_INPUT || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_UNKNOWN) &&
+           error->line <= 1;
+}
+
 /* Reads the history with the columns asked for. Those not named are the ones that the model was trained from, if the
- * file has them; else they are found by name. */
+ * file has them; else they are found by name. Which ones it has shows by trying: a fault of the header is met before
+ * any row is read. Standard input cannot be tried twice. */
 static lapse_status read_history(predict_settings *s, work *w, lapse_import_report *report, lapse_error *error)
 {
-    lapse_import_options *import = &s->columns.import, remembered;
+    enum { SEQUENCE = 1, TIME = 2, EVENT = 4 };
+    static const int given_up[] = {0, SEQUENCE, TIME, EVENT, SEQUENCE | TIME, SEQUENCE | EVENT, TIME | EVENT, 7};
+    lapse_import_options *import = &s->columns.import;
+    lapse_status first = LAPSE_OK;
     cli_columns_finish(&s->columns);
     import->input = s->history;
     import->min_events = 0;
     import->min_count = 0;
-    remembered = *import;
-    if (!import->sequence)
-        remembered.sequence = property(w->model, "column.sequence");
-    if (!import->time)
-        remembered.time = property(w->model, "column.time");
-    if (!import->event)
-        remembered.event = property(w->model, "column.event");
-    lapse_status status = lapse_dataset_read(&remembered, &w->history, report, error);
-    /* Only a fault of the header is a reason to look for other columns; standard input cannot be read twice. */
-    bool header_fault = (status == LAPSE_ERROR_INPUT || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_UNKNOWN) &&
-                        error->line <= 1;
-    if (header_fault && strcmp(s->history, "-") != 0) {
-        lapse_error second;
-        if (lapse_dataset_read(import, &w->history, report, &second) == LAPSE_OK)
+    for (size_t i = 0; i < sizeof given_up / sizeof *given_up; i++) {
+        lapse_import_options attempt = *import;
+        lapse_error fault;
+        if (!attempt.sequence && !(given_up[i] & SEQUENCE))
+            attempt.sequence = property(w->model, "column.sequence");
+        if (!attempt.time && !(given_up[i] & TIME))
+            attempt.time = property(w->model, "column.time");
+        if (!attempt.event && !(given_up[i] & EVENT))
+            attempt.event = property(w->model, "column.event");
+        lapse_status status = lapse_dataset_read(&attempt, &w->history, report, &fault);
+        if (status == LAPSE_OK)
             return LAPSE_OK;
+        if (i == 0 || !is_header_fault(status, &fault)) {
+            first = status;
+            *error = fault;
+        }
+        if (!is_header_fault(status, &fault) || strcmp(s->history, "-") == 0)
+            return status;
     }
-    return status;
+    return first;
 }
 
 /* Finds the kinds that the model does not know and says which; whether to go on is the user's choice. */

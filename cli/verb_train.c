@@ -107,6 +107,8 @@ static int check_output(const train_settings *s, const cli_verb *verb)
         return cli_usage(verb, "the model would overwrite the dataset %s", s->output);
     if (strcmp(s->output, "-") == 0)
         return cli_usage(verb, "a model goes to a file, not to standard output");
+    if (cli_output_check(s->output) != CLI_DONE || cli_output_check(s->checkpoint) != CLI_DONE)
+        return CLI_FAILED;
     snprintf(folder, sizeof folder, "%s", s->output);
     char *slash = strrchr(folder, '/');
     if (slash)
