@@ -11,8 +11,9 @@ static const char *const type_names[] = {[LP_TENSOR_F32] = "F32",
                                          [LP_TENSOR_U8] = "U8",
                                          [LP_TENSOR_U64] = "U64",
                                          [LP_TENSOR_F64] = "F64"};
-static const char CHECKSUM_ZERO[] = "\"checksum\":\"0000000000000000\"";
-enum { CHECKSUM_DIGITS = 16, CHECKSUM_PREFIX = 12, HEADER_LIMIT = 100000000 };
+/* Every header begins so; the digits are where the checksum goes. */
+static const char BEGINNING[] = "{\"__metadata__\":{\"checksum\":\"0000000000000000\"";
+enum { CHECKSUM_DIGITS = 16, CHECKSUM_PLACE = sizeof BEGINNING - 1 - 1 - CHECKSUM_DIGITS, HEADER_LIMIT = 100000000 };
 
 /* ----------------------------------------------------------------------------------------------- writing ----- */
 
@@ -51,7 +52,7 @@ static bool add_json_text(lp_buffer *out, const char *text)
 
 static bool build_header(const lp_container *container, lp_buffer *out)
 {
-    bool good = lp_buffer_print(out, "{\"__metadata__\":{%s", CHECKSUM_ZERO);
+    bool good = lp_buffer_print(out, "%s", BEGINNING);
     for (int i = 0; good && i < container->property_count; i++)
         good = lp_buffer_add(out, ",", 1) && add_json_text(out, container->property_name[i]) &&
                lp_buffer_add(out, ":", 1) && add_json_text(out, container->property_value[i]);
@@ -103,8 +104,7 @@ lapse_status lp_container_save(const lp_container *container, const char *path, 
     }
     char digits[CHECKSUM_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)checksum(header.data, header.size, container));
-    char *place = memmem(header.data, header.size, CHECKSUM_ZERO, sizeof CHECKSUM_ZERO - 1);
-    memcpy(place + CHECKSUM_PREFIX, digits, CHECKSUM_DIGITS);
+    memcpy(header.data + CHECKSUM_PLACE, digits, CHECKSUM_DIGITS);
     lp_writer writer;
     lapse_status status = lp_writer_open(&writer, path, error);
     if (status == LAPSE_OK) {
@@ -198,12 +198,12 @@ static lapse_status verify_checksum(const lp_container *container, const char *h
     lp_buffer copy = {0};
     if (!lp_buffer_add(&copy, header, header_size))
         return lp_fail_memory(error, "the header of a model file", header_size);
-    char *place = memmem(copy.data, copy.size, CHECKSUM_ZERO, CHECKSUM_PREFIX);
-    bool good = place && copy.data + copy.size - place >= CHECKSUM_PREFIX + CHECKSUM_DIGITS;
+    bool good = copy.size >= sizeof BEGINNING - 1 && memcmp(copy.data, BEGINNING, CHECKSUM_PLACE) == 0;
     if (good) {
+        char *place = copy.data + CHECKSUM_PLACE;
         char stored[CHECKSUM_DIGITS + 1] = {0}, found[CHECKSUM_DIGITS + 1];
-        memcpy(stored, place + CHECKSUM_PREFIX, CHECKSUM_DIGITS);
-        memset(place + CHECKSUM_PREFIX, '0', CHECKSUM_DIGITS);
+        memcpy(stored, place, CHECKSUM_DIGITS);
+        memset(place, '0', CHECKSUM_DIGITS);
         snprintf(found, sizeof found, "%016llx", (unsigned long long)checksum(copy.data, copy.size, container));
         good = strcmp(stored, found) == 0;
     }
