@@ -10,19 +10,29 @@ set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
 rooms="base data graph backend nn model train inspect serve" # a room sees itself and those before it
 longest=700                                                  # lines of a file
+
+# Functions not to be called: anywhere, and in the library.
+unsafe="gets strcpy strcat sprintf vsprintf atoi atol atof alloca strtok"
+random="rand srand random srandom drand48"
+loud="exit _exit abort printf puts putchar perror vprintf"
+memory="malloc calloc realloc free strdup strndup aligned_alloc posix_memalign asprintf vasprintf"
+banned=$(tr ' ' '|' <<<"$unsafe $random $loud $memory")
+
+include='include *["<]([^">]*)[">]'
 excused=scripts/rooms_excused.txt
 breaches=$(mktemp)
 trap 'rm -f "$breaches"' EXIT
 
-# Files of the tree, those not yet added to git included.
+# Files of the tree, those not yet added to git included. Where git cannot say (a tarball, another's folder): all but what
+# was built.
 files()
 {
-    if [ -e .git ]; then
+    if [ -e .git ] && git ls-files >/dev/null 2>&1; then
         git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
             [ ! -f "$file" ] || echo "$file"
         done
     else
-        find "$@" -type f 2>/dev/null | sed 's|^\./||'
+        find "$@" -type f 2>/dev/null | sed 's|^\./||' | grep -vE '^(\.git|build[^/]*)/'
     fi | sort -u
 }
 
@@ -86,7 +96,7 @@ check_source_includes()
         [ "$each" != "$room" ] || break
     done
     while IFS=: read -r line text; do
-        target=$(sed -E 's/^ *# *include *["<]([^">]*)[">].*/\1/' <<<"$text")
+        [[ $text =~ $include ]] && target=${BASH_REMATCH[1]}
         each=${target%%/*}
         if [[ $text == *\<* && " $rooms " != *" $each "* ]]; then
             continue
@@ -97,7 +107,7 @@ check_source_includes()
         elif [[ $allowed != *" $each "* ]]; then
             breach include "$file:$line" "room $room must not include \"$target\": $each comes after it"
         fi
-    done < <(grep -nE '^ *# *include' "$file")
+    done < <(grep -nE "^ *# *$include" "$file")
 }
 
 # Includes of the tool and the examples: the public header, their own folder, the system.
@@ -105,27 +115,30 @@ check_user_includes()
 {
     local file=$1 line text target
     while IFS=: read -r line text; do
-        target=$(sed -E 's/^ *# *include *["<]([^">]*)[">].*/\1/' <<<"$text")
+        [[ $text =~ $include ]] && target=${BASH_REMATCH[1]}
         if [[ " $rooms " == *" ${target%%/*} "* ]]; then
             breach include "$file:$line" "$target is inside the library: use lapse.h alone"
         elif [[ $text == *\"* && $target != lapse.h && ! -f $(dirname "$file")/$target && ! -f $target ]]; then
             breach include "$file:$line" "\"$target\" lies outside $(dirname "$file"): use lapse.h alone"
         fi
-    done < <(grep -nE '^ *# *include' "$file")
+    done < <(grep -nE "^ *# *$include" "$file")
 }
 
 check_code()
 {
     local file=$1 code
     code=$(bare "$file")
-    calls call "$file" "it cannot be used safely" gets strcpy strcat sprintf vsprintf atoi atol atof alloca strtok
-    calls call "$file" "randomness comes from base/random.h" rand srand random srandom drand48
+    grep -qE "(^|[^A-Za-z0-9_.>])($banned) *\(" <<<"$code" || return
+    # shellcheck disable=SC2086 # lists of words
+    {
+        calls call "$file" "it cannot be used safely" $unsafe
+        calls call "$file" "randomness comes from base/random.h" $random
+    }
     if [[ $file == src/* ]]; then
-        calls call "$file" "the library returns errors, and never prints or ends the program" \
-            exit _exit abort printf puts putchar perror vprintf
-        [ "$file" = src/base/memory.c ] ||
-            calls memory "$file" "memory comes from base/memory.h" \
-                malloc calloc realloc free strdup strndup aligned_alloc posix_memalign asprintf vasprintf
+        # shellcheck disable=SC2086
+        calls call "$file" "the library returns errors, and never prints or ends the program" $loud
+        # shellcheck disable=SC2086
+        [ "$file" = src/base/memory.c ] || calls memory "$file" "memory comes from base/memory.h" $memory
     fi
 }
 
@@ -144,16 +157,17 @@ while read -r name; do
     done
 done < <(files . | grep -E '\.(c|h|cu|cuh|py|sh)$' | grep -vE '(^|/)run\.sh$' | sed 's|.*/||' | sort | uniq -d)
 
-while read -r file; do
-    count=$(wc -l <"$file")
+mapfile -t texts < <(files . |
+    grep -E '\.(c|h|cu|cuh|py|sh|md|txt|cmake|map|in|1)$|(^|/)(run|\.clang-tidy|\.clang-format)$')
+while read -r count file; do
     [ "$count" -le $longest ] || breach long "$file" "$count lines are more than $longest: divide it, or excuse it"
-    while IFS=: read -r line _; do
-        breach mark "$file:$line" "a mark of unfinished work"
-    done < <(grep -nwE 'TO''DO|FIX''ME|XX''X' "$file")
-    while IFS=: read -r line _; do
-        breach path "$file:$line" "a path of one machine"
-    done < <(grep -nE '(^|[^A-Za-z0-9_.$}*])/(work|home|root|Users|mnt)/' "$file")
-done < <(files . | grep -E '\.(c|h|cu|cuh|py|sh|md|txt|cmake|map|in|1)$|(^|/)(run|\.clang-tidy|\.clang-format)$')
+done < <(wc -l "${texts[@]}" | sed '$d')
+while IFS=: read -r file line _; do
+    breach mark "$file:$line" "a mark of unfinished work"
+done < <(grep -HnwE 'TO''DO|FIX''ME|XX''X' "${texts[@]}")
+while IFS=: read -r file line _; do
+    breach path "$file:$line" "a path of one machine"
+done < <(grep -HnE '(^|[^A-Za-z0-9_.$}*])/(work|home|root|Users|mnt)/' "${texts[@]}")
 
 sort -u "$breaches"
 [ ! -s "$breaches" ]
