@@ -25,10 +25,7 @@ done
 [ $# -gt 0 ] || set -- "${known[@]}"
 echo "benchmarks: $*"
 build_configure build
-ninja -C build product bench >build/log 2>&1 || {
-    cat build/log
-    exit 1
-}
+build_quietly build product bench
 echo "machine: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; commit: $(git rev-parse --short HEAD)"
 export LAPSE=$PWD/build/lapse
 for name in "$@"; do

@@ -24,3 +24,14 @@ build_tool()
     build_configure build
     ninja -C build product
 }
+
+# build_quietly FOLDER [target ...]: builds, and shows only what goes wrong.
+build_quietly()
+{
+    local folder=$1
+    shift
+    ninja -C "$folder" "$@" >"$folder/build.log" 2>&1 || {
+        grep -vE '^(\[[0-9]+/[0-9]+\]|ninja: Entering)' "$folder/build.log"
+        return 1
+    }
+}

@@ -34,7 +34,7 @@ build_all()
 
 build_all_of()
 {
-    build_configure "$@" && ninja -C "$1"
+    build_configure "$@" && build_quietly "$1"
 }
 
 # unit FOLDER [wrapper ...]: every unit test program of FOLDER, as many at once as there are cores; results in order.
@@ -156,7 +156,7 @@ with_nvcc()
 
 nvcc_build()
 {
-    build_configure build-cuda -DLAPSE_CUDA=ON && ninja -C build-cuda cuda
+    build_configure build-cuda -DLAPSE_CUDA=ON && build_quietly build-cuda cuda
 }
 
 other_suites()
