@@ -56,17 +56,19 @@ unit()
     for program in "${programs[@]}"; do
         name=$(basename "$program")
         tally_tap "$name" "$logs/$name.out" "$(cat "$logs/$name.status")"
+        [ "$(cat "$logs/$name.seconds")" -lt 10 ] || echo "   $name took $(cat "$logs/$name.seconds") s"
     done
     [ ${#programs[@]} -gt 0 ] || tally_fail "unit tests" "none was built: is cmocka installed?"
 }
 
 unit_program()
 {
-    local program=$1 name
+    local program=$1 name begin=$SECONDS
     shift
     name=$(basename "$program")
     CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$limit" "$@" "$program" >"$logs/$name.out" 2>&1 </dev/null
     echo $? >"$logs/$name.status"
+    echo $((SECONDS - begin)) >"$logs/$name.seconds"
 }
 
 # suite NAME FOLDER: tests/NAME/run.sh with the tool of FOLDER.
