@@ -2,7 +2,7 @@
 
 #include "data/fingerprint.h"
 #include "model/model_file.h"
-#include "train/options.h"
+#include "train/train_options.h"
 
 #include <math.h>
 #include <string.h>

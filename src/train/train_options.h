@@ -1,4 +1,4 @@
-/* options.h: training options, within the library. */
+/* train_options.h: training options, within the library. */
 #ifndef LP_TRAIN_OPTIONS_H
 #define LP_TRAIN_OPTIONS_H
 

@@ -1,10 +1,10 @@
-/* options.c: training options: their defaults, what the data suggests, and whether they can be.
+/* train_options.c: training options: their defaults, what the data suggests, and whether they can be.
  *
  * Periods start geometrically between two lengths of time that the training split suggests: from the shorter gaps
  * between neighbouring events to twice the time that a context spans, so that the slowest wave never repeats within
  * what the model sees.
  */
-#include "train/options.h"
+#include "train/train_options.h"
 
 #include "base/threads.h"
 #include "data/split.h"
