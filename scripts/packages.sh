@@ -24,7 +24,8 @@ full|libomp-dev|OpenMP for clang|compile clang omp.h
 full|python3-numpy|the forward pass rewritten in NumPy|numpy
 lint|clang-format|formatting|tool clang-format
 lint|clang-tidy|static checks|tool clang-tidy
-lint|libomp-dev|OpenMP for clang-tidy|compile clang-tidy omp.h
+lint|clang|how clang-tidy is to read the sources|tool clang
+lint|libomp-dev|OpenMP for clang|compile clang omp.h
 lint|cppcheck|static checks|tool cppcheck
 lint|shellcheck|checks of the scripts|tool shellcheck
 fuzz|clang|the compiler that fuzzes|tool clang
@@ -39,13 +40,7 @@ packages_have()
     tool) command -v "$2" ;;
     module) command -v pkg-config && pkg-config --exists "$2" ;;
     compile)
-        # clang-tidy finds the headers that clang of the same installation finds.
-        local compiler=${2%-tidy}
-        if command -v "$compiler"; then
-            echo "#include <$3>" | "$compiler" -fopenmp -E -x c -
-        else
-            [ "$compiler" = clang ] && dpkg-query -W -f '${Status}' libomp-dev 2>&1 | grep -q 'ok installed'
-        fi
+        command -v "$2" && echo "#include <$3>" | "$2" -fopenmp -E -x c -
         ;;
     numpy) /usr/bin/python3 -c 'import numpy' ;;
     fuzzer)
