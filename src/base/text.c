@@ -138,6 +138,11 @@ static size_t character_size(const char *at, const char *end)
 bool lp_text_is_utf8(const char *begin, const char *end)
 {
     while (begin < end) {
+        uint64_t word = 0;
+        if (end - begin >= 8 && (memcpy(&word, begin, 8), !(word & 0x8080808080808080u))) {
+            begin += 8;
+            continue;
+        }
         size_t size = character_size(begin, end);
         if (size == 0)
             return false;
