@@ -290,7 +290,8 @@ const char *lapse_duration_format(double seconds, char *out, size_t out_size)
     char digits[40];
     const unit *best = size > 0 ? &units[0] : &units[1];
     for (const unit *next = best + 1; next < units + UNIT_COUNT; next++) {
-        if (next->name && rounded(size / best->seconds, digits) * best->seconds >= next->seconds) {
+        double shown = rounded(size / best->seconds, digits) * best->seconds;
+        if (next->name && (size >= next->seconds || shown >= next->seconds)) {
             best = next;
             size = size > next->seconds ? size : next->seconds;
         }
