@@ -19,7 +19,7 @@ lapse_status lp_reader_init(lp_reader *reader, lp_reading *reading, int64_t segm
 {
     *reader = (lp_reader){.reading = reading, .first_bad_block = -1, .error_block = INT64_MAX};
     reader->rows.segment_rows = segment_rows;
-    reader->buffer = lp_alloc(LP_BLOCK_ROOM, 1);
+    reader->buffer = lp_grow(NULL, LP_BLOCK_ROOM, 1);
     if (!reader->buffer)
         return lp_fail_memory(error, "reading blocks", LP_BLOCK_ROOM);
     return LAPSE_OK;

@@ -544,6 +544,47 @@ static void the_limit_of_a_line_is_exact(void **state)
     }
 }
 
+/* Small files kept in the tree, read as a person would. */
+static void hostile_files_are_refused(void **state)
+{
+    (void)state;
+    static const refusal cases[] = {
+        {"empty.csv", 0, 0, "the file is empty: a header and rows were expected"},
+        {"header_only.csv", 0, 0, "the file has a header but no rows"},
+        {"missing_column.csv", 1, 0,
+         "no column looks like the time: name it with --time; the columns are: customer, when exactly, event"},
+        {"duplicate_header.csv", 1, 4, "the header names two columns 'user': columns 1 and 4"},
+        {"bad_time.csv", 3, 2, "'yesterday' is not a time in unix seconds"},
+        {"nan.csv", 3, 2, "'NaN' is not a time in unix seconds"},
+        {"no_zone.csv", 2, 2, "'2012-01-14T02:05:23' has no zone: append Z for UTC, or an offset such as +02:00"},
+        {"short_row.csv", 3, 0, "this row has 2 fields, but the header has 3"},
+        {"many_columns.csv", 2, 0, "this row has 5001 fields, but the header has 3"},
+        {"open_quote.csv", 3, 0, OPEN_QUOTE},
+        {"only_quotes.csv", 1, 0, OPEN_QUOTE},
+        {"latin1.csv", 2, 3, "the name of the event is not valid UTF-8 text"},
+        {"binary.csv", 1, 0, BINARY},
+        {"utf16.csv", 1, 0, "this is UTF-16 text: save it as UTF-8"},
+        {"bare_return.csv", 1, 0, "the lines end with a carriage return alone: save the file with line feeds"},
+        {"lying_bom.csv", 1, 0,
+         "no column looks like the sequence: name it with --sequence; the columns are: \xEF\xBB\xBFuser, time, event"},
+        {"truncated.csv.gz", 0, 0, "the gzip data is truncated: the file ends before its contents do"},
+        {"damaged.csv.gz", 0, 0, "the gzip data is damaged: invalid distances set"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[100];
+        snprintf(path, sizeof path, "tests/hostile/%s", cases[i].text);
+        lapse_import_options options = defaults();
+        options.input = path;
+        lapse_dataset *dataset = NULL;
+        lapse_error error = {0};
+        assert_int_equal(lapse_dataset_read(&options, &dataset, NULL, &error), LAPSE_ERROR_INPUT);
+        assert_string_equal(error.message, cases[i].message);
+        assert_string_equal(error.file, path);
+        assert_int_equal(error.line, cases[i].line);
+        assert_int_equal(error.column, cases[i].column);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------------- gzip --- */
 
 static lp_buffer zip(const char *text, size_t size)
@@ -767,6 +808,7 @@ int main(void)
         cmocka_unit_test(binary_files_are_refused),
         cmocka_unit_test(long_lines_are_refused),
         cmocka_unit_test(the_limit_of_a_line_is_exact),
+        cmocka_unit_test(hostile_files_are_refused),
         cmocka_unit_test(gzip_is_read),
         cmocka_unit_test(files_and_standard_input),
         cmocka_unit_test(cuts_and_threads_do_not_show),

@@ -401,6 +401,11 @@ static void other_files_are_refused(void **state)
     spill(other, "user,time,event\n", 16);
     assert_int_equal(lapse_dataset_open(other, &opened, &error), LAPSE_ERROR_FORMAT);
     assert_string_equal(error.message, "this is not a Lapse dataset; make one from a CSV file with lapse import");
+    assert_int_equal(lapse_dataset_open("tests/hostile/truncated.lapse", &opened, &error), LAPSE_ERROR_FORMAT);
+    assert_string_equal(error.message, "the file is truncated: 1500 of its 2116 bytes are there");
+    assert_int_equal(lapse_dataset_open("tests/hostile/edited.lapse", &opened, &error), LAPSE_ERROR_FORMAT);
+    assert_string_equal(error.message, "column 'time' was changed: its checksum does not match");
+    assert_string_equal(error.file, "tests/hostile/edited.lapse");
     assert_int_equal(lapse_dataset_open("/nonexistent/d.lapse", &opened, &error), LAPSE_ERROR_FILE);
     assert_string_equal(error.message, "cannot open: No such file or directory");
     assert_int_equal(lapse_dataset_open(folder, &opened, &error), LAPSE_ERROR_FILE);
