@@ -286,12 +286,16 @@ const char *lapse_duration_format(double seconds, char *out, size_t out_size)
         snprintf(out, out_size, "unknown");
         return out;
     }
-    /* The largest unit of which there is at least one once rounded, so that 59.99 s is 1 minute and not 60 seconds. */
+    /* The largest unit of which there is at least one once rounded, so that 59.96 s is 1 minute and not 60 seconds. */
     char digits[40];
     const unit *best = size > 0 ? &units[0] : &units[1];
-    for (const unit *next = best + 1; next < units + UNIT_COUNT; next++)
-        if (next->name && rounded(size / best->seconds, digits) * best->seconds >= next->seconds)
+    for (const unit *next = best + 1; next < units + UNIT_COUNT; next++) {
+        double shown = rounded(size / best->seconds, digits) * best->seconds;
+        if (next->name && (size >= next->seconds || shown >= next->seconds)) {
             best = next;
+            size = size > next->seconds ? size : next->seconds;
+        }
+    }
     rounded(size / best->seconds, digits);
     bool one = strcmp(digits, "1") == 0;
     snprintf(out, out_size, "%s%s %s%s", seconds < 0 ? "-" : "", digits, best->name, one ? "" : "s");

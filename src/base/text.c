@@ -135,8 +135,28 @@ static size_t character_size(const char *at, const char *end)
     return overlong || beyond ? 0 : size;
 }
 
+/* Whether no byte is above 127, in words that may overlap: names are short, and most are ASCII. */
+static bool is_ascii(const char *begin, size_t size)
+{
+    uint64_t word = 0, all = 0;
+    if (size >= 8) {
+        for (size_t i = 0; i + 8 <= size; i += 8) {
+            memcpy(&word, begin + i, 8);
+            all |= word;
+        }
+        memcpy(&word, begin + size - 8, 8);
+        all |= word;
+    } else {
+        for (size_t i = 0; i < size; i++)
+            all |= (unsigned char)begin[i];
+    }
+    return !(all & 0x8080808080808080u);
+}
+
 bool lp_text_is_utf8(const char *begin, const char *end)
 {
+    if (is_ascii(begin, (size_t)(end - begin)))
+        return true;
     while (begin < end) {
         size_t size = character_size(begin, end);
         if (size == 0)

@@ -269,7 +269,7 @@ static bool place_kinds(arrangement *a)
 /* Whether these were the last rows of their segment that had to be copied. */
 static bool emptied(lp_segment *segment, int64_t rows)
 {
-    return rows > 0 && atomic_fetch_sub(&segment->left, rows) == rows;
+    return atomic_fetch_sub(&segment->left, rows) == rows;
 }
 
 static void move_times(void *context, int part, int worker)
@@ -281,6 +281,8 @@ static void move_times(void *context, int part, int worker)
     part_range(a, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
         const lp_rows_block *block = &a->blocks[b];
+        if (block->count == 0)
+            continue; /* its segment may be gone */
         lp_segment *segment = segment_of(a, block);
         const lp_row *row = segment->row + block->first;
         const double *time = segment->time + block->first;
@@ -303,6 +305,8 @@ static void move_kinds(void *context, int part, int worker)
     part_range(a, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
         const lp_rows_block *block = &a->blocks[b];
+        if (block->count == 0)
+            continue; /* its segment may be gone */
         lp_segment *segment = segment_of(a, block);
         const lp_row *row = segment->row + block->first;
         for (int64_t i = 0; i < block->count; i++) {

@@ -21,7 +21,7 @@ lapse_status lp_blocks_open(lp_blocks *blocks, lp_source *source, size_t block_s
 {
     *blocks = (lp_blocks){.source = source, .block_size = block_size, .stop = INT64_MAX, .delimiter = ','};
     pthread_mutex_init(&blocks->lock, NULL);
-    blocks->carry = lp_alloc(LP_BLOCK_ROOM, 1);
+    blocks->carry = lp_grow(NULL, LP_BLOCK_ROOM, 1);
     if (!blocks->carry)
         return lp_fail_memory(error, "reading blocks", LP_BLOCK_ROOM);
     for (size_t goal = PEEK; !blocks->ended && goal <= LP_BLOCK_LIMIT; goal *= 2) {

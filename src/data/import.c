@@ -67,6 +67,10 @@ static lapse_status check_text(const lp_reading *reading, lapse_error *error)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 0, 0, "the file is empty: a header and rows were expected");
     if (blocks->left >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
         return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 1, 0, "this is UTF-16 text: save it as UTF-8");
+    const char *bare_return = memchr(text, '\n', blocks->left) ? NULL : memchr(text, '\r', blocks->left - 1);
+    if (bare_return)
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 1, 0,
+                          "the lines end with a carriage return alone: save the file with line feeds");
     size_t looked_at = blocks->left < 4096 ? blocks->left : 4096;
     const char *nul = memchr(text, 0, looked_at);
     if (!nul)

@@ -30,7 +30,7 @@ uint64_t lp_intern_key(const char *name, size_t size)
 static size_t home(const lp_intern *intern, uint64_t key)
 {
     uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
-    return (mixed ^ mixed >> 29) >> 8 & (intern->slot_count - 1);
+    return (mixed ^ mixed >> 32) & (intern->slot_count - 1);
 }
 
 void lp_intern_prefetch(const lp_intern *intern, uint64_t key)

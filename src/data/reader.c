@@ -19,7 +19,7 @@ lapse_status lp_reader_init(lp_reader *reader, lp_reading *reading, int64_t segm
 {
     *reader = (lp_reader){.reading = reading, .first_bad_block = -1, .error_block = INT64_MAX};
     reader->rows.segment_rows = segment_rows;
-    reader->buffer = lp_alloc(LP_BLOCK_ROOM, 1);
+    reader->buffer = lp_grow(NULL, LP_BLOCK_ROOM, 1);
     if (!reader->buffer)
         return lp_fail_memory(error, "reading blocks", LP_BLOCK_ROOM);
     return LAPSE_OK;
@@ -165,33 +165,38 @@ static bool event_name(lp_reader *reader, const lp_csv_record *record, const cha
 
 /* ---------------------------------------------------------------------------------------------------- rows --- */
 
-/* Gives the names of a checked row their numbers and keeps it. */
-static bool keep_row(lp_reader *reader, const char *sequence, size_t sequence_size, const char *event, size_t event_size,
-                     double time, uint32_t split)
+/* Gives the names of the checked rows their numbers and keeps them. */
+static bool keep_rows(lp_reader *reader)
 {
     lp_rows *rows = &reader->rows;
-    uint64_t sequence_key = lp_intern_key(sequence, sequence_size), event_key = lp_intern_key(event, event_size);
-    uint32_t sequence_number = lp_intern_find(&rows->sequences.intern, sequence, sequence_size, sequence_key);
-    uint32_t kind = lp_intern_find(&rows->kinds.intern, event, event_size, event_key);
     lp_rows_block *block = &rows->blocks[rows->block_count - 1];
-    if (sequence_number == LP_INTERN_NONE || kind == LP_INTERN_NONE) {
-        const lp_columns *columns = &reader->reading->columns;
-        if (!lp_text_is_utf8(sequence, sequence + sequence_size))
-            return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is not valid UTF-8 text");
-        if (!lp_text_is_utf8(event, event + event_size))
-            return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is not valid UTF-8 text");
-        uint64_t place = (uint64_t)reader->block << 32 | (uint64_t)block->count;
-        sequence_number = lp_rows_name(&rows->sequences, sequence, sequence_size, sequence_key, place);
-        kind = lp_rows_name(&rows->kinds, event, event_size, event_key, place);
-        if (sequence_number == LP_INTERN_NONE || kind == LP_INTERN_NONE || kind >= LP_ROW_KINDS)
-            return fail_memory(reader);
-    }
-    rows->kinds.count[kind]++;
     lp_segment *segment = rows->segments[block->segment];
-    segment->time[segment->used] = time;
-    segment->row[segment->used++] = (lp_row){sequence_number, kind << 2 | split};
-    block->count++;
+    for (int i = 0; i < reader->waiting_count; i++) {
+        const lp_waiting_row *row = &reader->waiting[i];
+        uint64_t place = (uint64_t)reader->block << 32 | (uint64_t)block->count;
+        uint32_t sequence = lp_rows_name(&rows->sequences, row->sequence, row->sequence_size, row->sequence_key, place);
+        uint32_t kind = lp_rows_name(&rows->kinds, row->event, row->event_size, row->event_key, place);
+        if (sequence == LP_INTERN_NONE || kind == LP_INTERN_NONE || kind >= LP_ROW_KINDS)
+            return fail_memory(reader);
+        rows->kinds.count[kind]++;
+        segment->time[segment->used] = row->time;
+        segment->row[segment->used++] = (lp_row){sequence, kind << 2 | row->split};
+        block->count++;
+    }
+    reader->waiting_count = 0;
     return true;
+}
+
+/* A table of many sequences does not fit the cache: rows wait until those asked for before them have come from memory. */
+static bool keep_row(lp_reader *reader, lp_waiting_row row)
+{
+    row.sequence_key = lp_intern_key(row.sequence, row.sequence_size);
+    row.event_key = lp_intern_key(row.event, row.event_size);
+    lp_intern_prefetch(&reader->rows.sequences.intern, row.sequence_key);
+    reader->waiting[reader->waiting_count++] = row;
+    /* Joined names share one buffer, so such a row cannot wait. */
+    bool full = reader->waiting_count == LP_WAITING_ROWS || reader->reading->columns.event_count > 1;
+    return !full || keep_rows(reader);
 }
 
 /* Checks a record and keeps it as a row. False ends the import. */
@@ -210,11 +215,15 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     const char *sequence = record->begin[columns->sequence], *sequence_end = record->end[columns->sequence];
     if (sequence == sequence_end)
         return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is empty");
+    if (!lp_text_is_utf8(sequence, sequence_end))
+        return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is not valid UTF-8 text");
     const char *event, *event_end;
     if (!event_name(reader, record, &event, &event_end))
         return fail_memory(reader);
     if (event == event_end)
         return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is empty");
+    if (!lp_text_is_utf8(event, event_end))
+        return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is not valid UTF-8 text");
     uint32_t split = 0;
     if (columns->split >= 0 && !read_split(record->begin[columns->split], record->end[columns->split], &split))
         return bad_row(reader, columns->split + 1, reader->line, "'%s' is not a split: expected train, valid or test",
@@ -224,7 +233,9 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     const char *reason = read_time(reader->reading, time_text, time_end, &time);
     if (reason)
         return bad_row(reader, columns->time + 1, reader->line, "'%s' %s", lp_text_excerpt(time_text, time_end, shown), reason);
-    return keep_row(reader, sequence, (size_t)(sequence_end - sequence), event, (size_t)(event_end - event), time, split);
+    return keep_row(reader, (lp_waiting_row){.sequence = sequence, .sequence_size = (uint32_t)(sequence_end - sequence),
+                                             .event = event, .event_size = (uint32_t)(event_end - event),
+                                             .time = time, .split = split});
 }
 
 static bool fail_binary(lp_reader *reader)
@@ -312,7 +323,7 @@ static bool read_whole(lp_reader *reader, const lp_block *block)
             return false;
         reader->line += reader->record.lines;
     }
-    return true;
+    return keep_rows(reader);
 }
 
 bool lp_reader_step(lp_reader *reader)

@@ -21,12 +21,25 @@ typedef struct lp_reading {
     lp_arena arena;  /* of columns */
 } lp_reading;
 
+/* A row that was found good; its names are in the buffer. */
+typedef struct lp_waiting_row {
+    const char *sequence, *event;
+    uint32_t sequence_size, event_size;
+    uint64_t sequence_key, event_key;
+    double time;
+    uint32_t split;
+} lp_waiting_row;
+
+enum { LP_WAITING_ROWS = 32 };
+
 typedef struct lp_reader {
     lp_reading *reading;
     char *buffer; /* owned; LP_BLOCK_ROOM */
     lp_csv_record record;
     lp_buffer joined; /* the event's name, where it is made of several columns */
     lp_rows rows;
+    lp_waiting_row waiting[LP_WAITING_ROWS]; /* rows checked but not yet in rows */
+    int waiting_count;
 
     int64_t block; /* number of the block being read */
     int64_t line;  /* line ends in it before the record being read */

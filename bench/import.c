@@ -1,0 +1,186 @@
+/* import.c: how fast and in how much memory a CSV file becomes a dataset file.
+ *
+ *   bench_import FOLDER [MEGABYTES [THREADS]]        1000 MB and all cores unless said otherwise
+ *
+ * Makes files in FOLDER (user,time,event; 200,000 users, 500 kinds of event, times with milliseconds) in three orders, imports
+ * each end to end in a process of its own (read, sort, save, sync), checks the result against what was written, and prints
+ *
+ *   order      MB  rows  read s  save s  MB/s  peak MB  peak / file  open s
+ *
+ *   time       rows in the order of time, users mixed: a log
+ *   user       rows grouped by user, each in the order of time: an export
+ *   random     rows in no order: every sequence has to be sorted
+ *
+ * The files are removed at the end. The first reading of a file may come from disk; it was just written, so it does not.
+ * Peak memory is the largest resident set of the importing process (getrusage).
+ */
+#include "base/random.h"
+
+#include <lapse.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { USERS = 200000, KINDS = 500 };
+
+typedef enum order { ORDER_TIME, ORDER_USER, ORDER_RANDOM, ORDER_COUNT } order;
+
+static const char *const order_names[ORDER_COUNT] = {"time", "user", "random"};
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* What the file was made of, to compare the dataset with. */
+typedef struct totals {
+    int64_t bytes, rows;
+    int64_t milliseconds; /* sum over rows, modulo 2^64 */
+} totals;
+
+static totals make_file(const char *path, order order, int64_t bytes)
+{
+    totals made = {0};
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    lp_random random = lp_random_start(1, LP_PURPOSE_TEST, (uint32_t)order);
+    int64_t most = bytes / 30, clock = 1325376000000; /* about as many rows as there will be; 2012 in milliseconds */
+    int64_t step = 63072000000 / most;                /* two years in all */
+    made.bytes += fprintf(file, "user,time,event\n");
+    while (made.bytes < bytes) {
+        uint32_t user = lp_random_below(&random, USERS);
+        clock += lp_random_below(&random, (uint32_t)(2 * step + 1));
+        if (order == ORDER_USER)
+            user = (uint32_t)((double)made.rows / (double)most * USERS);
+        int64_t time = order == ORDER_RANDOM ? 1325376000000 + lp_random_below(&random, 4000000000u) : clock;
+        double u = lp_random_uniform(&random);
+        int kind = (int)(u * u * KINDS);
+        made.bytes += fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), kind);
+        made.rows++;
+        made.milliseconds += time;
+    }
+    if (fclose(file) != 0) {
+        perror(path);
+        exit(1);
+    }
+    return made;
+}
+
+static void stop_on(lapse_status status, const lapse_error *error)
+{
+    if (status == LAPSE_OK)
+        return;
+    fprintf(stderr, "%s:%" PRId64 ":%" PRId64 ": %s\n", error->file, error->line, error->column, error->message);
+    exit(1);
+}
+
+/* Everything that was written is there, in order. */
+static void check(const lapse_dataset *dataset, const totals *made)
+{
+    int64_t milliseconds = 0, events = 0;
+    for (int64_t s = 0; s < lapse_dataset_sequence_count(dataset); s++) {
+        const double *times;
+        const int32_t *kinds;
+        int64_t count;
+        lapse_dataset_sequence(dataset, s, &times, &kinds, &count);
+        for (int64_t i = 0; i < count; i++) {
+            milliseconds += (int64_t)(times[i] * 1000 + 0.5);
+            if (i > 0 && times[i] < times[i - 1]) {
+                fprintf(stderr, "sequence %" PRId64 " is not in order\n", s);
+                exit(1);
+            }
+        }
+        events += count;
+    }
+    if (events != made->rows || milliseconds != made->milliseconds) {
+        fprintf(stderr, "%" PRId64 " rows went in and %" PRId64 " came out, or their times differ\n", made->rows, events);
+        exit(1);
+    }
+}
+
+typedef struct timing {
+    double read, save;
+} timing;
+
+/* Imports in a process of its own, so that its memory can be told; the timing comes back through a pipe. */
+static timing import_apart(const char *input, const char *output, int threads, double *peak)
+{
+    int ends[2];
+    timing timing = {0, 0};
+    if (pipe(ends) != 0)
+        exit(1);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        lapse_import_options options;
+        lapse_import_options_default(&options);
+        options.input = input;
+        options.threads = threads;
+        lapse_dataset *dataset = NULL;
+        lapse_error error = {0};
+        double start = seconds_now();
+        stop_on(lapse_dataset_read(&options, &dataset, NULL, &error), &error);
+        timing.read = seconds_now() - start;
+        stop_on(lapse_dataset_save(dataset, output, &error), &error);
+        timing.save = seconds_now() - start - timing.read;
+        if (write(ends[1], &timing, sizeof timing) != (ssize_t)sizeof timing)
+            exit(1);
+        _exit(0);
+    }
+    close(ends[1]);
+    int status = 1;
+    struct rusage usage;
+    if (child < 0 || read(ends[0], &timing, sizeof timing) != (ssize_t)sizeof timing ||
+        wait4(child, &status, 0, &usage) != child || status != 0) {
+        fprintf(stderr, "the import of %s failed\n", input);
+        exit(1);
+    }
+    close(ends[0]);
+    *peak = (double)usage.ru_maxrss * 1024;
+    return timing;
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        fprintf(stderr, "usage: bench_import FOLDER [MEGABYTES [THREADS]]\n");
+        return 2;
+    }
+    int64_t bytes = (int64_t)(1e6 * (count > 2 ? atof(arguments[2]) : 1000));
+    int threads = count > 3 ? atoi(arguments[3]) : 0;
+    char input[4096], output[4096];
+    snprintf(input, sizeof input, "%s/bench_import.csv", arguments[1]);
+    snprintf(output, sizeof output, "%s/bench_import.lapse", arguments[1]);
+    printf("%-8s %8s %10s %8s %8s %8s %8s %12s %8s\n", "order", "MB", "rows", "read s", "save s", "MB/s", "peak MB",
+           "peak / file", "open s");
+    for (order order = 0; order < ORDER_COUNT; order++) {
+        totals made = make_file(input, order, bytes);
+        double peak;
+        timing timing = import_apart(input, output, threads, &peak);
+        lapse_dataset *dataset = NULL;
+        lapse_error error = {0};
+        double start = seconds_now();
+        stop_on(lapse_dataset_open(output, &dataset, &error), &error);
+        double open_seconds = seconds_now() - start;
+        check(dataset, &made);
+        lapse_dataset_close(dataset);
+        double size = (double)made.bytes;
+        printf("%-8s %8.0f %10" PRId64 " %8.2f %8.2f %8.0f %8.0f %12.2f %8.2f\n", order_names[order], size / 1e6, made.rows,
+               timing.read, timing.save, size / 1e6 / (timing.read + timing.save), peak / 1e6, peak / size, open_seconds);
+        fflush(stdout);
+    }
+    unlink(input);
+    unlink(output);
+    return 0;
+}

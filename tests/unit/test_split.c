@@ -1,0 +1,161 @@
+/* test_split.c: shares, seeds and refusals of splits. */
+#include "data/import.h"
+#include "data/split.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+/* A dataset of `sequences` sequences of 1 to 4 events; with a split column where `split` is given. */
+static lapse_dataset *make(int sequences, const char *split)
+{
+    lp_buffer text = {0};
+    lp_buffer_print(&text, "user,time,event,part\n");
+    for (int s = 0; s < sequences; s++)
+        for (int i = 0; i <= s % 4; i++)
+            lp_buffer_print(&text, "u%d,%d,x,%s\n", s, i, split ? split : "-");
+    lapse_import_options options;
+    lapse_import_options_default(&options);
+    options.split = split ? "part" : NULL;
+    lp_source source;
+    lapse_dataset *dataset = NULL;
+    assert_int_equal(lp_source_open_memory(&source, "t", text.data, text.size, NULL), LAPSE_OK);
+    assert_int_equal(lp_import(&source, &options, NULL, &dataset, NULL, NULL), LAPSE_OK);
+    lp_source_close(&source);
+    lp_buffer_clear(&text);
+    return dataset;
+}
+
+static void shares_are_exact(void **state)
+{
+    (void)state;
+    static const int cases[][4] = {{3, 1, 1, 1},    {4, 2, 1, 1},      {5, 3, 1, 1},       {9, 7, 1, 1},      {10, 8, 1, 1},
+                                   {15, 12, 2, 1},  {99, 79, 10, 10}, {100, 80, 10, 10}, {1234, 987, 124, 123}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        lapse_dataset *dataset = make(cases[c][0], NULL);
+        uint8_t *split = NULL;
+        assert_int_equal(lp_split_make(dataset, 7, &split, NULL), LAPSE_OK);
+        int counts[LP_SPLIT_COUNT] = {0};
+        for (int64_t s = 0; s < dataset->sequence_count; s++) {
+            counts[split[dataset->start[s]]]++;
+            for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++)
+                assert_int_equal(split[i], split[dataset->start[s]]);
+        }
+        for (int part = 0; part < LP_SPLIT_COUNT; part++)
+            assert_int_equal(counts[part], cases[c][1 + part]);
+        lp_free(split);
+        lapse_dataset_close(dataset);
+    }
+}
+
+static void seeds_decide(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = make(200, NULL);
+    uint8_t *first = NULL, *again = NULL, *other = NULL;
+    size_t size = (size_t)dataset->event_count;
+    assert_int_equal(lp_split_make(dataset, 1, &first, NULL), LAPSE_OK);
+    assert_int_equal(lp_split_make(dataset, 1, &again, NULL), LAPSE_OK);
+    assert_int_equal(lp_split_make(dataset, 2, &other, NULL), LAPSE_OK);
+    assert_memory_equal(first, again, size);
+    assert_memory_not_equal(first, other, size);
+    lp_free(first);
+    lp_free(again);
+    lp_free(other);
+    lapse_dataset_close(dataset);
+}
+
+/* Fixed for good: models remember only their seed. */
+static void the_split_of_a_seed_never_changes(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = make(20, NULL);
+    uint8_t *split = NULL;
+    assert_int_equal(lp_split_make(dataset, 42, &split, NULL), LAPSE_OK);
+    char shown[21] = {0};
+    for (int64_t s = 0; s < 20; s++)
+        shown[s] = "tve"[split[dataset->start[s]]];
+    assert_string_equal(shown, "tttetttvvttttetttttt");
+    lp_free(split);
+    lapse_dataset_close(dataset);
+}
+
+static void the_column_is_taken_as_it_is(void **state)
+{
+    (void)state;
+    const char *text = "user,time,event,part\na,2,x,test\na,1,x,train\nb,1,x,valid\n";
+    lapse_import_options options;
+    lapse_import_options_default(&options);
+    options.split = "part";
+    lp_source source;
+    lapse_dataset *dataset = NULL;
+    assert_int_equal(lp_source_open_memory(&source, "t", text, strlen(text), NULL), LAPSE_OK);
+    assert_int_equal(lp_import(&source, &options, NULL, &dataset, NULL, NULL), LAPSE_OK);
+    lp_source_close(&source);
+    uint8_t *split = NULL;
+    assert_int_equal(lp_split_make(dataset, 5, &split, NULL), LAPSE_OK);
+    assert_memory_equal(split, "\0\2\1", 3);
+    assert_ptr_not_equal(split, dataset->split);
+    lp_free(split);
+    lapse_dataset_close(dataset);
+}
+
+static void refuse(lapse_dataset *dataset, const char *message)
+{
+    uint8_t *split = NULL;
+    lapse_error error = {0};
+    assert_int_equal(lp_split_make(dataset, 1, &split, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(error.message, message);
+    assert_null(split);
+    lapse_dataset_close(dataset);
+}
+
+static void empty_splits_are_refused(void **state)
+{
+    (void)state;
+    refuse(make(1, NULL), "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
+                          "source that says which split each event is in");
+    refuse(make(2, NULL), "2 sequences cannot be split into train, valid and test: at least 3 are needed, or a column of the "
+                          "source that says which split each event is in");
+    refuse(make(5, "test"), "no event is in the split 'train': mark some in the split column, or import without that column to "
+                            "split by sequence");
+    refuse(make(5, "train"), "no event is in the split 'valid': mark some in the split column, or import without that column to "
+                             "split by sequence");
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = make(10, NULL);
+    for (int64_t n = 1;; n++) {
+        uint8_t *split = NULL;
+        lp_memory_fail_at(n);
+        lapse_status status = lp_split_make(dataset, 1, &split, NULL);
+        lp_memory_fail_at(0);
+        if (status == LAPSE_OK) {
+            assert_int_equal(n, 3);
+            lp_free(split);
+            break;
+        }
+        assert_int_equal(status, LAPSE_ERROR_MEMORY);
+        assert_null(split);
+    }
+    lapse_dataset_close(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_exact),
+        cmocka_unit_test(seeds_decide),
+        cmocka_unit_test(the_split_of_a_seed_never_changes),
+        cmocka_unit_test(the_column_is_taken_as_it_is),
+        cmocka_unit_test(empty_splits_are_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
