@@ -36,7 +36,7 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
 {
     const double round = 6755399441055744.0; /* 1.5 * 2^52: adding and taking it away rounds */
     double whole = (turns + round) - round;
-    double part = turns < 0x1p51 && turns > -0x1p51 ? 4.0 * (turns - whole) : 0.0; /* quarter turns, -2 .. 2 */
+    double part = fabs(turns) >= 0x1p51 ? 0.0 : 4.0 * (turns - whole); /* quarter turns, -2 .. 2, or NaN */
     double quarters = (part + round) - round;
     float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
     int32_t quarter = (int32_t)quarters;
