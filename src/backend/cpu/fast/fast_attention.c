@@ -5,8 +5,8 @@
  * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
  * whole segment, so that the products that sum over queries have long sums.
  *
- * Rows of the scratch matrices are padded to whole vectors: loops run over the padding and mask it by index, which
- * costs less than a loop's remainder.
+ * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding costs
+ * less than a loop's remainder.
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
@@ -109,16 +109,14 @@ static void score_block(const part *p, int from, int to)
  * of exp. */
 static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
 {
-    float largest = row[0], sum = 0;
+    float sum = 0;
     int length = padded(count);
-#pragma omp simd reduction(max : largest)
-    for (int i = 0; i < length; i++) {
-        float score = i < count ? row[i] : -INFINITY;
-        largest = score > largest ? score : largest;
-    }
+    for (int i = count; i < length; i++)
+        row[i] = -INFINITY;
+    float largest = fast_largest(row, length);
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < length; i++) {
-        float power = fast_exp((i < count ? row[i] : -INFINITY) - largest);
+        float power = fast_exp(row[i] - largest);
         row[i] = power;
         sum += power;
     }
@@ -184,12 +182,15 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
 {
     float share = (float)(65536.0 / (65536.0 - threshold));
     int length = padded(count);
+    for (int i = count; i < length; i++) {
+        row[i] = -INFINITY;
+        drow[i] = 0;
+    }
 #pragma omp simd
     for (int i = 0; i < length; i++) {
-        float chance = fast_exp((i < count ? row[i] : -INFINITY) - log_sum), factor = bits[i] >= threshold ? share : 0;
-        float slope = scale * chance * (factor * drow[i] - delta);
+        float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;
         row[i] = factor * chance;
-        drow[i] = i < count ? slope : 0;
+        drow[i] = scale * chance * (factor * drow[i] - delta);
     }
     for (int i = length; i < wide; i++)
         row[i] = drow[i] = 0;
