@@ -39,7 +39,7 @@ typedef enum lp_op_id {
     LP_OP_COUNT
 } lp_op_id;
 
-/* Queries that attention takes at a time: what its scratch is sized for. */
+/* The most queries that attention takes at a time: what its scratch is sized for. */
 enum { LP_ATTENTION_ROWS = 32 };
 
 /* How large a shard is, for costs. */

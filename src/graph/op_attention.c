@@ -64,13 +64,14 @@ static lp_cost attention_gradient_cost(const lp_node *node, const lp_extent *ext
     return cost;
 }
 
-/* Two square blocks of pairs, probabilities and their gradient; and for a block of rows 16 random bits a pair, with the
- * 8-byte number of every 8 pairs. */
+/* Two square blocks of pairs, probabilities and their gradient; key, value and basis of a head turned on their side; and
+ * for a block of rows 16 random bits a pair, with the 8-byte number of every 8 pairs. */
 static size_t attention_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
-    (void)node;
     size_t stride = ((size_t)extent->longest + 15) / 16 * 16;
-    return 2 * stride * stride * real_size + 3 * stride * LP_ATTENTION_ROWS;
+    size_t turned = 2 * (size_t)(node->inputs[KEY]->cols / node->with.heads);
+    turned += node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
+    return (2 * stride + turned) * stride * real_size + 3 * stride * LP_ATTENTION_ROWS;
 }
 
 static lp_node *attention_example(lp_graph *graph, lp_random *random)

@@ -274,12 +274,48 @@ static void test_same_bits(void **state)
         }
 }
 
+/* A batch cut into shards draws the same masks as one that is whole. */
+static void test_shards(void **state)
+{
+    (void)state;
+    graph_case whole = {.gap = 1}, shard = {.gap = 1, .first_token = 34};
+    graph_case *both[] = {&whole, &shard};
+    for (int i = 0; i < 2; i++) {
+        lp_random random = lp_random_start(4, LP_PURPOSE_TEST, 204);
+        graph_case_segments(both[i], i ? (int[]){70, 5} : (int[]){33, 1, 70, 5}, i ? 2 : 4);
+        graph_case_gradients(both[i], graph_samples[2].build(&both[i]->graph, 19, 2, 12));
+        graph_case_fill(both[i], &random);
+    }
+    memcpy(shard.parameters, whole.parameters, whole.graph.parameter_size * sizeof(double));
+    for (int i = 0; i < whole.graph.value_count; i++) {
+        const lp_value *value = whole.graph.values[i];
+        if (value->place == LP_PLACE_INPUT)
+            memcpy(shard.inputs[value->slot], whole.inputs[value->slot] + 34 * value->cols,
+                   75 * (size_t)value->cols * sizeof(double));
+    }
+    for (int level = -1; level < 0 || lp_cpu_level_name(level); level++) {
+        const lp_kernel *kernels = level < 0 ? lp_reference_kernels_float : lp_cpu_level_kernels(level);
+        graph_result all, part;
+        graph_case_run(&whole, sizeof(float), kernels, &all);
+        graph_case_run(&shard, sizeof(float), kernels, &part);
+        snprintf(what, sizeof what, "shards, level %d", level);
+        for (int i = 0; i < whole.graph.value_count; i++)
+            if (all.values[i])
+                check_matrix(part.values[i], all.values[i] + 34 * whole.graph.values[i]->cols,
+                             75 * whole.graph.values[i]->cols, whole.graph.values[i]->name);
+        graph_result_clear(&all);
+        graph_result_clear(&part);
+    }
+    graph_case_clear(&whole);
+    graph_case_clear(&shard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),       cmocka_unit_test(test_gradients), cmocka_unit_test(test_sample_gradients),
         cmocka_unit_test(test_floats),      cmocka_unit_test(test_shapes),    cmocka_unit_test(test_basis_error),
-        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_same_bits),   cmocka_unit_test(test_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

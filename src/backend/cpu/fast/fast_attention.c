@@ -1,26 +1,29 @@
 /* fast_attention.c: causal attention as blocks of matrix products.
  *
- * A segment's queries are taken LP_ATTENTION_ROWS at a time against all keys up to the last of them, so that little is
- * computed above the diagonal. Scores of a block are two products (event columns, time columns), then each row becomes
+ * A segment's queries are taken some rows at a time against all keys up to the last of them, so that little is computed
+ * above the diagonal: few rows in a short segment, where the diagonal is much of the work, more in a long one. Scores of a block are two products (event columns, time columns), then each row becomes
  * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
  * whole segment, so that the products that sum over queries have long sums.
  *
- * Rows of the scratch matrices are padded to whole vectors: loops run over the padding and mask it by index, which
- * costs less than a loop's remainder.
+ * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding costs
+ * less than a loop's remainder.
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
-enum { ROWS = LP_ATTENTION_ROWS, PAD = 16 };
+/* SHORT: the longest segment taken by FEW rows. Measured; see docs/performance.md. */
+enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960, PAD = 16 };
 
 /* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
 typedef struct part {
     int length, stride;      /* tokens of the segment; columns of the scratch matrices */
+    int rows;                /* taken at a time */
     int first;               /* the segment's first token in the shard */
     int number, heads;       /* which head, of how many */
     int cols, extra;         /* columns of query, key, value; of the basis (0: no time half) */
     matrix query, key, value, time_query, basis;
+    float *key_turned, *value_turned, *basis_turned; /* [cols or extra x stride] */
     float scale;
     float *scores, *dscores; /* [length x stride] */
     uint16_t *bits;          /* random bits of a block of rows, or zeros for one row where nothing is dropped */
@@ -30,6 +33,11 @@ typedef struct part {
 static int padded(int count)
 {
     return (count + PAD - 1) / PAD * PAD;
+}
+
+static int block_end(const part *p, int from)
+{
+    return from + p->rows < p->length ? from + p->rows : p->length;
 }
 
 /* The columns of head `number` from the segment's first token on. */
@@ -47,6 +55,7 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
     p.length = run->segment[segment + 1] - p.first;
     p.stride = padded(p.length);
+    p.rows = p.length <= SHORT ? FEW : MANY;
     p.cols = node->inputs[0]->cols / p.heads;
     p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
     p.scale = (float)node->with.scale;
@@ -58,19 +67,17 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     size_t square = (size_t)p.stride * (size_t)p.stride;
     p.scores = (float *)(void *)run->scratch;
     p.dscores = p.scores + square;
-    p.element = (uint64_t *)(void *)(p.dscores + square);
-    p.bits = (uint16_t *)(void *)(p.element + ROWS * p.stride / 8);
+    p.basis_turned = p.dscores + square;
+    p.key_turned = p.basis_turned + (size_t)p.extra * p.stride;
+    p.value_turned = p.key_turned + (size_t)p.cols * p.stride;
+    p.element = (uint64_t *)(void *)(p.value_turned + (size_t)p.cols * p.stride);
+    p.bits = (uint16_t *)(void *)(p.element + MANY * p.stride / 8);
     return p;
 }
 
 static matrix rows_from(matrix m, int row)
 {
     return (matrix){m.data + (size_t)row * m.stride, m.stride, m.transposed};
-}
-
-static matrix turned(matrix m)
-{
-    return (matrix){m.data, m.stride, !m.transposed};
 }
 
 /* Where output i of this head and segment begins, from row on; its columns in all are *stride. */
@@ -82,8 +89,17 @@ static float *place(const lp_node *node, const lp_run *run, int output, const pa
     return OUTPUT(output) + (size_t)(p->first + row) * value->cols + share;
 }
 
-/* Bits for the rows from `from` to `to`, each row padded like the scores; returns how far to go from row to row is
- * padded(row + 1), or 0 where one row of zeros serves all. */
+/* What the scratch of a segment and head holds before its first block. Keys are turned once for all blocks of queries;
+ * the heads share a basis. */
+static void start(const part *p)
+{
+    memset(p->bits, 0, (size_t)p->stride * sizeof *p->bits);
+    fast_transpose(p->length, p->cols, p->key.data, p->key.stride, p->key_turned, p->stride);
+    if (p->number == 0)
+        fast_transpose(p->length, p->extra, p->basis.data, p->basis.stride, p->basis_turned, p->stride);
+}
+
+/* Random bits for the rows from `from` to `to`, one row behind the other, row q being padded(q + 1) long. */
 static void draw(const lp_node *node, const lp_run *run, const part *p, int from, int to)
 {
     int count = 0;
@@ -96,29 +112,29 @@ static void draw(const lp_node *node, const lp_run *run, const part *p, int from
     fast_random_bits(run->seed, lp_dropout_purpose(node->with.stream), run->step, p->element, count, p->bits);
 }
 
-/* scores of rows from .. to against keys 0 .. to */
+/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster than
+ * edges, and nothing reads past `to`. */
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
-    product(to - from, to, p->cols, p->scale, rows_from(p->query, from), turned(p->key), 0, scores, p->stride);
+    matrix keys = {p->key_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
+    fast_product(to - from, padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores, p->stride);
     if (p->extra)
-        product(to - from, to, p->extra, p->scale, rows_from(p->time_query, from), turned(p->basis), 1, scores, p->stride);
+        fast_product(to - from, padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
 }
 
 /* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
  * of exp. */
 static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
 {
-    float largest = row[0], sum = 0;
+    float sum = 0;
     int length = padded(count);
-#pragma omp simd reduction(max : largest)
-    for (int i = 0; i < length; i++) {
-        float score = i < count ? row[i] : -INFINITY;
-        largest = score > largest ? score : largest;
-    }
+    for (int i = count; i < length; i++)
+        row[i] = -INFINITY;
+    float largest = fast_largest(row, length);
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < length; i++) {
-        float power = fast_exp((i < count ? row[i] : -INFINITY) - largest);
+        float power = fast_exp(row[i] - largest);
         row[i] = power;
         sum += power;
     }
@@ -135,8 +151,8 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 {
     uint32_t threshold = lp_dropout_threshold(node->with.rate);
     float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
-    for (int from = 0; from < p->length; from += ROWS) {
-        int to = from + ROWS < p->length ? from + ROWS : p->length, stride;
+    for (int from = 0; from < p->length; from += p->rows) {
+        int to = block_end(p, from), stride;
         const uint16_t *bits = p->bits;
         if (threshold)
             draw(node, run, p, from, to);
@@ -147,10 +163,10 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
         }
         matrix chances = {p->scores + (size_t)from * p->stride, p->stride, false};
         float *out = place(node, run, 0, p, from, &stride);
-        product(to - from, p->cols, to, 1, chances, p->value, 0, out, stride);
+        fast_product(to - from, p->cols, to, 1, chances, p->value, false, out, stride);
         if (p->extra) {
             out = place(node, run, 2, p, from, &stride);
-            product(to - from, p->extra, to, 1, chances, p->basis, 0, out, stride);
+            fast_product(to - from, p->extra, to, 1, chances, p->basis, false, out, stride);
         }
     }
 }
@@ -160,7 +176,7 @@ void LP_FAST(attention)(const lp_node *node, const lp_run *run)
     for (int s = 0; s < run->segments; s++)
         for (int number = 0; number < node->with.heads; number++) {
             part p = part_of(node, run, s, number);
-            memset(p.bits, 0, (size_t)p.stride * sizeof *p.bits);
+            start(&p);
             forward(node, run, &p);
         }
 }
@@ -184,12 +200,15 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
 {
     float share = (float)(65536.0 / (65536.0 - threshold));
     int length = padded(count);
+    for (int i = count; i < length; i++) {
+        row[i] = -INFINITY;
+        drow[i] = 0;
+    }
 #pragma omp simd
     for (int i = 0; i < length; i++) {
-        float chance = fast_exp((i < count ? row[i] : -INFINITY) - log_sum), factor = bits[i] >= threshold ? share : 0;
-        float slope = scale * chance * (factor * drow[i] - delta);
+        float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;
         row[i] = factor * chance;
-        drow[i] = i < count ? slope : 0;
+        drow[i] = scale * chance * (factor * drow[i] - delta);
     }
     for (int i = length; i < wide; i++)
         row[i] = drow[i] = 0;
@@ -208,9 +227,10 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     if (threshold)
         draw(node, run, p, from, to);
     score_block(p, from, to);
-    product(count, to, p->cols, 1, rows_from(dout, from), turned(p->value), 0, dscores, p->stride);
+    matrix values = {p->value_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
+    fast_product(count, padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
     if (p->extra)
-        product(count, to, p->extra, 1, rows_from(dtime_out, from), turned(p->basis), 1, dscores, p->stride);
+        fast_product(count, padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
     for (int q = from; q < to; q++) {
         float delta = dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
         if (p->extra)
@@ -222,11 +242,11 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     matrix slopes = {dscores, p->stride, false};
     if (node->outputs[0]) {
         float *dquery = place(node, run, 0, p, from, &stride);
-        product(count, p->cols, to, 1, slopes, p->key, ADDED(0) ? 1 : 0, dquery, stride);
+        fast_product(count, p->cols, to, 1, slopes, p->key, ADDED(0), dquery, stride);
     }
     if (node->outputs[3]) {
         float *dtime_query = place(node, run, 3, p, from, &stride);
-        product(count, p->extra, to, 1, slopes, p->basis, ADDED(3) ? 1 : 0, dtime_query, stride);
+        fast_product(count, p->extra, to, 1, slopes, p->basis, ADDED(3), dtime_query, stride);
     }
 }
 
@@ -239,17 +259,17 @@ static void backward_keys(const lp_node *node, const lp_run *run, const part *p,
     int stride, count = to - from, later = p->length - from;
     if (node->outputs[1]) {
         float *dkey = place(node, run, 1, p, from, &stride);
-        product(count, p->cols, later, 1, slopes, rows_from(p->query, from), ADDED(1) ? 1 : 0, dkey, stride);
+        fast_product(count, p->cols, later, 1, slopes, rows_from(p->query, from), ADDED(1), dkey, stride);
     }
     if (node->outputs[2]) {
         float *dvalue = place(node, run, 2, p, from, &stride);
-        product(count, p->cols, later, 1, chances, rows_from(dout, from), ADDED(2) ? 1 : 0, dvalue, stride);
+        fast_product(count, p->cols, later, 1, chances, rows_from(dout, from), ADDED(2), dvalue, stride);
     }
     if (node->outputs[4]) {
         float *dbasis = place(node, run, 4, p, from, &stride);
-        float beta = ADDED(4) || p->number > 0 ? 1 : 0;
-        product(count, p->extra, later, 1, slopes, rows_from(p->time_query, from), beta, dbasis, stride);
-        product(count, p->extra, later, 1, chances, rows_from(dtime_out, from), 1, dbasis, stride);
+        bool added = ADDED(4) || p->number > 0;
+        fast_product(count, p->extra, later, 1, slopes, rows_from(p->time_query, from), added, dbasis, stride);
+        fast_product(count, p->extra, later, 1, chances, rows_from(dtime_out, from), true, dbasis, stride);
     }
 }
 
@@ -258,10 +278,11 @@ void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
     for (int s = 0; s < run->segments; s++)
         for (int number = 0; number < node->with.heads; number++) {
             part p = part_of(node, run, s, number);
-            memset(p.bits, 0, (size_t)p.stride * sizeof *p.bits);
-            for (int from = 0; from < p.length; from += ROWS)
-                backward_block(node, run, &p, from, from + ROWS < p.length ? from + ROWS : p.length);
-            for (int from = 0; from < p.length; from += ROWS)
-                backward_keys(node, run, &p, from, from + ROWS < p.length ? from + ROWS : p.length);
+            start(&p);
+            fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_turned, p.stride);
+            for (int from = 0; from < p.length; from += p.rows)
+                backward_block(node, run, &p, from, block_end(&p, from));
+            for (int from = 0; from < p.length; from += p.rows)
+                backward_keys(node, run, &p, from, block_end(&p, from));
         }
 }

@@ -2,6 +2,8 @@
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_product.h"
 
+#include <string.h>
+
 /* y = bias + add, or y += bias + add: what the product is then added to. */
 static void fill(float *y, const float *bias, const float *add, int rows, int cols, bool added)
 {
@@ -26,10 +28,10 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->outputs[0]);
     if (bias || add)
         fill(y, bias, add, rows, heads * out, ADDED(0));
-    float beta = bias || add || ADDED(0) ? 1 : 0;
+    bool added = bias || add || ADDED(0);
     for (int h = 0; h < heads; h++)
-        product(rows, out, in, 1, (matrix){x + h * in, heads * in, false},
-                (matrix){weight + (size_t)h * a * b, b, transpose}, beta, y + h * out, heads * out);
+        fast_product(rows, out, in, 1, (matrix){x + h * in, heads * in, false},
+                (matrix){weight + (size_t)h * a * b, b, transpose}, added, y + h * out, heads * out);
 }
 
 void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
@@ -39,8 +41,8 @@ void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
     int heads = node->with.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
     int rows = lp_run_rows(run, node->inputs[0]);
     for (int h = 0; h < heads; h++)
-        product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
-                ADDED(0) ? 1 : 0, out + (size_t)h * a * b, b);
+        fast_product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
+                ADDED(0), out + (size_t)h * a * b, b);
 }
 
 void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)

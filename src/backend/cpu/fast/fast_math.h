@@ -24,10 +24,30 @@ static inline float fast_exp(float x)
     power = power * rest + 0.5f;
     power = power * rest * rest + rest + 1.0f;
     union {
-        int32_t bits;
+        uint32_t bits;
         float value;
-    } scale = {.bits = ((int32_t)whole + 127) << 23};
+    } scale = {.bits = (uint32_t)((int32_t)whole + 127) << 23};
     return x < -87.0f ? 0.0f : power * scale.value;
+}
+
+/* The largest of a row that is not empty. By lanes, since not every compiler makes vectors of a plain largest-of loop. */
+static inline float fast_largest(const float *row, int count)
+{
+    enum { LANES = 16 };
+    float lanes[LANES], largest = row[0];
+    for (int l = 0; l < LANES; l++)
+        lanes[l] = largest;
+    int i = 0;
+    for (; i + LANES <= count; i += LANES) {
+#pragma omp simd
+        for (int l = 0; l < LANES; l++)
+            lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
+    }
+    for (int l = 0; i + l < count; l++)
+        lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
+    for (int l = 0; l < LANES; l++)
+        largest = lanes[l] > largest ? lanes[l] : largest;
+    return largest;
 }
 
 /* Cosine and sine of a phase given in turns, within 1.5e-7. Whole and quarter turns are dropped in double, so the phase
@@ -36,7 +56,7 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
 {
     const double round = 6755399441055744.0; /* 1.5 * 2^52: adding and taking it away rounds */
     double whole = (turns + round) - round;
-    double part = turns < 0x1p51 && turns > -0x1p51 ? 4.0 * (turns - whole) : 0.0; /* quarter turns, -2 .. 2 */
+    double part = fabs(turns) >= 0x1p51 ? 0.0 : 4.0 * (turns - whole); /* quarter turns, -2 .. 2, or NaN */
     double quarters = (part + round) - round;
     float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
     int32_t quarter = (int32_t)quarters;

@@ -74,16 +74,6 @@ void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* Largest of a row, and the sum of exp(row - largest). */
-static float row_largest(const float *row, int cols)
-{
-    float largest = row[0];
-#pragma omp simd reduction(max : largest)
-    for (int c = 0; c < cols; c++)
-        largest = row[c] > largest ? row[c] : largest;
-    return largest;
-}
-
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)
 {
     const float *logits = INPUT(0), *weight = INPUT(2);        /* [T x C], [T] */
@@ -94,7 +84,7 @@ void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)
         if (weight[t] == 0)
             continue;
         const float *row = logits + (size_t)t * cols;
-        float largest = row_largest(row, cols), sum = 0;
+        float largest = fast_largest(row, cols), sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (int c = 0; c < cols; c++)
             sum += fast_exp(row[c] - largest);
@@ -113,7 +103,7 @@ void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
     for (int t = 0; t < rows; t++) {
         const float *row = logits + (size_t)t * cols;
         float *out = dlogits + (size_t)t * cols;
-        float largest = row_largest(row, cols), sum = 0, scale = *dloss * weight[t];
+        float largest = fast_largest(row, cols), sum = 0, scale = *dloss * weight[t];
 #pragma omp simd reduction(+ : sum)
         for (int c = 0; c < cols; c++)
             sum += fast_exp(row[c] - largest);
