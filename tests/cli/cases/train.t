@@ -31,8 +31,7 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 $ lapse train nothing.lapse -o m.safetensors
 $ lapse train events.csv -o m.safetensors
 $ lapse train events.lapse -o no/such/folder/m.safetensors
-$ mkfifo pipe; lapse train events.lapse -o pipe; lapse train events.lapse -o m.safetensors --checkpoint pipe; \
-  test -p pipe && echo "still a pipe"
+$ mkdir folder; lapse train events.lapse -o folder
 $ lapse train events.lapse -o m.safetensors --blocks 9
 $ lapse train events.lapse -o m.safetensors --dims 10 --heads 3
 $ lapse train events.lapse -o m.safetensors --dropout 2
