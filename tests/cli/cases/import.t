@@ -133,7 +133,7 @@ $ ls x.lapse 2>/dev/null
 # A pipe is written to and stays one; a folder is refused. (A test must not endanger devices: never -o /dev/anything here.)
 $ mkfifo pipe; cat pipe >stream & lapse import events.csv -o pipe >/dev/null; wait; test -p pipe && cmp stream events.lapse
 $ mkdir folder; lapse import events.csv -o folder
-! lapse: folder: this is a folder; give the name of a file
+! lapse: folder: cannot write: Is a directory
 = 1
 
 # A name cannot drive the terminal.
