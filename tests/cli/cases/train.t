@@ -105,7 +105,7 @@ $ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 
 
 # Ctrl-C: stops at the end of the step, keeps the best model, tells how to go on.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
-  for i in $(seq 600); do grep -q 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
+  for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
   grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/[0-9.]+ %/N %/'; ls stopped*; \
   lapse info stopped.safetensors | head -1
 | exit 130
@@ -116,7 +116,7 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 | file                  stopped.safetensors (model)
 ! grep: log: No such file or directory
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 --checkpoint none 2>log2 & \
-  for i in $(seq 600); do grep -q 'epoch 2/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
+  for i in $(seq 600); do grep -qs 'epoch 2/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
   tail -1 log2
 | exit 130
 | lapse: it cannot be resumed, because checkpoints were turned off
