@@ -114,7 +114,6 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 | stopped.safetensors
 | stopped.safetensors.checkpoint
 | file                  stopped.safetensors (model)
-! grep: log: No such file or directory
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 --checkpoint none 2>log2 & \
   for i in $(seq 600); do grep -qs 'epoch 2/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
   tail -1 log2
