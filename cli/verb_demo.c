@@ -40,8 +40,8 @@ static const contender contenders[] = {
 
 enum { CONTENDERS = sizeof contenders / sizeof *contenders, FLOORS = 4 };
 
-/* The same for all attention models, so that all of the demo takes less than a minute on two cores: few epochs with long
- * steps. Chosen by the score on the validation split. */
+/* The same for all attention models, so that all of the demo takes less than a minute on two cores: few epochs with
+ * long steps. Chosen by the score on the validation split. */
 static const struct {
     int dims, blocks, heads, context, epochs;
     double learning_rate, dropout;

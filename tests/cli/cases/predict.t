@@ -199,3 +199,13 @@ $ lapse predict m.safetensors nothing.csv --at +1h
 $ lapse predict m.safetensors events.lapse --at +1h
 ! lapse: events.lapse:2: this looks like a binary file, not text: it has a NUL byte
 = 1
+
+# Names with anything in them come out whole, and as what the format takes.
+$ printf 'user,time,event\n"a ""b"", c",1,view\n"\xff\x01",1,view\n"Zo\xc3\xab",1,view\n' >names.csv
+$ lapse predict m.safetensors names.csv --at +1h --top 1 --csv | LC_ALL=C cat -v
+! lapse: names.csv:3:1: the name of the sequence is not valid UTF-8 text
+$ lapse predict m.safetensors names.csv --at +1h --top 1 --json | grep '"sequence"'
+! lapse: names.csv:3:1: the name of the sequence is not valid UTF-8 text
+= 1
+$ lapse predict m.safetensors names.csv --at +1h --top 1 | LC_ALL=C cat -v
+! lapse: names.csv:3:1: the name of the sequence is not valid UTF-8 text
