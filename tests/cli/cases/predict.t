@@ -201,11 +201,18 @@ $ lapse predict m.safetensors events.lapse --at +1h
 = 1
 
 # Names with anything in them come out whole, and as what the format takes.
-$ printf 'user,time,event\n"a ""b"", c",1,view\n"\xff\x01",1,view\n"Zo\xc3\xab",1,view\n' >names.csv
+$ printf 'user,time,event\n"a ""b"", c",1,view\n"x\x01y",1,view\n"Zo\xc3\xab",1,view\n' >names.csv
 $ lapse predict m.safetensors names.csv --at +1h --top 1 --csv | LC_ALL=C cat -v
-! lapse: names.csv:3:1: the name of the sequence is not valid UTF-8 text
+| sequence,at,time,rank,event,probability
+| "a ""b"", c",+1h,3601,1,cart,0.614035088
+| x^Ay,+1h,3601,1,cart,0.614035088
+| ZoM-CM-+,+1h,3601,1,cart,0.614035088
 $ lapse predict m.safetensors names.csv --at +1h --top 1 --json | grep '"sequence"'
-! lapse: names.csv:3:1: the name of the sequence is not valid UTF-8 text
-= 1
+|       "sequence": "a \"b\", c",
+|       "sequence": "x\u0001y",
+|       "sequence": "Zoë",
 $ lapse predict m.safetensors names.csv --at +1h --top 1 | LC_ALL=C cat -v
-! lapse: names.csv:3:1: the name of the sequence is not valid UTF-8 text
+| sequence  rank  at +1h
+| a "b", c     1  cart    61.4 %
+| x?y          1  cart    61.4 %
+| ZoM-CM-+          1  cart    61.4 %
