@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -181,16 +180,6 @@ void cli_paragraph(FILE *file, const char *text, int used, int indent, int width
         text += strspn(text, " ");
     }
     fputc('\n', file);
-}
-
-int cli_output_check(const char *path)
-{
-    struct stat status;
-    if (!path || strcmp(path, "-") == 0 || stat(path, &status) != 0 || S_ISREG(status.st_mode))
-        return CLI_DONE;
-    if (S_ISDIR(status.st_mode))
-        return cli_fail("%s: this is a folder; give the name of a file", path);
-    return cli_fail("%s: this is no plain file and would be replaced by one; give the name of a file", path);
 }
 
 int cli_width(FILE *file)

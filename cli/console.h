@@ -40,10 +40,6 @@ int cli_text_width(const char *text);
  * ones are indented by `indent`. Ends the line. */
 void cli_paragraph(FILE *file, const char *text, int used, int indent, int width);
 
-/* Files are written aside and renamed into place, which would put a plain file where a device or a pipe was: such an
- * output is refused before any work is done. Returns CLI_DONE or CLI_FAILED, having said why. NULL and "-" pass. */
-int cli_output_check(const char *path);
-
 /* Columns of the terminal behind a stream, or 80. */
 int cli_width(FILE *file);
 

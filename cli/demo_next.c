@@ -1,19 +1,22 @@
-/* demo_next.c: see demo_next.h. The shopper comes from another seed of the same law: nothing of it was in any split. */
+/* demo_next.c: see demo_next.h. The shoppers come from another seed of the same law: nothing of them was in any split.
+ * The one shown is chosen for how much the answer changes with the time, and the text says so. */
 #include "demo_next.h"
 
-#include <stdbool.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answers.h"
 #include "console.h"
 
-enum { SHOPPERS = 8, EVENTS_BEFORE = 24, EVENTS_SHOWN = 4, TOP = 3 };
+enum { SHOPPERS = 40, EVENTS_BEFORE = 16, EVENTS_SHOWN = 4, TOP = 3 };
 
 static const struct {
     const char *words;
     double seconds;
 } moments[] = {{"in 1 hour", 3600}, {"in 3 days", 3 * 86400.0}, {"in 2 weeks", 14 * 86400.0}};
+
+enum { MOMENTS = sizeof moments / sizeof *moments };
 
 /* "view coffee" as "views coffee". */
 static void print_deed(const char *kind)
@@ -22,34 +25,62 @@ static void print_deed(const char *kind)
     printf("%.*ss%s", verb, kind, kind + verb);
 }
 
-/* The first purchase with enough history before it: sequence and number of its event. Falls back on the last event of
- * the first shopper. */
-static void choose_event(const lapse_dataset *dataset, int64_t *sequence, int64_t *event)
+/* How plainly time decides after the last event of the session: 0 where two moments have the same likeliest kind, else
+ * the smallest chance that a likeliest kind has. */
+static lapse_status weigh(const lapse_model *model, lapse_session *session, double last, double *probabilities,
+                          double *weight, lapse_error *error)
+{
+    cli_choice top[MOMENTS];
+    *weight = 1;
+    for (int i = 0; i < MOMENTS; i++) {
+        lapse_status status = lapse_session_predict(session, last + moments[i].seconds, probabilities, error);
+        if (status != LAPSE_OK)
+            return status;
+        cli_choices_top(probabilities, lapse_model_kind_count(model), &top[i], 1);
+        *weight = fmin(*weight, top[i].probability);
+        for (int j = 0; j < i; j++)
+            if (top[i].kind == top[j].kind)
+                *weight = 0;
+    }
+    return LAPSE_OK;
+}
+
+/* A purchase in the history of a shopper. */
+typedef struct purchase {
+    int64_t sequence, event;
+    double weight;
+} purchase;
+
+/* Follows one shopper and keeps the weightiest purchase in *best. */
+static lapse_status follow(const lapse_model *model, const lapse_dataset *dataset, int64_t sequence,
+                           lapse_session *session, double *probabilities, purchase *best, lapse_error *error)
 {
     const double *times;
     const int32_t *kinds;
     int64_t count;
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(dataset); i++) {
-        lapse_dataset_sequence(dataset, i, &times, &kinds, &count);
-        for (int64_t j = EVENTS_BEFORE; j < count; j++) {
-            if (strncmp(lapse_dataset_kind_name(dataset, kinds[j]), "buy ", 4) == 0) {
-                *sequence = i;
-                *event = j;
-                return;
-            }
-        }
+    lapse_session_clear(session);
+    lapse_dataset_sequence(dataset, sequence, &times, &kinds, &count);
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = lapse_dataset_kind_name(dataset, kinds[i]);
+        double weight = 0;
+        lapse_status status = lapse_session_append(session, times[i], name, error);
+        if (status == LAPSE_OK && i >= EVENTS_BEFORE && strncmp(name, "buy ", 4) == 0)
+            status = weigh(model, session, times[i], probabilities, &weight, error);
+        if (status != LAPSE_OK)
+            return status;
+        if (weight > best->weight)
+            *best = (purchase){sequence, i, weight};
     }
-    lapse_dataset_sequence(dataset, 0, &times, &kinds, &count);
-    *sequence = 0;
-    *event = count - 1;
+    return LAPSE_OK;
 }
 
 static void print_history(const lapse_dataset *dataset, const double *times, const int32_t *kinds, int64_t event)
 {
     int64_t first = event >= EVENTS_SHOWN ? event - EVENTS_SHOWN + 1 : 0;
     printf(
-        "\nWhat happens next to a shopper whom no model has seen, by the last model. So far: %s, the last of them:\n",
-        cli_plural(event + 1, "event", "events").text);
+        "\nWhat happens next? Of %d shoppers whom no model has seen, the one for whom time decides most plainly, as\n"
+        "mercer sees it. The last of %s so far:\n",
+        SHOPPERS, cli_plural(event + 1, "event", "events").text);
     for (int64_t i = first; i <= event; i++) {
         fputs("  ", stdout);
         print_deed(lapse_dataset_kind_name(dataset, kinds[i]));
@@ -80,16 +111,19 @@ static lapse_status ask(const lapse_model *model, const lapse_dataset *dataset, 
 {
     const double *times;
     const int32_t *kinds;
-    int64_t sequence, event, count;
+    int64_t count;
+    purchase best = {0, 0, 0};
     lapse_status status = LAPSE_OK;
-    choose_event(dataset, &sequence, &event);
-    lapse_dataset_sequence(dataset, sequence, &times, &kinds, &count);
-    for (int64_t i = 0; i <= event && status == LAPSE_OK; i++)
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(dataset) && status == LAPSE_OK; i++)
+        status = follow(model, dataset, i, session, probabilities, &best, error);
+    lapse_session_clear(session);
+    lapse_dataset_sequence(dataset, best.sequence, &times, &kinds, &count);
+    for (int64_t i = 0; i <= best.event && status == LAPSE_OK; i++)
         status = lapse_session_append(session, times[i], lapse_dataset_kind_name(dataset, kinds[i]), error);
     if (status == LAPSE_OK)
-        print_history(dataset, times, kinds, event);
-    for (size_t i = 0; i < sizeof moments / sizeof *moments && status == LAPSE_OK; i++) {
-        status = lapse_session_predict(session, times[event] + moments[i].seconds, probabilities, error);
+        print_history(dataset, times, kinds, best.event);
+    for (int i = 0; i < MOMENTS && status == LAPSE_OK; i++) {
+        status = lapse_session_predict(session, times[best.event] + moments[i].seconds, probabilities, error);
         if (status == LAPSE_OK)
             print_answer(model, moments[i].words, probabilities);
     }

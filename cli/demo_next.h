@@ -4,8 +4,8 @@
 
 #include <lapse.h>
 
-/* Draws a shopper of the same law whom no model has seen (through the CSV file `path`), follows the history up to a
- * purchase, and prints what the model expects at a few times after it. */
+/* Draws shoppers of the same law whom no model has seen (through the CSV file `path`), takes the purchase after which
+ * time matters most, and prints what the model expects at a few times after it. */
 lapse_status cli_demo_next(const lapse_model *model, const lapse_simulate_options *shop, const char *path,
                            lapse_error *error);
 

@@ -166,7 +166,7 @@ static void show_number(const cli_option *option, const void *value, char *out, 
 static void show_duration(const cli_option *option, const void *value, char *out, size_t out_size)
 {
     double seconds = *(const double *)value;
-    if (option->unset && seconds < 0)
+    if (option->unset && seconds <= 0)
         snprintf(out, out_size, "%s", option->unset);
     else
         lapse_duration_format(seconds, out, out_size);

@@ -37,7 +37,7 @@ typedef struct cli_option {
     size_t offset;           /* of the value in the verb's settings */
     const char *placeholder; /* such as FILE; NULL for flags */
     const char *help;        /* one sentence, without its period */
-    const char *unset;       /* what NULL, 0 (whole numbers) or a negative (numbers) stands for; NULL: it is a value */
+    const char *unset;       /* what NULL, 0 (whole numbers, durations) or a negative stands for; NULL: it is a value */
     const char *unit;        /* of a number, for help and banner; may be NULL */
     const char *const *(*choices)(void);
     const char *group; /* heading in the help and paragraph of the banner; NULL: not in the banner */

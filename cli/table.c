@@ -1,5 +1,4 @@
 /* table.c: see table.h. Cells are kept until all are known, because widths depend on the last one too. */
-#define _GNU_SOURCE /* vasprintf */
 #include "table.h"
 
 #include <stdarg.h>
@@ -10,7 +9,7 @@
 
 void cli_table_add(cli_table *table, const char *format, ...)
 {
-    char *cell = NULL;
+    va_list arguments;
     if (table->count == table->capacity) {
         size_t capacity = table->capacity ? 2 * table->capacity : 64;
         char **cells = realloc(table->cells, capacity * sizeof *cells);
@@ -21,13 +20,18 @@ void cli_table_add(cli_table *table, const char *format, ...)
         table->cells = cells;
         table->capacity = capacity;
     }
-    va_list arguments;
     va_start(arguments, format);
-    if (vasprintf(&cell, format, arguments) < 0)
-        table->failed = true;
-    else
-        table->cells[table->count++] = cell;
+    int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
+    char *cell = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (!cell) {
+        table->failed = true;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(cell, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    table->cells[table->count++] = cell;
 }
 
 /* Spaces are held back until something follows them, so that no line ends in one. */

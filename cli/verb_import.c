@@ -121,8 +121,6 @@ static int run(void *settings, const cli_call *call)
     cli_columns_finish(&s->columns);
     if (strcmp(s->columns.import.input, s->output) == 0 && strcmp(s->output, "-") != 0)
         return cli_usage(call->verb, "the dataset would overwrite the file it is read from, %s", s->output);
-    if (cli_output_check(s->output) != CLI_DONE)
-        return CLI_FAILED;
     lapse_status status = lapse_dataset_read(&s->columns.import, &dataset, &report, &error);
     if (status == LAPSE_OK)
         status = lapse_dataset_save(dataset, s->output, &error);

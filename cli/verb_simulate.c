@@ -16,8 +16,6 @@ static int run(void *settings, const cli_call *call)
     double start = cli_clock();
     if (s->law && strcmp(s->law, s->output) == 0)
         return cli_usage(call->verb, "the law and the events cannot both go to %s", s->law);
-    if (cli_output_check(s->output) != CLI_DONE || cli_output_check(s->law) != CLI_DONE)
-        return CLI_FAILED;
     lapse_status status = lapse_simulate(&s->simulate, &simulation, &error);
     if (status == LAPSE_OK)
         status = lapse_simulation_save(simulation, s->output, &error);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bar.h"
@@ -103,12 +104,13 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
 static int check_output(const train_settings *s, const cli_verb *verb)
 {
     char folder[4096];
+    struct stat there;
     if (strcmp(s->output, s->data) == 0)
         return cli_usage(verb, "the model would overwrite the dataset %s", s->output);
     if (strcmp(s->output, "-") == 0)
         return cli_usage(verb, "a model goes to a file, not to standard output");
-    if (cli_output_check(s->output) != CLI_DONE || cli_output_check(s->checkpoint) != CLI_DONE)
-        return CLI_FAILED;
+    if (stat(s->output, &there) == 0 && S_ISDIR(there.st_mode))
+        return cli_fail("%s: this is a folder; give the name of a file", s->output);
     snprintf(folder, sizeof folder, "%s", s->output);
     char *slash = strrchr(folder, '/');
     if (slash)

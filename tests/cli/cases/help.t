@@ -91,7 +91,105 @@ $ lapse info --help
 |   lapse info events.lapse --kinds
 |   lapse info model.safetensors --json
 $ lapse train --help
+| usage: lapse train DATA -o MODEL [options]
+|
+| Learns from the training split, keeps the parameters that were best on the
+| validation split, and scores them on the test split. What is not set is chosen
+| from the data. Ctrl-C stops at the end of the step and saves the best model so
+| far; --resume goes on from there.
+|
+|   DATA                      a dataset made by `lapse import`
+|
+| Options:
+|   -o, --output MODEL        the model file to write
+|   --no-eval                 do not score the model on the test split afterwards
+|   --json                    print the settings and scores as one JSON object
+|
+| Model:
+|   --task TASK               what is learned: classify (default: classify)
+|   --model NAME              what learns it: attention, markov, majority
+|                             (default: attention)
+|   --encoding NAME           how attention sees time: mercer, bochner, position
+|                             (default: mercer)
+|   --target-time RULE        whether the time of the predicted event is given:
+|                             known, unknown (default: known)
+|   --dims N                  width of the event embedding and of each block
+|                             (default: chosen from the data)
+|   --blocks N                attention blocks, 1 to 3 (default: chosen from the
+|                             data)
+|   --heads N                 attention heads, 1 to 4; must divide the dims
+|                             (default: chosen from the data)
+|   --context N               events seen before the predicted one (default:
+|                             chosen from the data)
+|   --periods N               base periods of the time encoding (bochner: its
+|                             frequencies) (default: chosen from the data)
+|   --harmonics N             harmonics of each period (mercer) (default: chosen
+|                             from the data)
+|   --period-min TIME         shortest period at the start, such as 1m (default:
+|                             chosen from the data)
+|   --period-max TIME         longest period at the start, such as 2y (default:
+|                             chosen from the data)
+|   --dropout SHARE           share of the activations left out in training, 0 to
+|                             0.9 (default: chosen from the data)
+|   --order N                 events that a Markov chain looks back, 1 to 3
+|                             (default: chosen from the data)
+|
+| Training:
+|   --learning-rate X         Adam's step size (default: 0.001)
+|   --beta1 X                 Adam's memory of the gradient (default: 0.9)
+|   --beta2 X                 Adam's memory of its square (default: 0.98)
+|   --l2 X                    weight of the squared parameters in the loss
+|                             (default: 0)
+|   --clip X                  largest norm of the gradient; 0 does not clip
+|                             (default: 5)
+|   --batch N                 windows of events in a step (default: chosen from
+|                             the data)
+|   --epochs N                passes over the training split, at most (default:
+|                             100)
+|   --patience N              epochs without a better score before it stops
+|                             (default: 10)
+|
+| Run:
+|   --seed N                  sets the split, the starting parameters, dropout and
+|                             order (default: 1)
+|   --shards N                parts a batch is cut into; unlike threads, changes
+|                             the last bits of the result (default: 16)
+|   --threads N               threads to use; never changes the result (default:
+|                             all cores)
+|   --checkpoint FILE         where the run can be resumed from; removed when it
+|                             is finished; none for none (default:
+|                             MODEL.checkpoint)
+|   --checkpoint-every TIME   at least so long between two checkpoints, such as
+|                             30s (default: 30 seconds)
+|   --resume                  go on from the checkpoint, if there is one
+|
+| Examples:
+|   lapse train events.lapse -o model.safetensors --task classify
+|   lapse train events.lapse -o markov.safetensors --model markov --order 2
+|   lapse train events.lapse -o model.safetensors --resume
 $ lapse eval -h
+| usage: lapse eval MODEL DATA [options]
+|
+| Scores a model on every event but each sequence's first. The model remembers how
+| its training data was split, so the test split holds nothing it has learned
+| from.
+|
+|   MODEL                     a model made by `lapse train`
+|   DATA                      the dataset to score it on
+|
+| Options:
+|   --split SPLIT             which events are scored: test, valid, train, all
+|                             (default: test)
+|   --classes                 add a table with precision, recall and F1 of every
+|                             kind
+|   --bootstrap N             resamples of the sequences for the intervals; 0
+|                             leaves them out (default: 1000)
+|   --threads N               threads to use; never changes the result (default:
+|                             all cores)
+|   --json                    print one JSON object
+|
+| Examples:
+|   lapse eval model.safetensors events.lapse --split test --classes
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |

@@ -130,12 +130,10 @@ $ lapse import events.csv -o no/such/folder/x.lapse
 $ ls x.lapse 2>/dev/null
 = 2
 
-# An output that is no plain file is left as it is. (A pipe stands for the devices here: a test must not endanger those.)
-$ mkfifo pipe; lapse import events.csv -o pipe; test -p pipe && echo "still a pipe"
-| still a pipe
-! lapse: pipe: this is no plain file and would be replaced by one; give the name of a file
+# A pipe is written to and stays one; a folder is refused. (A test must not endanger devices: never -o /dev/anything here.)
+$ mkfifo pipe; cat pipe >stream & lapse import events.csv -o pipe >/dev/null; wait; test -p pipe && cmp stream events.lapse
 $ mkdir folder; lapse import events.csv -o folder
-! lapse: folder: this is a folder; give the name of a file
+! lapse: folder: cannot write: Is a directory
 = 1
 
 # A name cannot drive the terminal.

@@ -56,9 +56,39 @@ $ lapse info events.lapse --json
 |     "rows.read": "96"
 |   }
 | }
-$ mv events.lapse data.bin; lapse train data.bin -o model.bin --model markov --order 1 >/dev/null 2>&1; lapse info model.bin
+$ mv events.lapse data.bin; lapse train data.bin -o model.bin --model markov --order 1 >/dev/null 2>&1; lapse info model.bin | grep -E "^(file|task|model|split|column)"
+| file                 model.bin (model)
+| task                 classify
+| model                markov
+| split                sequence
+| column.sequence      user
+| column.time          time
+| column.event         event
 $ lapse info model.bin --kinds | tail -5
-$ lapse info model.bin --json --kinds
+| kind
+| view
+| cart
+| buy
+| rate
+$ lapse info model.bin --json --kinds | tail -18
+|     "column.time": "time",
+|     "column.event": "event"
+|   },
+|   "kinds": [
+|     {
+|       "name": "view"
+|     },
+|     {
+|       "name": "cart"
+|     },
+|     {
+|       "name": "buy"
+|     },
+|     {
+|       "name": "rate"
+|     }
+|   ]
+| }
 
 # What is neither, or no longer whole, is refused.
 $ lapse info nothing
@@ -77,7 +107,11 @@ $ head -c 100 data.bin >short.bin; lapse info short.bin
 ! lapse: short.bin: the file is truncated: 100 of its 3136 bytes are there
 = 1
 $ head -c 100 model.bin >short.bin; lapse info short.bin
+! lapse: short.bin: this is not a whole Lapse model: its header is cut off
+= 1
 $ { printf '\1\0\0\0\0\0\0\0{'; } >brace.bin; lapse info brace.bin
+! lapse: brace.bin: this is not a whole Lapse model: it does not begin with a safetensors header
+= 1
 
 # Where there is no room for the answer, that is a failure.
 $ lapse info data.bin >/dev/full
