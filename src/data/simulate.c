@@ -87,8 +87,8 @@ static double bump_reach(double scale, double width)
     return scale * (1 + 4 * width);
 }
 
-const lp_law_shape lp_law_decay = {"decay", decay_density, decay_mode, decay_reach};
-const lp_law_shape lp_law_bump = {"bump", bump_density, bump_mode, bump_reach};
+const lp_law_shape lp_law_decay = {decay_density, decay_mode, decay_reach};
+const lp_law_shape lp_law_bump = {bump_density, bump_mode, bump_reach};
 
 int32_t lp_law_add_kind(lp_law *law, const char *action, const char *item, const char *category, double rate)
 {
@@ -239,6 +239,7 @@ static bool draw_user(lapse_simulation *simulation, shopper *s, double length)
 {
     s->active_count = 0;
     double time = 0;
+    int64_t last = -1;
     while (time < length) {
         double bound = upper_bound(s, time);
         double window_end = time + WINDOW;
@@ -252,10 +253,11 @@ static bool draw_user(lapse_simulation *simulation, shopper *s, double length)
         if (kind < 0)
             continue;
         int64_t milliseconds = (int64_t)ceil(time * 1000);
-        time = (double)milliseconds / 1000;
+        last = milliseconds > last ? milliseconds : last + 1;
+        time = (double)last / 1000;
         if (time >= length)
             break;
-        if (!append(simulation, milliseconds, kind) || !excite(s, kind, time))
+        if (!append(simulation, last, kind) || !excite(s, kind, time))
             return false;
     }
     return true;
@@ -268,7 +270,7 @@ void lapse_simulate_options_default(lapse_simulate_options *options)
     *options = (lapse_simulate_options){.preset = presets[0].name, .seed = 1};
 }
 
-enum { MOST_SEQUENCES = 100 * 1000 * 1000, MOST_DAYS = 3660 };
+enum { MOST_SEQUENCES = 10 * 1000 * 1000, MOST_DAYS = 3660 };
 
 static lapse_status check_options(const lapse_simulate_options *options, lapse_error *error)
 {

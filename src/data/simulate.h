@@ -20,18 +20,17 @@
 #define LP_SIMULATE_EPOCH 1767225600
 #define LP_SECONDS_A_DAY 86400.0
 
-/* How the influence of an event depends on the time since. Unimodal: rises up to mode, falls after it; 0 beyond reach.
- * The parameters are scale (seconds) and width (of the scale). */
+/* How the influence of an event depends on the time since. Unimodal: rises up to mode, falls after it; 0 beyond reach,
+ * which cuts off next to nothing of its integral of 1. The parameters are scale (seconds) and width (of the scale). */
 typedef struct lp_law_shape {
-    const char *name;
-    double (*density)(double lag, double scale, double width); /* a second, for 0 < lag <= reach; its integral is 1 */
+    double (*density)(double lag, double scale, double width); /* a second, for 0 <= lag <= reach */
     double (*mode)(double scale, double width);
     double (*reach)(double scale, double width);
 } lp_law_shape;
 
 /* exp(-lag / scale) / scale, up to 20 scales: what fades. */
 extern const lp_law_shape lp_law_decay;
-/* A normal density around scale with deviation width * scale, up to 4 deviations: what comes back after its time. */
+/* A normal density around scale with deviation width * scale, up to 4 deviations past it: what comes back after its time. */
 extern const lp_law_shape lp_law_bump;
 
 typedef struct lp_law_kind {
