@@ -87,8 +87,8 @@ static double bump_reach(double scale, double width)
     return scale * (1 + 4 * width);
 }
 
-const lp_law_shape lp_law_decay = {"decay", decay_density, decay_mode, decay_reach};
-const lp_law_shape lp_law_bump = {"bump", bump_density, bump_mode, bump_reach};
+const lp_law_shape lp_law_decay = {decay_density, decay_mode, decay_reach};
+const lp_law_shape lp_law_bump = {bump_density, bump_mode, bump_reach};
 
 int32_t lp_law_add_kind(lp_law *law, const char *action, const char *item, const char *category, double rate)
 {
@@ -105,8 +105,8 @@ int32_t lp_law_add_kind(lp_law *law, const char *action, const char *item, const
     return law->kind_count++;
 }
 
-bool lp_law_add_rule(lp_law *law, int32_t source, int32_t target, double weight, const lp_law_shape *shape, double scale,
-                     double width)
+bool lp_law_add_rule(lp_law *law, int32_t source, int32_t target, double weight, const lp_law_shape *shape,
+                     double scale, double width)
 {
     lp_law_rule *rules = lp_grow(law->rules, (size_t)law->rule_count + 1, sizeof *rules);
     if (!rules)
@@ -156,16 +156,16 @@ typedef struct influence {
     double since; /* time of the event, seconds from the epoch */
 } influence;
 
-typedef struct shopper {
+typedef struct process {
     const lp_law *law;
     lp_random random;
     influence *active; /* owned */
     int64_t active_count, active_capacity;
     double spontaneous; /* sum of the kinds' rates */
-} shopper;
+} process;
 
 /* Above the total intensity everywhere in time .. time + WINDOW. Forgets the influences that are over. */
-static double upper_bound(shopper *s, double time)
+static double upper_bound(process *s, double time)
 {
     double bound = s->spontaneous * (1 + s->law->rhythm.weekly) * (1 + s->law->rhythm.daily);
     int64_t kept = 0;
@@ -183,7 +183,7 @@ static double upper_bound(shopper *s, double time)
 }
 
 /* The kind in which a proposal at this time ends, where `level` is uniform below the upper bound; -1: none. */
-static int32_t decide(shopper *s, double time, double level)
+static int32_t decide(process *s, double time, double level)
 {
     double beat = lp_law_rhythm_at(&s->law->rhythm, time), sum = 0;
     for (int32_t k = 0; k < s->law->kind_count; k++) {
@@ -199,7 +199,7 @@ static int32_t decide(shopper *s, double time, double level)
     return -1;
 }
 
-static bool excite(shopper *s, int32_t kind, double time)
+static bool excite(process *s, int32_t kind, double time)
 {
     for (int32_t r = s->law->kinds[kind].first_rule; r >= 0; r = s->law->rules[r].next_rule) {
         if (s->active_count == s->active_capacity) {
@@ -235,10 +235,11 @@ static bool append(lapse_simulation *simulation, int64_t milliseconds, int32_t k
 }
 
 /* Appends one user's history of `length` seconds. False when out of memory. */
-static bool draw_user(lapse_simulation *simulation, shopper *s, double length)
+static bool draw_user(lapse_simulation *simulation, process *s, double length)
 {
     s->active_count = 0;
     double time = 0;
+    int64_t last = -1;
     while (time < length) {
         double bound = upper_bound(s, time);
         double window_end = time + WINDOW;
@@ -252,10 +253,11 @@ static bool draw_user(lapse_simulation *simulation, shopper *s, double length)
         if (kind < 0)
             continue;
         int64_t milliseconds = (int64_t)ceil(time * 1000);
-        time = (double)milliseconds / 1000;
+        last = milliseconds > last ? milliseconds : last + 1;
+        time = (double)last / 1000;
         if (time >= length)
             break;
-        if (!append(simulation, milliseconds, kind) || !excite(s, kind, time))
+        if (!append(simulation, last, kind) || !excite(s, kind, time))
             return false;
     }
     return true;
@@ -268,7 +270,7 @@ void lapse_simulate_options_default(lapse_simulate_options *options)
     *options = (lapse_simulate_options){.preset = presets[0].name, .seed = 1};
 }
 
-enum { MOST_SEQUENCES = 100 * 1000 * 1000, MOST_DAYS = 3660 };
+enum { MOST_SEQUENCES = 10 * 1000 * 1000, MOST_DAYS = 3660 };
 
 static lapse_status check_options(const lapse_simulate_options *options, lapse_error *error)
 {
@@ -285,7 +287,7 @@ static lapse_status check_options(const lapse_simulate_options *options, lapse_e
 
 static bool draw(lapse_simulation *simulation, uint64_t seed, double length)
 {
-    shopper s = {.law = &simulation->law};
+    process s = {.law = &simulation->law};
     for (int32_t k = 0; k < s.law->kind_count; k++)
         s.spontaneous += s.law->kinds[k].rate;
     bool drawn = true;

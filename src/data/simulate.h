@@ -20,18 +20,18 @@
 #define LP_SIMULATE_EPOCH 1767225600
 #define LP_SECONDS_A_DAY 86400.0
 
-/* How the influence of an event depends on the time since. Unimodal: rises up to mode, falls after it; 0 beyond reach.
- * The parameters are scale (seconds) and width (of the scale). */
+/* How the influence of an event depends on the time since. Unimodal: rises up to mode, falls after it; 0 beyond reach,
+ * which cuts off next to nothing of its integral of 1. The parameters are scale (seconds) and width (of the scale). */
 typedef struct lp_law_shape {
-    const char *name;
-    double (*density)(double lag, double scale, double width); /* a second, for 0 < lag <= reach; its integral is 1 */
+    double (*density)(double lag, double scale, double width); /* a second, for 0 <= lag <= reach */
     double (*mode)(double scale, double width);
     double (*reach)(double scale, double width);
 } lp_law_shape;
 
 /* exp(-lag / scale) / scale, up to 20 scales: what fades. */
 extern const lp_law_shape lp_law_decay;
-/* A normal density around scale with deviation width * scale, up to 4 deviations: what comes back after its time. */
+/* A normal density around scale with deviation width * scale, up to 4 deviations past it: what comes back after its
+ * time. */
 extern const lp_law_shape lp_law_bump;
 
 typedef struct lp_law_kind {
@@ -51,7 +51,8 @@ typedef struct lp_law_rule {
 } lp_law_rule;
 
 /* Spontaneous events follow the clock: rhythm(t) = (1 + weekly cos(2 pi (t - weekly_peak) / 7 days))
- *                                                * (1 + daily  cos(2 pi (t - daily_peak) / 1 day)), t from the epoch. */
+ *                                                * (1 + daily  cos(2 pi (t - daily_peak) / 1 day)), t from the epoch.
+ */
 typedef struct lp_law_rhythm {
     double weekly, weekly_peak, daily, daily_peak; /* amplitudes in 0 .. 1; peaks in seconds */
 } lp_law_rhythm;
@@ -71,8 +72,8 @@ typedef struct lp_law {
 int32_t lp_law_add_kind(lp_law *law, const char *action, const char *item, const char *category, double rate);
 
 /* For presets: every event of kind source brings about `weight` events of kind target; false when out of memory. */
-bool lp_law_add_rule(lp_law *law, int32_t source, int32_t target, double weight, const lp_law_shape *shape, double scale,
-                     double width);
+bool lp_law_add_rule(lp_law *law, int32_t source, int32_t target, double weight, const lp_law_shape *shape,
+                     double scale, double width);
 
 void lp_law_clear(lp_law *law);
 
@@ -86,8 +87,8 @@ double lp_law_rhythm_at(const lp_law_rhythm *rhythm, double since);
 lapse_status lp_preset_shop(lp_law *law, lapse_error *error);
 
 /* Invariants: start[0] == 0, start[sequence_count] == event_count; within a sequence time strictly increases; every
- * time is a whole number of milliseconds divided by 1000, so its text with three decimals reads back as the same double.
- * A user may have no events. */
+ * time is a whole number of milliseconds divided by 1000, so its text with three decimals reads back as the same
+ * double. A user may have no events. */
 struct lapse_simulation {
     lp_law law;
     int64_t sequence_count, event_count, event_capacity;
@@ -103,7 +104,8 @@ void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user,
 
 /* What the law knows just before event `event` (0 .. event_count-1, of this user) about its kind, given its time:
  * probabilities[law.kind_count], which sum to 1. */
-void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities);
+void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event,
+                                 double *probabilities);
 
 enum { LP_SIMULATE_NAME_SIZE = 24 };
 

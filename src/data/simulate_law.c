@@ -1,16 +1,14 @@
 /* simulate_law.c: what the law of a simulation expected, and both, events and expectations, as CSV.
  *
- * Probabilities are computed when asked for, straight from the definition over the user's earlier events: nothing of the
- * thinning is reused (a mistake there would show), and no matrix of events by kinds has to fit into memory.
+ * Probabilities are computed when asked for, straight from the definition over the user's earlier events: nothing of
+ * the thinning is reused (a mistake there would show), and no matrix of events by kinds has to fit into memory.
  */
 #include "data/simulate.h"
 
 #include "base/file.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user, int64_t known, double time,
                                double *intensities)
@@ -28,7 +26,8 @@ void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user,
 
 void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities)
 {
-    lp_simulation_intensities(simulation, user, event - simulation->start[user], simulation->time[event], probabilities);
+    lp_simulation_intensities(simulation, user, event - simulation->start[user], simulation->time[event],
+                              probabilities);
     double sum = 0;
     for (int32_t k = 0; k < simulation->law.kind_count; k++)
         sum += probabilities[k];
