@@ -98,11 +98,11 @@ static int suggest_context(const lapse_dataset *dataset, double *sample)
     return length < 8 ? 8 : length > 100 ? 100 : (int)length;
 }
 
-/* Small enough for some 50 steps an epoch, between 16 and 128 windows. */
+/* Small enough for some 80 steps an epoch, between 16 and 128 windows. */
 static int suggest_batch(const lapse_dataset *dataset, int context)
 {
     int64_t windows = dataset->sequence_count + dataset->event_count / context;
-    int64_t batch = windows * 8 / 10 / 50 / 16 * 16;
+    int64_t batch = windows * 8 / 10 / 80 / 16 * 16;
     return batch < 16 ? 16 : batch > 128 ? 128 : (int)batch;
 }
 
