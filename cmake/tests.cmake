@@ -35,12 +35,12 @@ foreach(source ${LAPSE_FUZZERS})
   target_link_libraries(${name} PRIVATE lapse lapse_flags m)
 endforeach()
 
-# Benchmarks: one program for each bench/*.c, built when asked for.
+# Benchmarks: one program for each bench/*.c; built with the tests too, so that they cannot rot.
 file(GLOB LAPSE_BENCHES CONFIGURE_DEPENDS bench/*.c)
 add_custom_target(bench)
 foreach(source ${LAPSE_BENCHES})
   get_filename_component(name ${source} NAME_WE)
-  add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
+  add_executable(bench_${name} ${source})
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
   target_include_directories(bench_${name} PRIVATE include src)
   target_link_libraries(bench_${name} PRIVATE lapse lapse_flags OpenMP::OpenMP_C PkgConfig::OPENBLAS m)

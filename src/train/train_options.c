@@ -45,7 +45,7 @@ const char *const *lapse_task_names(void)
 const char *const *lapse_model_names(void)
 {
     static const char *names[16];
-    for (int i = 0; lp_models[i] && i < 15; i++)
+    for (int i = 0; i < 15 && lp_models[i]; i++)
         names[i] = lp_models[i]->name;
     return names;
 }
@@ -53,7 +53,7 @@ const char *const *lapse_model_names(void)
 const char *const *lapse_encoding_names(void)
 {
     static const char *names[16];
-    for (int i = 0; lp_encodings[i] && i < 15; i++)
+    for (int i = 0; i < 15 && lp_encodings[i]; i++)
         names[i] = lp_encodings[i]->name;
     return names;
 }
