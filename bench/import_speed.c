@@ -2,8 +2,9 @@
  *
  *   import_speed [FOLDER [MEGABYTES [THREADS]]]      here, 1000 MB and all cores unless said otherwise
  *
- * Makes files in FOLDER (user,time,event; 200,000 users, 500 kinds of event, times with milliseconds) in three orders, imports
- * each end to end in a process of its own (read, sort, save, sync), checks the result against what was written, and prints
+ * Makes files in FOLDER (user,time,event; 200,000 users, 500 kinds of event, times with milliseconds) in three orders,
+ * imports each end to end in a process of its own (read, sort, save, sync), checks the result against what was written,
+ * and prints
  *
  *   order      MB  rows  read s  save s  MB/s  peak MB  peak / file  open s
  *
@@ -11,8 +12,8 @@
  *   user       rows grouped by user, each in the order of time: an export
  *   random     rows in no order: every sequence has to be sorted
  *
- * The files are removed at the end. The first reading of a file may come from disk; it was just written, so it does not.
- * Peak memory is the largest resident set of the importing process (getrusage).
+ * The files are removed at the end. The first reading of a file may come from disk; it was just written, so it does
+ * not. Peak memory is the largest resident set of the importing process (getrusage).
  */
 #include "base/random.h"
 
@@ -66,7 +67,8 @@ static totals make_file(const char *path, row_order order, int64_t bytes)
         int64_t time = order == ORDER_RANDOM ? 1325376000000 + lp_random_below(&random, 4000000000u) : clock;
         double u = lp_random_uniform(&random);
         int kind = (int)(u * u * KINDS);
-        made.bytes += fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), kind);
+        made.bytes +=
+            fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), kind);
         made.rows++;
         made.milliseconds += time;
     }
@@ -104,7 +106,8 @@ static void check(const lapse_dataset *dataset, const totals *made)
         events += count;
     }
     if (events != made->rows || milliseconds != made->milliseconds) {
-        fprintf(stderr, "%" PRId64 " rows went in and %" PRId64 " came out, or their times differ\n", made->rows, events);
+        fprintf(stderr, "%" PRId64 " rows went in and %" PRId64 " came out, or their times differ\n", made->rows,
+                events);
         exit(1);
     }
 }
@@ -173,8 +176,9 @@ int main(int count, char **arguments)
         check(dataset, &made);
         lapse_dataset_close(dataset);
         double size = (double)made.bytes;
-        printf("%-8s %8.0f %10" PRId64 " %8.2f %8.2f %8.0f %8.0f %12.2f %8.2f\n", order_names[order], size / 1e6, made.rows,
-               timing.read, timing.save, size / 1e6 / (timing.read + timing.save), peak / 1e6, peak / size, open_seconds);
+        printf("%-8s %8.0f %10" PRId64 " %8.2f %8.2f %8.0f %8.0f %12.2f %8.2f\n", order_names[order], size / 1e6,
+               made.rows, timing.read, timing.save, size / 1e6 / (timing.read + timing.save), peak / 1e6, peak / size,
+               open_seconds);
         fflush(stdout);
     }
     unlink(input);

@@ -1,5 +1,5 @@
-/* intern.c: open addressing over 16-byte slots. Most names in event data are short (numbers of users, codes): up to 8 bytes the
- * slot holds the name itself, so that a lookup touches one cache line and compares no text. */
+/* intern.c: open addressing over 16-byte slots. Most names in event data are short (numbers of users, codes): up to 8
+ * bytes the slot holds the name itself, so that a lookup touches one cache line and compares no text. */
 #include "data/intern.h"
 
 #define XXH_INLINE_ALL
