@@ -123,14 +123,23 @@ static void score_block(const part *p, int from, int to)
         fast_product(to - from, padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
 }
 
+/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single elements
+ * would have to leave the store buffer before it can be read again. */
+static void hide(float *row, int count)
+{
+    int length = padded(count);
+#pragma omp simd
+    for (int i = length - PAD; i < length; i++)
+        row[i] = i < count ? row[i] : -INFINITY;
+}
+
 /* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
  * of exp. */
 static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
 {
     float sum = 0;
     int length = padded(count);
-    for (int i = count; i < length; i++)
-        row[i] = -INFINITY;
+    hide(row, count);
     float largest = fast_largest(row, length);
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < length; i++) {
@@ -200,10 +209,9 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
 {
     float share = (float)(65536.0 / (65536.0 - threshold));
     int length = padded(count);
-    for (int i = count; i < length; i++) {
-        row[i] = -INFINITY;
-        drow[i] = 0;
-    }
+    hide(row, count);
+    for (int i = length - PAD; i < length; i++)
+        drow[i] = i < count ? drow[i] : 0;
 #pragma omp simd
     for (int i = 0; i < length; i++) {
         float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;

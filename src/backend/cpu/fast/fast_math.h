@@ -34,9 +34,9 @@ static inline float fast_exp(float x)
 static inline float fast_largest(const float *row, int count)
 {
     enum { LANES = 16 };
-    float lanes[LANES], largest = row[0];
+    float lanes[LANES];
     for (int l = 0; l < LANES; l++)
-        lanes[l] = largest;
+        lanes[l] = row[0];
     int i = 0;
     for (; i + LANES <= count; i += LANES) {
 #pragma omp simd
@@ -45,9 +45,11 @@ static inline float fast_largest(const float *row, int count)
     }
     for (int l = 0; i + l < count; l++)
         lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
-    for (int l = 0; l < LANES; l++)
-        largest = lanes[l] > largest ? lanes[l] : largest;
-    return largest;
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; l++)
+            lanes[l] = lanes[l] > lanes[l + half] ? lanes[l] : lanes[l + half];
+    }
+    return lanes[0];
 }
 
 /* Cosine and sine of a phase given in turns, within 1.5e-7. Whole and quarter turns are dropped in double, so the phase
@@ -68,16 +70,17 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
     *sine = quarter & 2 ? -high : high;
 }
 
-/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. */
-#define FAST_PHILOX_ROUND                                                        \
-    do {                                                                         \
-        uint64_t p = (uint64_t)0xD2511F53u * a, q = (uint64_t)0xCD9E8D57u * c;   \
-        a = (uint32_t)(q >> 32) ^ b ^ k0;                                        \
-        c = (uint32_t)(p >> 32) ^ d ^ k1;                                        \
-        b = (uint32_t)q;                                                         \
-        d = (uint32_t)p;                                                         \
-        k0 += 0x9E3779B9u;                                                       \
-        k1 += 0xBB67AE85u;                                                       \
+/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. The words stay in
+ * 64 bits, the upper half clear, so that products need no widening in between. */
+#define FAST_PHILOX_ROUND                                           \
+    do {                                                            \
+        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c;          \
+        a = (q >> 32) ^ b ^ k0;                                     \
+        c = (p >> 32) ^ d ^ k1;                                     \
+        b = q & 0xFFFFFFFFu;                                        \
+        d = p & 0xFFFFFFFFu;                                        \
+        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;                      \
+        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;                      \
     } while (0)
 
 /* The random bits of blocks `element[0 .. count-1]`, 16 for each of a block's 8 columns in their order, as
@@ -87,8 +90,8 @@ static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t st
 {
 #pragma omp simd
     for (int i = 0; i < count; i++) {
-        uint32_t a = (uint32_t)element[i], b = (uint32_t)(element[i] >> 32), c = step, d = purpose;
-        uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+        uint64_t a = element[i] & 0xFFFFFFFFu, b = element[i] >> 32, c = step, d = purpose;
+        uint64_t k0 = seed & 0xFFFFFFFFu, k1 = seed >> 32;
         FAST_PHILOX_ROUND;
         FAST_PHILOX_ROUND;
         FAST_PHILOX_ROUND;
