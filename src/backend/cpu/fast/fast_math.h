@@ -30,26 +30,58 @@ static inline float fast_exp(float x)
     return x < -87.0f ? 0.0f : power * scale.value;
 }
 
-/* The largest of a row that is not empty. By lanes, since not every compiler makes vectors of a plain largest-of loop. */
-static inline float fast_largest(const float *row, int count)
+/* Rows that are summed or searched are padded to whole lanes, and their lanes are brought together as a tree: a compiler
+ * left to itself adds sixteen numbers one after the other. */
+enum { FAST_LANES = 16 };
+typedef float fast_lanes __attribute__((vector_size(FAST_LANES * sizeof(float)), aligned(4), may_alias));
+typedef int32_t fast_mask __attribute__((vector_size(FAST_LANES * sizeof(float))));
+
+static inline int fast_padded(int count)
 {
-    enum { LANES = 16 };
-    float lanes[LANES];
-    for (int l = 0; l < LANES; l++)
-        lanes[l] = row[0];
-    int i = 0;
-    for (; i + LANES <= count; i += LANES) {
+    return (count + FAST_LANES - 1) / FAST_LANES * FAST_LANES;
+}
+
+static inline float fast_lanes_sum(const fast_lanes *lanes)
+{
+    fast_lanes v = *lanes;
+    v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    return v[0] + v[1];
+}
+
+static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
+{
+    fast_mask greater = (fast_mask)(*other > *most);
+    *most = (fast_lanes)(((fast_mask)*other & greater) | ((fast_mask)*most & ~greater));
+}
+
+/* The largest of a padded row. */
+static inline float fast_largest(const float *row, int length)
+{
+    fast_lanes v = *(const fast_lanes *)row, w;
+    for (int i = FAST_LANES; i < length; i += FAST_LANES)
+        fast_lanes_raise(&v, (const fast_lanes *)(row + i));
+    w = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    fast_lanes_raise(&v, &w);
+    w = __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    fast_lanes_raise(&v, &w);
+    w = __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    fast_lanes_raise(&v, &w);
+    return v[0] > v[1] ? v[0] : v[1];
+}
+
+/* row = exp(row - most), a padded row; returns the sum. */
+static inline float fast_powers(float *row, int length, float most)
+{
+    fast_lanes sum = {0};
+    for (int i = 0; i < length; i += FAST_LANES) {
 #pragma omp simd
-        for (int l = 0; l < LANES; l++)
-            lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
+        for (int l = 0; l < FAST_LANES; l++)
+            row[i + l] = fast_exp(row[i + l] - most);
+        sum += *(const fast_lanes *)(row + i);
     }
-    for (int l = 0; i + l < count; l++)
-        lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
-    for (int half = LANES / 2; half > 0; half /= 2) {
-        for (int l = 0; l < half; l++)
-            lanes[l] = lanes[l] > lanes[l + half] ? lanes[l] : lanes[l + half];
-    }
-    return lanes[0];
+    return fast_lanes_sum(&sum);
 }
 
 /* Cosine and sine of a phase given in turns, within 1.5e-7. Whole and quarter turns are dropped in double, so the phase

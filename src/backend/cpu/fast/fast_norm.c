@@ -78,18 +78,12 @@ void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run)
  * over the padding costs less than a loop's remainder. */
 static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
 {
-    int length = (cols + 15) / 16 * 16;
-    float sum = 0;
+    int length = fast_padded(cols);
 #pragma omp simd
     for (int c = 0; c < length; c++)
         powers[c] = c < cols ? row[c] : -INFINITY;
-    float most = *largest = fast_largest(powers, length);
-#pragma omp simd reduction(+ : sum)
-    for (int c = 0; c < length; c++) {
-        powers[c] = fast_exp(powers[c] - most);
-        sum += powers[c];
-    }
-    return sum;
+    *largest = fast_largest(powers, length);
+    return fast_powers(powers, length, *largest);
 }
 
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)
