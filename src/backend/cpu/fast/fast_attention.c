@@ -13,7 +13,7 @@
 #include "backend/cpu/fast/fast_product.h"
 
 /* SHORT: the longest segment taken by FEW rows. Measured; see docs/performance.md. */
-enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960, PAD = 16 };
+enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960 };
 
 /* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
 typedef struct part {
@@ -29,11 +29,6 @@ typedef struct part {
     uint16_t *bits;          /* random bits of a block of rows, or zeros for one row where nothing is dropped */
     uint64_t *element;
 } part;
-
-static int padded(int count)
-{
-    return (count + PAD - 1) / PAD * PAD;
-}
 
 static int block_end(const part *p, int from)
 {
@@ -54,7 +49,7 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
 {
     part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
     p.length = run->segment[segment + 1] - p.first;
-    p.stride = padded(p.length);
+    p.stride = fast_padded(p.length);
     p.rows = p.length <= SHORT ? FEW : MANY;
     p.cols = node->inputs[0]->cols / p.heads;
     p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
@@ -99,13 +94,13 @@ static void start(const part *p)
         fast_transpose(p->length, p->extra, p->basis.data, p->basis.stride, p->basis_turned, p->stride);
 }
 
-/* Random bits for the rows from `from` to `to`, one row behind the other, row q being padded(q + 1) long. */
+/* Random bits for the rows from `from` to `to`, one row behind the other, row q being fast_padded(q + 1) long. */
 static void draw(const lp_node *node, const lp_run *run, const part *p, int from, int to)
 {
     int count = 0;
     for (int q = from; q < to; q++) {
         uint64_t row = (run->first_token + (uint64_t)(p->first + q)) * (uint64_t)p->heads + (uint64_t)p->number;
-        int wide = padded(q + 1) / 8;
+        int wide = fast_padded(q + 1) / 8;
         for (int k = 0; k < wide; k++)
             p->element[count++] = row * 65536 + (uint64_t)k;
     }
@@ -118,26 +113,29 @@ static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
     matrix keys = {p->key_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
-    fast_product(to - from, padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores, p->stride);
+    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores, p->stride);
     if (p->extra)
-        fast_product(to - from, padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
+        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
+}
+
+/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single elements
+ * would have to leave the store buffer before it can be read again. */
+static void hide(float *row, int count)
+{
+    int length = fast_padded(count);
+#pragma omp simd
+    for (int i = length - FAST_LANES; i < length; i++)
+        row[i] = i < count ? row[i] : -INFINITY;
 }
 
 /* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
  * of exp. */
 static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
 {
-    float sum = 0;
-    int length = padded(count);
-    for (int i = count; i < length; i++)
-        row[i] = -INFINITY;
+    int length = fast_padded(count);
+    hide(row, count);
     float largest = fast_largest(row, length);
-#pragma omp simd reduction(+ : sum)
-    for (int i = 0; i < length; i++) {
-        float power = fast_exp(row[i] - largest);
-        row[i] = power;
-        sum += power;
-    }
+    float sum = fast_powers(row, length, largest);
     float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
 #pragma omp simd
     for (int i = 0; i < length; i++)
@@ -159,7 +157,7 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
         score_block(p, from, to);
         for (int q = from; q < to; q++) {
             log_sum[(size_t)q * p->heads] = softmax_row(p->scores + (size_t)q * p->stride, q + 1, to, bits, threshold);
-            bits += threshold ? padded(q + 1) : 0;
+            bits += threshold ? fast_padded(q + 1) : 0;
         }
         matrix chances = {p->scores + (size_t)from * p->stride, p->stride, false};
         float *out = place(node, run, 0, p, from, &stride);
@@ -199,11 +197,10 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
                                  float scale)
 {
     float share = (float)(65536.0 / (65536.0 - threshold));
-    int length = padded(count);
-    for (int i = count; i < length; i++) {
-        row[i] = -INFINITY;
-        drow[i] = 0;
-    }
+    int length = fast_padded(count);
+    hide(row, count);
+    for (int i = length - FAST_LANES; i < length; i++)
+        drow[i] = i < count ? drow[i] : 0;
 #pragma omp simd
     for (int i = 0; i < length; i++) {
         float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;
@@ -228,16 +225,16 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
         draw(node, run, p, from, to);
     score_block(p, from, to);
     matrix values = {p->value_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
-    fast_product(count, padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
+    fast_product(count, fast_padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
     if (p->extra)
-        fast_product(count, padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
+        fast_product(count, fast_padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
     for (int q = from; q < to; q++) {
         float delta = dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
         if (p->extra)
             delta += dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
         softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, to, bits,
                              threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
-        bits += threshold ? padded(q + 1) : 0;
+        bits += threshold ? fast_padded(q + 1) : 0;
     }
     matrix slopes = {dscores, p->stride, false};
     if (node->outputs[0]) {

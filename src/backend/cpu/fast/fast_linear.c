@@ -4,17 +4,22 @@
 
 #include <string.h>
 
-/* y = bias + add, or y += bias + add: what the product is then added to. */
+/* y = bias + add, or y += bias + add: what the product is then added to. One of the two may be NULL. */
 static void fill(float *y, const float *bias, const float *add, int rows, int cols, bool added)
 {
+    if (!bias && !added) {
+        memcpy(y, add, (size_t)rows * (size_t)cols * sizeof *y);
+        return;
+    }
     for (int t = 0; t < rows; t++) {
         float *row = y + (size_t)t * cols;
-        const float *other = add ? add + (size_t)t * cols : NULL;
-#pragma omp simd
-        for (int c = 0; c < cols; c++) {
-            float sum = (bias ? bias[c] : 0) + (other ? other[c] : 0);
-            row[c] = added ? row[c] + sum : sum;
-        }
+        const float *first = bias ? bias : add + (size_t)t * cols;
+        if (!added)
+            memcpy(row, first, (size_t)cols * sizeof *row);
+        for (int c = 0; c < cols && added; c++)
+            row[c] += first[c];
+        for (int c = 0; c < cols && bias && add; c++)
+            row[c] += add[(size_t)t * cols + c];
     }
 }
 

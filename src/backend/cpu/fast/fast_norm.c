@@ -74,20 +74,30 @@ void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
+/* powers[c] = exp(row[c] - largest), with zeros up to a whole vector; returns their sum. Short rows are the rule: running
+ * over the padding costs less than a loop's remainder. */
+static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
+{
+    int length = fast_padded(cols);
+#pragma omp simd
+    for (int c = 0; c < length; c++)
+        powers[c] = c < cols ? row[c] : -INFINITY;
+    *largest = fast_largest(powers, length);
+    return fast_powers(powers, length, *largest);
+}
+
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)
 {
     const float *logits = INPUT(0), *weight = INPUT(2);        /* [T x C], [T] */
     const int32_t *target = lp_run_data(run, node->inputs[1]); /* [T] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    float *powers = (float *)(void *)run->scratch, largest;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
         if (weight[t] == 0)
             continue;
         const float *row = logits + (size_t)t * cols;
-        float largest = fast_largest(row, cols), sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int c = 0; c < cols; c++)
-            sum += fast_exp(row[c] - largest);
+        float sum = row_powers(row, cols, powers, &largest);
         loss += (double)weight[t] * (log((double)sum) + (double)(largest - row[target[t]]));
     }
     *OUTPUT(0) = (float)loss;
@@ -97,22 +107,15 @@ void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
 {
     const float *logits = INPUT(0), *weight = INPUT(2), *dloss = INPUT(3);
     const int32_t *target = lp_run_data(run, node->inputs[1]);
-    float *dlogits = OUTPUT(0);
+    float *dlogits = OUTPUT(0), *powers = (float *)(void *)run->scratch, largest;
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     bool added = ADDED(0);
     for (int t = 0; t < rows; t++) {
-        const float *row = logits + (size_t)t * cols;
-        float *out = dlogits + (size_t)t * cols;
-        float largest = fast_largest(row, cols), sum = 0, scale = *dloss * weight[t];
-#pragma omp simd reduction(+ : sum)
-        for (int c = 0; c < cols; c++)
-            sum += fast_exp(row[c] - largest);
-        float share = scale / sum;
+        float *out = dlogits + (size_t)t * cols, scale = *dloss * weight[t];
+        float share = scale / row_powers(logits + (size_t)t * cols, cols, powers, &largest);
 #pragma omp simd
-        for (int c = 0; c < cols; c++) {
-            float amount = share * fast_exp(row[c] - largest);
-            out[c] = added ? out[c] + amount : amount;
-        }
+        for (int c = 0; c < cols; c++)
+            out[c] = added ? out[c] + share * powers[c] : share * powers[c];
         out[target[t]] -= scale;
     }
 }

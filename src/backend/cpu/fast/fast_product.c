@@ -29,6 +29,13 @@ enum { DEPTH = 256, LARGE = 1 << 18 };
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
 
+/* The loops over a tile must vanish, or its sums would live in memory. */
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
 /* One piece of a product: element (i, p) of the left side is a[i * row + p * step]. */
 typedef struct piece {
     const float *a, *b;
@@ -55,27 +62,27 @@ static inline __attribute__((always_inline)) void tile(const piece *x, int rows,
 {
     vector sum[ROWS][VECTORS];
     const float *a = x->a, *b = x->b;
-#pragma GCC unroll 8
+    UNROLL
     for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
+        UNROLL
         for (int j = 0; j < vectors; j++)
             sum[i][j] = (vector){0};
     for (int p = 0; p < x->k; p++, a += x->step, b += x->b_stride) {
         vector right[VECTORS];
-#pragma GCC unroll 3
+        UNROLL
         for (int j = 0; j < vectors; j++)
             right[j] = *(const vector *)(b + j * LANES);
-#pragma GCC unroll 8
+        UNROLL
         for (int i = 0; i < rows; i++) {
             float left = a[i * x->row];
-#pragma GCC unroll 3
+            UNROLL
             for (int j = 0; j < vectors; j++)
                 sum[i][j] += left * right[j];
         }
     }
-#pragma GCC unroll 8
+    UNROLL
     for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
+        UNROLL
         for (int j = 0; j < vectors; j++) {
             vector *to = (vector *)(x->c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
             if (x->add && x->overlap)
