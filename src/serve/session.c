@@ -1,6 +1,6 @@
 /* session.c: a live history that can be asked about any time.
  *
- * The history is a ring of the last `context` events. An answer takes them through the network as one window whose
+ * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. An answer takes them through the network as one window whose
  * last moment is the one asked about.
  */
 #include "model/runner.h"
@@ -10,7 +10,7 @@
 
 struct lapse_session {
     const lapse_model *model;
-    int64_t count, capacity; /* events in times and kinds; room for twice the context, so that moving down is rare */
+    int64_t count, capacity; /* events in times and kinds; room for twice what is kept, so that moving down is rare */
     double *times;
     int32_t *kinds;
     lp_network network;
@@ -22,7 +22,7 @@ struct lapse_session {
 static lapse_status prepare(lapse_session *session, lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
-    session->capacity = 2 * (int64_t)config->context;
+    session->capacity = 2 * (int64_t)(config->context > config->order ? config->context : config->order);
     session->times = lp_alloc((size_t)session->capacity, sizeof *session->times);
     session->kinds = lp_alloc((size_t)session->capacity, sizeof *session->kinds);
     if (!session->times || !session->kinds)
