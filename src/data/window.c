@@ -20,7 +20,7 @@ static lapse_status reserve(lp_windows *list, const lp_targets *targets, int str
 }
 
 /* Covers one sequence. A window that has to ask for the event after place `ask` ends `stride` places later (the first
- * at `first_end`), and reaches back as far as the context allows and `floor` permits. */
+ * at `first_end`); where windows overlap it reaches back as far as the context allows. */
 static void cover(lp_windows *list, const lp_targets *targets, int64_t sequence, int64_t first_end, int64_t stride,
                   bool overlap)
 {
