@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -43,24 +45,42 @@ void lp_map_close(lp_map *map)
 
 enum { WRITER_SIZE = 1 << 20 };
 
+/* The file that a link at path leads to, so that a rename replaces that one and not the link; else path itself. */
+static const char *follow(const char *path, char *place /* PATH_MAX */)
+{
+    struct stat link;
+    return lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && realpath(path, place) ? place : path;
+}
+
+/* Standard output, and what a rename would destroy: a device, a pipe. */
+static bool written_as_it_comes(const char *path)
+{
+    struct stat there;
+    return strcmp(path, "-") == 0 || (stat(path, &there) == 0 && !S_ISREG(there.st_mode));
+}
+
 lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *error)
 {
     *writer = (lp_writer){.handle = -1};
-    bool standard_output = strcmp(path, "-") == 0;
+    char place[PATH_MAX];
+    path = follow(path, place);
+    bool as_it_comes = written_as_it_comes(path);
     size_t size = strlen(path) + 32;
     writer->data = lp_alloc(WRITER_SIZE, 1);
     writer->path = lp_text_copy(path);
-    writer->aside = standard_output ? NULL : lp_alloc(size, 1);
-    if (!writer->data || !writer->path || (!standard_output && !writer->aside)) {
+    writer->aside = as_it_comes ? NULL : lp_alloc(size, 1);
+    if (!writer->data || !writer->path || (!as_it_comes && !writer->aside)) {
         lp_writer_abandon(writer);
         return lp_fail_memory(error, "writing a file", WRITER_SIZE);
     }
-    if (standard_output) {
+    if (strcmp(path, "-") == 0) {
         writer->handle = STDOUT_FILENO;
-        return LAPSE_OK;
+    } else if (as_it_comes) {
+        writer->handle = open(path, O_WRONLY | O_CLOEXEC);
+    } else {
+        snprintf(writer->aside, size, "%s.%ld.tmp", path, (long)getpid());
+        writer->handle = open(writer->aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     }
-    snprintf(writer->aside, size, "%s.%ld.tmp", path, (long)getpid());
-    writer->handle = open(writer->aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (writer->handle < 0) {
         lapse_status status = lp_fail_errno(error, "write", path);
         lp_free(writer->aside);
@@ -164,11 +184,10 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 
 void lp_writer_abandon(lp_writer *writer)
 {
-    if (writer->aside) {
-        if (writer->handle >= 0)
-            close(writer->handle);
+    if (writer->path && writer->handle >= 0 && writer->handle != STDOUT_FILENO)
+        close(writer->handle);
+    if (writer->aside)
         unlink(writer->aside);
-    }
     lp_free(writer->aside);
     lp_free(writer->path);
     lp_free(writer->data);

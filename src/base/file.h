@@ -13,11 +13,11 @@ typedef struct lp_map {
 lapse_status lp_map_open(lp_map *map, const char *path, lapse_error *error);
 void lp_map_close(lp_map *map);
 
-/* A file being written beside its final place: path appears, whole, at commit, or not at all. "-" is standard
- * output, which is written as it comes. */
+/* A file being written beside its final place: path appears, whole, at commit, or not at all. Standard output ("-"), and
+ * a device or a pipe that exists at path, are written as it comes. A link is followed, and stays. */
 typedef struct lp_writer {
     int handle;
-    char *path, *aside; /* owned; aside is NULL for standard output */
+    char *path, *aside; /* owned; aside is NULL where it is written as it comes */
     char *data;         /* owned; bytes not yet handed to the system */
     size_t used;
     uint64_t written;   /* bytes so far: the offset of the next one */

@@ -1,0 +1,102 @@
+/* bar.c: see bar.h. A line that wraps cannot be redrawn, so what does not fit into the terminal's width is left out,
+ * least needed first; the bar itself takes what remains. */
+#include "bar.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "console.h"
+
+#define REDRAW_SECONDS 0.1
+#define BAR_LEAST 8
+#define BAR_MOST 30
+
+/* The pieces of a line, in the order in which they stand. */
+typedef struct pieces {
+    char epoch[128], loss[128], score[128], best[128], rate[128], left[128];
+} pieces;
+
+cli_bar cli_bar_new(const char *label)
+{
+    cli_bar bar = {.label = label, .terminal = isatty(STDERR_FILENO) == 1, .drawn = -1e9};
+    return bar;
+}
+
+static pieces describe(const cli_bar *bar, const lapse_progress *p)
+{
+    pieces out;
+    memset(&out, 0, sizeof out);
+    snprintf(out.epoch, sizeof out.epoch, "%s%sepoch %d/%d", bar->label ? bar->label : "", bar->label ? ": " : "",
+             p->epoch, p->epochs);
+    if (!isnan(p->loss))
+        snprintf(out.loss, sizeof out.loss, " loss %.3f", p->loss);
+    if (!isnan(p->score))
+        snprintf(out.score, sizeof out.score, " accuracy %s", cli_percent(p->score, 1).text);
+    if (!isnan(p->best_score))
+        snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", cli_percent(p->best_score, 1).text, p->best_epoch);
+    if (p->events_per_second > 0)
+        snprintf(out.rate, sizeof out.rate, " %s events/s", cli_rate(p->events_per_second).text);
+    return out;
+}
+
+static int length(const pieces *p)
+{
+    return (int)(strlen(p->epoch) + strlen(p->loss) + strlen(p->score) + strlen(p->best) + strlen(p->rate) +
+                 strlen(p->left));
+}
+
+static void draw(cli_bar *bar, const lapse_progress *progress)
+{
+    pieces p = describe(bar, progress);
+    if (progress->seconds_left >= 0)
+        snprintf(p.left, sizeof p.left, " %.0f s left", ceil(progress->seconds_left));
+    char *const spare[] = {p.rate, p.best, p.left, p.loss, p.score};
+    char cells[BAR_MOST + 1] = "";
+    int width = cli_width(stderr) - 1;
+    for (size_t i = 0; i < sizeof spare / sizeof *spare && length(&p) + BAR_LEAST + 3 > width; i++)
+        spare[i][0] = 0;
+    int room = width - length(&p) - 3;
+    room = room > BAR_MOST ? BAR_MOST : room;
+    if (room >= BAR_LEAST) {
+        int full = progress->steps > 0 ? (int)(progress->step * room / progress->steps) : 0;
+        memset(cells, ' ', (size_t)room);
+        memset(cells, '=', (size_t)(full > room ? room : full));
+        if (full < room)
+            cells[full] = '>';
+        cells[room] = 0;
+    }
+    fprintf(stderr, "\r%.*s", width > 0 ? width : 1, p.epoch);
+    if (room >= BAR_LEAST)
+        fprintf(stderr, " [%s]", cells);
+    fprintf(stderr, "%s%s%s%s%s\033[K", p.loss, p.score, p.best, p.rate, p.left);
+    fflush(stderr);
+    bar->open = true;
+    bar->drawn = cli_clock();
+}
+
+void cli_bar_update(cli_bar *bar, const lapse_progress *progress)
+{
+    if (bar->terminal) {
+        if (progress->epoch_end || cli_clock() - bar->drawn >= REDRAW_SECONDS)
+            draw(bar, progress);
+    } else if (progress->epoch_end) {
+        pieces p = describe(bar, progress);
+        fprintf(stderr, "%s%s%s%s%s, %s\n", p.epoch, p.loss, p.score, p.best, p.rate,
+                cli_seconds(progress->seconds).text);
+    }
+}
+
+void cli_bar_end(cli_bar *bar)
+{
+    if (bar->open)
+        fputc('\n', stderr);
+    bar->open = false;
+}
+
+void cli_bar_wipe(cli_bar *bar)
+{
+    if (bar->open)
+        fputs("\r\033[K", stderr);
+    bar->open = false;
+}

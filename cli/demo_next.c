@@ -1,0 +1,176 @@
+/* demo_next.c: see demo_next.h. The shoppers come from another seed of the same law: nothing of them was in any split.
+ * The one shown is chosen for how much the answer changes with the time, and the text says so. */
+#include "demo_next.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "console.h"
+
+enum { SHOPPERS = 40, EVENTS_BEFORE = 16, EVENTS_SHOWN = 4, TOP = 3 };
+
+static const struct {
+    const char *words;
+    double seconds;
+} moments[] = {{"in 1 hour", 3600}, {"in 3 days", 3 * 86400.0}, {"in 2 weeks", 14 * 86400.0}};
+
+enum { MOMENTS = sizeof moments / sizeof *moments };
+
+/* "view coffee" as "views coffee". */
+static void print_deed(const char *kind)
+{
+    int verb = (int)strcspn(kind, " ");
+    printf("%.*ss%s", verb, kind, kind + verb);
+}
+
+/* How plainly time decides after the last event of the session: 0 where two moments have the same likeliest kind, else
+ * the smallest chance that a likeliest kind has. */
+static lapse_status weigh(const lapse_model *model, lapse_session *session, double last, double *probabilities,
+                          double *weight, lapse_error *error)
+{
+    cli_choice top[MOMENTS];
+    *weight = 1;
+    for (int i = 0; i < MOMENTS; i++) {
+        lapse_status status = lapse_session_predict(session, last + moments[i].seconds, probabilities, error);
+        if (status != LAPSE_OK)
+            return status;
+        cli_choices_top(probabilities, lapse_model_kind_count(model), &top[i], 1);
+        *weight = fmin(*weight, top[i].probability);
+        for (int j = 0; j < i; j++)
+            if (top[i].kind == top[j].kind)
+                *weight = 0;
+    }
+    return LAPSE_OK;
+}
+
+/* A purchase in the history of a shopper. */
+typedef struct purchase {
+    int64_t sequence, event;
+    double weight;
+} purchase;
+
+/* Follows one shopper and keeps the weightiest purchase in *best. */
+static lapse_status follow(const lapse_model *model, const lapse_dataset *dataset, int64_t sequence,
+                           lapse_session *session, double *probabilities, purchase *best, lapse_error *error)
+{
+    const double *times;
+    const int32_t *kinds;
+    int64_t count;
+    lapse_session_clear(session);
+    lapse_dataset_sequence(dataset, sequence, &times, &kinds, &count);
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = lapse_dataset_kind_name(dataset, kinds[i]);
+        double weight = 0;
+        lapse_status status = lapse_session_append(session, times[i], name, error);
+        if (status == LAPSE_OK && i >= EVENTS_BEFORE && strncmp(name, "buy ", 4) == 0)
+            status = weigh(model, session, times[i], probabilities, &weight, error);
+        if (status != LAPSE_OK)
+            return status;
+        if (weight > best->weight)
+            *best = (purchase){sequence, i, weight};
+    }
+    return LAPSE_OK;
+}
+
+static void print_history(const lapse_dataset *dataset, const double *times, const int32_t *kinds, int64_t event)
+{
+    int64_t first = event >= EVENTS_SHOWN ? event - EVENTS_SHOWN + 1 : 0;
+    printf(
+        "\nWhat happens next? Of %d shoppers whom no model has seen, the one for whom time decides most plainly, as\n"
+        "mercer sees it. The last of %s so far:\n",
+        SHOPPERS, cli_plural(event + 1, "event", "events").text);
+    for (int64_t i = first; i <= event; i++) {
+        fputs("  ", stdout);
+        print_deed(lapse_dataset_kind_name(dataset, kinds[i]));
+        if (i > first)
+            printf(", %s later", cli_duration(times[i] - times[i - 1]).text);
+        fputc('\n', stdout);
+    }
+    puts("If the next event comes");
+}
+
+static void print_answer(const lapse_model *model, const char *words, const double *probabilities)
+{
+    cli_choice top[TOP];
+    int64_t kinds = lapse_model_kind_count(model);
+    int64_t count = kinds < TOP ? kinds : TOP;
+    cli_choices_top(probabilities, kinds, top, count);
+    printf("  %-11s most likely ", words);
+    for (int64_t i = 0; i < count; i++) {
+        fputs(i == 0 ? "" : i + 1 < count ? ", " : " or ", stdout);
+        print_deed(lapse_model_kind_name(model, top[i].kind));
+        printf(" (%s)", cli_percent(top[i].probability, 0).text);
+    }
+    fputc('\n', stdout);
+}
+
+static lapse_status ask(const lapse_model *model, const lapse_dataset *dataset, lapse_session *session,
+                        double *probabilities, lapse_error *error)
+{
+    const double *times;
+    const int32_t *kinds;
+    int64_t count;
+    purchase best = {0, 0, 0};
+    lapse_status status = LAPSE_OK;
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(dataset) && status == LAPSE_OK; i++)
+        status = follow(model, dataset, i, session, probabilities, &best, error);
+    lapse_session_clear(session);
+    lapse_dataset_sequence(dataset, best.sequence, &times, &kinds, &count);
+    for (int64_t i = 0; i <= best.event && status == LAPSE_OK; i++)
+        status = lapse_session_append(session, times[i], lapse_dataset_kind_name(dataset, kinds[i]), error);
+    if (status == LAPSE_OK)
+        print_history(dataset, times, kinds, best.event);
+    for (int i = 0; i < MOMENTS && status == LAPSE_OK; i++) {
+        status = lapse_session_predict(session, times[best.event] + moments[i].seconds, probabilities, error);
+        if (status == LAPSE_OK)
+            print_answer(model, moments[i].words, probabilities);
+    }
+    return status;
+}
+
+static lapse_status draw(const lapse_simulate_options *shop, const char *path, lapse_dataset **dataset,
+                         lapse_error *error)
+{
+    lapse_simulate_options options = *shop;
+    lapse_import_options import;
+    lapse_simulation *simulation = NULL;
+    options.seed = shop->seed + 1;
+    options.sequences = SHOPPERS;
+    lapse_import_options_default(&import);
+    import.input = path;
+    import.sequence = "user";
+    import.time = "time";
+    import.event = "action,item";
+    lapse_status status = lapse_simulate(&options, &simulation, error);
+    if (status == LAPSE_OK)
+        status = lapse_simulation_save(simulation, path, error);
+    if (status == LAPSE_OK)
+        status = lapse_dataset_read(&import, dataset, NULL, error);
+    lapse_simulation_free(simulation);
+    return status;
+}
+
+lapse_status cli_demo_next(const lapse_model *model, const lapse_simulate_options *shop, const char *path,
+                           lapse_error *error)
+{
+    lapse_dataset *dataset = NULL;
+    lapse_session *session = NULL;
+    double *probabilities = calloc((size_t)lapse_model_kind_count(model) + 1, sizeof *probabilities);
+    if (!probabilities) {
+        memset(error, 0, sizeof *error);
+        error->status = LAPSE_ERROR_MEMORY;
+        snprintf(error->message, sizeof error->message, "out of memory");
+        return LAPSE_ERROR_MEMORY;
+    }
+    lapse_status status = draw(shop, path, &dataset, error);
+    if (status == LAPSE_OK)
+        status = lapse_session_new(model, &session, error);
+    if (status == LAPSE_OK)
+        status = ask(model, dataset, session, probabilities, error);
+    lapse_session_free(session);
+    lapse_dataset_close(dataset);
+    free(probabilities);
+    return status;
+}

@@ -1,0 +1,422 @@
+/* options.c: reads a command line by a verb's table, and shows the values again. What a kind of option does lies in the
+ * rows of `kinds`, so that nothing else asks which kind it has before it. */
+#include "options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+
+/* Why a value was refused: what would be right, to follow "takes". */
+typedef struct reason {
+    char text[512];
+} reason;
+
+typedef struct kind_row {
+    /* Stores text at value; false with *why where it is wrong. NULL: the option takes no value. */
+    bool (*read)(const cli_option *option, const char *text, void *value, reason *why);
+    void (*show)(const cli_option *option, const void *value, char *out, size_t out_size);
+    void (*json)(const cli_option *option, const void *value, cli_json *json);
+} kind_row;
+
+/* ---- texts and choices ---- */
+
+static bool read_text(const cli_option *option, const char *text, void *value, reason *why)
+{
+    if (!*text) {
+        snprintf(why->text, sizeof why->text, "a %s", option->placeholder);
+        return false;
+    }
+    *(const char **)value = text;
+    return true;
+}
+
+static bool read_choice(const cli_option *option, const char *text, void *value, reason *why)
+{
+    const char *const *names = option->choices();
+    size_t used = (size_t)snprintf(why->text, sizeof why->text, "%s", names[1] ? "one of " : "only ");
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *(const char **)value = names[i];
+            return true;
+        }
+        if (used < sizeof why->text)
+            used += (size_t)snprintf(why->text + used, sizeof why->text - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    return false;
+}
+
+static void show_text(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    const char *text = *(const char *const *)value;
+    snprintf(out, out_size, "%s", text ? text : option->unset ? option->unset : "");
+}
+
+static void json_text(const cli_option *option, const void *value, cli_json *json)
+{
+    cli_json_text(json, option->name, *(const char *const *)value);
+}
+
+/* ---- numbers ---- */
+
+/* A whole number from 0 to limit, digits only. */
+static bool read_digits(const char *text, uint64_t limit, uint64_t *value, reason *why)
+{
+    size_t digits = strspn(text, "0123456789");
+    snprintf(why->text, sizeof why->text, "a whole number, 0 or more");
+    if (digits == 0 || text[digits])
+        return false;
+    snprintf(why->text, sizeof why->text, "a whole number up to %llu", (unsigned long long)limit);
+    errno = 0;
+    *value = strtoull(text, NULL, 10);
+    return errno == 0 && *value <= limit;
+}
+
+static bool read_whole(const cli_option *option, const char *text, void *value, reason *why)
+{
+    uint64_t number;
+    (void)option;
+    if (!read_digits(text, INT32_MAX, &number, why))
+        return false;
+    *(int *)value = (int)number;
+    return true;
+}
+
+static bool read_count(const cli_option *option, const char *text, void *value, reason *why)
+{
+    uint64_t number;
+    (void)option;
+    if (!read_digits(text, INT64_MAX, &number, why))
+        return false;
+    *(int64_t *)value = (int64_t)number;
+    return true;
+}
+
+static bool read_seed(const cli_option *option, const char *text, void *value, reason *why)
+{
+    (void)option;
+    return read_digits(text, UINT64_MAX, value, why);
+}
+
+static bool read_number(const cli_option *option, const char *text, void *value, reason *why)
+{
+    char *end;
+    double number = strtod(text, &end);
+    (void)option;
+    snprintf(why->text, sizeof why->text, "a number such as 0.001");
+    if (end == text || *end || !isfinite(number) || number < 0 || strpbrk(text, "xX \t"))
+        return false;
+    *(double *)value = number;
+    return true;
+}
+
+static bool read_duration(const cli_option *option, const char *text, void *value, reason *why)
+{
+    lapse_error error;
+    (void)option;
+    snprintf(why->text, sizeof why->text, "a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y");
+    double seconds;
+    if (lapse_duration_parse(text, &seconds, &error) != LAPSE_OK || seconds < 0)
+        return false;
+    *(double *)value = seconds;
+    return true;
+}
+
+static const char *unit_of(const cli_option *option)
+{
+    return option->unit ? option->unit : "";
+}
+
+static void show_whole(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    int number = *(const int *)value;
+    if (number == 0 && option->unset)
+        snprintf(out, out_size, "%s", option->unset);
+    else
+        snprintf(out, out_size, "%d%s%s", number, option->unit ? " " : "", unit_of(option));
+}
+
+static void show_count(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    int64_t number = *(const int64_t *)value;
+    if (number == 0 && option->unset)
+        snprintf(out, out_size, "%s", option->unset);
+    else
+        snprintf(out, out_size, "%lld%s%s", (long long)number, option->unit ? " " : "", unit_of(option));
+}
+
+static void show_seed(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    (void)option;
+    snprintf(out, out_size, "%llu", (unsigned long long)*(const uint64_t *)value);
+}
+
+static void show_number(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    double number = *(const double *)value;
+    if (option->unset && number < 0)
+        snprintf(out, out_size, "%s", option->unset);
+    else
+        snprintf(out, out_size, "%.6g%s%s", number, option->unit ? " " : "", unit_of(option));
+}
+
+static void show_duration(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    double seconds = *(const double *)value;
+    if (option->unset && seconds <= 0)
+        snprintf(out, out_size, "%s", option->unset);
+    else
+        lapse_duration_format(seconds, out, out_size);
+}
+
+static void json_whole(const cli_option *option, const void *value, cli_json *json)
+{
+    cli_json_whole(json, option->name, *(const int *)value);
+}
+
+static void json_count(const cli_option *option, const void *value, cli_json *json)
+{
+    cli_json_whole(json, option->name, *(const int64_t *)value);
+}
+
+static void json_seed(const cli_option *option, const void *value, cli_json *json)
+{
+    cli_json_seed(json, option->name, *(const uint64_t *)value);
+}
+
+static void json_number(const cli_option *option, const void *value, cli_json *json)
+{
+    cli_json_number(json, option->name, *(const double *)value, 15);
+}
+
+/* ---- flags and lists ---- */
+
+static void show_flag(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    bool set = *(const bool *)value == (option->kind == CLI_FLAG);
+    snprintf(out, out_size, "%s", set ? "yes" : "no");
+}
+
+static void json_flag(const cli_option *option, const void *value, cli_json *json)
+{
+    cli_json_bool(json, option->name, *(const bool *)value == (option->kind == CLI_FLAG));
+}
+
+static bool read_list(const cli_option *option, const char *text, void *value, reason *why)
+{
+    cli_list *list = value;
+    const char **items = realloc(list->items, sizeof *items * (size_t)(list->count + 1));
+    if (!items) {
+        snprintf(why->text, sizeof why->text, "more memory than there is");
+        return false;
+    }
+    list->items = items;
+    return read_text(option, text, &list->items[list->count], why) && ++list->count;
+}
+
+static void show_list(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    const cli_list *list = value;
+    size_t used = 0;
+    snprintf(out, out_size, "%s", option->unset ? option->unset : "");
+    for (int i = 0; i < list->count && used < out_size; i++)
+        used += (size_t)snprintf(out + used, out_size - used, "%s%s", i ? "," : "", list->items[i]);
+}
+
+static void json_list(const cli_option *option, const void *value, cli_json *json)
+{
+    const cli_list *list = value;
+    cli_json_array(json, option->name);
+    for (int i = 0; i < list->count; i++)
+        cli_json_text(json, NULL, list->items[i]);
+    cli_json_end(json, ']');
+}
+
+static const kind_row kinds[] = {
+    [CLI_TEXT] = {read_text, show_text, json_text},
+    [CLI_CHOICE] = {read_choice, show_text, json_text},
+    [CLI_WHOLE] = {read_whole, show_whole, json_whole},
+    [CLI_COUNT] = {read_count, show_count, json_count},
+    [CLI_SEED] = {read_seed, show_seed, json_seed},
+    [CLI_NUMBER] = {read_number, show_number, json_number},
+    [CLI_DURATION] = {read_duration, show_duration, json_number},
+    [CLI_FLAG] = {NULL, show_flag, json_flag},
+    [CLI_UNFLAG] = {NULL, show_flag, json_flag},
+    [CLI_LIST] = {read_list, show_list, json_list},
+};
+
+/* ---- the command line ---- */
+
+int cli_usage(const cli_verb *verb, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    cli_note("%s", text);
+    cli_note("see `lapse %s%s--help`", verb ? verb->name : "", verb ? " " : "");
+    return CLI_USAGE;
+}
+
+static void *value_at(const cli_option *option, void *settings)
+{
+    return (char *)settings + option->offset;
+}
+
+/* The option that an argument such as --dims=32 or -o names: *text is set to what follows '=', or NULL. */
+static const cli_option *option_find(const cli_verb *verb, const char *argument, const char **text)
+{
+    const char *name = argument + 2;
+    size_t length = strcspn(name, "=");
+    *text = NULL;
+    for (const cli_option *option = verb->options; option->name; option++) {
+        if (argument[1] != '-') {
+            if (option->letter && argument[1] == option->letter && !argument[2])
+                return option;
+        } else if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) {
+            *text = name[length] ? name + length + 1 : NULL;
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const cli_verb *verb, const char *argument)
+{
+    const char *names[64];
+    char typed[64];
+    int count = 0;
+    const char *letters = argument[1] == '-' ? argument + 2 : argument + 1;
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(letters, "="), letters);
+    for (const cli_option *option = verb->options; option->name && count < 63; option++)
+        names[count++] = option->name;
+    names[count] = NULL;
+    const char *near = cli_nearest(typed, names);
+    int length = (int)strcspn(argument, "=");
+    if (near)
+        return cli_usage(verb, "%s has no option %.*s; did you mean --%s?", verb->name, length, argument, near);
+    return cli_usage(verb, "%s has no option %.*s", verb->name, length, argument);
+}
+
+/* Takes argv[*at] as an option, and the argument after it where that is its value. */
+static int take_option(const cli_call *call, void *settings, int *at, unsigned char *seen)
+{
+    const cli_verb *verb = call->verb;
+    const char *argument = call->argv[*at], *text;
+    const cli_option *option = option_find(verb, argument, &text);
+    if (!option)
+        return unknown_option(verb, argument);
+    seen[option - verb->options] = 1;
+    if (!kinds[option->kind].read) {
+        if (text)
+            return cli_usage(verb, "--%s takes no value", option->name);
+        *(bool *)value_at(option, settings) = option->kind == CLI_FLAG;
+        return CLI_DONE;
+    }
+    if (!text && *at + 1 < call->argc && strncmp(call->argv[*at + 1], "--", 2) != 0)
+        text = call->argv[++*at];
+    if (!text)
+        return cli_usage(verb, "--%s needs a value: --%s %s", option->name, option->name, option->placeholder);
+    reason why;
+    if (!kinds[option->kind].read(option, text, value_at(option, settings), &why))
+        return cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
+    return CLI_DONE;
+}
+
+static int check_complete(const cli_verb *verb, const cli_argument *next, const unsigned char *seen)
+{
+    if (next->name && !next->optional)
+        return cli_usage(verb, "%s needs %s: %s", verb->name, next->name, next->help);
+    for (const cli_option *option = verb->options; option->name; option++)
+        if (option->required && !seen[option - verb->options])
+            return cli_usage(verb, "%s needs --%s %s: %s", verb->name, option->name, option->placeholder, option->help);
+    return CLI_DONE;
+}
+
+int cli_options_parse(const cli_call *call, void *settings, bool *help)
+{
+    const cli_verb *verb = call->verb;
+    const cli_argument *next = verb->arguments;
+    unsigned char seen[64] = {0};
+    bool options_over = false;
+    for (int at = 2; at < call->argc; at++) {
+        const char *argument = call->argv[at];
+        if (!options_over && strcmp(argument, "--") == 0) {
+            options_over = true;
+        } else if (!options_over && (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)) {
+            *help = true;
+            return CLI_DONE;
+        } else if (!options_over && argument[0] == '-' && argument[1]) {
+            int status = take_option(call, settings, &at, seen);
+            if (status != CLI_DONE)
+                return status;
+        } else if (!next->name) {
+            return cli_usage(verb, "%s does not know what to do with '%s'", verb->name, argument);
+        } else {
+            *(const char **)((char *)settings + next->offset) = argument;
+            next++;
+        }
+    }
+    return check_complete(verb, next, seen);
+}
+
+void cli_options_clear(const cli_verb *verb, void *settings)
+{
+    for (const cli_option *option = verb->options; option->name; option++)
+        if (option->kind == CLI_LIST)
+            free(((cli_list *)value_at(option, settings))->items);
+}
+
+/* ---- showing the values ---- */
+
+void cli_option_show(const cli_option *option, const void *settings, char *out, size_t out_size)
+{
+    kinds[option->kind].show(option, (const char *)settings + option->offset, out, out_size);
+}
+
+bool cli_option_matters(const cli_option *option, const char *const *names)
+{
+    if (!option->only)
+        return true;
+    for (; *names; names++) {
+        size_t length = strlen(*names);
+        for (const char *word = option->only; *word;) {
+            size_t end = strcspn(word, " ");
+            if (end == length && memcmp(word, *names, length) == 0)
+                return true;
+            word += end + strspn(word + end, " ");
+        }
+    }
+    return false;
+}
+
+void cli_options_banner(const cli_verb *verb, const void *settings, const char *const *names)
+{
+    const cli_option *option = verb->options;
+    while (option->name) {
+        const char *group = option->group;
+        char line[2048] = "", value[512];
+        size_t used = 0;
+        for (; option->name && option->group == group; option++) {
+            if (!group || !cli_option_matters(option, names) || used >= sizeof line)
+                continue;
+            cli_option_show(option, settings, value, sizeof value);
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", used ? ", " : "", option->name, value);
+        }
+        if (used == 0)
+            continue;
+        fprintf(stderr, "%-10s", group);
+        cli_paragraph(stderr, line, 10, 10, cli_width(stderr));
+    }
+}
+
+void cli_options_json(const cli_verb *verb, const void *settings, const char *const *names, cli_json *json)
+{
+    for (const cli_option *option = verb->options; option->name; option++)
+        if (option->group && cli_option_matters(option, names))
+            kinds[option->kind].json(option, (const char *)settings + option->offset, json);
+}

@@ -1,0 +1,111 @@
+/* score_table.c: see score_table.h. An interval is shown where the bootstrap was asked for: otherwise low and high are
+ * equal to the score or not numbers. */
+#include "score_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+#include "table.h"
+
+static bool has_interval(double low, double high)
+{
+    return !isnan(low) && !isnan(high) && low < high;
+}
+
+void cli_scores_print(FILE *file, const lapse_scores *scores)
+{
+    bool known = strcmp(scores->target_time, "known") == 0;
+    fprintf(file, "split        %s: %s in %s\n", scores->split, cli_plural(scores->cases, "event", "events").text,
+            cli_plural(scores->sequences, "sequence", "sequences").text);
+    fprintf(file, "target time  %s: lags are taken to the %s\n", scores->target_time,
+            known ? "time of the predicted event" : "last event before it");
+    fprintf(file, "accuracy     %s", cli_percent(scores->accuracy, 2).text);
+    if (has_interval(scores->accuracy_low, scores->accuracy_high))
+        fprintf(file, " (95 %% interval %.2f to %.2f)", 100 * scores->accuracy_low, 100 * scores->accuracy_high);
+    fprintf(file, "\nlog-loss     %.4f nats an event", scores->log_loss);
+    if (has_interval(scores->log_loss_low, scores->log_loss_high))
+        fprintf(file, " (95 %% interval %.4f to %.4f)", scores->log_loss_low, scores->log_loss_high);
+    fprintf(file, "\nmacro-F1     %.4f\n", scores->macro_f1);
+}
+
+static int by_cases(const void *a, const void *b)
+{
+    const lapse_kind_score *x = *(const lapse_kind_score *const *)a, *y = *(const lapse_kind_score *const *)b;
+    if (x->cases != y->cases)
+        return x->cases < y->cases ? 1 : -1;
+    return x < y ? -1 : x > y;
+}
+
+/* The kinds in the order shown, or NULL. Freed by the caller. */
+static const lapse_kind_score **sorted(const lapse_scores *scores)
+{
+    const lapse_kind_score **kinds = calloc((size_t)scores->kind_count + 1, sizeof *kinds);
+    if (!kinds)
+        return NULL;
+    for (int64_t i = 0; i < scores->kind_count; i++)
+        kinds[i] = &scores->kinds[i];
+    qsort(kinds, (size_t)scores->kind_count, sizeof *kinds, by_cases);
+    return kinds;
+}
+
+bool cli_scores_print_kinds(FILE *file, const lapse_scores *scores)
+{
+    static const char *const headings[] = {"kind", "cases", "predicted", "correct", "precision", "recall", "F1"};
+    const lapse_kind_score **kinds = sorted(scores);
+    cli_table table = {.align = "lrrrrrr"};
+    if (!kinds)
+        return false;
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        cli_table_add(&table, "%s", headings[i]);
+    for (int64_t i = 0; i < scores->kind_count; i++) {
+        cli_table_add(&table, "%s", kinds[i]->name);
+        cli_table_add(&table, "%s", cli_count(kinds[i]->cases).text);
+        cli_table_add(&table, "%s", cli_count(kinds[i]->predicted).text);
+        cli_table_add(&table, "%s", cli_count(kinds[i]->correct).text);
+        cli_table_add(&table, "%s", cli_percent(kinds[i]->precision, 1).text);
+        cli_table_add(&table, "%s", cli_percent(kinds[i]->recall, 1).text);
+        cli_table_add(&table, "%.3f", kinds[i]->f1);
+    }
+    free(kinds);
+    return cli_table_print(&table, file, 0);
+}
+
+static void kinds_json(cli_json *json, const lapse_scores *scores)
+{
+    const lapse_kind_score **kinds = sorted(scores);
+    cli_json_array(json, "kinds");
+    for (int64_t i = 0; kinds && i < scores->kind_count; i++) {
+        cli_json_object(json, NULL);
+        cli_json_text(json, "name", kinds[i]->name);
+        cli_json_whole(json, "cases", kinds[i]->cases);
+        cli_json_whole(json, "predicted", kinds[i]->predicted);
+        cli_json_whole(json, "correct", kinds[i]->correct);
+        cli_json_number(json, "precision", kinds[i]->precision, 9);
+        cli_json_number(json, "recall", kinds[i]->recall, 9);
+        cli_json_number(json, "f1", kinds[i]->f1, 9);
+        cli_json_end(json, '}');
+    }
+    cli_json_end(json, ']');
+    free(kinds);
+}
+
+void cli_scores_json(cli_json *json, const lapse_scores *scores, bool kinds)
+{
+    cli_json_text(json, "split", scores->split);
+    cli_json_text(json, "target_time", scores->target_time);
+    cli_json_whole(json, "cases", scores->cases);
+    cli_json_whole(json, "sequences", scores->sequences);
+    cli_json_number(json, "accuracy", scores->accuracy, 9);
+    cli_json_number(json, "log_loss", scores->log_loss, 9);
+    cli_json_number(json, "macro_f1", scores->macro_f1, 9);
+    if (has_interval(scores->accuracy_low, scores->accuracy_high)) {
+        cli_json_number(json, "accuracy_low", scores->accuracy_low, 9);
+        cli_json_number(json, "accuracy_high", scores->accuracy_high, 9);
+        cli_json_number(json, "log_loss_low", scores->log_loss_low, 9);
+        cli_json_number(json, "log_loss_high", scores->log_loss_high, 9);
+    }
+    if (kinds)
+        kinds_json(json, scores);
+}

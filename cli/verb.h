@@ -1,0 +1,11 @@
+/* verb.h: the verbs, each in a file of its own named after it. */
+#ifndef CLI_VERB_H
+#define CLI_VERB_H
+
+#include "console.h"
+#include "options.h"
+
+extern const cli_verb cli_verb_demo, cli_verb_simulate, cli_verb_import, cli_verb_info, cli_verb_train, cli_verb_eval,
+    cli_verb_predict, cli_verb_help;
+
+#endif

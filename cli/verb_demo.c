@@ -1,0 +1,369 @@
+/* verb_demo.c: `lapse demo`: a simulated shop, the floors, attention with three ways to see time, and the best possible
+ * score, in one table. Everything goes the way a user's own data would go: CSV, dataset file, training, model file. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bar.h"
+#include "demo_next.h"
+#include "table.h"
+#include "verb.h"
+
+typedef struct demo_settings {
+    uint64_t seed;
+    int threads;
+    const char *keep;
+    bool json;
+} demo_settings;
+
+/* What is compared. The attention models differ in nothing but the encoding, and see time through equally many
+ * frequencies: 80, or 16 periods with 5 harmonics each. */
+typedef struct contender {
+    const char *name, *file;
+    const char *model, *encoding;
+    int order, periods, harmonics;
+    const char *explanation;
+} contender;
+
+static const contender contenders[] = {
+    {"majority", "majority.safetensors", "majority", NULL, 0, 0, 0, "always the most frequent event"},
+    {"markov 1", "markov1.safetensors", "markov", NULL, 1, 0, 0, "knows the last event"},
+    {"markov 2", "markov2.safetensors", "markov", NULL, 2, 0, 0, "knows the last two"},
+    {"markov 3", "markov3.safetensors", "markov", NULL, 3, 0, 0, "knows the last three"},
+    {"position", "position.safetensors", "attention", "position", 0, 0, 0, "attention to the order of events"},
+    {"bochner", "bochner.safetensors", "attention", "bochner", 0, 80, 0, "attention to lags: 80 frequencies"},
+    {"mercer", "mercer.safetensors", "attention", "mercer", 0, 16, 5, "attention to lags: 16 periods x 5 harmonics"},
+};
+
+enum { CONTENDERS = sizeof contenders / sizeof *contenders, FLOORS = 4 };
+
+/* The same for all attention models, so that all of the demo takes less than a minute on two cores: few epochs with
+ * long steps. Chosen by the score on the validation split. */
+static const struct {
+    int dims, blocks, heads, context, epochs;
+    double learning_rate, dropout;
+} attention = {32, 1, 1, 64, 10, 0.006, 0.1};
+
+typedef struct result {
+    double accuracy, log_loss, seconds;
+} result;
+
+/* The work in hand. */
+typedef struct demo {
+    const demo_settings *settings;
+    char folder[512];
+    lapse_simulate_options shop;
+    lapse_simulation *simulation;
+    lapse_dataset *dataset;
+    lapse_model *model; /* the newest */
+    result results[CONTENDERS], best;
+    int64_t cases;
+    cli_bar bar;
+    lapse_error error;
+} demo;
+
+static bool on_progress(const lapse_progress *progress, void *context)
+{
+    demo *d = context;
+    if (d->bar.terminal)
+        cli_bar_update(&d->bar, progress);
+    return !cli_interrupted();
+}
+
+/* The path of a file in the demo's folder. */
+typedef struct path {
+    char text[768];
+} path;
+
+static path in_folder(const demo *d, const char *file)
+{
+    path out;
+    snprintf(out.text, sizeof out.text, "%s/%s", d->folder, file);
+    return out;
+}
+
+static int make_folder(demo *d)
+{
+    const char *keep = d->settings->keep, *parent = getenv("TMPDIR");
+    if (keep) {
+        snprintf(d->folder, sizeof d->folder, "%s", keep);
+        if (strlen(keep) >= sizeof d->folder)
+            return cli_fail("%.40s...: the path is too long", keep);
+        if (mkdir(keep, 0777) != 0 && errno != EEXIST)
+            return cli_fail("%s: cannot make the folder: %s", keep, strerror(errno));
+        return CLI_DONE;
+    }
+    snprintf(d->folder, sizeof d->folder, "%s/lapse-demo-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(d->folder))
+        return cli_fail("%s: cannot make a temporary folder: %s", d->folder, strerror(errno));
+    return CLI_DONE;
+}
+
+static void remove_folder(const demo *d)
+{
+    static const char *const files[] = {"shop.csv", "shop.lapse", "next.csv"};
+    if (d->settings->keep)
+        return;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        remove(in_folder(d, files[i]).text);
+    for (int i = 0; i < CONTENDERS; i++)
+        remove(in_folder(d, contenders[i].file).text);
+    rmdir(d->folder);
+}
+
+static lapse_status make_data(demo *d)
+{
+    path csv = in_folder(d, "shop.csv"), file = in_folder(d, "shop.lapse");
+    lapse_import_options import;
+    lapse_dataset *read = NULL;
+    double start = cli_clock();
+    lapse_status status = lapse_simulate(&d->shop, &d->simulation, &d->error);
+    if (status == LAPSE_OK)
+        status = lapse_simulation_save(d->simulation, csv.text, &d->error);
+    lapse_import_options_default(&import);
+    import.input = csv.text;
+    import.sequence = "user";
+    import.time = "time";
+    import.event = "action,item";
+    import.threads = d->settings->threads;
+    if (status == LAPSE_OK)
+        status = lapse_dataset_read(&import, &read, NULL, &d->error);
+    if (status == LAPSE_OK)
+        status = lapse_dataset_save(read, file.text, &d->error);
+    lapse_dataset_close(read);
+    if (status == LAPSE_OK)
+        status = lapse_dataset_open(file.text, &d->dataset, &d->error);
+    if (status == LAPSE_OK)
+        fprintf(stderr, "shop: %s of %s, %s of event, simulated and imported in %s\n",
+                cli_plural(lapse_dataset_event_count(d->dataset), "event", "events").text,
+                cli_plural(lapse_dataset_sequence_count(d->dataset), "shopper", "shoppers").text,
+                cli_plural(lapse_dataset_kind_count(d->dataset), "kind", "kinds").text,
+                cli_seconds(cli_clock() - start).text);
+    return status;
+}
+
+static void train_options(const demo *d, const contender *one, lapse_train_options *options)
+{
+    lapse_train_options_default(options);
+    options->model = one->model;
+    options->seed = d->settings->seed;
+    options->threads = d->settings->threads;
+    if (one->order)
+        options->order = one->order;
+    if (!one->encoding)
+        return;
+    options->encoding = one->encoding;
+    options->periods = one->periods;
+    options->harmonics = one->harmonics;
+    options->dims = attention.dims;
+    options->blocks = attention.blocks;
+    options->heads = attention.heads;
+    options->context = attention.context;
+    options->epochs = attention.epochs;
+    options->learning_rate = attention.learning_rate;
+    options->dropout = attention.dropout;
+}
+
+static lapse_status compete(demo *d, int number)
+{
+    const contender *one = &contenders[number];
+    lapse_train_options options;
+    lapse_evaluate_options evaluate;
+    lapse_scores scores;
+    double start = cli_clock();
+    train_options(d, one, &options);
+    lapse_evaluate_options_default(&evaluate);
+    evaluate.threads = d->settings->threads;
+    evaluate.bootstrap = 0;
+    lapse_model_free(d->model);
+    d->model = NULL;
+    d->bar = cli_bar_new(one->name);
+    lapse_status status = lapse_train(d->dataset, &options, on_progress, d, &d->model, &d->error);
+    cli_bar_wipe(&d->bar);
+    if (status == LAPSE_OK && !cli_interrupted())
+        status = lapse_model_save(d->model, in_folder(d, one->file).text, &d->error);
+    if (status != LAPSE_OK || cli_interrupted())
+        return status;
+    status = lapse_evaluate(d->model, d->dataset, &evaluate, &scores, &d->error);
+    if (status != LAPSE_OK)
+        return status;
+    d->cases = scores.cases;
+    d->results[number] = (result){scores.accuracy, scores.log_loss, cli_clock() - start};
+    lapse_scores_clear(&scores);
+    fprintf(stderr, "%s: accuracy %s, log-loss %.3f, in %s\n", one->name,
+            cli_percent(d->results[number].accuracy, 1).text, d->results[number].log_loss,
+            cli_seconds(d->results[number].seconds).text);
+    if (number + 1 < CONTENDERS)
+        return LAPSE_OK;
+    status = lapse_simulation_evaluate(d->simulation, d->model, d->dataset, &evaluate, &scores, &d->error);
+    if (status == LAPSE_OK) {
+        d->best = (result){scores.accuracy, scores.log_loss, 0};
+        lapse_scores_clear(&scores);
+    }
+    return status;
+}
+
+/* The better floor: the highest accuracy and the lowest log-loss, whichever floor has it. */
+static result better_floor(const demo *d)
+{
+    result floor = d->results[0];
+    for (int i = 1; i < FLOORS; i++) {
+        floor.accuracy = fmax(floor.accuracy, d->results[i].accuracy);
+        floor.log_loss = fmin(floor.log_loss, d->results[i].log_loss);
+    }
+    return floor;
+}
+
+static double share(double floor, double reached, double best)
+{
+    return (reached - floor) / (best - floor);
+}
+
+static bool print_text(const demo *d)
+{
+    static const char *const headings[] = {"", "accuracy", "gain", "log-loss", "gain", ""};
+    cli_table table = {.align = "lrrrrl"};
+    result floor = better_floor(d);
+    printf("\nWhich event comes next? %s of shoppers held back for the test, the time of the event given.\n\n",
+           cli_plural(d->cases, "event", "events").text);
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        cli_table_add(&table, "%s", headings[i]);
+    for (int i = 0; i <= CONTENDERS; i++) {
+        const result *one = i < CONTENDERS ? &d->results[i] : &d->best;
+        bool gains = i >= FLOORS;
+        cli_table_add(&table, "%s", i < CONTENDERS ? contenders[i].name : "best possible");
+        cli_table_add(&table, "%s", cli_percent(one->accuracy, 1).text);
+        cli_table_add(&table, "%s",
+                      gains ? cli_percent(share(floor.accuracy, one->accuracy, d->best.accuracy), 0).text : "");
+        cli_table_add(&table, "%.3f", one->log_loss);
+        cli_table_add(&table, "%s",
+                      gains ? cli_percent(share(floor.log_loss, one->log_loss, d->best.log_loss), 0).text : "");
+        cli_table_add(&table, "%s",
+                      i < CONTENDERS ? contenders[i].explanation : "the law that the events are drawn from");
+    }
+    bool whole = cli_table_print(&table, stdout, 2);
+    puts("\nGain: the share that was reached of what is possible beyond the best of the first four rows.\n"
+         "Log-loss is in nats an event; lower is better.");
+    return whole;
+}
+
+static void print_json(const demo *d, double seconds)
+{
+    cli_json json = {.file = stdout};
+    result floor = better_floor(d);
+    cli_json_object(&json, NULL);
+    cli_json_seed(&json, "seed", d->settings->seed);
+    cli_json_whole(&json, "cases", d->cases);
+    cli_json_array(&json, "models");
+    for (int i = 0; i <= CONTENDERS; i++) {
+        const result *one = i < CONTENDERS ? &d->results[i] : &d->best;
+        cli_json_object(&json, NULL);
+        cli_json_text(&json, "name", i < CONTENDERS ? contenders[i].name : "best possible");
+        cli_json_number(&json, "accuracy", one->accuracy, 9);
+        cli_json_number(&json, "log_loss", one->log_loss, 9);
+        if (i >= FLOORS) {
+            cli_json_number(&json, "accuracy_gain", share(floor.accuracy, one->accuracy, d->best.accuracy), 6);
+            cli_json_number(&json, "log_loss_gain", share(floor.log_loss, one->log_loss, d->best.log_loss), 6);
+        }
+        cli_json_number(&json, "seconds", one->seconds, 4);
+        cli_json_end(&json, '}');
+    }
+    cli_json_end(&json, ']');
+    cli_json_number(&json, "seconds", seconds, 4);
+    cli_json_end(&json, '}');
+}
+
+static int work_through(demo *d, double start)
+{
+    lapse_status status = make_data(d);
+    for (int i = 0; i < CONTENDERS && status == LAPSE_OK && !cli_interrupted(); i++)
+        status = compete(d, i);
+    if (status != LAPSE_OK)
+        return cli_error(&d->error);
+    if (cli_interrupted()) {
+        cli_note("interrupted");
+        return CLI_INTERRUPTED;
+    }
+    if (d->settings->json) {
+        print_json(d, cli_clock() - start);
+        return CLI_DONE;
+    }
+    if (!print_text(d))
+        return cli_fail("out of memory");
+    status = cli_demo_next(d->model, &d->shop, in_folder(d, "next.csv").text, &d->error);
+    if (status != LAPSE_OK)
+        return cli_error(&d->error);
+    printf("\n%s in all.", cli_seconds(cli_clock() - start).text);
+    if (d->settings->keep) {
+        fputs(" The files are in ", stdout);
+        cli_text_print(stdout, d->folder);
+        fputs("; `lapse info` tells what each holds.", stdout);
+    }
+    fputc('\n', stdout);
+    return CLI_DONE;
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    demo d;
+    double start = cli_clock();
+    (void)call;
+    memset(&d, 0, sizeof d);
+    d.settings = settings;
+    lapse_simulate_options_default(&d.shop);
+    d.shop.seed = d.settings->seed;
+    int status = make_folder(&d);
+    if (status != CLI_DONE)
+        return status;
+    cli_interrupt_watch();
+    status = work_through(&d, start);
+    lapse_model_free(d.model);
+    lapse_dataset_close(d.dataset);
+    lapse_simulation_free(d.simulation);
+    remove_folder(&d);
+    return status;
+}
+
+static void defaults(void *settings)
+{
+    demo_settings *s = settings;
+    lapse_simulate_options shop;
+    lapse_simulate_options_default(&shop);
+    s->seed = shop.seed;
+}
+
+static const cli_argument arguments[] = {{0}};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "seed", .kind = CLI_SEED, .offset = offsetof(demo_settings, seed), .placeholder = "N",
+     .help = "another seed is another shop and another training"},
+    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(demo_settings, threads), .placeholder = "N",
+     .help = "threads to use; never changes the result", .unset = "all cores"},
+    {.name = "keep", .kind = CLI_TEXT, .offset = offsetof(demo_settings, keep), .placeholder = "FOLDER",
+     .help = "keep events, dataset and models in this folder", .unset = "they are removed at the end"},
+    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(demo_settings, json),
+     .help = "print the table as one JSON object"},
+    {0},
+};
+/* clang-format on */
+
+static const char *const examples[] = {"lapse demo", "lapse demo --keep shop", NULL};
+
+const cli_verb cli_verb_demo = {
+    .name = "demo",
+    .summary = "simulate a shop, train, and show what time adds and the limit",
+    .description =
+        "Simulates a shop whose law is known, trains the floors (majority, Markov chains) and attention with three "
+        "ways to see time at equal size, and shows in one table what each reached of what is possible. Then "
+        "tells what happens next to one shopper. Takes under a minute.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .size = sizeof(demo_settings),
+    .defaults = defaults,
+    .run = run,
+};

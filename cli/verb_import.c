@@ -1,0 +1,187 @@
+/* verb_import.c: `lapse import`: a text file of events becomes a dataset file. */
+#include <string.h>
+
+#include "column_options.h"
+#include "verb.h"
+
+typedef struct import_settings {
+    cli_columns columns;
+    const char *output;
+    bool json;
+} import_settings;
+
+/* What a person wants to know of the dataset just made. */
+typedef struct span {
+    double first, last;
+} span;
+
+static span dataset_span(const lapse_dataset *dataset)
+{
+    span all = {0, 0};
+    int64_t sequences = lapse_dataset_sequence_count(dataset);
+    for (int64_t i = 0; i < sequences; i++) {
+        const double *times;
+        const int32_t *kinds;
+        int64_t count;
+        lapse_dataset_sequence(dataset, i, &times, &kinds, &count);
+        if (i == 0 || times[0] < all.first)
+            all.first = times[0];
+        if (i == 0 || times[count - 1] > all.last)
+            all.last = times[count - 1];
+    }
+    return all;
+}
+
+static void print_bad_rows(FILE *file, const lapse_import_report *report)
+{
+    const lapse_error *first = &report->first_bad_row;
+    fprintf(file, "skipped    %s; the first at ", cli_plural(report->bad_rows, "bad row", "bad rows").text);
+    cli_text_print(file, first->file);
+    fprintf(file, ":%lld", (long long)first->line);
+    if (first->column > 0)
+        fprintf(file, ":%lld", (long long)first->column);
+    fputs(": ", file);
+    cli_text_print(file, first->message);
+    fputc('\n', file);
+}
+
+static void print_report(FILE *file, const import_settings *s, const lapse_import_report *report,
+                         const lapse_dataset *dataset, double seconds)
+{
+    const lapse_import_options *import = &s->columns.import;
+    span all = dataset_span(dataset);
+    fprintf(file, "read       %s, %s from ", cli_plural(report->rows, "row", "rows").text,
+            cli_bytes((double)report->bytes).text);
+    cli_text_print(file, strcmp(import->input, "-") == 0 ? "standard input" : import->input);
+    fputc('\n', file);
+    if (report->bad_rows > 0)
+        print_bad_rows(file, report);
+    if (report->rare_rows > 0)
+        fprintf(file, "dropped    %s of %s seen fewer than %lld times\n",
+                cli_plural(report->rare_rows, "row", "rows").text, cli_plural(report->rare_kinds, "kind", "kinds").text,
+                (long long)import->min_count);
+    if (report->short_rows > 0)
+        fprintf(file, "dropped    %s of %s with fewer than %lld events\n",
+                cli_plural(report->short_rows, "row", "rows").text,
+                cli_plural(report->short_sequences, "sequence", "sequences").text, (long long)import->min_events);
+    if (report->moved_rows > 0)
+        fprintf(file, "sorted     %s not yet in the order of time\n",
+                cli_plural(report->moved_rows, "row", "rows").text);
+    fprintf(file, "kept       %s in %s, of %s\n",
+            cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
+            cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
+            cli_plural(lapse_dataset_kind_count(dataset), "kind", "kinds").text);
+    fprintf(file, "span       %s to %s, %s\n", cli_moment(all.first).text, cli_moment(all.last).text,
+            cli_duration(all.last - all.first).text);
+    fputs("wrote      ", file);
+    cli_text_print(file, s->output);
+    fprintf(file, " in %s, %.0f MB/s\n", cli_seconds(seconds).text, (double)report->bytes / 1e6 / seconds);
+}
+
+static void print_json(const import_settings *s, const lapse_import_report *report, const lapse_dataset *dataset,
+                       double seconds)
+{
+    cli_json json = {.file = stdout};
+    span all = dataset_span(dataset);
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "input", s->columns.import.input);
+    cli_json_text(&json, "output", s->output);
+    cli_json_whole(&json, "bytes", report->bytes);
+    cli_json_whole(&json, "rows", report->rows);
+    cli_json_whole(&json, "bad_rows", report->bad_rows);
+    if (report->bad_rows > 0) {
+        cli_json_object(&json, "first_bad_row");
+        cli_json_text(&json, "file", report->first_bad_row.file);
+        cli_json_whole(&json, "line", report->first_bad_row.line);
+        cli_json_whole(&json, "column", report->first_bad_row.column);
+        cli_json_text(&json, "message", report->first_bad_row.message);
+        cli_json_end(&json, '}');
+    }
+    cli_json_whole(&json, "rare_rows", report->rare_rows);
+    cli_json_whole(&json, "rare_kinds", report->rare_kinds);
+    cli_json_whole(&json, "short_rows", report->short_rows);
+    cli_json_whole(&json, "short_sequences", report->short_sequences);
+    cli_json_whole(&json, "moved_rows", report->moved_rows);
+    cli_json_whole(&json, "events", lapse_dataset_event_count(dataset));
+    cli_json_whole(&json, "sequences", lapse_dataset_sequence_count(dataset));
+    cli_json_whole(&json, "kinds", lapse_dataset_kind_count(dataset));
+    cli_json_number(&json, "first_time", all.first, 15);
+    cli_json_number(&json, "last_time", all.last, 15);
+    cli_json_number(&json, "seconds", seconds, 4);
+    cli_json_end(&json, '}');
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    import_settings *s = settings;
+    lapse_dataset *dataset = NULL;
+    lapse_import_report report;
+    lapse_error error;
+    double start = cli_clock();
+    cli_columns_finish(&s->columns);
+    if (strcmp(s->columns.import.input, s->output) == 0 && strcmp(s->output, "-") != 0)
+        return cli_usage(call->verb, "the dataset would overwrite the file it is read from, %s", s->output);
+    lapse_status status = lapse_dataset_read(&s->columns.import, &dataset, &report, &error);
+    if (status == LAPSE_OK)
+        status = lapse_dataset_save(dataset, s->output, &error);
+    if (status != LAPSE_OK) {
+        lapse_dataset_close(dataset);
+        return cli_error(&error);
+    }
+    double seconds = cli_clock() - start;
+    if (s->json)
+        print_json(s, &report, dataset, seconds);
+    else
+        print_report(strcmp(s->output, "-") == 0 ? stderr : stdout, s, &report, dataset, seconds);
+    lapse_dataset_close(dataset);
+    return CLI_DONE;
+}
+
+static void defaults(void *settings)
+{
+    import_settings *s = settings;
+    cli_columns_default(&s->columns);
+}
+
+static const cli_argument arguments[] = {
+    {"INPUT", offsetof(import_settings, columns.import.input),
+     "a CSV or TSV file, plain or gzip, with one event a row; - is standard input", false},
+    {0},
+};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "output", .letter = 'o', .kind = CLI_TEXT, .offset = offsetof(import_settings, output),
+     .placeholder = "DATASET", .help = "the dataset file to write", .required = true},
+    CLI_COLUMN_ROWS(import_settings, columns, "found by its name"),
+    {.name = "split-column", .kind = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
+     .placeholder = "COLUMN", .help = "column that says train, valid or test", .unset = "none"},
+    {.name = "min-events", .kind = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
+     .placeholder = "N", .help = "drop sequences with fewer events"},
+    {.name = "min-count", .kind = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_count),
+     .placeholder = "N", .help = "drop events that occur fewer times in all; done before --min-events"},
+    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(import_settings, columns.import.threads),
+     .placeholder = "N", .help = "threads to use", .unset = "all cores"},
+    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "report as one JSON object"},
+    {0},
+};
+/* clang-format on */
+
+static const char *const examples[] = {
+    "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",
+    "zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip",
+    NULL,
+};
+
+const cli_verb cli_verb_import = {
+    .name = "import",
+    .summary = "read events from CSV or TSV into a dataset file",
+    .description = "Reads events (whose, when, what), sorts them by sequence and time, drops what is too rare or too "
+                   "short, and writes a dataset file. An existing file is replaced only by a whole new one.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .size = sizeof(import_settings),
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,179 @@
+/* verb_info.c: `lapse info`: what a dataset or model file says about itself. Which of the two it is shows in its first
+ * bytes, so a file may have any name. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+#include "verb.h"
+
+typedef struct info_settings {
+    const char *file;
+    bool kinds, json;
+} info_settings;
+
+/* A file that is open: one of the two is set. */
+typedef struct subject {
+    lapse_dataset *dataset;
+    lapse_model *model;
+} subject;
+
+static bool property(const subject *about, int index, const char **name, const char **value)
+{
+    return about->model ? lapse_model_property(about->model, index, name, value)
+                        : lapse_dataset_property(about->dataset, index, name, value);
+}
+
+static int64_t kind_count(const subject *about)
+{
+    return about->model ? lapse_model_kind_count(about->model) : lapse_dataset_kind_count(about->dataset);
+}
+
+static const char *kind_name(const subject *about, int64_t kind)
+{
+    return about->model ? lapse_model_kind_name(about->model, kind) : lapse_dataset_kind_name(about->dataset, kind);
+}
+
+/* How often each kind occurs in a dataset; NULL for a model, which does not hold the events. */
+static int64_t *kind_events(const subject *about)
+{
+    int64_t *events = about->dataset ? calloc((size_t)kind_count(about) + 1, sizeof *events) : NULL;
+    if (!events)
+        return NULL;
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(about->dataset); i++) {
+        const double *times;
+        const int32_t *kinds;
+        int64_t count;
+        lapse_dataset_sequence(about->dataset, i, &times, &kinds, &count);
+        for (int64_t j = 0; j < count; j++)
+            events[kinds[j]]++;
+    }
+    return events;
+}
+
+static int print_text(const subject *about, const info_settings *s)
+{
+    cli_table table = {.align = "ll"};
+    const char *name, *value;
+    cli_table_add(&table, "file");
+    cli_table_add(&table, "%s (%s)", s->file, about->model ? "model" : "dataset");
+    for (int i = 0; property(about, i, &name, &value); i++) {
+        cli_table_add(&table, "%s", name);
+        cli_table_add(&table, "%s", value);
+    }
+    bool whole = cli_table_print(&table, stdout, 0);
+    if (!s->kinds)
+        return whole ? CLI_DONE : cli_fail("out of memory");
+    int64_t *events = kind_events(about);
+    fputc('\n', stdout);
+    table.align = events ? "lrr" : "l";
+    cli_table_add(&table, "kind");
+    if (events) {
+        cli_table_add(&table, "events");
+        cli_table_add(&table, "share");
+    }
+    for (int64_t kind = 0; kind < kind_count(about); kind++) {
+        cli_table_add(&table, "%s", kind_name(about, kind));
+        if (events) {
+            double all = (double)lapse_dataset_event_count(about->dataset);
+            cli_table_add(&table, "%s", cli_count(events[kind]).text);
+            cli_table_add(&table, "%s", cli_percent((double)events[kind] / all, 2).text);
+        }
+    }
+    free(events);
+    whole = cli_table_print(&table, stdout, 0) && whole;
+    return whole ? CLI_DONE : cli_fail("out of memory");
+}
+
+static int print_json(const subject *about, const info_settings *s)
+{
+    cli_json json = {.file = stdout};
+    const char *name, *value;
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "file", s->file);
+    cli_json_text(&json, "type", about->model ? "model" : "dataset");
+    cli_json_object(&json, "properties");
+    for (int i = 0; property(about, i, &name, &value); i++)
+        cli_json_text(&json, name, value);
+    cli_json_end(&json, '}');
+    if (s->kinds) {
+        int64_t *events = kind_events(about);
+        cli_json_array(&json, "kinds");
+        for (int64_t kind = 0; kind < kind_count(about); kind++) {
+            cli_json_object(&json, NULL);
+            cli_json_text(&json, "name", kind_name(about, kind));
+            if (events)
+                cli_json_whole(&json, "events", events[kind]);
+            cli_json_end(&json, '}');
+        }
+        cli_json_end(&json, ']');
+        free(events);
+    }
+    cli_json_end(&json, '}');
+    return CLI_DONE;
+}
+
+/* A safetensors file begins with the length of its header (8 bytes) and the header's opening brace. */
+static int looks_like_model(const char *path, bool *model)
+{
+    unsigned char first[9];
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return cli_fail("%s: cannot open: %s", path, strerror(errno));
+    size_t got = fread(first, 1, sizeof first, file);
+    int failed = ferror(file) ? errno : 0;
+    fclose(file);
+    if (failed)
+        return cli_fail("%s: cannot read: %s", path, strerror(failed));
+    *model = got == sizeof first && first[8] == '{' && first[7] == 0;
+    return CLI_DONE;
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    const info_settings *s = settings;
+    subject about = {NULL, NULL};
+    bool model = false;
+    lapse_error error;
+    (void)call;
+    int result = looks_like_model(s->file, &model);
+    if (result != CLI_DONE)
+        return result;
+    lapse_status status =
+        model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
+    if (status != LAPSE_OK)
+        return cli_error(&error);
+    result = s->json ? print_json(&about, s) : print_text(&about, s);
+    lapse_dataset_close(about.dataset);
+    lapse_model_free(about.model);
+    return result;
+}
+
+static const cli_argument arguments[] = {
+    {"FILE", offsetof(info_settings, file), "a dataset or a model", false},
+    {0},
+};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "kinds", .kind = CLI_FLAG, .offset = offsetof(info_settings, kinds),
+     .help = "list the kinds of event too"},
+    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "print one JSON object"},
+    {0},
+};
+/* clang-format on */
+
+static const char *const examples[] = {"lapse info events.lapse --kinds", "lapse info model.safetensors --json", NULL};
+
+const cli_verb cli_verb_info = {
+    .name = "info",
+    .summary = "tell what a dataset or model file holds",
+    .description =
+        "Checks a dataset or model file whole and tells what it says about itself: where it came from, sizes, "
+        "settings, split and scores.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .size = sizeof(info_settings),
+    .run = run,
+};

@@ -1,0 +1,405 @@
+/* verb_predict.c: `lapse predict`: for each history in a text file, what happens at the times asked about.
+ *
+ * All answers are made before the first is printed, so that a history that cannot be answered leaves no half table. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "column_options.h"
+#include "table.h"
+#include "verb.h"
+
+typedef struct predict_settings {
+    const char *model, *history;
+    cli_columns columns;
+    cli_list at;
+    int top;
+    const char *unknown;
+    bool csv, json;
+} predict_settings;
+
+/* The work in hand. Answers are [sequence][when][rank]; a sequence without a known event has answered[...] false. */
+typedef struct work {
+    lapse_model *model;
+    lapse_dataset *history;
+    cli_when *when;
+    int when_count;
+    bool *known; /* by kind of the history */
+    int64_t top;
+    cli_choice *choices;
+    double *last; /* time of each sequence's last event */
+    bool *answered;
+} work;
+
+static const char *property(const lapse_model *model, const char *wanted)
+{
+    const char *name, *value;
+    for (int i = 0; lapse_model_property(model, i, &name, &value); i++)
+        if (strcmp(name, wanted) == 0)
+            return value;
+    return NULL;
+}
+
+/* A fault of the header: a column that is not there, or whose name is not to be found. */
+static bool is_header_fault(lapse_status status, const lapse_error *error)
+{
+    return (status == LAPSE_ERROR_INPUT || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_UNKNOWN) &&
+           error->line <= 1;
+}
+
+/* Reads the history with the columns asked for. Those not named are the ones that the model was trained from, if the
+ * file has them; else they are found by name. Which ones it has shows by trying: a fault of the header is met before
+ * any row is read. Standard input cannot be tried twice. */
+static lapse_status read_history(predict_settings *s, work *w, lapse_import_report *report, lapse_error *error)
+{
+    enum { SEQUENCE = 1, TIME = 2, EVENT = 4 };
+    static const int given_up[] = {0, SEQUENCE, TIME, EVENT, SEQUENCE | TIME, SEQUENCE | EVENT, TIME | EVENT, 7};
+    lapse_import_options *import = &s->columns.import;
+    lapse_status first = LAPSE_OK;
+    cli_columns_finish(&s->columns);
+    import->input = s->history;
+    import->min_events = 0;
+    import->min_count = 0;
+    for (size_t i = 0; i < sizeof given_up / sizeof *given_up; i++) {
+        lapse_import_options attempt = *import;
+        lapse_error fault;
+        if (!attempt.sequence && !(given_up[i] & SEQUENCE))
+            attempt.sequence = property(w->model, "column.sequence");
+        if (!attempt.time && !(given_up[i] & TIME))
+            attempt.time = property(w->model, "column.time");
+        if (!attempt.event && !(given_up[i] & EVENT))
+            attempt.event = property(w->model, "column.event");
+        lapse_status status = lapse_dataset_read(&attempt, &w->history, report, &fault);
+        if (status == LAPSE_OK)
+            return LAPSE_OK;
+        if (i == 0 || !is_header_fault(status, &fault)) {
+            first = status;
+            *error = fault;
+        }
+        if (!is_header_fault(status, &fault) || strcmp(s->history, "-") == 0)
+            return status;
+    }
+    return first;
+}
+
+/* Finds the kinds that the model does not know and says which; whether to go on is the user's choice. */
+static int check_kinds(const predict_settings *s, work *w)
+{
+    enum { LISTED = 5 };
+    int64_t kinds = lapse_dataset_kind_count(w->history), unknown_kinds = 0, unknown_events = 0;
+    int64_t *events = calloc((size_t)kinds + 1, sizeof *events);
+    w->known = calloc((size_t)kinds + 1, sizeof *w->known);
+    if (!events || !w->known) {
+        free(events);
+        return cli_fail("out of memory");
+    }
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
+        const double *times;
+        const int32_t *kind;
+        int64_t count;
+        lapse_dataset_sequence(w->history, i, &times, &kind, &count);
+        for (int64_t j = 0; j < count; j++)
+            events[kind[j]]++;
+    }
+    char list[1024] = "";
+    size_t used = 0;
+    for (int64_t kind = 0; kind < kinds; kind++) {
+        const char *name = lapse_dataset_kind_name(w->history, kind);
+        w->known[kind] = lapse_model_kind_find(w->model, name) >= 0;
+        if (w->known[kind])
+            continue;
+        unknown_events += events[kind];
+        if (unknown_kinds++ < LISTED && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s'%.100s' (%s)", used ? ", " : "", name,
+                                     cli_count(events[kind]).text);
+    }
+    free(events);
+    if (unknown_kinds == 0)
+        return CLI_DONE;
+    bool skip = strcmp(s->unknown, "skip") == 0;
+    cli_note("%s: %s of %s the model does not know: %s%s%s", s->history,
+             cli_plural(unknown_events, "event is", "events are").text, cli_plural(unknown_kinds, "kind", "kinds").text,
+             list, unknown_kinds > LISTED ? ", ..." : "", skip ? "; skipped" : "; --unknown skip leaves them out");
+    return skip ? CLI_DONE : CLI_FAILED;
+}
+
+static double time_of(const cli_when *when, double last)
+{
+    return when->relative ? last + when->seconds : when->seconds;
+}
+
+static lapse_status answer_sequence(work *w, lapse_session *session, int64_t sequence, double *probabilities,
+                                    lapse_error *error)
+{
+    int64_t appended, kinds = lapse_model_kind_count(w->model);
+    lapse_status status =
+        cli_session_fill(session, w->history, sequence, w->known, &appended, &w->last[sequence], error);
+    w->answered[sequence] = appended > 0;
+    for (int i = 0; i < w->when_count && status == LAPSE_OK && appended > 0; i++) {
+        double time = time_of(&w->when[i], w->last[sequence]);
+        if (time < w->last[sequence]) {
+            snprintf(
+                error->message, sizeof error->message,
+                "--at %s lies before the last event of sequence '%.200s', which is at %s; ask for that time or later",
+                w->when[i].text, lapse_dataset_sequence_name(w->history, sequence), cli_moment(w->last[sequence]).text);
+            error->status = LAPSE_ERROR_INPUT;
+            error->file[0] = 0;
+            return LAPSE_ERROR_INPUT;
+        }
+        status = lapse_session_predict(session, time, probabilities, error);
+        if (status == LAPSE_OK)
+            cli_choices_top(probabilities, kinds, w->choices + (sequence * w->when_count + i) * w->top, w->top);
+    }
+    return status;
+}
+
+static int answer_all(work *w)
+{
+    int64_t sequences = lapse_dataset_sequence_count(w->history), kinds = lapse_model_kind_count(w->model);
+    lapse_session *session = NULL;
+    lapse_error error;
+    double *probabilities = calloc((size_t)kinds + 1, sizeof *probabilities);
+    w->choices = calloc((size_t)(sequences * w->when_count * w->top) + 1, sizeof *w->choices);
+    w->last = calloc((size_t)sequences + 1, sizeof *w->last);
+    w->answered = calloc((size_t)sequences + 1, sizeof *w->answered);
+    if (!probabilities || !w->choices || !w->last || !w->answered) {
+        free(probabilities);
+        return cli_fail("out of memory");
+    }
+    lapse_status status = lapse_session_new(w->model, &session, &error);
+    for (int64_t i = 0; i < sequences && status == LAPSE_OK; i++) {
+        status = answer_sequence(w, session, i, probabilities, &error);
+        if (status == LAPSE_OK && !w->answered[i])
+            cli_note("sequence '%s' has no event that the model knows: not answered",
+                     lapse_dataset_sequence_name(w->history, i));
+    }
+    lapse_session_free(session);
+    free(probabilities);
+    return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
+}
+
+static const cli_choice *choice_at(const work *w, int64_t sequence, int when, int64_t rank)
+{
+    return &w->choices[(sequence * w->when_count + when) * w->top + rank];
+}
+
+static int print_table(const work *w)
+{
+    int columns = 2 + 2 * w->when_count;
+    char *align = malloc((size_t)columns + 1);
+    if (!align)
+        return cli_fail("out of memory");
+    for (int i = 0; i < columns; i++)
+        align[i] = i % 2 == 0 ? 'l' : 'r';
+    align[columns] = 0;
+    cli_table table = {.align = align};
+    cli_table_add(&table, "sequence");
+    cli_table_add(&table, "rank");
+    for (int i = 0; i < w->when_count; i++) {
+        cli_table_add(&table, "at %s", w->when[i].text);
+        cli_table_add(&table, "%s", "");
+    }
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
+        for (int64_t rank = 0; rank < w->top && w->answered[i]; rank++) {
+            cli_table_add(&table, "%s", rank == 0 ? lapse_dataset_sequence_name(w->history, i) : "");
+            cli_table_add(&table, "%lld", (long long)rank + 1);
+            for (int j = 0; j < w->when_count; j++) {
+                const cli_choice *choice = choice_at(w, i, j, rank);
+                cli_table_add(&table, "%s", lapse_model_kind_name(w->model, choice->kind));
+                cli_table_add(&table, "%s", cli_percent(choice->probability, 1).text);
+            }
+        }
+    }
+    bool whole = cli_table_print(&table, stdout, 0);
+    free(align);
+    return whole ? CLI_DONE : cli_fail("out of memory");
+}
+
+static void print_csv_field(const char *text)
+{
+    bool quote = strpbrk(text, ",\"\r\n") != NULL || *text == ' ';
+    if (quote)
+        fputc('"', stdout);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', stdout);
+        fputc(*text, stdout);
+    }
+    if (quote)
+        fputc('"', stdout);
+}
+
+static int print_csv(const work *w)
+{
+    puts("sequence,at,time,rank,event,probability");
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
+        for (int j = 0; j < w->when_count && w->answered[i]; j++) {
+            for (int64_t rank = 0; rank < w->top; rank++) {
+                const cli_choice *choice = choice_at(w, i, j, rank);
+                print_csv_field(lapse_dataset_sequence_name(w->history, i));
+                fputc(',', stdout);
+                print_csv_field(w->when[j].text);
+                printf(",%.15g,%lld,", time_of(&w->when[j], w->last[i]), (long long)rank + 1);
+                print_csv_field(lapse_model_kind_name(w->model, choice->kind));
+                printf(",%.9g\n", choice->probability);
+            }
+        }
+    }
+    return CLI_DONE;
+}
+
+static void json_answer(const work *w, cli_json *json, int64_t sequence, int when)
+{
+    double time = time_of(&w->when[when], w->last[sequence]);
+    cli_json_object(json, NULL);
+    cli_json_text(json, "at", w->when[when].text);
+    cli_json_number(json, "time", time, 15);
+    cli_json_text(json, "moment", cli_moment(time).text);
+    cli_json_array(json, "top");
+    for (int64_t rank = 0; rank < w->top; rank++) {
+        const cli_choice *choice = choice_at(w, sequence, when, rank);
+        cli_json_object(json, NULL);
+        cli_json_text(json, "event", lapse_model_kind_name(w->model, choice->kind));
+        cli_json_number(json, "probability", choice->probability, 9);
+        cli_json_end(json, '}');
+    }
+    cli_json_end(json, ']');
+    cli_json_end(json, '}');
+}
+
+static int print_json(const predict_settings *s, const work *w)
+{
+    cli_json json = {.file = stdout};
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "model", s->model);
+    cli_json_text(&json, "history", s->history);
+    cli_json_array(&json, "sequences");
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
+        cli_json_object(&json, NULL);
+        cli_json_text(&json, "sequence", lapse_dataset_sequence_name(w->history, i));
+        cli_json_number(&json, "last_time", w->last[i], 15);
+        cli_json_array(&json, "answers");
+        for (int j = 0; j < w->when_count && w->answered[i]; j++)
+            json_answer(w, &json, i, j);
+        cli_json_end(&json, ']');
+        cli_json_end(&json, '}');
+    }
+    cli_json_end(&json, ']');
+    cli_json_end(&json, '}');
+    return CLI_DONE;
+}
+
+static int read_times(const predict_settings *s, work *w, const cli_verb *verb)
+{
+    lapse_error error;
+    w->when_count = s->at.count;
+    w->when = calloc((size_t)s->at.count, sizeof *w->when);
+    if (!w->when)
+        return cli_fail("out of memory");
+    for (int i = 0; i < s->at.count; i++)
+        if (cli_when_parse(s->at.items[i], &w->when[i], &error) != LAPSE_OK)
+            return cli_usage(verb, "--at %s: %s", s->at.items[i], error.message);
+    return CLI_DONE;
+}
+
+static int work_through(predict_settings *s, work *w)
+{
+    lapse_import_report report;
+    lapse_error error;
+    lapse_status status = lapse_model_load(s->model, &w->model, &error);
+    if (status == LAPSE_OK)
+        status = read_history(s, w, &report, &error);
+    if (status != LAPSE_OK)
+        return cli_error(&error);
+    if (report.bad_rows > 0) {
+        cli_note("%s skipped; the first:", cli_plural(report.bad_rows, "bad row", "bad rows").text);
+        cli_error(&report.first_bad_row);
+    }
+    int64_t kinds = lapse_model_kind_count(w->model);
+    w->top = s->top == 0 || s->top > kinds ? kinds : s->top;
+    int result = check_kinds(s, w);
+    if (result == CLI_DONE)
+        result = answer_all(w);
+    if (result != CLI_DONE)
+        return result;
+    return s->json ? print_json(s, w) : s->csv ? print_csv(w) : print_table(w);
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    predict_settings *s = settings;
+    work w;
+    memset(&w, 0, sizeof w);
+    if (s->json && s->csv)
+        return cli_usage(call->verb, "--json and --csv cannot both be had");
+    int result = read_times(s, &w, call->verb);
+    if (result == CLI_DONE)
+        result = work_through(s, &w);
+    free(w.when);
+    free(w.known);
+    free(w.choices);
+    free(w.last);
+    free(w.answered);
+    lapse_dataset_close(w.history);
+    lapse_model_free(w.model);
+    return result;
+}
+
+static void defaults(void *settings)
+{
+    predict_settings *s = settings;
+    cli_columns_default(&s->columns);
+    s->top = 5;
+    s->unknown = "error";
+}
+
+static const char *const *unknown_names(void)
+{
+    static const char *const names[] = {"error", "skip", NULL};
+    return names;
+}
+
+static const cli_argument arguments[] = {
+    {"MODEL", offsetof(predict_settings, model), "a model made by `lapse train`", false},
+    {"HISTORY", offsetof(predict_settings, history),
+     "a CSV or TSV file, plain or gzip, with one event a row; - is standard input", false},
+    {0},
+};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "at", .kind = CLI_LIST, .offset = offsetof(predict_settings, at), .placeholder = "TIME",
+     .help = "the time asked about: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; "
+             "several give a column each", .required = true},
+    {.name = "top", .kind = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
+     .help = "how many kinds to show, the likeliest first; 0 shows all"},
+    {.name = "unknown", .kind = CLI_CHOICE, .offset = offsetof(predict_settings, unknown), .placeholder = "WHAT",
+     .help = "what to do with events that the model does not know", .choices = unknown_names},
+    {.name = "csv", .kind = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "print CSV, one answer a row"},
+    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "print one JSON object"},
+    CLI_COLUMN_ROWS(predict_settings, columns, "the one the model was trained from"),
+    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
+     .placeholder = "N", .help = "threads to read the file with", .unset = "all cores"},
+    {0},
+};
+/* clang-format on */
+
+static const char *const examples[] = {
+    "lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5",
+    "lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json",
+    NULL,
+};
+
+const cli_verb cli_verb_predict = {
+    .name = "predict",
+    .summary = "tell what happens at a time, for each history in a file",
+    .description =
+        "Reads histories and answers for each: if the next event happens at this time, what is it? Prints the "
+        "likeliest kinds with their probabilities.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .size = sizeof(predict_settings),
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,40 @@
+/* ask.c: loads a model, tells it three events, and asks what happens an hour and three days after the last.
+ *
+ *   cc ask.c $(pkg-config --cflags --libs lapse) -o ask && ./ask model.safetensors */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <lapse.h>
+
+int main(int argc, char **argv)
+{
+    const double start = 1767225600, hour = 3600; /* 2026-01-01T00:00:00Z */
+    const double after[] = {1 * hour, 72 * hour};
+    lapse_model *model = NULL;
+    lapse_session *session = NULL;
+    double *chance = NULL;
+    lapse_error error;
+    lapse_status status = lapse_model_load(argc > 1 ? argv[1] : "model.safetensors", &model, &error);
+    if (status == LAPSE_OK)
+        status = lapse_session_new(model, &session, &error);
+    int64_t kinds = status == LAPSE_OK ? lapse_model_kind_count(model) : 0;
+    for (int i = 0; i < 3 && status == LAPSE_OK; i++)
+        status = lapse_session_append(session, start + i * hour, lapse_model_kind_name(model, i % kinds), &error);
+    if (status == LAPSE_OK && !(chance = calloc((size_t)kinds, sizeof *chance)))
+        return 1;
+    for (int i = 0; i < 2 && status == LAPSE_OK; i++) {
+        status = lapse_session_predict(session, start + 2 * hour + after[i], chance, &error);
+        int64_t best = 0;
+        for (int64_t kind = 1; kind < kinds; kind++)
+            best = chance[kind] > chance[best] ? kind : best;
+        if (status == LAPSE_OK)
+            printf("after %.0f hours: %s (%.1f %%)\n", after[i] / hour, lapse_model_kind_name(model, best),
+                   100 * chance[best]);
+    }
+    if (status != LAPSE_OK)
+        fprintf(stderr, "ask: %s%s%s\n", error.file, error.file[0] ? ": " : "", error.message);
+    free(chance);
+    lapse_session_free(session);
+    lapse_model_free(model);
+    return status == LAPSE_OK ? 0 : 1;
+}

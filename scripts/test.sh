@@ -1,0 +1,207 @@
+#!/bin/bash
+# test.sh: builds and runs the tests, adds up their results, and closes with one line: `N passed, N failed`.
+#
+#   scripts/test.sh [quick|full|sanitize|valgrind]
+#
+# quick     unit tests, the scripts' own tests, and the suites named in quick_suites; under a minute
+# full      quick, then every other suite (tests/*/run.sh), sanitizers, valgrind, an installed tree, clang, nvcc
+# sanitize  unit tests, command-line tests and known hostile files, built with the address and undefined-behaviour sanitizers
+# valgrind  unit tests under valgrind
+#
+# A suite is a script tests/NAME/run.sh, given the path of the tool, whose last line is `N passed, N failed` (with
+# `, N skipped` when some were) and whose exit status says the same. Programs find LAPSE_TEST_TIER (quick or full) and
+# LAPSE_TEST_UNDER (sanitizers, valgrind or nothing) in their environment, to choose smaller sizes where all is slow.
+# The exit status is 0 only when nothing failed. A program that crashes, or stops early, is a failure.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. scripts/build.sh
+. scripts/tally.sh
+
+quick_suites="cli scripts"
+limit=${LAPSE_TEST_LIMIT:-300} # seconds until a program counts as hanging
+jobs=$(nproc)
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+export LAPSE_TEST_TIER=full LAPSE_TEST_UNDER=
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
+
+# build_all FOLDER [cmake option ...]: configures and builds; a failure is counted and shown.
+build_all()
+{
+    local folder=$1
+    check "build in $folder" build_all_of "$@"
+}
+
+build_all_of()
+{
+    build_configure "$@" && build_quietly "$1"
+}
+
+# unit FOLDER [wrapper ...]: every unit test program of FOLDER, as many at once as there are cores; results in order.
+unit()
+{
+    local folder=$1 program name running=0
+    shift
+    local programs=()
+    for source in tests/unit/test_*.c; do
+        name=$(basename "$source" .c)
+        [ -x "$folder/$name" ] && programs+=("$folder/$name")
+    done
+    for program in "${programs[@]}"; do
+        [ $running -lt "$jobs" ] || { wait -n; running=$((running - 1)); }
+        unit_program "$program" "$@" &
+        running=$((running + 1))
+    done
+    wait
+    for program in "${programs[@]}"; do
+        name=$(basename "$program")
+        tally_tap "$name" "$logs/$name.out" "$(cat "$logs/$name.status")"
+        [ "$(cat "$logs/$name.seconds")" -lt 10 ] || echo "   $name took $(cat "$logs/$name.seconds") s"
+    done
+    [ ${#programs[@]} -gt 0 ] || tally_fail "unit tests" "none was built: is cmocka installed?"
+}
+
+unit_program()
+{
+    local program=$1 name begin=$SECONDS
+    shift
+    name=$(basename "$program")
+    CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$limit" "$@" "$program" >"$logs/$name.out" 2>&1 </dev/null
+    echo $? >"$logs/$name.status"
+    echo $((SECONDS - begin)) >"$logs/$name.seconds"
+}
+
+# suite NAME FOLDER: tests/NAME/run.sh with the tool of FOLDER.
+suite()
+{
+    local status=0
+    if [ "$1" != scripts ] && [ ! -x "$2/lapse" ]; then
+        tally_skip "$1" "there is no tool in $2"
+        return
+    fi
+    timeout -k 5 "$limit" "tests/$1/run.sh" "$PWD/$2/lapse" >"$logs/suite" 2>&1 </dev/null || status=$?
+    tally_suite "$1" "$logs/suite" $status
+}
+
+header()
+{
+    local strict="-Wall -Wextra -Wshadow -pedantic-errors -Werror -fsyntax-only -Iinclude"
+    # shellcheck disable=SC2086 # words on purpose
+    {
+        check "lapse.h as C17" cc -std=c17 -Wstrict-prototypes $strict -x c tests/install/header_only.c
+        if command -v g++ >/dev/null; then
+            check "lapse.h as C++17" g++ -std=c++17 $strict -x c++ tests/install/header_only.c
+        else
+            tally_skip "lapse.h as C++17" "there is no g++"
+        fi
+    }
+}
+
+# replay FOLDER: every fuzz target on what is kept for it, and on the hostile files.
+replay()
+{
+    local source name
+    for source in tests/fuzz/fuzz_*.c; do
+        [ -e "$source" ] || continue
+        name=$(basename "$source" .c)
+        local files=()
+        mapfile -t files < <(find tests/fuzz/corpus/"${name#fuzz_}" tests/fuzz/corpus/"$name" tests/hostile -type f 2>/dev/null | sort)
+        check "$name on ${#files[@]} known files" timeout "$limit" "$1/$name" "${files[@]}"
+    done
+}
+
+sanitizers()
+{
+    export LAPSE_TEST_UNDER=sanitizers
+    export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+    if build_all build-sanitize -DLAPSE_SANITIZE=address,undefined -DLAPSE_WERROR=OFF -DLAPSE_CUDA=OFF \
+        -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g"; then
+        unit build-sanitize
+        [ -x tests/cli/run.sh ] && suite cli build-sanitize
+        replay build-sanitize
+    fi
+    export LAPSE_TEST_UNDER=
+    unset ASAN_OPTIONS UBSAN_OPTIONS
+}
+
+under_valgrind()
+{
+    if ! command -v valgrind >/dev/null; then
+        tally_skip valgrind "there is no valgrind"
+        return
+    fi
+    export LAPSE_TEST_UNDER=valgrind
+    # Memory that libgomp keeps for its threads until the end is reachable or possibly lost, and no fault of ours.
+    unit build valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+        --show-leak-kinds=definite --track-origins=no
+    export LAPSE_TEST_UNDER=
+}
+
+with_clang()
+{
+    if ! command -v clang >/dev/null; then
+        tally_skip clang "there is no clang"
+        return
+    fi
+    rm -rf build-clang
+    build_all build-clang -DCMAKE_C_COMPILER=clang -DLAPSE_CUDA=OFF
+}
+
+with_nvcc()
+{
+    if ! command -v nvcc >/dev/null; then
+        tally_skip nvcc "there is no nvcc on the PATH"
+        return
+    fi
+    check "device code with nvcc" nvcc_build
+}
+
+nvcc_build()
+{
+    build_configure build-cuda -DLAPSE_CUDA=ON && build_quietly build-cuda cuda
+}
+
+other_suites()
+{
+    local script name
+    for script in tests/*/run.sh; do
+        [ -x "$script" ] || continue
+        name=$(basename "$(dirname "$script")")
+        [[ " $quick_suites " == *" $name "* ]] || suite "$name" build
+    done
+}
+
+quick()
+{
+    step "build" build_all build || finish
+    step "rooms" check "the order of the rooms" scripts/check_rooms.sh
+    step "header" header
+    step "unit tests" unit build
+    for name in $quick_suites; do
+        [ ! -x "tests/$name/run.sh" ] || step "$name" suite "$name" build
+    done
+}
+
+case ${1:-full} in
+quick)
+    LAPSE_TEST_TIER=quick
+    quick
+    ;;
+full)
+    quick
+    step "installed tree" check "install, build an example against it, run it" scripts/test_install.sh build
+    step "other suites" other_suites
+    step "clang" with_clang
+    step "nvcc" with_nvcc
+    step "sanitizers" sanitizers
+    step "valgrind" under_valgrind
+    ;;
+sanitize)
+    step "sanitizers" sanitizers
+    ;;
+valgrind)
+    step "build" build_all build || finish
+    step "valgrind" under_valgrind
+    ;;
+esac
+finish

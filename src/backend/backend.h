@@ -1,0 +1,85 @@
+/* backend.h: who computes. A backend is a table of functions; nothing outside this room knows which one it is.
+ *
+ *   cpu               fast kernels for this machine's CPU over the plain ones
+ *   reference         the plain kernels in float: what the fast ones are compared with
+ *   reference-double  the same in double: what gradients are checked with
+ */
+#ifndef LP_BACKEND_H
+#define LP_BACKEND_H
+
+#include "graph/plan.h"
+
+/* One shard on its way through a planned graph. */
+typedef struct lp_run {
+    const lp_plan *plan;
+    char *work, *scratch;      /* the worker's, of plan->work_size and plan->scratch_size bytes */
+    void *const *inputs;       /* by slot; rows of LP_ROWS_TOKENS inputs are this shard's */
+    const void *parameters;    /* graph->parameter_size reals */
+    void *gradients;           /* the shard's own, of the same size; NULL where the graph has no gradients */
+    int tokens, segments;      /* of the shard; a shard may be empty */
+    const int32_t *segment;    /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == tokens */
+    uint64_t seed;             /* of dropout */
+    uint32_t step;
+    uint64_t first_token;      /* number in the batch of the shard's first token: masks do not depend on shards */
+} lp_run;
+
+typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
+
+typedef struct lp_backend {
+    const char *name;
+    size_t real_size; /* bytes of LP_TYPE_REAL */
+    /* Memory the kernels can reach, zeroed; NULL when there is none left. */
+    void *(*buffer_new)(size_t size);
+    void (*buffer_free)(void *buffer);
+    void (*copy_in)(void *buffer, const void *host, size_t size);
+    void (*copy_out)(void *host, const void *buffer, size_t size);
+    /* Runs all nodes for one shard. Several threads may do so at once, each with buffers of its own. */
+    void (*run)(const lp_run *run);
+    /* Returns when all that was asked for is done. */
+    void (*sync)(void);
+} lp_backend;
+
+/* By name; NULL if there is none such. */
+const lp_backend *lp_backend_find(const char *name);
+
+/* Where a value's data lies in this run. */
+static inline void *lp_run_data(const lp_run *run, const lp_value *value)
+{
+    size_t real_size = run->plan->real_size;
+    switch (value->place) {
+    case LP_PLACE_INPUT:
+        return run->inputs[value->slot];
+    case LP_PLACE_PARAMETER:
+        return (char *)(uintptr_t)run->parameters + value->offset * real_size;
+    case LP_PLACE_GRADIENT:
+        return (char *)run->gradients + value->offset * real_size;
+    case LP_PLACE_WORK:
+        break;
+    }
+    return run->work + value->offset;
+}
+
+static inline int lp_run_rows(const lp_run *run, const lp_value *value)
+{
+    return value->rows_of == LP_ROWS_FIXED ? value->rows : run->tokens;
+}
+
+/* Dropout, the same on every backend. An element is kept if its 16 random bits are at least the threshold; eight
+ * elements share one block of random words: block number = row * 65536 + column / 8. */
+static inline uint32_t lp_dropout_threshold(double rate)
+{
+    return (uint32_t)(rate * 65536.0 + 0.5);
+}
+
+static inline uint32_t lp_dropout_purpose(uint32_t stream)
+{
+    return (uint32_t)LP_PURPOSE_DROPOUT | stream << 8;
+}
+
+static inline bool lp_dropout_keep(const lp_random_block *block, int column, uint32_t threshold)
+{
+    uint32_t bits = block->word[(column & 7) >> 1] >> (16 * (column & 1)) & 0xFFFFu;
+    return bits >= threshold;
+}
+
+#endif

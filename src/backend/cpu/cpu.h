@@ -1,0 +1,26 @@
+/* cpu.h: the tables of kernels for the CPU, within this folder. */
+#ifndef LP_CPU_H
+#define LP_CPU_H
+
+#include "backend/backend.h"
+
+/* reference/: one plain kernel for every op, in float and in double */
+extern const lp_kernel lp_reference_kernels_float[LP_OP_COUNT];
+extern const lp_kernel lp_reference_kernels_double[LP_OP_COUNT];
+
+/* The best kernel for every op on this CPU: those of fast/ at the level chosen, over the plain ones. */
+const lp_kernel *lp_cpu_kernels(void);
+
+/* The level chosen: the highest the CPU has, or the lower one that the environment variable LAPSE_CPU_LEVEL names. */
+const char *lp_cpu_level(void);
+
+/* Levels from the lowest: "portable", "x86-64-v3", "x86-64-v4". NULL past the highest this CPU has. */
+const char *lp_cpu_level_name(int level);
+/* The kernels of that level. */
+const lp_kernel *lp_cpu_level_kernels(int level);
+
+/* Whether kernels may run on several threads at once. Not so where the system's OpenBLAS is the sequential build, which
+ * gives wrong results then. */
+bool lp_cpu_threads_safe(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* cpu_backend.c: the backends that run on this machine's CPU. */
+#include "backend/cpu/cpu.h"
+
+#include <string.h>
+
+static void *buffer_new(size_t size)
+{
+    return lp_alloc(size, 1);
+}
+
+static void copy_in(void *buffer, const void *host, size_t size)
+{
+    memcpy(buffer, host, size);
+}
+
+static void copy_out(void *host, const void *buffer, size_t size)
+{
+    memcpy(host, buffer, size);
+}
+
+static void sync(void)
+{
+}
+
+static void run_all(const lp_run *run, const lp_kernel *kernels)
+{
+    const lp_graph *graph = run->plan->graph;
+    for (int i = 0; i < graph->node_count; i++)
+        kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
+}
+
+static void run_reference_float(const lp_run *run)
+{
+    run_all(run, lp_reference_kernels_float);
+}
+
+static void run_reference_double(const lp_run *run)
+{
+    run_all(run, lp_reference_kernels_double);
+}
+
+static void run_fast(const lp_run *run)
+{
+    run_all(run, lp_cpu_kernels());
+}
+
+static const lp_backend backends[] = {
+    {"cpu", sizeof(float), buffer_new, lp_free, copy_in, copy_out, run_fast, sync},
+    {"reference", sizeof(float), buffer_new, lp_free, copy_in, copy_out, run_reference_float, sync},
+    {"reference-double", sizeof(double), buffer_new, lp_free, copy_in, copy_out, run_reference_double, sync},
+};
+
+const lp_backend *lp_backend_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        if (strcmp(backends[i].name, name) == 0)
+            return &backends[i];
+    return NULL;
+}

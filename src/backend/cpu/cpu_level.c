@@ -1,0 +1,96 @@
+/* cpu_level.c: which kernels this CPU gets. Decided once, at the first question. */
+#include "backend/cpu/cpu.h"
+
+#include <cblas.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const lp_kernel lp_fast_kernels_portable[LP_OP_COUNT];
+
+static bool always(void)
+{
+    return true;
+}
+
+#ifdef __x86_64__
+extern const lp_kernel lp_fast_kernels_v3[LP_OP_COUNT], lp_fast_kernels_v4[LP_OP_COUNT];
+
+static bool has_v3(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2");
+}
+
+static bool has_v4(void)
+{
+    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+/* From the lowest; each level has all of those before it. */
+static const struct level {
+    const char *name;
+    bool (*present)(void);
+    const lp_kernel *fast;
+} levels[] = {
+    {"portable", always, lp_fast_kernels_portable},
+#ifdef __x86_64__
+    {"x86-64-v3", has_v3, lp_fast_kernels_v3},
+    {"x86-64-v4", has_v4, lp_fast_kernels_v4},
+#endif
+};
+
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static lp_kernel tables[LEVELS][LP_OP_COUNT];
+static int highest, chosen;
+
+static void choose(void)
+{
+    for (int i = 0; i < LEVELS && levels[i].present(); i++) {
+        highest = i;
+        for (int op = 0; op < LP_OP_COUNT; op++)
+            tables[i][op] = levels[i].fast[op] ? levels[i].fast[op] : lp_reference_kernels_float[op];
+    }
+    chosen = highest;
+    const char *wanted = getenv("LAPSE_CPU_LEVEL");
+    for (int i = 0; wanted && i < highest; i++)
+        if (strcmp(levels[i].name, wanted) == 0)
+            chosen = i;
+    /* Shards are what runs side by side; a product within one must not start threads of its own. */
+    openblas_set_num_threads(1);
+}
+
+const lp_kernel *lp_cpu_kernels(void)
+{
+    pthread_once(&once, choose);
+    return tables[chosen];
+}
+
+const char *lp_cpu_level(void)
+{
+    pthread_once(&once, choose);
+    return levels[chosen].name;
+}
+
+const char *lp_cpu_level_name(int level)
+{
+    pthread_once(&once, choose);
+    return level <= highest ? levels[level].name : NULL;
+}
+
+const lp_kernel *lp_cpu_level_kernels(int level)
+{
+    pthread_once(&once, choose);
+    return level <= highest ? tables[level] : NULL;
+}
+
+bool lp_cpu_threads_safe(void)
+{
+    return openblas_get_parallel() != OPENBLAS_SEQUENTIAL;
+}

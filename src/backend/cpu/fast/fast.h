@@ -1,0 +1,59 @@
+/* fast.h: the fast float kernels, written once and built for each level of CPU.
+ *
+ * The files of this folder are plain C that the compiler turns into vectors: they are built once for the compiler's own
+ * baseline ("portable") and, on x86-64, again with AVX2 and with AVX-512. cpu_level.c picks one build at start. Rules
+ * that keep a run the same to the bit on any number of threads:
+ *   - a sum's order depends on shapes alone, never on where the data happens to lie in memory;
+ *   - matrix products are single-threaded.
+ * The plain kernels of reference/ say what each op means; only what differs from them is explained here.
+ */
+#ifndef LP_FAST_H
+#define LP_FAST_H
+
+#include "backend/backend.h"
+
+#ifndef LP_LEVEL
+#define LP_LEVEL portable
+#endif
+
+#define LP_FAST_PASTE(name, level) lp_fast_##name##_##level
+#define LP_FAST_EXPAND(name, level) LP_FAST_PASTE(name, level)
+#define LP_FAST(name) LP_FAST_EXPAND(name, LP_LEVEL)
+
+void LP_FAST(add)(const lp_node *node, const lp_run *run);
+void LP_FAST(linear)(const lp_node *node, const lp_run *run);
+void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run);
+void LP_FAST(column_sum)(const lp_node *node, const lp_run *run);
+void LP_FAST(column_dot)(const lp_node *node, const lp_run *run);
+void LP_FAST(scale_columns)(const lp_node *node, const lp_run *run);
+void LP_FAST(embed)(const lp_node *node, const lp_run *run);
+void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(relu)(const lp_node *node, const lp_run *run);
+void LP_FAST(relu_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(dropout)(const lp_node *node, const lp_run *run);
+void LP_FAST(layer_norm)(const lp_node *node, const lp_run *run);
+void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(basis)(const lp_node *node, const lp_run *run);
+void LP_FAST(basis_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(reflect)(const lp_node *node, const lp_run *run);
+void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(attention)(const lp_node *node, const lp_run *run);
+void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run);
+void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
+
+/* By op; NULL where the plain kernel is fast enough. */
+extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];
+
+/* Data of input or output i of the node at hand; NULL where it is absent or not wanted. */
+#define INPUT(i) ((const float *)(node->inputs[i] ? lp_run_data(run, node->inputs[i]) : NULL))
+#define OUTPUT(i) ((float *)(node->outputs[i] ? lp_run_data(run, node->outputs[i]) : NULL))
+/* Whether output i is added to. */
+#define ADDED(i) ((node->accumulate >> (i) & 1) != 0)
+
+static inline size_t element_count(const lp_run *run, const lp_value *value)
+{
+    return (size_t)lp_run_rows(run, value) * (size_t)value->cols;
+}
+
+#endif

@@ -1,0 +1,285 @@
+/* fast_attention.c: causal attention as blocks of matrix products.
+ *
+ * A segment's queries are taken some rows at a time against all keys up to the last of them, so that little is computed
+ * above the diagonal: few rows in a short segment, where the diagonal is much of the work, more in a long one. Scores of a block are two products (event columns, time columns), then each row becomes
+ * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
+ * whole segment, so that the products that sum over queries have long sums.
+ *
+ * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding costs
+ * less than a loop's remainder.
+ */
+#include "backend/cpu/fast/fast.h"
+#include "backend/cpu/fast/fast_math.h"
+#include "backend/cpu/fast/fast_product.h"
+
+/* SHORT: the longest segment taken by FEW rows. Measured; see docs/performance.md. */
+enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960 };
+
+/* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
+typedef struct part {
+    int length, stride;      /* tokens of the segment; columns of the scratch matrices */
+    int rows;                /* taken at a time */
+    int first;               /* the segment's first token in the shard */
+    int number, heads;       /* which head, of how many */
+    int cols, extra;         /* columns of query, key, value; of the basis (0: no time half) */
+    matrix query, key, value, time_query, basis;
+    float *key_turned, *value_turned, *basis_turned; /* [cols or extra x stride] */
+    float scale;
+    float *scores, *dscores; /* [length x stride] */
+    uint16_t *bits;          /* random bits of a block of rows, or zeros for one row where nothing is dropped */
+    uint64_t *element;
+} part;
+
+static int block_end(const part *p, int from)
+{
+    return from + p->rows < p->length ? from + p->rows : p->length;
+}
+
+/* The columns of head `number` from the segment's first token on. */
+static matrix slice(const lp_node *node, const lp_run *run, int input, const part *p)
+{
+    const lp_value *value = node->inputs[input];
+    if (!value)
+        return (matrix){0};
+    int share = input == 4 ? 0 : value->cols / p->heads * p->number; /* the heads share the basis */
+    return (matrix){INPUT(input) + (size_t)p->first * value->cols + share, value->cols, false};
+}
+
+static part part_of(const lp_node *node, const lp_run *run, int segment, int number)
+{
+    part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
+    p.length = run->segment[segment + 1] - p.first;
+    p.stride = fast_padded(p.length);
+    p.rows = p.length <= SHORT ? FEW : MANY;
+    p.cols = node->inputs[0]->cols / p.heads;
+    p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
+    p.scale = (float)node->with.scale;
+    p.query = slice(node, run, 0, &p);
+    p.key = slice(node, run, 1, &p);
+    p.value = slice(node, run, 2, &p);
+    p.time_query = slice(node, run, 3, &p);
+    p.basis = slice(node, run, 4, &p);
+    size_t square = (size_t)p.stride * (size_t)p.stride;
+    p.scores = (float *)(void *)run->scratch;
+    p.dscores = p.scores + square;
+    p.basis_turned = p.dscores + square;
+    p.key_turned = p.basis_turned + (size_t)p.extra * p.stride;
+    p.value_turned = p.key_turned + (size_t)p.cols * p.stride;
+    p.element = (uint64_t *)(void *)(p.value_turned + (size_t)p.cols * p.stride);
+    p.bits = (uint16_t *)(void *)(p.element + MANY * p.stride / 8);
+    return p;
+}
+
+static matrix rows_from(matrix m, int row)
+{
+    return (matrix){m.data + (size_t)row * m.stride, m.stride, m.transposed};
+}
+
+/* Where output i of this head and segment begins, from row on; its columns in all are *stride. */
+static float *place(const lp_node *node, const lp_run *run, int output, const part *p, int row, int *stride)
+{
+    const lp_value *value = node->outputs[output];
+    *stride = value->cols;
+    int share = node->op->id == LP_OP_ATTENTION_GRADIENT && output == 4 ? 0 : value->cols / p->heads * p->number;
+    return OUTPUT(output) + (size_t)(p->first + row) * value->cols + share;
+}
+
+/* What the scratch of a segment and head holds before its first block. Keys are turned once for all blocks of queries;
+ * the heads share a basis. */
+static void start(const part *p)
+{
+    memset(p->bits, 0, (size_t)p->stride * sizeof *p->bits);
+    fast_transpose(p->length, p->cols, p->key.data, p->key.stride, p->key_turned, p->stride);
+    if (p->number == 0)
+        fast_transpose(p->length, p->extra, p->basis.data, p->basis.stride, p->basis_turned, p->stride);
+}
+
+/* Random bits for the rows from `from` to `to`, one row behind the other, row q being fast_padded(q + 1) long. */
+static void draw(const lp_node *node, const lp_run *run, const part *p, int from, int to)
+{
+    int count = 0;
+    for (int q = from; q < to; q++) {
+        uint64_t row = (run->first_token + (uint64_t)(p->first + q)) * (uint64_t)p->heads + (uint64_t)p->number;
+        int wide = fast_padded(q + 1) / 8;
+        for (int k = 0; k < wide; k++)
+            p->element[count++] = row * 65536 + (uint64_t)k;
+    }
+    fast_random_bits(run->seed, lp_dropout_purpose(node->with.stream), run->step, p->element, count, p->bits);
+}
+
+/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster than
+ * edges, and nothing reads past `to`. */
+static void score_block(const part *p, int from, int to)
+{
+    float *scores = p->scores + (size_t)from * p->stride;
+    matrix keys = {p->key_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
+    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores, p->stride);
+    if (p->extra)
+        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
+}
+
+/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single elements
+ * would have to leave the store buffer before it can be read again. */
+static void hide(float *row, int count)
+{
+    int length = fast_padded(count);
+#pragma omp simd
+    for (int i = length - FAST_LANES; i < length; i++)
+        row[i] = i < count ? row[i] : -INFINITY;
+}
+
+/* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
+ * of exp. */
+static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
+{
+    int length = fast_padded(count);
+    hide(row, count);
+    float largest = fast_largest(row, length);
+    float sum = fast_powers(row, length, largest);
+    float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
+#pragma omp simd
+    for (int i = 0; i < length; i++)
+        row[i] = bits[i] >= threshold ? row[i] * share : 0;
+    for (int i = length; i < wide; i++)
+        row[i] = 0;
+    return largest + (float)log((double)sum);
+}
+
+static void forward(const lp_node *node, const lp_run *run, const part *p)
+{
+    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
+    for (int from = 0; from < p->length; from += p->rows) {
+        int to = block_end(p, from), stride;
+        const uint16_t *bits = p->bits;
+        if (threshold)
+            draw(node, run, p, from, to);
+        score_block(p, from, to);
+        for (int q = from; q < to; q++) {
+            log_sum[(size_t)q * p->heads] = softmax_row(p->scores + (size_t)q * p->stride, q + 1, to, bits, threshold);
+            bits += threshold ? fast_padded(q + 1) : 0;
+        }
+        matrix chances = {p->scores + (size_t)from * p->stride, p->stride, false};
+        float *out = place(node, run, 0, p, from, &stride);
+        fast_product(to - from, p->cols, to, 1, chances, p->value, false, out, stride);
+        if (p->extra) {
+            out = place(node, run, 2, p, from, &stride);
+            fast_product(to - from, p->extra, to, 1, chances, p->basis, false, out, stride);
+        }
+    }
+}
+
+void LP_FAST(attention)(const lp_node *node, const lp_run *run)
+{
+    for (int s = 0; s < run->segments; s++)
+        for (int number = 0; number < node->with.heads; number++) {
+            part p = part_of(node, run, s, number);
+            start(&p);
+            forward(node, run, &p);
+        }
+}
+
+/* ---------------------------------------------------------------------------------------------- gradient ----- */
+
+static float dot(const float *restrict a, const float *restrict b, int count)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* From the scores and the gradients of the probabilities of a row: the probabilities after dropout and the gradients of
+ * the scores, in the same places, with zeros from count to wide. */
+static void softmax_row_gradient(float *restrict row, float *restrict drow, int count, int wide,
+                                 const uint16_t *restrict bits, uint32_t threshold, float log_sum, float delta,
+                                 float scale)
+{
+    float share = (float)(65536.0 / (65536.0 - threshold));
+    int length = fast_padded(count);
+    hide(row, count);
+    for (int i = length - FAST_LANES; i < length; i++)
+        drow[i] = i < count ? drow[i] : 0;
+#pragma omp simd
+    for (int i = 0; i < length; i++) {
+        float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;
+        row[i] = factor * chance;
+        drow[i] = scale * chance * (factor * drow[i] - delta);
+    }
+    for (int i = length; i < wide; i++)
+        row[i] = drow[i] = 0;
+}
+
+/* Rows from .. to of scores and dscores: the products on the query's side. */
+static void backward_block(const lp_node *node, const lp_run *run, const part *p, int from, int to)
+{
+    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    matrix out = slice(node, run, 6, p), dout = slice(node, run, 7, p);
+    matrix time_out = slice(node, run, 8, p), dtime_out = slice(node, run, 9, p);
+    const float *log_sum = INPUT(5) + (size_t)p->first * p->heads + p->number;
+    float *dscores = p->dscores + (size_t)from * p->stride;
+    const uint16_t *bits = p->bits;
+    int stride, count = to - from;
+    if (threshold)
+        draw(node, run, p, from, to);
+    score_block(p, from, to);
+    matrix values = {p->value_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
+    fast_product(count, fast_padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
+    if (p->extra)
+        fast_product(count, fast_padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
+    for (int q = from; q < to; q++) {
+        float delta = dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
+        if (p->extra)
+            delta += dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
+        softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, to, bits,
+                             threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
+        bits += threshold ? fast_padded(q + 1) : 0;
+    }
+    matrix slopes = {dscores, p->stride, false};
+    if (node->outputs[0]) {
+        float *dquery = place(node, run, 0, p, from, &stride);
+        fast_product(count, p->cols, to, 1, slopes, p->key, ADDED(0), dquery, stride);
+    }
+    if (node->outputs[3]) {
+        float *dtime_query = place(node, run, 3, p, from, &stride);
+        fast_product(count, p->extra, to, 1, slopes, p->basis, ADDED(3), dtime_query, stride);
+    }
+}
+
+/* Keys from .. to: the products that sum over the queries at and after them. */
+static void backward_keys(const lp_node *node, const lp_run *run, const part *p, int from, int to)
+{
+    size_t corner = (size_t)from * p->stride + (size_t)from;
+    matrix slopes = {p->dscores + corner, p->stride, true}, chances = {p->scores + corner, p->stride, true};
+    matrix dout = slice(node, run, 7, p), dtime_out = slice(node, run, 9, p);
+    int stride, count = to - from, later = p->length - from;
+    if (node->outputs[1]) {
+        float *dkey = place(node, run, 1, p, from, &stride);
+        fast_product(count, p->cols, later, 1, slopes, rows_from(p->query, from), ADDED(1), dkey, stride);
+    }
+    if (node->outputs[2]) {
+        float *dvalue = place(node, run, 2, p, from, &stride);
+        fast_product(count, p->cols, later, 1, chances, rows_from(dout, from), ADDED(2), dvalue, stride);
+    }
+    if (node->outputs[4]) {
+        float *dbasis = place(node, run, 4, p, from, &stride);
+        bool added = ADDED(4) || p->number > 0;
+        fast_product(count, p->extra, later, 1, slopes, rows_from(p->time_query, from), added, dbasis, stride);
+        fast_product(count, p->extra, later, 1, chances, rows_from(dtime_out, from), true, dbasis, stride);
+    }
+}
+
+void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
+{
+    for (int s = 0; s < run->segments; s++)
+        for (int number = 0; number < node->with.heads; number++) {
+            part p = part_of(node, run, s, number);
+            start(&p);
+            fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_turned, p.stride);
+            for (int from = 0; from < p.length; from += p.rows)
+                backward_block(node, run, &p, from, block_end(&p, from));
+            for (int from = 0; from < p.length; from += p.rows)
+                backward_keys(node, run, &p, from, block_end(&p, from));
+        }
+}

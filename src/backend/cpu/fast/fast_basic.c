@@ -1,0 +1,115 @@
+/* fast_basic.c: kernels element by element: add, embed, relu, dropout. */
+#include "backend/cpu/fast/fast.h"
+#include "backend/cpu/fast/fast_math.h"
+
+/* y may be a or b: gradients that meet are added in place. */
+void LP_FAST(add)(const lp_node *node, const lp_run *run)
+{
+    const float *a = INPUT(0), *b = INPUT(1);
+    float *y = OUTPUT(0);
+    size_t size = element_count(run, node->outputs[0]);
+    if (!b && !ADDED(0)) {
+        memcpy(y, a, size * sizeof *y);
+        return;
+    }
+    const float *other = b ? b : y;
+    if (b && ADDED(0)) {
+#pragma omp simd
+        for (size_t i = 0; i < size; i++)
+            y[i] += a[i] + b[i];
+        return;
+    }
+#pragma omp simd
+    for (size_t i = 0; i < size; i++)
+        y[i] = other[i] + a[i];
+}
+
+void LP_FAST(embed)(const lp_node *node, const lp_run *run)
+{
+    const float *table = INPUT(0);                          /* [V x cols] */
+    const int32_t *ids = lp_run_data(run, node->inputs[1]); /* [T] */
+    float *y = OUTPUT(0);                                   /* [T x cols] */
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    for (int t = 0; t < rows; t++)
+        memcpy(y + (size_t)t * cols, table + (size_t)ids[t] * cols, (size_t)cols * sizeof *y);
+}
+
+void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run)
+{
+    const float *dy = INPUT(0);                             /* [T x cols] */
+    const int32_t *ids = lp_run_data(run, node->inputs[1]); /* [T] */
+    float *dtable = OUTPUT(0);                              /* [V x cols] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    if (!ADDED(0))
+        memset(dtable, 0, element_count(run, node->outputs[0]) * sizeof *dtable);
+    for (int t = 0; t < rows; t++) {
+        float *row = dtable + (size_t)ids[t] * cols;
+        const float *drow = dy + (size_t)t * cols;
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            row[c] += drow[c];
+    }
+}
+
+void LP_FAST(relu)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0);
+    float *y = OUTPUT(0);
+    size_t size = element_count(run, node->outputs[0]);
+#pragma omp simd
+    for (size_t i = 0; i < size; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+void LP_FAST(relu_gradient)(const lp_node *node, const lp_run *run)
+{
+    const float *y = INPUT(0), *dy = INPUT(1);
+    float *dx = OUTPUT(0);
+    size_t size = element_count(run, node->outputs[0]);
+    bool added = ADDED(0);
+#pragma omp simd
+    for (size_t i = 0; i < size; i++) {
+        float amount = y[i] > 0 ? dy[i] : 0;
+        dx[i] = added ? dx[i] + amount : amount;
+    }
+}
+
+/* Random bits are drawn for a piece of a row at once, so that there are enough blocks to fill the vectors. */
+enum { PIECE = 1024 };
+
+static void drop_piece(const float *x, float *y, const uint16_t *bits, int count, uint32_t threshold, bool added)
+{
+    float scale = (float)(65536.0 / (65536.0 - threshold));
+#pragma omp simd
+    for (int c = 0; c < count; c++) {
+        float amount = bits[c] >= threshold ? x[c] * scale : 0;
+        y[c] = added ? y[c] + amount : amount;
+    }
+}
+
+/* As many whole rows as fit in a piece, or a row cut into pieces. */
+void LP_FAST(dropout)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0);
+    float *y = OUTPUT(0);
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    uint32_t threshold = lp_dropout_threshold(node->with.rate), purpose = lp_dropout_purpose(node->with.stream);
+    int width = (cols + 7) / 8, together = PIECE / 8 / width > 1 ? PIECE / 8 / width : 1;
+    uint64_t element[PIECE / 8];
+    uint16_t bits[PIECE];
+    for (int t = 0; t < rows; t += together) {
+        int height = rows - t < together ? rows - t : together;
+        for (int first = 0; first < width; first += PIECE / 8) {
+            int wide = width - first < PIECE / 8 ? width - first : PIECE / 8;
+            for (int r = 0; r < height; r++)
+                for (int k = 0; k < wide; k++)
+                    element[r * wide + k] = (run->first_token + (uint64_t)(t + r)) * 65536 + (uint64_t)(first + k);
+            fast_random_bits(run->seed, purpose, run->step, element, height * wide, bits);
+            for (int r = 0; r < height; r++) {
+                size_t place = (size_t)(t + r) * cols + (size_t)first * 8;
+                int count = cols - first * 8 < wide * 8 ? cols - first * 8 : wide * 8;
+                drop_piece(x + place, y + place, bits + r * wide * 8, count, threshold, ADDED(0));
+            }
+        }
+    }
+}

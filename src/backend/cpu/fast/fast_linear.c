@@ -1,0 +1,102 @@
+/* fast_linear.c: products with weights, and sums over rows. */
+#include "backend/cpu/fast/fast.h"
+#include "backend/cpu/fast/fast_product.h"
+
+#include <string.h>
+
+/* y = bias + add, or y += bias + add: what the product is then added to. One of the two may be NULL. */
+static void fill(float *y, const float *bias, const float *add, int rows, int cols, bool added)
+{
+    if (!bias && !added) {
+        memcpy(y, add, (size_t)rows * (size_t)cols * sizeof *y);
+        return;
+    }
+    for (int t = 0; t < rows; t++) {
+        float *row = y + (size_t)t * cols;
+        const float *first = bias ? bias : add + (size_t)t * cols;
+        if (!added)
+            memcpy(row, first, (size_t)cols * sizeof *row);
+        for (int c = 0; c < cols && added; c++)
+            row[c] += first[c];
+        for (int c = 0; c < cols && bias && add; c++)
+            row[c] += add[(size_t)t * cols + c];
+    }
+}
+
+void LP_FAST(linear)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0), *weight = INPUT(1), *bias = INPUT(2), *add = INPUT(3);
+    float *y = OUTPUT(0);
+    int heads = node->with.heads, a = node->inputs[1]->rows / heads, b = node->inputs[1]->cols;
+    bool transpose = node->with.transpose;
+    int in = transpose ? b : a, out = transpose ? a : b; /* columns of a head */
+    int rows = lp_run_rows(run, node->outputs[0]);
+    if (bias || add)
+        fill(y, bias, add, rows, heads * out, ADDED(0));
+    bool added = bias || add || ADDED(0);
+    for (int h = 0; h < heads; h++)
+        fast_product(rows, out, in, 1, (matrix){x + h * in, heads * in, false},
+                (matrix){weight + (size_t)h * a * b, b, transpose}, added, y + h * out, heads * out);
+}
+
+void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
+{
+    const float *p = INPUT(0), *q = INPUT(1); /* [T x H*a], [T x H*b] */
+    float *out = OUTPUT(0);                   /* [H*a x b] */
+    int heads = node->with.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
+    int rows = lp_run_rows(run, node->inputs[0]);
+    for (int h = 0; h < heads; h++)
+        fast_product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
+                ADDED(0), out + (size_t)h * a * b, b);
+}
+
+void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0); /* [rows x cols] */
+    float *y = OUTPUT(0);      /* [cols] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    if (!ADDED(0))
+        memset(y, 0, (size_t)cols * sizeof *y);
+    int t = 0;
+    for (; t + 4 <= rows; t += 4) {
+        const float *row = x + (size_t)t * cols;
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            y[c] += (row[c] + row[cols + c]) + (row[2 * cols + c] + row[3 * cols + c]);
+    }
+    for (; t < rows; t++) {
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            y[c] += x[(size_t)t * cols + c];
+    }
+}
+
+void LP_FAST(column_dot)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0), *z = INPUT(1); /* [rows x cols] */
+    float *y = OUTPUT(0);                     /* [cols] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    if (!ADDED(0))
+        memset(y, 0, (size_t)cols * sizeof *y);
+    for (int t = 0; t < rows; t++) {
+        const float *xs = x + (size_t)t * cols, *zs = z + (size_t)t * cols;
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            y[c] += xs[c] * zs[c];
+    }
+}
+
+void LP_FAST(scale_columns)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0), *scale = INPUT(1); /* [rows x cols], [cols] */
+    float *y = OUTPUT(0);
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    bool added = ADDED(0);
+    for (int t = 0; t < rows; t++) {
+        const float *xs = x + (size_t)t * cols;
+        float *ys = y + (size_t)t * cols;
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            ys[c] = added ? ys[c] + xs[c] * scale[c] : xs[c] * scale[c];
+    }
+}

@@ -1,0 +1,148 @@
+/* fast_math.h: exp, cosine and sine, and random bits, written so that a loop over them becomes vectors.
+ *
+ * No branches, no calls, no tables. The errors named here are checked by tests/unit/test_fast_math.c.
+ */
+#ifndef LP_FAST_MATH_H
+#define LP_FAST_MATH_H
+
+#include "base/random.h"
+
+#include <string.h>
+
+/* e^x within 2e-7 of itself for x in [-87, 88]; 0 below (also for -infinity), e^88 above. */
+static inline float fast_exp(float x)
+{
+    float in = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
+    /* Adding and taking away 1.5 * 2^23 rounds to the nearest whole number. */
+    float whole = (in * 1.44269504f + 12582912.0f) - 12582912.0f;
+    float rest = (in - whole * 0.693145752f) - whole * 1.42860677e-6f;
+    float power = 1.98756906e-4f;
+    power = power * rest + 1.39819995e-3f;
+    power = power * rest + 8.33345111e-3f;
+    power = power * rest + 4.16657962e-2f;
+    power = power * rest + 1.66666657e-1f;
+    power = power * rest + 0.5f;
+    power = power * rest * rest + rest + 1.0f;
+    union {
+        uint32_t bits;
+        float value;
+    } scale = {.bits = (uint32_t)((int32_t)whole + 127) << 23};
+    return x < -87.0f ? 0.0f : power * scale.value;
+}
+
+/* Rows that are summed or searched are padded to whole lanes, and their lanes are brought together as a tree: a compiler
+ * left to itself adds sixteen numbers one after the other. */
+enum { FAST_LANES = 16 };
+typedef float fast_lanes __attribute__((vector_size(FAST_LANES * sizeof(float)), aligned(4), may_alias));
+typedef int32_t fast_mask __attribute__((vector_size(FAST_LANES * sizeof(float))));
+
+static inline int fast_padded(int count)
+{
+    return (count + FAST_LANES - 1) / FAST_LANES * FAST_LANES;
+}
+
+static inline float fast_lanes_sum(const fast_lanes *lanes)
+{
+    fast_lanes v = *lanes;
+    v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    return v[0] + v[1];
+}
+
+static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
+{
+    fast_mask greater = (fast_mask)(*other > *most);
+    *most = (fast_lanes)(((fast_mask)*other & greater) | ((fast_mask)*most & ~greater));
+}
+
+/* The largest of a padded row. */
+static inline float fast_largest(const float *row, int length)
+{
+    fast_lanes v = *(const fast_lanes *)row, w;
+    for (int i = FAST_LANES; i < length; i += FAST_LANES)
+        fast_lanes_raise(&v, (const fast_lanes *)(row + i));
+    w = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    fast_lanes_raise(&v, &w);
+    w = __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    fast_lanes_raise(&v, &w);
+    w = __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    fast_lanes_raise(&v, &w);
+    return v[0] > v[1] ? v[0] : v[1];
+}
+
+/* row = exp(row - most), a padded row; returns the sum. */
+static inline float fast_powers(float *row, int length, float most)
+{
+    fast_lanes sum = {0};
+    for (int i = 0; i < length; i += FAST_LANES) {
+#pragma omp simd
+        for (int l = 0; l < FAST_LANES; l++)
+            row[i + l] = fast_exp(row[i + l] - most);
+        sum += *(const fast_lanes *)(row + i);
+    }
+    return fast_lanes_sum(&sum);
+}
+
+/* Cosine and sine of a phase given in turns, within 1.5e-7. Whole and quarter turns are dropped in double, so the phase
+ * may be millions of turns; past 2^51 of them a double has no fraction worth the name, and the phase counts as 0. */
+static inline void fast_turn(double turns, float *cosine, float *sine)
+{
+    const double round = 6755399441055744.0; /* 1.5 * 2^52: adding and taking it away rounds */
+    double whole = (turns + round) - round;
+    double part = fabs(turns) >= 0x1p51 ? 0.0 : 4.0 * (turns - whole); /* quarter turns, -2 .. 2, or NaN */
+    double quarters = (part + round) - round;
+    float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
+    int32_t quarter = (int32_t)quarters;
+    float s = x + x * square * (-1.6666654611e-1f + square * (8.3321608736e-3f + square * -1.9515295891e-4f));
+    float c = 1.0f - 0.5f * square +
+              square * square * (4.166664568298827e-2f + square * (-1.388731625493765e-3f + square * 2.443315711809948e-5f));
+    float low = quarter & 1 ? s : c, high = quarter & 1 ? c : s;
+    *cosine = (quarter + 1) & 2 ? -low : low;
+    *sine = quarter & 2 ? -high : high;
+}
+
+/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. The words stay in
+ * 64 bits, the upper half clear, so that products need no widening in between. */
+#define FAST_PHILOX_ROUND                                           \
+    do {                                                            \
+        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c;          \
+        a = (q >> 32) ^ b ^ k0;                                     \
+        c = (p >> 32) ^ d ^ k1;                                     \
+        b = q & 0xFFFFFFFFu;                                        \
+        d = p & 0xFFFFFFFFu;                                        \
+        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;                      \
+        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;                      \
+    } while (0)
+
+/* The random bits of blocks `element[0 .. count-1]`, 16 for each of a block's 8 columns in their order, as
+ * lp_dropout_keep counts them. */
+static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t step, const uint64_t *restrict element,
+                                    int count, uint16_t *restrict bits)
+{
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        uint64_t a = element[i] & 0xFFFFFFFFu, b = element[i] >> 32, c = step, d = purpose;
+        uint64_t k0 = seed & 0xFFFFFFFFu, k1 = seed >> 32;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        FAST_PHILOX_ROUND;
+        bits[8 * i] = (uint16_t)a;
+        bits[8 * i + 1] = (uint16_t)(a >> 16);
+        bits[8 * i + 2] = (uint16_t)b;
+        bits[8 * i + 3] = (uint16_t)(b >> 16);
+        bits[8 * i + 4] = (uint16_t)c;
+        bits[8 * i + 5] = (uint16_t)(c >> 16);
+        bits[8 * i + 6] = (uint16_t)d;
+        bits[8 * i + 7] = (uint16_t)(d >> 16);
+    }
+}
+
+#endif

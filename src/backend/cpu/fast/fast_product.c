@@ -1,0 +1,245 @@
+/* fast_product.c: matrix products of the sizes a shard has: a few hundred rows, tens of columns.
+ *
+ * There a BLAS spends much of its time on packing, on transposed sides and on odd edges; these few loops keep a tile of
+ * the result in registers and read both sides in place (docs/performance.md has the numbers). The right side is copied
+ * only where it is transposed or ends within a vector. Large products go to BLAS, which blocks for all caches.
+ *
+ * Vectors are the compiler's own (vector_size), so the same lines serve every CPU.
+ */
+#include "backend/cpu/fast/fast_product.h"
+
+#include <cblas.h>
+#include <string.h>
+
+/* A tile of ROWS x VECTORS accumulators fills the registers of each kind of CPU and leaves room for the operands. */
+#if defined(__AVX512F__)
+enum { LANES = 16, ROWS = 8, VECTORS = 3 };
+#elif defined(__AVX__)
+enum { LANES = 8, ROWS = 6, VECTORS = 2 };
+#elif defined(__aarch64__)
+enum { LANES = 4, ROWS = 8, VECTORS = 3 };
+#else
+enum { LANES = 4, ROWS = 6, VECTORS = 2 };
+#endif
+
+/* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a matrix
+ * that this file is better at than BLAS. */
+enum { DEPTH = 256, LARGE = 1 << 18 };
+
+typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
+
+/* The loops over a tile must vanish, or its sums would live in memory. */
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
+/* One piece of a product: element (i, p) of the left side is a[i * row + p * step]. */
+typedef struct piece {
+    const float *a, *b;
+    size_t row, step; /* of a */
+    size_t b_stride, c_stride;
+    float *c;
+    int k;
+    float alpha;
+    bool add;
+    int overlap; /* lanes of an edge's vector that the tile before it has already added */
+} piece;
+
+/* What an edge adds: nothing in the lanes that overlap. */
+static inline void hide_overlap(vector *amount, int overlap)
+{
+    mask keep;
+    for (int l = 0; l < LANES; l++)
+        keep[l] = l >= overlap ? -1 : 0;
+    *amount = (vector)((mask)*amount & keep);
+}
+
+/* c [rows x vectors * LANES]; inlined with constant rows and vectors, so that the sums stay in registers. */
+static inline __attribute__((always_inline)) void tile(const piece *x, int rows, int vectors)
+{
+    vector sum[ROWS][VECTORS];
+    const float *a = x->a, *b = x->b;
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        UNROLL
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = (vector){0};
+    for (int p = 0; p < x->k; p++, a += x->step, b += x->b_stride) {
+        vector right[VECTORS];
+        UNROLL
+        for (int j = 0; j < vectors; j++)
+            right[j] = *(const vector *)(b + j * LANES);
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            float left = a[i * x->row];
+            UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i][j] += left * right[j];
+        }
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        UNROLL
+        for (int j = 0; j < vectors; j++) {
+            vector *to = (vector *)(x->c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
+            if (x->add && x->overlap)
+                hide_overlap(&amount, x->overlap);
+            if (x->add)
+                amount += *to;
+            *to = amount;
+        }
+}
+
+static inline __attribute__((always_inline)) void rows_of_tiles(piece x, int m, int vectors)
+{
+    while (m > 0) {
+        int rows = m >= ROWS ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
+        if (rows == ROWS)
+            tile(&x, ROWS, vectors);
+        else if (rows == 4)
+            tile(&x, 4, vectors);
+        else if (rows == 2)
+            tile(&x, 2, vectors);
+        else
+            tile(&x, 1, vectors);
+        x.a += rows * x.row;
+        x.c += rows * x.c_stride;
+        m -= rows;
+    }
+}
+
+static void strip(const piece *x, int m, int vectors)
+{
+    if (vectors == 1)
+        rows_of_tiles(*x, m, 1);
+    else if (vectors == 2)
+        rows_of_tiles(*x, m, 2);
+    else
+        rows_of_tiles(*x, m, VECTORS);
+}
+
+/* The right side's `cols` columns, copied with zeros up to whole vectors. */
+static void copy_right(piece *x, int cols, int width, bool transposed, float *copy)
+{
+    for (int p = 0; p < x->k && width > cols; p++)
+        for (int c = width - LANES; c < width; c++)
+            copy[p * width + c] = 0;
+    if (transposed)
+        fast_transpose(cols, x->k, x->b, (int)x->b_stride, copy, width);
+    for (int p = 0; p < x->k && !transposed; p++)
+        for (int c = 0; c < cols; c++)
+            copy[p * width + c] = x->b[p * x->b_stride + (size_t)c];
+    x->b = copy;
+    x->b_stride = (size_t)width;
+}
+
+/* A result of less than a vector's columns, by way of a buffer. */
+static void narrow(piece x, int m, int cols)
+{
+    float buffer[ROWS * LANES], *c = x.c;
+    bool add = x.add;
+    size_t stride = x.c_stride;
+    x.c = buffer;
+    x.c_stride = LANES;
+    x.add = false;
+    for (int i = 0; i < m; i += ROWS) {
+        int rows = m - i < ROWS ? m - i : ROWS;
+        strip(&x, rows, 1);
+        for (int r = 0; r < rows; r++)
+            for (int k = 0; k < cols; k++) {
+                float *to = c + (size_t)(i + r) * stride + k;
+                *to = add ? *to + buffer[r * LANES + k] : buffer[r * LANES + k];
+            }
+        x.a += ROWS * x.row;
+    }
+}
+
+/* `cols` columns of the result, at most VECTORS vectors, for x.k terms. */
+static void column_strip(piece x, int m, int cols, bool transposed)
+{
+    float copy[DEPTH * VECTORS * LANES];
+    int full = cols / LANES, width = (cols + LANES - 1) / LANES * LANES;
+    if (transposed || !full)
+        copy_right(&x, cols, width, transposed, copy);
+    if (!full) {
+        narrow(x, m, cols);
+        return;
+    }
+    strip(&x, m, full);
+    if (full * LANES == cols)
+        return;
+    /* The last columns as one more vector that ends with them and begins among those already done. */
+    x.b += cols - LANES;
+    x.c += cols - LANES;
+    x.overlap = width - cols;
+    strip(&x, m, 1);
+}
+
+static void clear(int m, int n, float *c, int stride)
+{
+    for (int i = 0; i < m; i++)
+        memset(c + (size_t)i * stride, 0, (size_t)n * sizeof *c);
+}
+
+void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
+{
+    if (m == 0 || n == 0)
+        return;
+    if (k == 0 && !add)
+        clear(m, n, c, stride);
+    if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE) {
+        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, m, n,
+                    k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
+        return;
+    }
+    piece x = {.row = a.transposed ? 1 : (size_t)a.stride, .step = a.transposed ? (size_t)a.stride : 1,
+               .b_stride = (size_t)b.stride, .c_stride = (size_t)stride, .alpha = alpha};
+    for (int p = 0; p < k; p += DEPTH) {
+        x.k = k - p < DEPTH ? k - p : DEPTH;
+        x.a = a.data + p * x.step;
+        x.add = add || p > 0;
+        for (int done = 0, cols; done < n; done += cols) {
+            /* The last strip has at least a vector's columns, unless n has not. */
+            int left = n - done, most = VECTORS * LANES;
+            cols = left <= most ? left : left <= most + LANES ? most - LANES : most;
+            x.b = b.data + (b.transposed ? (size_t)done * b.stride + (size_t)p : (size_t)p * b.stride + (size_t)done);
+            x.c = c + done;
+            column_strip(x, m, cols, b.transposed);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ turning ----- */
+
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+static void turn_four(const float *in, size_t in_stride, float *out, size_t out_stride)
+{
+    four a = *(const four *)in, b = *(const four *)(in + in_stride);
+    four c = *(const four *)(in + 2 * in_stride), d = *(const four *)(in + 3 * in_stride);
+    four ac = __builtin_shufflevector(a, c, 0, 4, 1, 5), AC = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+    four bd = __builtin_shufflevector(b, d, 0, 4, 1, 5), BD = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    *(four *)out = __builtin_shufflevector(ac, bd, 0, 4, 1, 5);
+    *(four *)(out + out_stride) = __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
+    *(four *)(out + 2 * out_stride) = __builtin_shufflevector(AC, BD, 0, 4, 1, 5);
+    *(four *)(out + 3 * out_stride) = __builtin_shufflevector(AC, BD, 2, 6, 3, 7);
+}
+
+void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, float *out, int out_stride)
+{
+    int r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        int c = 0;
+        for (; c + 4 <= cols; c += 4)
+            turn_four(in + (size_t)r * in_stride + c, (size_t)in_stride, out + (size_t)c * out_stride + r, (size_t)out_stride);
+        for (; c < cols; c++)
+            for (int i = r; i < r + 4; i++)
+                out[(size_t)c * out_stride + i] = in[(size_t)i * in_stride + c];
+    }
+    for (; r < rows; r++)
+        for (int c = 0; c < cols; c++)
+            out[(size_t)c * out_stride + r] = in[(size_t)r * in_stride + c];
+}

@@ -1,0 +1,22 @@
+/* fast_product.h: matrix products of the sizes a shard has. */
+#ifndef LP_FAST_PRODUCT_H
+#define LP_FAST_PRODUCT_H
+
+#include "backend/cpu/fast/fast.h"
+
+/* A matrix stored by rows, `stride` elements apart; transposed: it is used on its side. */
+typedef struct matrix {
+    const float *data;
+    int stride;
+    bool transposed;
+} matrix;
+
+/* c [m x n] = alpha * a [m x k] * b [k x n], or with `add` c += that. Without terms (k = 0) the sum is 0. */
+void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);
+#define fast_product LP_FAST(product)
+
+/* out [cols x stride] = in [rows x cols] on its side. */
+void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, float *out, int out_stride);
+#define fast_transpose LP_FAST(transpose)
+
+#endif

@@ -1,0 +1,78 @@
+/* fast_time.c: the time features. */
+#include "backend/cpu/fast/fast.h"
+#include "backend/cpu/fast/fast_math.h"
+
+void LP_FAST(basis)(const lp_node *node, const lp_run *run)
+{
+    const double *time = lp_run_data(run, node->inputs[0]);      /* [T] */
+    const double *frequency = lp_run_data(run, node->inputs[1]); /* [F] */
+    float *u = OUTPUT(0);                                        /* [T x 2F]: cosines, then sines */
+    int rows = lp_run_rows(run, node->outputs[0]), count = node->inputs[1]->cols;
+    for (int t = 0; t < rows; t++) {
+        double scaled = time[t] * 0.15915494309189535; /* 1 / (2 pi) */
+        float *cosine = u + (size_t)t * 2 * count, *sine = cosine + count;
+#pragma omp simd
+        for (int f = 0; f < count; f++)
+            fast_turn(scaled * frequency[f], &cosine[f], &sine[f]);
+    }
+}
+
+void LP_FAST(basis_gradient)(const lp_node *node, const lp_run *run)
+{
+    const double *time = lp_run_data(run, node->inputs[0]);  /* [T] */
+    const float *u = INPUT(1), *du = INPUT(2);               /* [T x 2F] */
+    double *dfrequency = lp_run_data(run, node->outputs[0]); /* [F] */
+    int rows = lp_run_rows(run, node->inputs[1]), count = node->outputs[0]->cols;
+    if (!ADDED(0))
+        memset(dfrequency, 0, (size_t)count * sizeof *dfrequency);
+    for (int t = 0; t < rows; t++) {
+        const float *cosine = u + (size_t)t * 2 * count, *sine = cosine + count;
+        const float *dcosine = du + (size_t)t * 2 * count, *dsine = dcosine + count;
+        double when = time[t];
+#pragma omp simd
+        for (int f = 0; f < count; f++)
+            dfrequency[f] += when * ((double)dsine[f] * (double)cosine[f] - (double)dcosine[f] * (double)sine[f]);
+    }
+}
+
+void LP_FAST(reflect)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0), *u = INPUT(1); /* [T x H*2F], [T x 2F] */
+    float *y = OUTPUT(0);
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2;
+    int heads = node->inputs[0]->cols / (2 * count);
+    bool added = ADDED(0);
+    for (int t = 0; t < rows; t++)
+        for (int h = 0; h < heads; h++) {
+            const float *cosine = u + (size_t)t * 2 * count, *sine = cosine + count;
+            const float *xc = x + ((size_t)t * heads + h) * 2 * count, *xs = xc + count;
+            float *yc = y + ((size_t)t * heads + h) * 2 * count, *ys = yc + count;
+#pragma omp simd
+            for (int f = 0; f < count; f++) {
+                float c = xc[f] * cosine[f] + xs[f] * sine[f], s = xc[f] * sine[f] - xs[f] * cosine[f];
+                yc[f] = added ? yc[f] + c : c;
+                ys[f] = added ? ys[f] + s : s;
+            }
+        }
+}
+
+void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0), *dy = INPUT(1); /* [T x H*2F] */
+    float *du = OUTPUT(0);                     /* [T x 2F] */
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->outputs[0]->cols / 2;
+    int heads = node->inputs[0]->cols / (2 * count);
+    for (int t = 0; t < rows; t++)
+        for (int h = 0; h < heads; h++) {
+            const float *xc = x + ((size_t)t * heads + h) * 2 * count, *xs = xc + count;
+            const float *dc = dy + ((size_t)t * heads + h) * 2 * count, *ds = dc + count;
+            float *ducosine = du + (size_t)t * 2 * count, *dusine = ducosine + count;
+            bool added = ADDED(0) || h > 0;
+#pragma omp simd
+            for (int f = 0; f < count; f++) {
+                float c = xc[f] * dc[f] - xs[f] * ds[f], s = xs[f] * dc[f] + xc[f] * ds[f];
+                ducosine[f] = added ? ducosine[f] + c : c;
+                dusine[f] = added ? dusine[f] + s : s;
+            }
+        }
+}

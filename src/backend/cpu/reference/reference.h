@@ -1,0 +1,53 @@
+/* reference.h: the plain kernels, written once and built for float and for double.
+ *
+ * They are the definition of every op: no tricks, one obvious loop after another. A shape stands beside every pointer.
+ */
+#ifndef LP_REFERENCE_H
+#define LP_REFERENCE_H
+
+#include "backend/backend.h"
+
+#ifndef LP_REAL
+#define LP_REAL float
+#endif
+
+typedef LP_REAL real;
+
+#define LP_PASTE(name, type) lp_reference_##name##_##type
+#define LP_EXPAND(name, type) LP_PASTE(name, type)
+#define LP_REFERENCE(name) LP_EXPAND(name, LP_REAL)
+
+void LP_REFERENCE(add)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(linear)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(linear_outer)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(column_sum)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(column_dot)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(scale_columns)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(embed_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(relu)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(relu_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(dropout)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(layer_norm)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(layer_norm_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(harmonics)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(harmonics_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(basis)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(basis_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(reflect)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(reflect_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
+
+extern const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT];
+
+/* Data of input or output i of the node at hand; NULL where it is absent or not wanted. */
+#define INPUT(i) ((const real *)(node->inputs[i] ? lp_run_data(run, node->inputs[i]) : NULL))
+#define OUTPUT(i) ((real *)(node->outputs[i] ? lp_run_data(run, node->outputs[i]) : NULL))
+
+/* Writes, or adds where output i is accumulated. */
+#define STORE(i, place, amount) ((place) = (real)((node->accumulate >> (i) & 1) ? (place) + (amount) : (amount)))
+
+#endif

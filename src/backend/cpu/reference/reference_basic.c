@@ -1,0 +1,167 @@
+/* reference_basic.c: plain kernels row by row: add, embed, relu, dropout, layer norm, and the loss. */
+#include "backend/cpu/reference/reference.h"
+
+#include <string.h>
+
+void LP_REFERENCE(add)(const lp_node *node, const lp_run *run)
+{
+    const real *a = INPUT(0), *b = INPUT(1); /* [rows x cols] */
+    real *y = OUTPUT(0);
+    size_t size = (size_t)lp_run_rows(run, node->outputs[0]) * (size_t)node->outputs[0]->cols;
+    for (size_t i = 0; i < size; i++)
+        STORE(0, y[i], b ? a[i] + b[i] : a[i]);
+}
+
+void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run)
+{
+    const real *table = INPUT(0);                                  /* [V x cols] */
+    const int32_t *ids = lp_run_data(run, node->inputs[1]);        /* [T] */
+    real *y = OUTPUT(0);                                           /* [T x cols] */
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    for (int t = 0; t < rows; t++)
+        for (int c = 0; c < cols; c++)
+            y[(size_t)t * cols + c] = table[(size_t)ids[t] * cols + c];
+}
+
+void LP_REFERENCE(embed_gradient)(const lp_node *node, const lp_run *run)
+{
+    const real *dy = INPUT(0);                              /* [T x cols] */
+    const int32_t *ids = lp_run_data(run, node->inputs[1]); /* [T] */
+    real *dtable = OUTPUT(0);                               /* [V x cols] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    if (!(node->accumulate & 1))
+        memset(dtable, 0, (size_t)node->outputs[0]->rows * (size_t)cols * sizeof *dtable);
+    for (int t = 0; t < rows; t++)
+        for (int c = 0; c < cols; c++)
+            dtable[(size_t)ids[t] * cols + c] += dy[(size_t)t * cols + c];
+}
+
+void LP_REFERENCE(relu)(const lp_node *node, const lp_run *run)
+{
+    const real *x = INPUT(0);
+    real *y = OUTPUT(0);
+    size_t size = (size_t)lp_run_rows(run, node->outputs[0]) * (size_t)node->outputs[0]->cols;
+    for (size_t i = 0; i < size; i++)
+        y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+void LP_REFERENCE(relu_gradient)(const lp_node *node, const lp_run *run)
+{
+    const real *y = INPUT(0), *dy = INPUT(1);
+    real *dx = OUTPUT(0);
+    size_t size = (size_t)lp_run_rows(run, node->outputs[0]) * (size_t)node->outputs[0]->cols;
+    for (size_t i = 0; i < size; i++)
+        STORE(0, dx[i], y[i] > 0 ? dy[i] : 0);
+}
+
+void LP_REFERENCE(dropout)(const lp_node *node, const lp_run *run)
+{
+    const real *x = INPUT(0);
+    real *y = OUTPUT(0);
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    uint32_t threshold = lp_dropout_threshold(node->with.rate), purpose = lp_dropout_purpose(node->with.stream);
+    real scale = (real)(65536.0 / (65536.0 - threshold));
+    for (int t = 0; t < rows; t++) {
+        lp_random_block block = {{0}};
+        for (int c = 0; c < cols; c++) {
+            size_t i = (size_t)t * cols + c;
+            if (c % 8 == 0)
+                block = lp_philox(run->seed, purpose, run->step, (run->first_token + t) * 65536 + c / 8);
+            STORE(0, y[i], lp_dropout_keep(&block, c, threshold) ? x[i] * scale : 0);
+        }
+    }
+}
+
+void LP_REFERENCE(layer_norm)(const lp_node *node, const lp_run *run)
+{
+    const real *x = INPUT(0), *gain = INPUT(1), *shift = INPUT(2); /* [T x cols], [cols], [cols] */
+    real *y = OUTPUT(0), *moments = OUTPUT(1);                     /* [T x cols], [T x 2] */
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    for (int t = 0; t < rows; t++) {
+        const real *row = x + (size_t)t * cols;
+        real mean = 0, variance = 0;
+        for (int c = 0; c < cols; c++)
+            mean += row[c];
+        mean /= (real)cols;
+        for (int c = 0; c < cols; c++)
+            variance += (row[c] - mean) * (row[c] - mean);
+        real inverse = (real)(1 / sqrt((double)(variance / (real)cols) + node->with.epsilon));
+        for (int c = 0; c < cols; c++)
+            y[(size_t)t * cols + c] = (row[c] - mean) * inverse * gain[c] + shift[c];
+        moments[2 * t] = mean;
+        moments[2 * t + 1] = inverse;
+    }
+}
+
+/* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
+void LP_REFERENCE(layer_norm_gradient)(const lp_node *node, const lp_run *run)
+{
+    const real *x = INPUT(0), *gain = INPUT(1), *moments = INPUT(2), *dy = INPUT(3);
+    real *dx = OUTPUT(0), *dgain = OUTPUT(1), *dshift = OUTPUT(2);
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    for (int c = 0; c < cols; c++) {
+        if (dgain)
+            STORE(1, dgain[c], 0);
+        if (dshift)
+            STORE(2, dshift[c], 0);
+    }
+    for (int t = 0; t < rows; t++) {
+        const real *row = x + (size_t)t * cols, *drow = dy + (size_t)t * cols;
+        real mean = moments[2 * t], inverse = moments[2 * t + 1], sum = 0, dot = 0;
+        for (int c = 0; c < cols; c++) {
+            real normal = (row[c] - mean) * inverse, g = drow[c] * gain[c];
+            sum += g;
+            dot += g * normal;
+            if (dgain)
+                dgain[c] += drow[c] * normal;
+            if (dshift)
+                dshift[c] += drow[c];
+        }
+        for (int c = 0; dx && c < cols; c++) {
+            real normal = (row[c] - mean) * inverse, g = drow[c] * gain[c];
+            STORE(0, dx[(size_t)t * cols + c], inverse * (g - sum / (real)cols - normal * dot / (real)cols));
+        }
+    }
+}
+
+/* log of the sum of exp of a row, without overflow */
+static real log_sum(const real *row, int cols)
+{
+    real largest = row[0];
+    for (int c = 1; c < cols; c++)
+        largest = row[c] > largest ? row[c] : largest;
+    double sum = 0;
+    for (int c = 0; c < cols; c++)
+        sum += exp((double)(row[c] - largest));
+    return largest + (real)log(sum);
+}
+
+void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run)
+{
+    const real *logits = INPUT(0), *weight = INPUT(2);         /* [T x C], [T] */
+    const int32_t *target = lp_run_data(run, node->inputs[1]); /* [T] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    double loss = 0;
+    for (int t = 0; t < rows; t++) {
+        const real *row = logits + (size_t)t * cols;
+        if (weight[t] != 0)
+            loss += (double)weight[t] * (double)(log_sum(row, cols) - row[target[t]]);
+    }
+    *OUTPUT(0) = (real)loss;
+}
+
+void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
+{
+    const real *logits = INPUT(0), *weight = INPUT(2), *dloss = INPUT(3);
+    const int32_t *target = lp_run_data(run, node->inputs[1]);
+    real *dlogits = OUTPUT(0);
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    for (int t = 0; t < rows; t++) {
+        const real *row = logits + (size_t)t * cols;
+        real scale = *dloss * weight[t], log = log_sum(row, cols);
+        for (int c = 0; c < cols; c++) {
+            real probability = (real)exp((double)(row[c] - log));
+            STORE(0, dlogits[(size_t)t * cols + c], scale * (probability - (c == target[t] ? 1 : 0)));
+        }
+    }
+}

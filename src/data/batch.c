@@ -1,0 +1,91 @@
+#include "data/batch.h"
+
+lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, lapse_error *error)
+{
+    *batch = (lp_batch){.capacity_windows = windows, .context = context, .shard_count = shards};
+    size_t tokens = (size_t)windows * (size_t)context;
+    batch->kind = lp_alloc(tokens, sizeof *batch->kind);
+    batch->position = lp_alloc(tokens, sizeof *batch->position);
+    batch->time = lp_alloc(tokens, sizeof *batch->time);
+    batch->until = lp_alloc(tokens, sizeof *batch->until);
+    batch->target = lp_alloc(tokens, sizeof *batch->target);
+    batch->weight = lp_alloc(tokens, sizeof *batch->weight);
+    batch->event = lp_alloc((size_t)windows, sizeof *batch->event);
+    batch->sequence = lp_alloc((size_t)windows, sizeof *batch->sequence);
+    batch->segment = lp_alloc((size_t)windows + (size_t)shards, sizeof *batch->segment);
+    batch->shard_window = lp_alloc((size_t)shards + 1, sizeof *batch->shard_window);
+    batch->shard_token = lp_alloc((size_t)shards + 1, sizeof *batch->shard_token);
+    if (batch->kind && batch->position && batch->time && batch->until && batch->target && batch->weight &&
+        batch->event && batch->sequence && batch->segment && batch->shard_window && batch->shard_token)
+        return LAPSE_OK;
+    lp_batch_clear(batch);
+    return lp_fail_memory(error, "a batch", tokens * 32);
+}
+
+void lp_batch_clear(lp_batch *batch)
+{
+    lp_free(batch->kind);
+    lp_free(batch->position);
+    lp_free(batch->time);
+    lp_free(batch->until);
+    lp_free(batch->target);
+    lp_free(batch->weight);
+    lp_free(batch->event);
+    lp_free(batch->sequence);
+    lp_free(batch->segment);
+    lp_free(batch->shard_window);
+    lp_free(batch->shard_token);
+    *batch = (lp_batch){0};
+}
+
+/* Shard s has windows [count * s / shards, count * (s + 1) / shards). */
+static int shard_begin(int count, int shard, int shards)
+{
+    return (int)((int64_t)count * shard / shards);
+}
+
+int lp_batch_shard_tokens(const lp_batch *batch)
+{
+    return (batch->capacity_windows + batch->shard_count - 1) / batch->shard_count * batch->context;
+}
+
+static void add_window(lp_batch *batch, const lp_window *window, const lp_targets *targets, bool target_known,
+                       const int32_t *kinds)
+{
+    const double *time = targets->dataset->time + window->first;
+    const int32_t *kind = kinds + window->first;
+    double last = target_known ? time[window->count] : time[window->count - 1];
+    for (int place = 0; place < window->count; place++) {
+        int t = batch->tokens++;
+        bool asked = place >= window->from && lp_targets_want(targets, window->first + place + 1);
+        batch->kind[t] = kind[place];
+        batch->target[t] = kind[place + 1];
+        batch->position[t] = place;
+        batch->time[t] = time[place] - last;
+        batch->until[t] = (target_known ? time[place + 1] : time[place]) - last;
+        batch->weight[t] = asked ? 1.0f : 0.0f;
+        batch->targets += asked;
+    }
+    batch->event[batch->windows] = window->first;
+    batch->sequence[batch->windows++] = window->sequence;
+}
+
+void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
+                   bool target_known, const int32_t *kinds)
+{
+    batch->tokens = batch->windows = batch->targets = 0;
+    int shards = batch->shard_count;
+    for (int shard = 0; shard < shards; shard++) {
+        int begin = shard_begin(count, shard, shards), end = shard_begin(count, shard + 1, shards);
+        batch->shard_window[shard] = begin;
+        batch->shard_token[shard] = batch->tokens;
+        int32_t *segment = batch->segment + begin + shard;
+        *segment++ = 0;
+        for (int w = begin; w < end; w++) {
+            add_window(batch, &list->windows[first + w], targets, target_known, kinds);
+            *segment++ = batch->tokens - batch->shard_token[shard];
+        }
+    }
+    batch->shard_window[shards] = count;
+    batch->shard_token[shards] = batch->tokens;
+}

@@ -1,0 +1,259 @@
+/* graph.c: making values and nodes. */
+#include "graph/graph.h"
+
+#include "graph/op.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void lp_graph_clear(lp_graph *graph)
+{
+    lp_free(graph->values);
+    lp_free(graph->nodes);
+    lp_free(graph->parameters);
+    lp_arena_clear(&graph->arena);
+    *graph = (lp_graph){0};
+}
+
+lapse_status lp_graph_status(const lp_graph *graph, lapse_error *error)
+{
+    if (graph->error.status != LAPSE_OK && error)
+        *error = graph->error;
+    return graph->error.status;
+}
+
+void *lp_graph_mistake(lp_graph *graph, const char *format, ...)
+{
+    if (graph->error.status == LAPSE_OK) {
+        char reason[400];
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(reason, sizeof reason, format, arguments);
+        va_end(arguments);
+        lp_fail(&graph->error, LAPSE_ERROR_INTERNAL, "graph: %s", reason);
+    }
+    return NULL;
+}
+
+static void *out_of_memory(lp_graph *graph)
+{
+    if (graph->error.status == LAPSE_OK)
+        lp_fail_memory(&graph->error, "a graph", sizeof(lp_value));
+    return NULL;
+}
+
+void *lp_graph_alloc(lp_graph *graph, size_t size)
+{
+    void *block = lp_arena_alloc(&graph->arena, size);
+    return block ? block : out_of_memory(graph);
+}
+
+/* Room for one more element in an array that grows by doubling. */
+static bool grow(void **array, int count, size_t size)
+{
+    if (count & (count - 1))
+        return true;
+    void *larger = lp_grow(*array, count ? (size_t)count * 2 : 1, size);
+    if (!larger)
+        return false;
+    *array = larger;
+    return true;
+}
+
+static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_place place, lp_rows rows_of, int rows,
+                           int cols)
+{
+    if (graph->error.status != LAPSE_OK)
+        return NULL;
+    lp_value *value = lp_arena_alloc(&graph->arena, sizeof *value);
+    if (!value || !grow((void **)&graph->values, graph->value_count, sizeof *graph->values))
+        return out_of_memory(graph);
+    *value = (lp_value){.id = graph->value_count, .name = name, .type = type, .place = place, .rows_of = rows_of,
+                        .rows = rows_of == LP_ROWS_FIXED ? rows : 0, .cols = cols};
+    graph->values[graph->value_count++] = value;
+    return value;
+}
+
+lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_rows rows_of, int rows, int cols)
+{
+    const char *copy = lp_arena_text(&graph->arena, name);
+    lp_value *value = copy ? value_new(graph, copy, type, LP_PLACE_INPUT, rows_of, rows, cols) : out_of_memory(graph);
+    if (value)
+        value->slot = graph->input_count++;
+    return value;
+}
+
+static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, int cols)
+{
+    const char *copy = lp_arena_text(&graph->arena, name);
+    lp_value *value =
+        copy ? value_new(graph, copy, LP_TYPE_REAL, LP_PLACE_PARAMETER, LP_ROWS_FIXED, rows, cols) : out_of_memory(graph);
+    if (!value)
+        return NULL;
+    if (!grow((void **)&graph->parameters, graph->parameter_count, sizeof *graph->parameters))
+        return out_of_memory(graph);
+    value->learned = true;
+    value->offset = graph->parameter_size;
+    /* Parameters begin on 16 elements, so that vector loads in one never straddle two cache lines. */
+    graph->parameter_size += ((size_t)rows * (size_t)cols + 15) / 16 * 16;
+    lp_parameter *parameter = &graph->parameters[graph->parameter_count++];
+    *parameter = (lp_parameter){.value = value};
+    return parameter;
+}
+
+lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread)
+{
+    lp_parameter *parameter = parameter_new(graph, name, rows, cols);
+    if (!parameter)
+        return NULL;
+    parameter->start = start;
+    parameter->spread = spread;
+    return parameter->value;
+}
+
+lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values)
+{
+    lp_parameter *parameter = parameter_new(graph, name, rows, cols);
+    if (!parameter)
+        return NULL;
+    size_t size = (size_t)rows * (size_t)cols * sizeof *values;
+    double *copy = lp_graph_alloc(graph, size);
+    if (!copy)
+        return NULL;
+    parameter->start = LP_START_VALUES;
+    parameter->values = memcpy(copy, values, size);
+    return parameter->value;
+}
+
+uint32_t lp_graph_stream(lp_graph *graph)
+{
+    return graph->stream_count++;
+}
+
+/* ------------------------------------------------------------------------------------------------ nodes ------ */
+
+static lp_node *node_new(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *with)
+{
+    if (graph->error.status != LAPSE_OK)
+        return NULL;
+    lp_node *node = lp_arena_alloc(&graph->arena, sizeof *node);
+    if (!node || !grow((void **)&graph->nodes, graph->node_count, sizeof *graph->nodes))
+        return out_of_memory(graph);
+    *node = (lp_node){.op = op};
+    if (with)
+        node->with = *with;
+    memcpy(node->inputs, inputs, (size_t)op->input_count * sizeof *inputs);
+    return node;
+}
+
+lp_node *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *with)
+{
+    lp_node *node = node_new(graph, op, inputs, with);
+    if (!node)
+        return NULL;
+    op->shape(graph, node);
+    if (graph->error.status != LAPSE_OK)
+        return NULL;
+    graph->nodes[graph->node_count++] = node;
+    return node;
+}
+
+lp_value *lp_op_output(lp_graph *graph, lp_node *node, int i, lp_type type, lp_rows rows_of, int rows, int cols)
+{
+    lp_value *value = value_new(graph, node->op->name, type, LP_PLACE_WORK, rows_of, rows, cols);
+    if (!value)
+        return NULL;
+    value->maker = node;
+    for (int k = 0; k < node->op->input_count; k++)
+        value->learned |= node->inputs[k] && node->inputs[k]->learned;
+    node->outputs[i] = value;
+    return value;
+}
+
+lp_value *lp_op_output_like(lp_graph *graph, lp_node *node, int i, const lp_value *like)
+{
+    return lp_op_output(graph, node, i, like->type, like->rows_of, like->rows, like->cols);
+}
+
+/* -------------------------------------------------------------------------------------------- gradients ------ */
+
+/* The value that will hold the gradient of target: beside the parameter, or in the work buffer. */
+static lp_value *gradient_value(lp_graph *graph, const lp_value *target, lp_node *maker)
+{
+    lp_place place = target->place == LP_PLACE_PARAMETER ? LP_PLACE_GRADIENT : LP_PLACE_WORK;
+    lp_value *gradient =
+        value_new(graph, target->name, target->type, place, target->rows_of, target->rows, target->cols);
+    if (!gradient)
+        return NULL;
+    gradient->offset = target->offset;
+    gradient->maker = maker;
+    gradient->kept = target->place == LP_PLACE_INPUT;
+    return gradient;
+}
+
+lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *with,
+                                lp_value *const *targets)
+{
+    bool wanted = false;
+    for (int i = 0; i < op->output_count; i++)
+        wanted |= targets[i] && targets[i]->learned;
+    if (!wanted)
+        return NULL;
+    lp_node *node = node_new(graph, op, inputs, with);
+    if (!node)
+        return NULL;
+    for (int i = 0; i < op->output_count; i++) {
+        lp_value *target = targets[i];
+        if (!target || !target->learned)
+            continue;
+        if (target->gradient)
+            node->accumulate |= 1u << i;
+        else if (!(target->gradient = gradient_value(graph, target, node)))
+            return NULL;
+        node->outputs[i] = target->gradient;
+    }
+    graph->nodes[graph->node_count++] = node;
+    return node;
+}
+
+/* A gradient may be handed on without a copy, and added to in place later, because by then every node that reads it
+ * has been added: those of the rule it is handed on from. Only two targets of one rule must not share it, nor may
+ * anyone add to what the caller or a parameter owns. */
+void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradient)
+{
+    if (!target || !target->learned || graph->error.status != LAPSE_OK)
+        return;
+    bool own = target->place == LP_PLACE_WORK && gradient->place == LP_PLACE_WORK && !gradient->kept;
+    if (own && !target->gradient && gradient->passed_from != graph->rule) {
+        gradient->passed_from = graph->rule;
+        target->gradient = gradient;
+        return;
+    }
+    lp_graph_gradient_node(graph, lp_op_table[LP_OP_ADD], (lp_value *[]){gradient, NULL}, NULL, &target);
+}
+
+lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *outputs, lp_value *const *seeds,
+                                lapse_error *error)
+{
+    LP_TRY(lp_graph_status(graph, error));
+    for (int i = 0; i < count; i++) {
+        if (!lp_value_same_shape(outputs[i], seeds[i]))
+            lp_graph_mistake(graph, "the seed of '%s' has another shape", outputs[i]->name);
+        outputs[i]->gradient = seeds[i];
+    }
+    for (int i = graph->node_count - 1; i >= 0 && graph->error.status == LAPSE_OK; i--) {
+        lp_node *node = graph->nodes[i];
+        bool reached = false;
+        for (int k = 0; k < node->op->output_count; k++)
+            reached |= node->outputs[k] && node->outputs[k]->learned && node->outputs[k]->gradient;
+        if (!reached)
+            continue;
+        graph->rule = node;
+        if (node->op->gradient)
+            node->op->gradient(graph, node);
+        else
+            lp_graph_mistake(graph, "'%s' has no gradient", node->op->name);
+    }
+    return lp_graph_status(graph, error);
+}

@@ -1,0 +1,112 @@
+/* op_attention.c: causal attention over packed segments (equation 1 of the paper, with the time half of design:
+ * exact lags). No matrix of pairs leaves the kernel: the gradient makes the probabilities again from the log of each
+ * row's sum. */
+#include "graph/op_rows.h"
+
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS };
+
+static void attention_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *query = node->inputs[QUERY], *key = node->inputs[KEY], *value = node->inputs[VALUE];
+    lp_value *time_query = node->inputs[TIME_QUERY], *basis = node->inputs[BASIS];
+    int heads = node->with.heads;
+    if (!query || !key || !value || query->rows_of != LP_ROWS_TOKENS || !lp_value_same_shape(query, key) ||
+        !lp_value_same_shape(query, value) || heads < 1 || query->cols % heads) {
+        lp_graph_mistake(graph, "attention wants query, key and value of one shape, divided by the heads");
+        return;
+    }
+    if (!time_query != !basis || (basis && time_query->cols != heads * basis->cols)) {
+        lp_graph_mistake(graph, "attention wants a time query for each head and column of the basis");
+        return;
+    }
+    lp_op_output_like(graph, node, 0, query);
+    lp_op_output(graph, node, 1, LP_TYPE_REAL, LP_ROWS_TOKENS, 0, heads);
+    if (time_query)
+        lp_op_output_like(graph, node, 2, time_query);
+}
+
+static void attention_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *time_out = node->outputs[2];
+    lp_value *inputs[] = {node->inputs[QUERY],
+                          node->inputs[KEY],
+                          node->inputs[VALUE],
+                          node->inputs[TIME_QUERY],
+                          node->inputs[BASIS],
+                          node->outputs[1],
+                          node->outputs[0],
+                          node->outputs[0]->gradient,
+                          time_out,
+                          time_out ? time_out->gradient : NULL};
+    if (!node->outputs[0]->gradient || (time_out && !time_out->gradient))
+        lp_graph_mistake(graph, "attention: both outputs must be used");
+    else
+        lp_graph_gradient_node(graph, &lp_op_attention_gradient, inputs, &node->with, node->inputs);
+}
+
+/* Columns that one pair of tokens multiplies in each product, over all heads. */
+static double pair_columns(const lp_node *node)
+{
+    return node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
+}
+
+static lp_cost attention_cost(const lp_node *node, const lp_extent *extent)
+{
+    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    cost.flop = 4.0 * (double)extent->pairs * pair_columns(node);
+    return cost;
+}
+
+static lp_cost attention_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    cost.flop = 10.0 * (double)extent->pairs * pair_columns(node);
+    return cost;
+}
+
+/* Two square blocks of pairs, probabilities and their gradient; key, value and basis of a head turned on their side; and
+ * for a block of rows 16 random bits a pair, with the 8-byte number of every 8 pairs. */
+static size_t attention_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    size_t stride = ((size_t)extent->longest + 15) / 16 * 16;
+    size_t turned = 2 * (size_t)(node->inputs[KEY]->cols / node->with.heads);
+    turned += node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
+    return (2 * stride + turned) * stride * real_size + 3 * stride * LP_ATTENTION_ROWS;
+}
+
+static lp_node *attention_example(lp_graph *graph, lp_random *random)
+{
+    int heads = 1 + (int)lp_random_below(random, 3), cols = heads * (1 + (int)lp_random_below(random, 6));
+    int extra = (int)lp_random_below(random, 3) * (1 + (int)lp_random_below(random, 5));
+    lp_value *query = lp_example_tokens(graph, "query", cols), *key = lp_example_tokens(graph, "key", cols);
+    lp_value *value = lp_example_tokens(graph, "value", cols);
+    lp_value *time_query = extra ? lp_example_tokens(graph, "time_query", heads * extra) : NULL;
+    lp_value *basis = extra ? lp_example_tokens(graph, "basis", extra) : NULL;
+    double rate = lp_random_below(random, 2) ? 0.25 : 0;
+    lp_value *time_out;
+    lp_value *out = lp_attention(graph, query, key, value, time_query, basis, heads, 0.7, rate, &time_out);
+    return out ? out->maker : NULL;
+}
+
+lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
+                       lp_value *basis, int heads, double scale, double rate, lp_value **time_out)
+{
+    lp_attributes with = {.heads = heads, .scale = scale, .rate = rate};
+    with.stream = rate > 0 ? lp_graph_stream(graph) : 0;
+    lp_value *inputs[] = {query, key, value, time_query, basis};
+    lp_node *node = lp_graph_node(graph, &lp_op_attention, inputs, &with);
+    if (time_out)
+        *time_out = node ? node->outputs[2] : NULL;
+    return node ? node->outputs[0] : NULL;
+}
+
+/* (query, key, value, time_query?, basis?) -> out [T x H*d], log of each row's sum of exp [T x H], time_out [T x H*E] */
+const lp_op lp_op_attention = {.id = LP_OP_ATTENTION, .name = "attention", .input_count = 5, .output_count = 3,
+                               .shape = attention_shape, .gradient = attention_gradient, .cost = attention_cost,
+                               .scratch = attention_scratch, .example = attention_example};
+
+/* (query, key, value, time_query?, basis?, log sum, out, dout, time_out?, dtime_out?)
+ *     -> dquery, dkey, dvalue, dtime_query, dbasis */
+const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT, .name = "attention_gradient",
+                                        .input_count = 10, .output_count = 5, .cost = attention_gradient_cost,
+                                        .scratch = attention_scratch};

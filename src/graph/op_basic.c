@@ -1,0 +1,167 @@
+/* op_basic.c: adding, looking up, cutting off, dropping. */
+#include "graph/op_rows.h"
+
+/* ------------------------------------------------------------------------------------------------ add -------- */
+
+static void add_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *a = node->inputs[0], *b = node->inputs[1];
+    if (!a || !b || a->type != LP_TYPE_REAL || b->type != LP_TYPE_REAL || !lp_value_same_shape(a, b))
+        lp_graph_mistake(graph, "add wants two values of one shape");
+    else
+        lp_op_output_like(graph, node, 0, a);
+}
+
+static void add_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *dy = node->outputs[0]->gradient;
+    lp_graph_gradient_pass(graph, node->inputs[0], dy);
+    lp_graph_gradient_pass(graph, node->inputs[1], dy);
+}
+
+static lp_cost cost_one(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 1);
+}
+
+static lp_node *add_example(lp_graph *graph, lp_random *random)
+{
+    int cols = 1 + (int)lp_random_below(random, 9);
+    lp_value *a = lp_example_tokens(graph, "a", cols), *b = lp_example_tokens(graph, "b", cols);
+    /* Adding a value twice and to itself is what makes gradients meet. */
+    lp_value *sum = lp_add(graph, lp_add(graph, a, b), a);
+    lp_value *twice = lp_add(graph, sum, sum);
+    return twice ? twice->maker : NULL;
+}
+
+lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_add, (lp_value *[]){a, b}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+/* With one input it copies, or with the accumulate bit adds: how gradients meet. */
+const lp_op lp_op_add = {.id = LP_OP_ADD, .name = "add", .input_count = 2, .output_count = 1, .shape = add_shape,
+                         .gradient = add_gradient, .cost = cost_one, .example = add_example};
+
+/* ------------------------------------------------------------------------------------------------ embed ------ */
+
+static void embed_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *table = node->inputs[0], *ids = node->inputs[1];
+    if (!table || !ids || ids->type != LP_TYPE_INT32 || ids->cols != 1 || table->rows_of != LP_ROWS_FIXED) {
+        lp_graph_mistake(graph, "embed wants a table and one id a row");
+        return;
+    }
+    if (ids->limit == 0 || ids->limit > table->rows)
+        ids->limit = table->rows;
+    lp_op_output(graph, node, 0, LP_TYPE_REAL, ids->rows_of, ids->rows, table->cols);
+}
+
+static void embed_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->outputs[0]->gradient, node->inputs[1]};
+    lp_graph_gradient_node(graph, &lp_op_embed_gradient, inputs, NULL, &node->inputs[0]);
+}
+
+static lp_cost cost_copy(const lp_node *node, const lp_extent *extent)
+{
+    return (lp_cost){0, 2 * lp_value_bytes(node->outputs[0], extent)};
+}
+
+static lp_cost embed_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    double bytes = lp_value_bytes(node->inputs[0], extent);
+    return (lp_cost){bytes / 4, 3 * bytes};
+}
+
+static lp_node *embed_example(lp_graph *graph, lp_random *random)
+{
+    int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
+    lp_value *table = lp_example_fixed(graph, "table", rows, cols);
+    lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    lp_value *y = lp_embed(graph, table, ids);
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_embed, (lp_value *[]){table, ids}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_embed = {.id = LP_OP_EMBED, .name = "embed", .input_count = 2, .output_count = 1,
+                           .shape = embed_shape, .gradient = embed_gradient, .cost = cost_copy,
+                           .example = embed_example};
+
+/* (dy [T x a], ids [T x 1]) -> dtable [V x a]: row v is the sum of dy over the tokens whose id is v, in their order */
+const lp_op lp_op_embed_gradient = {.id = LP_OP_EMBED_GRADIENT, .name = "embed_gradient", .input_count = 2,
+                                    .output_count = 1, .cost = embed_gradient_cost};
+
+/* ------------------------------------------------------------------------------------------------- relu ------ */
+
+static void same_shape(lp_graph *graph, lp_node *node)
+{
+    if (!node->inputs[0] || node->inputs[0]->type != LP_TYPE_REAL)
+        lp_graph_mistake(graph, "%s wants a real value", node->op->name);
+    else
+        lp_op_output_like(graph, node, 0, node->inputs[0]);
+}
+
+static void relu_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_relu_gradient, inputs, NULL, &node->inputs[0]);
+}
+
+static lp_node *relu_example(lp_graph *graph, lp_random *random)
+{
+    lp_value *y = lp_relu(graph, lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9)));
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_relu(lp_graph *graph, lp_value *x)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_relu, &x, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_relu = {.id = LP_OP_RELU, .name = "relu", .input_count = 1, .output_count = 1, .shape = same_shape,
+                          .gradient = relu_gradient, .cost = cost_one, .example = relu_example};
+
+/* (y, dy) -> dx = dy where y > 0 */
+const lp_op lp_op_relu_gradient = {.id = LP_OP_RELU_GRADIENT, .name = "relu_gradient", .input_count = 2,
+                                   .output_count = 1, .cost = cost_one};
+
+/* ---------------------------------------------------------------------------------------------- dropout ------ */
+
+/* The mask is a function of (seed, step, stream, element), so its gradient draws it again instead of keeping it. */
+static void dropout_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_graph_gradient_node(graph, &lp_op_dropout, &node->outputs[0]->gradient, &node->with, &node->inputs[0]);
+}
+
+static lp_cost dropout_cost(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 8);
+}
+
+static lp_node *dropout_example(lp_graph *graph, lp_random *random)
+{
+    lp_value *x = lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 20));
+    lp_value *y = lp_dropout(graph, x, 0.3);
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_dropout(lp_graph *graph, lp_value *x, double rate)
+{
+    if (rate <= 0)
+        return x;
+    lp_attributes with = {.rate = rate, .stream = lp_graph_stream(graph)};
+    lp_node *node = lp_graph_node(graph, &lp_op_dropout, &x, &with);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_dropout = {.id = LP_OP_DROPOUT, .name = "dropout", .input_count = 1, .output_count = 1,
+                             .shape = same_shape, .gradient = dropout_gradient, .cost = dropout_cost,
+                             .example = dropout_example};

@@ -1,0 +1,48 @@
+/* op_norm.c: layer norm. */
+#include "graph/op_rows.h"
+
+static void layer_norm_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *x = node->inputs[0], *gain = node->inputs[1], *shift = node->inputs[2];
+    if (!x || !gain || !shift || gain->rows != 1 || gain->cols != x->cols || !lp_value_same_shape(gain, shift)) {
+        lp_graph_mistake(graph, "layer_norm wants a gain and a shift for each column");
+        return;
+    }
+    lp_op_output_like(graph, node, 0, x);
+    lp_op_output(graph, node, 1, LP_TYPE_REAL, x->rows_of, x->rows, 2);
+}
+
+static void layer_norm_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_layer_norm_gradient, inputs, NULL, node->inputs);
+}
+
+static lp_cost layer_norm_cost(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 8);
+}
+
+static lp_node *layer_norm_example(lp_graph *graph, lp_random *random)
+{
+    int cols = 2 + (int)lp_random_below(random, 20);
+    lp_value *y = lp_layer_norm(graph, lp_example_tokens(graph, "x", cols), lp_example_fixed(graph, "gain", 1, cols),
+                                lp_example_fixed(graph, "shift", 1, cols), 1e-5);
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *gain, lp_value *shift, double epsilon)
+{
+    lp_attributes with = {.epsilon = epsilon};
+    lp_node *node = lp_graph_node(graph, &lp_op_layer_norm, (lp_value *[]){x, gain, shift}, &with);
+    return node ? node->outputs[0] : NULL;
+}
+
+/* (x [T x a], gain, shift [1 x a]) -> y [T x a], (mean, 1/deviation) [T x 2] */
+const lp_op lp_op_layer_norm = {.id = LP_OP_LAYER_NORM, .name = "layer_norm", .input_count = 3, .output_count = 2,
+                                .shape = layer_norm_shape, .gradient = layer_norm_gradient, .cost = layer_norm_cost,
+                                .example = layer_norm_example};
+
+/* (x, gain, (mean, 1/deviation), dy) -> dx, dgain, dshift */
+const lp_op lp_op_layer_norm_gradient = {.id = LP_OP_LAYER_NORM_GRADIENT, .name = "layer_norm_gradient",
+                                         .input_count = 4, .output_count = 3, .cost = layer_norm_cost};

@@ -1,0 +1,21 @@
+/* op_rows.h: the rows of the op table, each defined in the op_*.c of its family. */
+#ifndef LP_OP_ROWS_H
+#define LP_OP_ROWS_H
+
+#include "graph/op.h"
+
+/* op_basic.c */
+extern const lp_op lp_op_add, lp_op_embed, lp_op_embed_gradient, lp_op_relu, lp_op_relu_gradient, lp_op_dropout;
+/* op_linear.c */
+extern const lp_op lp_op_linear, lp_op_linear_outer, lp_op_column_sum, lp_op_column_dot, lp_op_scale_columns;
+/* op_norm.c */
+extern const lp_op lp_op_layer_norm, lp_op_layer_norm_gradient;
+/* op_time.c */
+extern const lp_op lp_op_harmonics, lp_op_harmonics_gradient, lp_op_basis, lp_op_basis_gradient, lp_op_reflect,
+    lp_op_reflect_gradient;
+/* op_attention.c */
+extern const lp_op lp_op_attention, lp_op_attention_gradient;
+/* op_loss.c */
+extern const lp_op lp_op_cross_entropy, lp_op_cross_entropy_gradient;
+
+#endif

@@ -1,0 +1,136 @@
+/* op_time.c: what turns times into features: frequencies, their cosines and sines, and shifts of time.
+ *
+ * Everything before the cosine is in double: times are unix seconds, and a phase of a million turns must keep its
+ * fraction. Frequencies stay double too, and so do their gradients, which sum large terms that cancel.
+ */
+#include "graph/op_rows.h"
+
+/* -------------------------------------------------------------------------------------------- harmonics ------ */
+
+static void harmonics_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *log_period = node->inputs[0];
+    if (!log_period || log_period->rows_of != LP_ROWS_FIXED || log_period->rows != 1 || node->with.harmonics < 1)
+        lp_graph_mistake(graph, "harmonics wants one row of log periods and at least one harmonic");
+    else
+        lp_op_output(graph, node, 0, LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1, log_period->cols * node->with.harmonics);
+}
+
+static void harmonics_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_harmonics_gradient, inputs, &node->with, &node->inputs[0]);
+}
+
+static lp_cost cost_light(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 4);
+}
+
+static lp_node *harmonics_example(lp_graph *graph, lp_random *random)
+{
+    int periods = 1 + (int)lp_random_below(random, 4), count = 1 + (int)lp_random_below(random, 4);
+    lp_value *y = lp_harmonics(graph, lp_example_fixed(graph, "log_period", 1, periods), count);
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics)
+{
+    lp_attributes with = {.harmonics = harmonics};
+    lp_node *node = lp_graph_node(graph, &lp_op_harmonics, &log_period, &with);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_harmonics = {.id = LP_OP_HARMONICS, .name = "harmonics", .input_count = 1, .output_count = 1,
+                               .shape = harmonics_shape, .gradient = harmonics_gradient, .cost = cost_light,
+                               .example = harmonics_example};
+
+/* (w, dw [1 x n*k]) -> dlog_period[i] = - sum over its harmonics of w dw */
+const lp_op lp_op_harmonics_gradient = {.id = LP_OP_HARMONICS_GRADIENT, .name = "harmonics_gradient",
+                                        .input_count = 2, .output_count = 1, .cost = cost_light};
+
+/* ------------------------------------------------------------------------------------------------ basis ------ */
+
+static void basis_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *time = node->inputs[0], *frequency = node->inputs[1];
+    if (!time || !frequency || time->type != LP_TYPE_DOUBLE || time->cols != 1 || frequency->type != LP_TYPE_DOUBLE ||
+        frequency->rows_of != LP_ROWS_FIXED || frequency->rows != 1)
+        lp_graph_mistake(graph, "basis wants times and one row of frequencies, both double");
+    else
+        lp_op_output(graph, node, 0, LP_TYPE_REAL, time->rows_of, time->rows, 2 * frequency->cols);
+}
+
+static void basis_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->inputs[0], node->outputs[0], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_basis_gradient, inputs, NULL, &node->inputs[1]);
+}
+
+static lp_cost basis_cost(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 14);
+}
+
+static lp_node *basis_example(lp_graph *graph, lp_random *random)
+{
+    lp_value *time = lp_graph_input(graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
+    lp_value *log_period = lp_example_fixed(graph, "log_period", 1, 1 + (int)lp_random_below(random, 10));
+    lp_value *y = lp_basis(graph, time, lp_harmonics(graph, log_period, 1 + (int)lp_random_below(random, 3)));
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_basis = {.id = LP_OP_BASIS, .name = "basis", .input_count = 2, .output_count = 1,
+                           .shape = basis_shape, .gradient = basis_gradient, .cost = basis_cost,
+                           .example = basis_example};
+
+/* (time [T x 1], u, du [T x 2F]) -> dw[f] = sum over tokens of t (du_sin cos - du_cos sin) */
+const lp_op lp_op_basis_gradient = {.id = LP_OP_BASIS_GRADIENT, .name = "basis_gradient", .input_count = 3,
+                                    .output_count = 1, .cost = cost_light};
+
+/* ---------------------------------------------------------------------------------------------- reflect ------ */
+
+static void reflect_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *x = node->inputs[0], *u = node->inputs[1];
+    if (!x || !u || u->cols % 2 || x->cols % u->cols || x->rows_of != u->rows_of)
+        lp_graph_mistake(graph, "reflect wants features of each head and one u(t') a row");
+    else
+        lp_op_output_like(graph, node, 0, x);
+}
+
+static void reflect_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *dy = node->outputs[0]->gradient;
+    lp_value *pair[] = {node->inputs[0], dy}, *turned[] = {dy, node->inputs[1]};
+    lp_graph_gradient_node(graph, &lp_op_reflect_gradient, pair, NULL, &node->inputs[1]);
+    lp_graph_gradient_node(graph, &lp_op_reflect, turned, NULL, &node->inputs[0]);
+}
+
+static lp_node *reflect_example(lp_graph *graph, lp_random *random)
+{
+    int cols = 2 * (1 + (int)lp_random_below(random, 9)), heads = 1 + (int)lp_random_below(random, 3);
+    lp_value *x = lp_example_tokens(graph, "x", heads * cols), *u = lp_example_tokens(graph, "u", cols);
+    lp_value *y = lp_reflect(graph, x, u);
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_reflect, (lp_value *[]){x, u}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_reflect = {.id = LP_OP_REFLECT, .name = "reflect", .input_count = 2, .output_count = 1,
+                             .shape = reflect_shape, .gradient = reflect_gradient, .cost = cost_light,
+                             .example = reflect_example};
+
+/* (x, dy [T x H*2F]) -> du [T x 2F], summed over heads: (xc dc - xs ds, xs dc + xc ds) */
+const lp_op lp_op_reflect_gradient = {.id = LP_OP_REFLECT_GRADIENT, .name = "reflect_gradient", .input_count = 2,
+                                      .output_count = 1, .cost = cost_light};

@@ -1,0 +1,37 @@
+/* container.h: named texts and named tensors in a file: the safetensors container, so that Python opens it with no code
+ * of ours.
+ *
+ *   8 bytes   size of the header, little endian
+ *   header    JSON: {"__metadata__": {name: text, ...}, tensor: {"dtype", "shape", "data_offsets"}, ...}, padded with spaces
+ *   data      the tensors end to end, in the header's order
+ *
+ * The metadata's "checksum" is XXH3-64 over header and data, taken with sixteen zeros in its own place. So an edit
+ * anywhere in the file is noticed.
+ */
+#ifndef LP_CONTAINER_H
+#define LP_CONTAINER_H
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "model/model.h"
+
+typedef struct lp_container {
+    lp_arena arena;
+    lp_map map;
+    lp_tensor *tensors; /* data points into the map, and may be unaligned */
+    int tensor_count;
+    const char **property_name, **property_value; /* without the checksum */
+    int property_count;
+} lp_container;
+
+/* Only the lists of *container matter. */
+lapse_status lp_container_save(const lp_container *container, const char *path, lapse_error *error);
+
+/* Maps and checks a file whole. */
+lapse_status lp_container_open(lp_container *container, const char *path, lapse_error *error);
+void lp_container_close(lp_container *container);
+
+const char *lp_container_property(const lp_container *container, const char *name);
+const lp_tensor *lp_container_tensor(const lp_container *container, const char *name);
+
+#endif

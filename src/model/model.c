@@ -1,0 +1,256 @@
+/* model.c: making models, and looking things up in them. */
+#include "model/model.h"
+
+#include "base/random.h"
+#include "model/model_rows.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const lp_model_row *const lp_models[] = {&lp_model_attention, &lp_model_markov, &lp_model_majority, NULL};
+
+const lp_model_row *lp_model_row_find(const char *name)
+{
+    for (int i = 0; lp_models[i]; i++)
+        if (strcmp(lp_models[i]->name, name) == 0)
+            return lp_models[i];
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------------- networks ----- */
+
+lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
+{
+    *network = (lp_network){0};
+    lp_graph *graph = &network->graph;
+    lp_value *feeds[LP_FEED_COUNT];
+    lp_feeds_declare(graph, feeds);
+    network->logits = config->row->build(graph, config, training, feeds);
+    if (training && network->logits) {
+        network->loss = lp_cross_entropy(graph, network->logits, feeds[LP_FEED_TARGET], feeds[LP_FEED_WEIGHT]);
+        if (network->loss)
+            network->loss->kept = true;
+        if (lp_graph_status(graph, NULL) == LAPSE_OK)
+            lp_graph_gradients(graph, 1, &network->loss, &feeds[LP_FEED_SEED], NULL);
+    } else if (network->logits) {
+        network->logits->kept = true;
+    }
+    lapse_status status = lp_graph_status(graph, error);
+    if (status != LAPSE_OK)
+        lp_graph_clear(graph);
+    return status;
+}
+
+void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
+{
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_parameter *parameter = &graph->parameters[i];
+        const lp_value *value = parameter->value;
+        float *data = parameters + value->offset;
+        lp_random random = lp_random_start(seed, LP_PURPOSE_START, (uint32_t)i);
+        for (int64_t k = 0; k < (int64_t)value->rows * value->cols; k++) {
+            switch (parameter->start) {
+            case LP_START_ZEROS:
+                data[k] = 0;
+                break;
+            case LP_START_ONES:
+                data[k] = 1;
+                break;
+            case LP_START_UNIFORM:
+                data[k] = (float)(parameter->spread * (2 * lp_random_uniform(&random) - 1));
+                break;
+            case LP_START_NORMAL:
+                data[k] = (float)(parameter->spread * lp_random_normal(&random));
+                break;
+            case LP_START_VALUES:
+                data[k] = (float)parameter->values[k];
+                break;
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ models ----- */
+
+bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to)
+{
+    size_t count = (size_t)from->count + 1, size = (size_t)from->offset[from->count];
+    uint64_t *offset = lp_arena_alloc(arena, count * sizeof *offset);
+    char *bytes = lp_arena_alloc(arena, size);
+    if (!offset || !bytes)
+        return false;
+    memcpy(offset, from->offset, count * sizeof *offset);
+    memcpy(bytes, from->bytes, size);
+    *to = (lp_names){from->count, offset, bytes};
+    return true;
+}
+
+static lapse_status out_of_memory(lapse_error *error)
+{
+    return lp_fail_memory(error, "a model", sizeof(lapse_model));
+}
+
+/* The parameters of the network, as tensors. */
+static lapse_status list_parameters(lapse_model *model, lapse_error *error)
+{
+    const lp_graph *graph = &model->network.graph;
+    model->parameters = lp_alloc(graph->parameter_size, sizeof *model->parameters);
+    model->tensors = lp_arena_alloc(&model->arena, (size_t)graph->parameter_count * sizeof *model->tensors);
+    if (!model->parameters || !model->tensors)
+        return out_of_memory(error);
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_value *value = graph->parameters[i].value;
+        model->tensors[model->tensor_count++] =
+            (lp_tensor){value->name, LP_TENSOR_F32, value->rows, value->cols, model->parameters + value->offset};
+    }
+    return LAPSE_OK;
+}
+
+lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model, lapse_error *error)
+{
+    lapse_model *made = lp_alloc(1, sizeof *made);
+    if (!made)
+        return out_of_memory(error);
+    made->config = *config;
+    lapse_status status = lp_names_copy(&made->arena, kinds, &made->kinds) ? LAPSE_OK : out_of_memory(error);
+    if (status == LAPSE_OK && config->row->build) {
+        status = lp_network_build(&made->network, config, false, error);
+        if (status == LAPSE_OK)
+            status = list_parameters(made, error);
+    }
+    if (status != LAPSE_OK) {
+        lapse_model_free(made);
+        return status;
+    }
+    *model = made;
+    return LAPSE_OK;
+}
+
+void lapse_model_free(lapse_model *model)
+{
+    if (!model)
+        return;
+    lp_graph_clear(&model->network.graph);
+    lp_free(model->parameters);
+    lp_free(model->property_name);
+    lp_free(model->property_value);
+    lp_arena_clear(&model->arena);
+    lp_free(model);
+}
+
+lp_tensor *lp_model_tensor_find(const lapse_model *model, const char *name)
+{
+    for (int i = 0; i < model->tensor_count; i++)
+        if (strcmp(model->tensors[i].name, name) == 0)
+            return &model->tensors[i];
+    return NULL;
+}
+
+size_t lp_tensor_bytes(const lp_tensor *tensor)
+{
+    static const size_t sizes[] = {
+        [LP_TENSOR_F32] = 4, [LP_TENSOR_I32] = 4, [LP_TENSOR_U8] = 1, [LP_TENSOR_U64] = 8, [LP_TENSOR_F64] = 8};
+    return (size_t)tensor->rows * (size_t)tensor->cols * sizes[tensor->type];
+}
+
+enum { FLOOR_TENSORS = 16 };
+
+void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols)
+{
+    if (!model->tensors)
+        model->tensors = lp_arena_alloc(&model->arena, FLOOR_TENSORS * sizeof *model->tensors);
+    if (!model->tensors || model->tensor_count == FLOOR_TENSORS)
+        return NULL;
+    lp_tensor tensor = {lp_arena_text(&model->arena, name), type, rows, cols, NULL};
+    tensor.data = lp_arena_alloc(&model->arena, lp_tensor_bytes(&tensor));
+    if (!tensor.name || !tensor.data)
+        return NULL;
+    model->tensors[model->tensor_count++] = tensor;
+    return tensor.data;
+}
+
+/* -------------------------------------------------------------------------------------------- properties ----- */
+
+static int property_index(const lapse_model *model, const char *name)
+{
+    for (int i = 0; i < model->property_count; i++)
+        if (strcmp(model->property_name[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static bool reserve_property(lapse_model *model)
+{
+    if (model->property_count < model->property_capacity)
+        return true;
+    int capacity = model->property_capacity ? 2 * model->property_capacity : 64;
+    const char **names = lp_grow(model->property_name, (size_t)capacity, sizeof *names);
+    if (!names)
+        return false;
+    model->property_name = names;
+    const char **values = lp_grow(model->property_value, (size_t)capacity, sizeof *values);
+    if (!values)
+        return false;
+    model->property_value = values;
+    model->property_capacity = capacity;
+    return true;
+}
+
+lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, arguments) + 1;
+    char *value = lp_arena_alloc(&model->arena, size);
+    if (value)
+        vsnprintf(value, size, format, again);
+    va_end(again);
+    va_end(arguments);
+    if (!value)
+        return out_of_memory(error);
+    int index = property_index(model, name);
+    if (index < 0) {
+        const char *copy = lp_arena_text(&model->arena, name);
+        if (!copy || !reserve_property(model))
+            return out_of_memory(error);
+        index = model->property_count++;
+        model->property_name[index] = copy;
+    }
+    model->property_value[index] = value;
+    return LAPSE_OK;
+}
+
+const char *lp_model_property_find(const lapse_model *model, const char *name)
+{
+    int index = property_index(model, name);
+    return index < 0 ? NULL : model->property_value[index];
+}
+
+bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value)
+{
+    if (index < 0 || index >= model->property_count)
+        return false;
+    *name = model->property_name[index];
+    *value = model->property_value[index];
+    return true;
+}
+
+int64_t lapse_model_kind_count(const lapse_model *model)
+{
+    return model->kinds.count;
+}
+
+const char *lapse_model_kind_name(const lapse_model *model, int64_t kind)
+{
+    return kind >= 0 && kind < model->kinds.count ? lp_names_get(&model->kinds, kind) : NULL;
+}
+
+int64_t lapse_model_kind_find(const lapse_model *model, const char *name)
+{
+    for (int64_t i = 0; i < model->kinds.count; i++)
+        if (strcmp(lp_names_get(&model->kinds, i), name) == 0)
+            return i;
+    return -1;
+}

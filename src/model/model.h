@@ -1,0 +1,108 @@
+/* model.h: a model: what it computes, with which parameters, for which kinds of events.
+ *
+ * A model is a row of lp_models. Networks build a graph and learn by gradients; floors count. Both keep what they learned
+ * in named tensors, which is all that the model file knows of them (model_file.h).
+ */
+#ifndef LP_MODEL_H
+#define LP_MODEL_H
+
+#include "data/dataset.h"
+#include "nn/encoding.h"
+
+typedef struct lp_model_row lp_model_row;
+
+/* All that fixes the function a model computes, its parameters apart. */
+typedef struct lp_model_config {
+    const lp_model_row *row;
+    const lp_encoding *encoding;
+    bool target_known; /* lags are taken to the time of the event asked for, otherwise to the last event */
+    int kinds;         /* classes */
+    int dims, blocks, heads, context;
+    int periods, harmonics;
+    double period_min, period_max;
+    double dropout;
+    int order; /* of a Markov chain */
+} lp_model_config;
+
+typedef enum lp_tensor_type { LP_TENSOR_F32, LP_TENSOR_I32, LP_TENSOR_U8, LP_TENSOR_U64, LP_TENSOR_F64 } lp_tensor_type;
+
+/* Something learned: rows x cols elements. */
+typedef struct lp_tensor {
+    const char *name;
+    lp_tensor_type type;
+    int64_t rows, cols;
+    void *data;
+} lp_tensor;
+
+/* A graph that answers, and when training also learns. */
+typedef struct lp_network {
+    lp_graph graph;
+    lp_value *logits; /* [T x kinds] */
+    lp_value *loss;   /* [1 x 1], sum over the targets; NULL in a network that only answers */
+} lp_network;
+
+struct lapse_model {
+    lp_model_config config;
+    lp_arena arena;        /* of names, texts and tables */
+    lp_names kinds;        /* in the arena */
+    lp_network network;    /* that answers; empty for floors */
+    float *parameters;     /* owned; network.graph.parameter_size elements */
+    lp_tensor *tensors;    /* in the arena; data in parameters or in the arena */
+    int tensor_count;
+    uint64_t seed;         /* of the run: sets the split */
+    uint64_t fingerprint;  /* of the dataset it was trained on */
+    bool split_by_column;  /* the dataset had a split column */
+    const char **property_name, **property_value; /* in the arena; what the file's metadata says */
+    int property_count, property_capacity;
+};
+
+/* What a count-based model learns from: the training split, and the validation split to choose by. */
+typedef struct lp_fit_data {
+    const lapse_dataset *dataset;
+    const uint8_t *split; /* of each event */
+} lp_fit_data;
+
+struct lp_model_row {
+    const char *name;
+    const char *summary; /* for people */
+    bool uses_context;
+    /* Networks: declares parameters and builds logits from the feeds. Dropout only when training. */
+    lp_value *(*build)(lp_graph *graph, const lp_model_config *config, bool training,
+                       lp_value *const feeds[LP_FEED_COUNT]);
+    /* Floors: learns by counting, into tensors. */
+    lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);
+    /* Floors: checks tensors that came from a file. */
+    lapse_status (*check)(const lapse_model *model, lapse_error *error);
+    /* Floors: the probabilities of all kinds after `count` events, oldest first. */
+    void (*answer)(const lapse_model *model, const int32_t *kinds, int64_t count, double *probabilities);
+};
+
+/* In the order of preference, NULL-terminated. */
+extern const lp_model_row *const lp_models[];
+const lp_model_row *lp_model_row_find(const char *name);
+
+/* An empty model for these kinds of events: floors get their tensors by fit; for networks the graph is built and
+ * every parameter has its place. */
+lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model, lapse_error *error);
+
+/* Builds the network of a config into an empty *network, with loss and gradients when training. */
+lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
+
+/* Starting values of all parameters of a graph, as functions of the seed. */
+void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters);
+
+lp_tensor *lp_model_tensor_find(const lapse_model *model, const char *name);
+
+/* Room in the arena for a tensor's data, and its place in the list. NULL when out of memory. */
+void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);
+size_t lp_tensor_bytes(const lp_tensor *tensor);
+
+/* Adds or replaces a property. */
+lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+const char *lp_model_property_find(const lapse_model *model, const char *name);
+
+/* Copies a table of names into an arena. False when out of memory. */
+bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to);
+
+#endif

@@ -1,0 +1,19 @@
+/* model_file.h: models in files. lapse_model_save and lapse_model_load of lapse.h are built here. docs/model.md defines
+ * what the file means. */
+#ifndef LP_MODEL_FILE_H
+#define LP_MODEL_FILE_H
+
+#include "model/container.h"
+
+/* The configuration as properties, in the model's list. */
+lapse_status lp_model_describe(lapse_model *model, lapse_error *error);
+
+/* Lists a model's tensors and properties, with `extra` further tensors to be added by the caller. Lists are in the
+ * container's arena. */
+lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error);
+
+/* The model in an open container. path is for messages. */
+lapse_status lp_model_from_container(const lp_container *container, const char *path, lapse_model **model,
+                                     lapse_error *error);
+
+#endif

@@ -1,0 +1,199 @@
+/* model_markov.c: the floor that knows the order of the last events, but not their times.
+ *
+ * Orders are blended: with n_k(c, e) how often kind e followed the last k events c in training,
+ *
+ *     p_0(e) = (n_0(e) + 1) / (n_0 + kinds)
+ *     p_k(e) = (n_k(c, e) + a p_{k-1}(e)) / (n_k(c) + a)
+ *
+ * where the strength a is the one of a short list that predicts the validation split best. What was counted is kept as
+ * sorted grams: rows (c, e) of k + 1 kinds with their counts, so its size follows the data and not kinds^order.
+ */
+#include "model/model_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGEST_ORDER = 3 };
+
+typedef struct grams {
+    const int32_t *gram;  /* [count x (order + 1)], sorted */
+    const int32_t *times; /* [count] */
+    int64_t count;
+    int width; /* order + 1 */
+} grams;
+
+/* Rows are compared kind by kind. */
+static int compare(const int32_t *a, const int32_t *b, int width)
+{
+    for (int i = 0; i < width; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+#define COMPARE_WIDTH(width)                                    \
+    static int compare_##width(const void *a, const void *b)    \
+    {                                                           \
+        return compare(a, b, width);                            \
+    }
+COMPARE_WIDTH(1)
+COMPARE_WIDTH(2)
+COMPARE_WIDTH(3)
+COMPARE_WIDTH(4)
+
+static int (*const comparators[])(const void *, const void *) = {compare_1, compare_2, compare_3, compare_4};
+
+static void tensor_names(int order, char *gram, char *times, size_t size)
+{
+    snprintf(gram, size, "markov.%d.gram", order);
+    snprintf(times, size, "markov.%d.count", order);
+}
+
+/* Collects every training gram of one order, sorts, and keeps each once with its count. */
+static lapse_status count_order(lapse_model *model, const lp_fit_data *data, int order, lapse_error *error)
+{
+    const lapse_dataset *dataset = data->dataset;
+    int width = order + 1;
+    size_t row = (size_t)width * sizeof(int32_t);
+    int32_t *all = lp_alloc((size_t)dataset->event_count, row);
+    if (!all)
+        return lp_fail_memory(error, "counting a Markov chain", (size_t)dataset->event_count * row);
+    int64_t count = 0, distinct = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t event = dataset->start[s] + (uint64_t)(order ? order : 1); event < dataset->start[s + 1]; event++)
+            if (data->split[event] == LP_SPLIT_TRAIN)
+                memcpy(all + width * count++, dataset->kind + event - order, row);
+    qsort(all, (size_t)count, row, comparators[order]);
+    for (int64_t i = 0; i < count; i++)
+        distinct += i == 0 || compare(all + width * (i - 1), all + width * i, width) != 0;
+    char gram_name[32], times_name[32];
+    tensor_names(order, gram_name, times_name, sizeof gram_name);
+    int32_t *gram = lp_model_tensor_add(model, gram_name, LP_TENSOR_I32, distinct, width);
+    int32_t *times = lp_model_tensor_add(model, times_name, LP_TENSOR_I32, distinct, 1);
+    int64_t at = -1;
+    for (int64_t i = 0; gram && times && i < count; i++) {
+        if (i == 0 || compare(all + width * (i - 1), all + width * i, width) != 0)
+            memcpy(gram + width * ++at, all + width * i, row);
+        times[at]++;
+    }
+    lp_free(all);
+    return gram && times ? LAPSE_OK : lp_fail_memory(error, "a Markov chain", (size_t)distinct * row);
+}
+
+static grams grams_of(const lapse_model *model, int order)
+{
+    const lp_tensor *gram = &model->tensors[2 * order], *times = &model->tensors[2 * order + 1];
+    return (grams){gram->data, times->data, gram->rows, order + 1};
+}
+
+/* The first row whose leading kinds are not below the context. */
+static int64_t lower_bound(const grams *g, const int32_t *context)
+{
+    int64_t low = 0, high = g->count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (compare(g->gram + g->width * middle, context, g->width - 1) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void blend(const lapse_model *model, int order, double strength, const int32_t *kinds, int64_t count,
+                  double *probabilities)
+{
+    int64_t kind_count = model->kinds.count;
+    for (int64_t kind = 0; kind < kind_count; kind++)
+        probabilities[kind] = 1.0 / (double)kind_count;
+    for (int k = 0; k <= order && k <= count; k++) {
+        grams g = grams_of(model, k);
+        const int32_t *context = kinds + count - k;
+        int64_t first = lower_bound(&g, context), last = first;
+        double total = 0, prior = k == 0 ? (double)kind_count : strength;
+        for (; last < g.count && compare(g.gram + g.width * last, context, k) == 0; last++)
+            total += g.times[last];
+        for (int64_t kind = 0; kind < kind_count; kind++)
+            probabilities[kind] *= prior / (total + prior);
+        for (int64_t i = first; i < last; i++)
+            probabilities[g.gram[g.width * i + k]] += g.times[i] / (total + prior);
+    }
+}
+
+static double validation_loss(const lapse_model *model, const lp_fit_data *data, double strength, double *probabilities)
+{
+    const lapse_dataset *dataset = data->dataset;
+    double loss = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++) {
+        uint64_t start = dataset->start[s];
+        for (uint64_t event = start + 1; event < dataset->start[s + 1]; event++) {
+            if (data->split[event] != LP_SPLIT_VALID)
+                continue;
+            blend(model, model->config.order, strength, dataset->kind + start, (int64_t)(event - start), probabilities);
+            loss -= log(probabilities[dataset->kind[event]]);
+        }
+    }
+    return loss;
+}
+
+static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
+{
+    static const double strengths[] = {1, 2, 5, 10, 20, 50, 100};
+    for (int order = 0; order <= model->config.order; order++)
+        LP_TRY(count_order(model, data, order, error));
+    double *chosen = lp_model_tensor_add(model, "markov.strength", LP_TENSOR_F64, 1, 1);
+    double *probabilities = lp_alloc((size_t)model->kinds.count, sizeof *probabilities);
+    if (!chosen || !probabilities) {
+        lp_free(probabilities);
+        return lp_fail_memory(error, "a Markov chain", (size_t)model->kinds.count * sizeof *probabilities);
+    }
+    double best = INFINITY;
+    for (size_t i = 0; i < sizeof strengths / sizeof *strengths; i++) {
+        double loss = validation_loss(model, data, strengths[i], probabilities);
+        if (loss < best) {
+            best = loss;
+            *chosen = strengths[i];
+        }
+    }
+    lp_free(probabilities);
+    return LAPSE_OK;
+}
+
+static lapse_status check(const lapse_model *model, lapse_error *error)
+{
+    int order = model->config.order;
+    for (int k = 0; k <= order; k++) {
+        char gram_name[32], times_name[32];
+        tensor_names(k, gram_name, times_name, sizeof gram_name);
+        const lp_tensor *gram = lp_model_tensor_find(model, gram_name);
+        const lp_tensor *times = lp_model_tensor_find(model, times_name);
+        if (!gram || !times || gram != &model->tensors[2 * k] || times != gram + 1 || gram->type != LP_TENSOR_I32 ||
+            times->type != LP_TENSOR_I32 || gram->cols != k + 1 || times->cols != 1 || times->rows != gram->rows)
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensors '%s' and '%s' are missing or have the wrong shape",
+                           gram_name, times_name);
+        const int32_t *kinds = gram->data;
+        for (int64_t i = 0; i < gram->rows * gram->cols; i++)
+            if (kinds[i] < 0 || kinds[i] >= model->kinds.count)
+                return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' names a kind that does not exist", gram_name);
+    }
+    const lp_tensor *strength = lp_model_tensor_find(model, "markov.strength");
+    if (!strength || strength != &model->tensors[2 * order + 2] || strength->type != LP_TENSOR_F64 ||
+        strength->rows != 1 || strength->cols != 1)
+        return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'markov.strength' is missing or has the wrong shape");
+    return LAPSE_OK;
+}
+
+static void answer(const lapse_model *model, const int32_t *kinds, int64_t count, double *probabilities)
+{
+    const double *strength = model->tensors[2 * model->config.order + 2].data;
+    blend(model, model->config.order, *strength, kinds, count, probabilities);
+}
+
+const lp_model_row lp_model_markov = {.name = "markov",
+                                      .summary = "a floor: a blended Markov chain of order 1 to 3",
+                                      .fit = fit,
+                                      .check = check,
+                                      .answer = answer};
+
+_Static_assert(sizeof comparators / sizeof *comparators == LARGEST_ORDER + 1, "one comparator for each order");

@@ -1,0 +1,9 @@
+/* model_rows.h: the rows of the model table, each in a file of its own. */
+#ifndef LP_MODEL_ROWS_H
+#define LP_MODEL_ROWS_H
+
+#include "model/model.h"
+
+extern const lp_model_row lp_model_attention, lp_model_markov, lp_model_majority;
+
+#endif

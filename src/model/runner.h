@@ -1,0 +1,42 @@
+/* runner.h: takes the shards of a batch through a network, on several threads.
+ *
+ * A thread takes a shard through the whole graph with its activations in a work buffer of its own. What a shard gives
+ * back (gradients, loss, logits) is kept by shard, so that it does not matter which thread it was.
+ */
+#ifndef LP_RUNNER_H
+#define LP_RUNNER_H
+
+#include "backend/backend.h"
+#include "data/batch.h"
+#include "model/model.h"
+
+/* Reads what a shard has computed, in the thread that computed it. value is the network's logits, or its loss. */
+typedef void (*lp_on_shard)(void *context, int shard, const float *value);
+
+typedef struct lp_runner {
+    const lp_backend *backend;
+    const lp_network *network;
+    lp_plan plan;
+    int threads;
+    char **work, **scratch; /* one of each a thread; owned */
+} lp_runner;
+
+/* For batches that are no larger than *batch can be. Plans the network's graph. */
+lapse_status lp_runner_init(lp_runner *runner, const char *backend, lp_network *network, const lp_batch *batch,
+                            int threads, lapse_error *error);
+void lp_runner_clear(lp_runner *runner);
+
+typedef struct lp_pass {
+    const lp_batch *batch;
+    const float *parameters;
+    float *gradients; /* [shards x parameter_size], or NULL */
+    float seed_value; /* of the gradient */
+    uint64_t seed;    /* of dropout */
+    uint32_t step;
+    lp_on_shard on_shard;
+    void *context;
+} lp_pass;
+
+void lp_runner_run(lp_runner *runner, const lp_pass *pass);
+
+#endif

@@ -1,0 +1,20 @@
+#include "nn/feeds.h"
+
+void lp_feeds_declare(lp_graph *graph, lp_value *feeds[LP_FEED_COUNT])
+{
+    static const struct {
+        const char *name;
+        lp_type type;
+        lp_rows rows_of;
+    } table[LP_FEED_COUNT] = {
+        [LP_FEED_KIND] = {"kind", LP_TYPE_INT32, LP_ROWS_TOKENS},
+        [LP_FEED_POSITION] = {"position", LP_TYPE_INT32, LP_ROWS_TOKENS},
+        [LP_FEED_TIME] = {"time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS},
+        [LP_FEED_UNTIL] = {"until", LP_TYPE_DOUBLE, LP_ROWS_TOKENS},
+        [LP_FEED_TARGET] = {"target", LP_TYPE_INT32, LP_ROWS_TOKENS},
+        [LP_FEED_WEIGHT] = {"weight", LP_TYPE_REAL, LP_ROWS_TOKENS},
+        [LP_FEED_SEED] = {"seed", LP_TYPE_REAL, LP_ROWS_FIXED},
+    };
+    for (int i = 0; i < LP_FEED_COUNT; i++)
+        feeds[i] = lp_graph_input(graph, table[i].name, table[i].type, table[i].rows_of, 1, 1);
+}

@@ -1,0 +1,104 @@
+#include "train/checkpoint.h"
+
+#include "model/model_file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The state as one tensor of doubles, in this order; whole numbers stay exact below 2^53. */
+enum { STEP, EPOCH, WINDOW, LOSS, TARGETS, SCORE, BEST_SCORE, BEST_EPOCH, STATE_COUNT };
+enum { EXTRA_TENSORS = 4 };
+
+static const char STATE[] = "run.state", PARAMETERS[] = "run.parameters", MOMENT1[] = "run.moment1",
+                  MOMENT2[] = "run.moment2";
+
+lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lapse_error *error)
+{
+    const lp_trainer_state *state = &trainer->state;
+    double numbers[STATE_COUNT] = {
+        [STEP] = (double)state->step,       [EPOCH] = state->epoch, [WINDOW] = (double)state->window,
+        [LOSS] = state->loss,               [TARGETS] = (double)state->targets,
+        [SCORE] = state->score,             [BEST_SCORE] = state->best_score,
+        [BEST_EPOCH] = state->best_epoch,
+    };
+    lp_container container = {0};
+    lapse_status status = lp_model_contain(trainer->model, EXTRA_TENSORS, &container, error);
+    if (status == LAPSE_OK) {
+        int64_t size = (int64_t)trainer->adam.size;
+        lp_tensor *extra = container.tensors + container.tensor_count;
+        extra[0] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
+        extra[1] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, trainer->parameters};
+        extra[2] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, trainer->adam.moment1};
+        extra[3] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, trainer->adam.moment2};
+        container.tensor_count += EXTRA_TENSORS;
+        status = lp_container_save(&container, path, error);
+    }
+    lp_arena_clear(&container.arena);
+    return status;
+}
+
+/* Every property of this run must stand in the checkpoint with the same value. */
+static lapse_status check_same_run(const lp_trainer *trainer, const lp_container *container, const char *path,
+                                   lapse_error *error)
+{
+    const lapse_model *model = trainer->model;
+    for (int i = 0; i < model->property_count; i++) {
+        const char *name = model->property_name[i], *then = lp_container_property(container, name);
+        if (!then || strcmp(then, model->property_value[i]) != 0)
+            return lp_fail_at(error, LAPSE_ERROR_USAGE, path, 0, 0,
+                              "this checkpoint is of another run: %s was '%s' and is now '%s'; give the same data and "
+                              "options, or remove the checkpoint to start anew",
+                              name, then ? then : "not set", model->property_value[i]);
+    }
+    return LAPSE_OK;
+}
+
+static lapse_status take(const lp_container *container, const char *name, const char *path, lp_tensor_type type,
+                         size_t count, void *out, lapse_error *error)
+{
+    const lp_tensor *tensor = lp_container_tensor(container, name);
+    if (!tensor || tensor->type != type || tensor->rows != 1 || (size_t)tensor->cols != count)
+        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                          "this is not a checkpoint that can be used: '%s' is missing or wrong", name);
+    memcpy(out, tensor->data, lp_tensor_bytes(tensor));
+    return LAPSE_OK;
+}
+
+static lapse_status restore(lp_trainer *trainer, const lp_container *container, const char *path, lapse_error *error)
+{
+    double numbers[STATE_COUNT];
+    size_t size = trainer->adam.size;
+    LP_TRY(check_same_run(trainer, container, path, error));
+    LP_TRY(take(container, STATE, path, LP_TENSOR_F64, STATE_COUNT, numbers, error));
+    LP_TRY(take(container, PARAMETERS, path, LP_TENSOR_F32, size, trainer->parameters, error));
+    LP_TRY(take(container, MOMENT1, path, LP_TENSOR_F32, size, trainer->adam.moment1, error));
+    LP_TRY(take(container, MOMENT2, path, LP_TENSOR_F32, size, trainer->adam.moment2, error));
+    lapse_model *best;
+    LP_TRY(lp_model_from_container(container, path, &best, error));
+    memcpy(trainer->model->parameters, best->parameters, size * sizeof *best->parameters);
+    lapse_model_free(best);
+    trainer->state = (lp_trainer_state){
+        .step = (uint64_t)numbers[STEP],
+        .epoch = (uint32_t)numbers[EPOCH],
+        .window = (int64_t)numbers[WINDOW],
+        .loss = numbers[LOSS],
+        .targets = (int64_t)numbers[TARGETS],
+        .score = numbers[SCORE],
+        .best_score = numbers[BEST_SCORE],
+        .best_epoch = (uint32_t)numbers[BEST_EPOCH],
+    };
+    return LAPSE_OK;
+}
+
+lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *found, lapse_error *error)
+{
+    *found = access(path, F_OK) == 0;
+    if (!*found)
+        return LAPSE_OK;
+    lp_container container;
+    LP_TRY(lp_container_open(&container, path, error));
+    lapse_status status = restore(trainer, &container, path, error);
+    lp_container_close(&container);
+    return status;
+}

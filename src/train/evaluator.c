@@ -1,0 +1,235 @@
+#include "train/evaluator.h"
+
+#include "base/threads.h"
+#include "data/fingerprint.h"
+#include "data/split.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16 };
+
+/* Renumbers the dataset's kinds as the model does. */
+static lapse_status map_kinds(lp_evaluator *evaluator, const lapse_dataset *dataset, lapse_error *error)
+{
+    const lapse_model *model = evaluator->model;
+    bool same = dataset->kinds.count == model->kinds.count;
+    for (int64_t i = 0; same && i < dataset->kinds.count; i++)
+        same = strcmp(lp_names_get(&dataset->kinds, i), lp_names_get(&model->kinds, i)) == 0;
+    evaluator->kinds = dataset->kind;
+    if (same)
+        return LAPSE_OK;
+    int32_t *number = lp_alloc((size_t)dataset->kinds.count, sizeof *number);
+    evaluator->mapped = lp_alloc((size_t)dataset->event_count, sizeof *evaluator->mapped);
+    if (!number || !evaluator->mapped) {
+        lp_free(number);
+        return lp_fail_memory(error, "renumbering kinds", (size_t)dataset->event_count * sizeof *number);
+    }
+    for (int64_t i = 0; i < dataset->kinds.count; i++) {
+        number[i] = (int32_t)lapse_model_kind_find(model, lp_names_get(&dataset->kinds, i));
+        if (number[i] < 0) {
+            lp_free(number);
+            return lp_fail(error, LAPSE_ERROR_UNKNOWN,
+                           "the dataset has events '%s', which the model does not know; leave them out of the import",
+                           lp_names_get(&dataset->kinds, i));
+        }
+    }
+    for (int64_t i = 0; i < dataset->event_count; i++)
+        evaluator->mapped[i] = number[dataset->kind[i]];
+    evaluator->kinds = evaluator->mapped;
+    lp_free(number);
+    return LAPSE_OK;
+}
+
+static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS, error));
+    size_t tokens = (size_t)BATCH_WINDOWS * (size_t)evaluator->targets.context;
+    evaluator->predicted = lp_alloc(tokens, sizeof *evaluator->predicted);
+    evaluator->loss = lp_alloc(tokens, sizeof *evaluator->loss);
+    evaluator->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *evaluator->cases);
+    if (!config->row->build)
+        evaluator->scratch = lp_alloc((size_t)BATCH_SHARDS * (size_t)config->kinds, sizeof *evaluator->scratch);
+    if (!evaluator->predicted || !evaluator->loss || !evaluator->cases || (!config->row->build && !evaluator->scratch))
+        return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof *evaluator->cases);
+    if (!config->row->build)
+        return LAPSE_OK;
+    LP_TRY(lp_network_build(&evaluator->network, config, false, error));
+    return lp_runner_init(&evaluator->runner, "cpu", &evaluator->network, &evaluator->batch, evaluator->threads, error);
+}
+
+lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lapse_model *model, const lapse_dataset *dataset,
+                               const uint8_t *split, lp_split wanted, int threads, lapse_error *error)
+{
+    *evaluator = (lp_evaluator){.model = model, .threads = threads};
+    evaluator->targets = (lp_targets){dataset, split, wanted, model->config.context};
+    lapse_status status = map_kinds(evaluator, dataset, error);
+    if (status == LAPSE_OK)
+        status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
+    if (status == LAPSE_OK && evaluator->windows.targets == 0)
+        status = lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to predict: no sequence has a second event%s%s%s",
+                         wanted == LP_SPLIT_COUNT ? "" : " in the split '",
+                         wanted == LP_SPLIT_COUNT ? "" : lp_split_name(wanted), wanted == LP_SPLIT_COUNT ? "" : "'");
+    if (status == LAPSE_OK)
+        status = make_buffers(evaluator, error);
+    if (status != LAPSE_OK)
+        lp_evaluator_clear(evaluator);
+    return status;
+}
+
+void lp_evaluator_clear(lp_evaluator *evaluator)
+{
+    lp_free(evaluator->mapped);
+    lp_windows_clear(&evaluator->windows);
+    lp_batch_clear(&evaluator->batch);
+    lp_runner_clear(&evaluator->runner);
+    lp_graph_clear(&evaluator->network.graph);
+    lp_free(evaluator->scratch);
+    lp_free(evaluator->predicted);
+    lp_free(evaluator->loss);
+    lp_free(evaluator->cases);
+    *evaluator = (lp_evaluator){0};
+}
+
+/* The first choice, ties to the smaller number, and the loss in double. */
+static void judge_logits(const float *logits, int count, int target, int32_t *predicted, double *loss)
+{
+    int best = 0;
+    for (int c = 1; c < count; c++)
+        best = logits[c] > logits[best] ? c : best;
+    double sum = 0;
+    for (int c = 0; c < count; c++)
+        sum += exp((double)logits[c] - logits[best]);
+    *predicted = best;
+    *loss = log(sum) - ((double)logits[target] - logits[best]);
+}
+
+static void take_logits(void *context, int shard, const float *logits)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    int kinds = evaluator->model->config.kinds, first = batch->shard_token[shard];
+    for (int t = first; t < batch->shard_token[shard + 1]; t++)
+        if (batch->weight[t] != 0)
+            judge_logits(logits + (size_t)(t - first) * (size_t)kinds, kinds, batch->target[t],
+                         &evaluator->predicted[t], &evaluator->loss[t]);
+}
+
+static void answer_shard(void *context, int shard, int worker)
+{
+    (void)worker;
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    const lapse_model *model = evaluator->model;
+    int kinds = model->config.kinds, t = batch->shard_token[shard];
+    double *answer = evaluator->scratch + (size_t)shard * (size_t)kinds;
+    const int32_t *segment = lp_batch_segments(batch, shard);
+    for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
+        int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
+        for (int place = 0; place < segment[s + 1] - segment[s]; place++, t++) {
+            if (batch->weight[t] == 0)
+                continue;
+            model->config.row->answer(model, evaluator->kinds + start, batch->event[w] + place + 1 - start, answer);
+            int best = 0;
+            for (int c = 1; c < kinds; c++)
+                best = answer[c] > answer[best] ? c : best;
+            evaluator->predicted[t] = best;
+            evaluator->loss[t] = -log(answer[batch->target[t]]);
+        }
+    }
+}
+
+/* Appends the batch's cases in the order of its tokens. */
+static void collect(lp_evaluator *evaluator)
+{
+    const lp_batch *batch = &evaluator->batch;
+    for (int shard = 0; shard < batch->shard_count; shard++) {
+        const int32_t *segment = lp_batch_segments(batch, shard);
+        int first = batch->shard_token[shard], w = batch->shard_window[shard];
+        for (int s = 0; s < batch->shard_window[shard + 1] - w; s++)
+            for (int t = first + segment[s]; t < first + segment[s + 1]; t++)
+                if (batch->weight[t] != 0)
+                    evaluator->cases[evaluator->case_count++] =
+                        (lp_case){batch->sequence[w + s], batch->target[t], evaluator->predicted[t], evaluator->loss[t]};
+    }
+}
+
+void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
+{
+    evaluator->case_count = 0;
+    const lp_windows *windows = &evaluator->windows;
+    lp_batch *batch = &evaluator->batch;
+    lp_pass pass = {.batch = batch, .parameters = parameters, .on_shard = take_logits, .context = evaluator};
+    for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
+        int64_t left = windows->count - first;
+        lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
+                      evaluator->model->config.target_known, evaluator->kinds);
+        if (evaluator->model->config.row->build)
+            lp_runner_run(&evaluator->runner, &pass);
+        else
+            lp_threads_run(evaluator->threads, batch->shard_count, answer_shard, evaluator);
+        collect(evaluator);
+    }
+}
+
+double lp_evaluator_accuracy(const lp_evaluator *evaluator)
+{
+    int64_t correct = 0;
+    for (int64_t i = 0; i < evaluator->case_count; i++)
+        correct += evaluator->cases[i].target == evaluator->cases[i].predicted;
+    return (double)correct / (double)evaluator->case_count;
+}
+
+/* --------------------------------------------------------------------------------------- the public call ----- */
+
+void lapse_evaluate_options_default(lapse_evaluate_options *options)
+{
+    *options = (lapse_evaluate_options){.split = "test", .bootstrap = 1000};
+}
+
+lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
+                                uint8_t **split, lp_split *wanted, lapse_error *error)
+{
+    *split = NULL;
+    *wanted = LP_SPLIT_COUNT;
+    if (strcmp(name, "all") == 0)
+        return LAPSE_OK;
+    for (int i = 0; i < LP_SPLIT_COUNT; i++)
+        if (strcmp(name, lp_split_name((lp_split)i)) == 0)
+            *wanted = (lp_split)i;
+    if (*wanted == LP_SPLIT_COUNT)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no split '%s'; there are train, valid, test and all", name);
+    if (!model->split_by_column && lp_dataset_fingerprint(dataset) != model->fingerprint)
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       "this is not the dataset the model was trained on, so its split '%s' is not known here; "
+                       "to score every event use the split 'all'",
+                       name);
+    if (model->split_by_column && !dataset->split)
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       "the model was trained with a split column, and this dataset has none; "
+                       "to score every event use the split 'all'");
+    return lp_split_make(dataset, model->seed, split, error);
+}
+
+lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset, const lapse_evaluate_options *options,
+                            lapse_scores *scores, lapse_error *error)
+{
+    uint8_t *split;
+    lp_split wanted;
+    LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
+    int threads = options->threads > 0 ? options->threads : lp_threads_available();
+    lp_evaluator evaluator;
+    lapse_status status = lp_evaluator_init(&evaluator, model, dataset, split, wanted, threads, error);
+    if (status == LAPSE_OK) {
+        lp_evaluator_run(&evaluator, model->parameters);
+        status = lp_scores_make(evaluator.cases, evaluator.case_count, &model->kinds, options->bootstrap, scores, error);
+        lp_evaluator_clear(&evaluator);
+    }
+    if (status == LAPSE_OK) {
+        scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
+        scores->target_time = model->config.target_known ? "known" : "unknown";
+    }
+    lp_free(split);
+    return status;
+}

@@ -1,0 +1,121 @@
+/* train.c: lapse_train: the loop around the trainer: progress, checkpoints, stopping. */
+#include "train/checkpoint.h"
+
+#include <math.h>
+#include <time.h>
+
+typedef struct run_watch {
+    lapse_on_progress on_progress;
+    void *context;
+    double start, saved; /* clock at the start and at the newest checkpoint */
+    int64_t events;      /* since the start */
+} run_watch;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Tells how far it is. epoch is the one the numbers are of, from 1. */
+static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t epoch, bool epoch_end, double loss)
+{
+    if (!watch->on_progress)
+        return true;
+    const lp_trainer_state *state = &trainer->state;
+    int batch = trainer->options.batch;
+    double seconds = now() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
+    int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets;
+    int64_t steps = (trainer->windows.count + batch - 1) / batch;
+    lapse_progress progress = {
+        .epoch = (int)epoch,
+        .epochs = trainer->options.epochs,
+        .step = epoch_end ? steps : (state->window + batch - 1) / batch,
+        .steps = steps,
+        .epoch_end = epoch_end,
+        .loss = loss,
+        .score = state->score,
+        .best_score = state->best_score,
+        .best_epoch = (int)state->best_epoch,
+        .events_per_second = rate,
+        .seconds = seconds,
+        .seconds_left = (double)left / fmax(rate, 1e-9),
+    };
+    return watch->on_progress(&progress, watch->context);
+}
+
+static lapse_status save_if_due(const lp_trainer *trainer, run_watch *watch, bool now_please, lapse_error *error)
+{
+    const lapse_train_options *options = &trainer->options;
+    double clock = now();
+    if (!options->checkpoint || (!now_please && clock - watch->saved < options->checkpoint_seconds))
+        return LAPSE_OK;
+    watch->saved = clock;
+    return lp_checkpoint_save(trainer, options->checkpoint, error);
+}
+
+/* Trains until it is done, or until the caller wants to stop. */
+static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
+{
+    lp_trainer_state *state = &trainer->state;
+    while (!lp_trainer_done(trainer)) {
+        LP_TRY(lp_trainer_epoch(trainer, error));
+        bool go_on = true;
+        while (go_on && !lp_trainer_epoch_done(trainer)) {
+            lp_trainer_step(trainer);
+            watch->events += trainer->batch.targets;
+            LP_TRY(save_if_due(trainer, watch, false, error));
+            go_on = report(trainer, watch, state->epoch + 1, false, state->loss / (double)state->targets);
+        }
+        if (!go_on)
+            return save_if_due(trainer, watch, true, error);
+        double loss = state->loss / (double)state->targets;
+        lp_trainer_score(trainer);
+        if (!report(trainer, watch, state->epoch, true, loss))
+            return save_if_due(trainer, watch, true, error);
+    }
+    return LAPSE_OK;
+}
+
+/* A run stopped before its first score has no best parameters yet: the newest are the best there are. */
+static lapse_status finish(lp_trainer *trainer, lapse_error *error)
+{
+    lp_trainer_state *state = &trainer->state;
+    if (state->best_epoch == 0) {
+        lp_trainer_score(trainer);
+        state->best_epoch = 0;
+    }
+    LP_TRY(lp_model_property_set(trainer->model, error, "score.valid.accuracy", "%.17g", state->best_score));
+    return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
+}
+
+static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_progress, void *context, lapse_error *error)
+{
+    const lapse_train_options *options = &trainer->options;
+    bool found = false;
+    if (options->resume && options->checkpoint)
+        LP_TRY(lp_checkpoint_load(trainer, options->checkpoint, &found, error));
+    run_watch watch = {.on_progress = on_progress, .context = context, .start = now()};
+    watch.saved = watch.start;
+    LP_TRY(run(trainer, &watch, error));
+    return finish(trainer, error);
+}
+
+lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options, lapse_on_progress on_progress,
+                         void *context, lapse_model **model, lapse_error *error)
+{
+    lp_trainer trainer;
+    LP_TRY(lp_trainer_init(&trainer, dataset, options, error));
+    lapse_status status;
+    if (trainer.model->config.row->build)
+        status = train_network(&trainer, on_progress, context, error);
+    else
+        status = trainer.model->config.row->fit(trainer.model, &(lp_fit_data){dataset, trainer.split}, error);
+    if (status == LAPSE_OK) {
+        *model = trainer.model;
+        trainer.model = NULL;
+    }
+    lp_trainer_clear(&trainer);
+    return status;
+}

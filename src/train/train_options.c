@@ -1,0 +1,233 @@
+/* train_options.c: training options: their defaults, what the data suggests, and whether they can be.
+ *
+ * Periods start geometrically between two lengths of time that the training split suggests: from the shorter gaps
+ * between neighbouring events to twice the time that a context spans, so that the slowest wave never repeats within
+ * what the model sees.
+ */
+#include "train/train_options.h"
+
+#include "base/threads.h"
+#include "data/split.h"
+#include "model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLE = 1 << 18 }; /* gaps looked at, at most */
+
+void lapse_train_options_default(lapse_train_options *options)
+{
+    *options = (lapse_train_options){
+        .task = "classify",
+        .model = "attention",
+        .encoding = "mercer",
+        .target_time = "known",
+        .dropout = -1,
+        .learning_rate = 0.001,
+        .beta1 = 0.9,
+        .beta2 = 0.98,
+        .clip = 5,
+        .epochs = 100,
+        .patience = 10,
+        .seed = 1,
+        .shards = 16,
+        .checkpoint_seconds = 30,
+    };
+}
+
+const char *const *lapse_task_names(void)
+{
+    static const char *const names[] = {"classify", NULL};
+    return names;
+}
+
+const char *const *lapse_model_names(void)
+{
+    static const char *names[16];
+    for (int i = 0; i < 15 && lp_models[i]; i++)
+        names[i] = lp_models[i]->name;
+    return names;
+}
+
+const char *const *lapse_encoding_names(void)
+{
+    static const char *names[16];
+    for (int i = 0; i < 15 && lp_encodings[i]; i++)
+        names[i] = lp_encodings[i]->name;
+    return names;
+}
+
+/* ------------------------------------------------------------------------------------ what the data says ----- */
+
+static int compare_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The quantile of the positive lengths of time between training events that are `apart` places apart (fewer where the
+ * sequence is shorter), in the sorted sample; 0 if there is none. */
+static double span_quantile(const lapse_dataset *dataset, const uint8_t *split, int apart, double share, double *sample)
+{
+    int64_t step = dataset->event_count / SAMPLE + 1;
+    int64_t count = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++) {
+        int64_t start = (int64_t)dataset->start[s], end = (int64_t)dataset->start[s + 1];
+        for (int64_t event = start + 1 + s % step; event < end && count < SAMPLE; event += step) {
+            int64_t from = event - apart > start ? event - apart : start;
+            double span = dataset->time[event] - dataset->time[from];
+            if (split[event] == LP_SPLIT_TRAIN && span > 0)
+                sample[count++] = span;
+        }
+    }
+    if (count == 0)
+        return 0;
+    qsort(sample, (size_t)count, sizeof *sample, compare_double);
+    return sample[(int64_t)(share * (double)(count - 1))];
+}
+
+/* Events the 95 % of sequences have, between 8 and 100. */
+static int suggest_context(const lapse_dataset *dataset, double *sample)
+{
+    int64_t step = dataset->sequence_count / SAMPLE + 1, count = 0;
+    for (int64_t s = 0; s < dataset->sequence_count && count < SAMPLE; s += step)
+        sample[count++] = (double)(dataset->start[s + 1] - dataset->start[s] - 1);
+    qsort(sample, (size_t)count, sizeof *sample, compare_double);
+    double length = sample[(int64_t)(0.95 * (double)(count - 1))];
+    return length < 8 ? 8 : length > 100 ? 100 : (int)length;
+}
+
+/* Small enough for some 80 steps an epoch, between 16 and 128 windows. */
+static int suggest_batch(const lapse_dataset *dataset, int context)
+{
+    int64_t windows = dataset->sequence_count + dataset->event_count / context;
+    int64_t batch = windows * 8 / 10 / 80 / 16 * 16;
+    return batch < 16 ? 16 : batch > 128 ? 128 : (int)batch;
+}
+
+static lapse_status suggest(const lapse_dataset *dataset, const uint8_t *split, const lp_encoding *encoding,
+                            lapse_train_options *options, double *sample)
+{
+    if (options->context == 0)
+        options->context = suggest_context(dataset, sample);
+    if (options->dims == 0)
+        options->dims = dataset->kinds.count <= 100 ? 32 : 64;
+    if (options->blocks == 0)
+        options->blocks = 1;
+    if (options->heads == 0)
+        options->heads = 1;
+    if (options->periods == 0)
+        options->periods = encoding->default_periods;
+    if (options->harmonics == 0)
+        options->harmonics = encoding->default_harmonics;
+    if (options->dropout < 0)
+        options->dropout = 0.2;
+    if (options->order == 0)
+        options->order = 1;
+    if (options->batch == 0)
+        options->batch = suggest_batch(dataset, options->context);
+    if (options->threads == 0)
+        options->threads = lp_threads_available();
+    if (options->period_min <= 0) {
+        double gap = span_quantile(dataset, split, 1, 0.05, sample);
+        options->period_min = gap > 0 ? gap : 1;
+    }
+    if (options->period_max <= 0) {
+        double span = 2 * span_quantile(dataset, split, options->context, 0.95, sample);
+        options->period_max = span > options->period_min ? span : options->period_min * 1000;
+    }
+    return LAPSE_OK;
+}
+
+/* -------------------------------------------------------------------------------------- what can be used ----- */
+
+static lapse_status choose(const char *option, const char *value, const char *const *names, lapse_error *error)
+{
+    char list[200] = "";
+    for (int i = 0; names[i]; i++) {
+        if (value && strcmp(names[i], value) == 0)
+            return LAPSE_OK;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be '%s'; it can be one of: %s", option, value ? value : "", list);
+}
+
+typedef struct range {
+    const char *option;
+    double value, least, most;
+} range;
+
+static lapse_status check_ranges(const lapse_train_options *options, lapse_error *error)
+{
+    const range ranges[] = {
+        {"dims", options->dims, 1, 4096},
+        {"blocks", options->blocks, 1, 3},
+        {"heads", options->heads, 1, 4},
+        {"context", options->context, 1, 65535},
+        {"periods", options->periods, 0, 4096},
+        {"harmonics", options->harmonics, 0, 256},
+        {"dropout", options->dropout, 0, 0.9},
+        {"order", options->order, 1, 3},
+        {"learning-rate", options->learning_rate, 1e-12, 10},
+        {"beta1", options->beta1, 0, 0.999999},
+        {"beta2", options->beta2, 0, 0.999999},
+        {"l2", options->l2, 0, 1e6},
+        {"clip", options->clip, 0, 1e12},
+        {"batch", options->batch, 1, 1 << 20},
+        {"epochs", options->epochs, 1, 1e6},
+        {"patience", options->patience, 1, 1e6},
+        {"shards", options->shards, 1, 4096},
+        {"threads", options->threads, 1, 4096},
+        {"checkpoint-every", options->checkpoint_seconds, 0, 1e9},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (!(ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most))
+            return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be %g; it can be from %g to %g", ranges[i].option,
+                           ranges[i].value, ranges[i].least, ranges[i].most);
+    if (options->dims % options->heads)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", options->heads, options->dims);
+    if (!(options->period_max >= options->period_min))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "period-max (%g s) is shorter than period-min (%g s)",
+                       options->period_max, options->period_min);
+    return LAPSE_OK;
+}
+
+static lapse_status check_choices(const lapse_train_options *options, lapse_error *error)
+{
+    static const char *const target_times[] = {"known", "unknown", NULL};
+    LP_TRY(choose("task", options->task, lapse_task_names(), error));
+    LP_TRY(choose("model", options->model, lapse_model_names(), error));
+    LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
+    return choose("target-time", options->target_time, target_times, error);
+}
+
+lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_options *options, uint8_t **split,
+                                    lapse_error *error)
+{
+    LP_TRY(check_choices(options, error));
+    LP_TRY(lp_split_make(dataset, options->seed, split, error));
+    double *sample = lp_alloc(SAMPLE, sizeof *sample);
+    lapse_status status = sample ? LAPSE_OK : lp_fail_memory(error, "looking at the data", SAMPLE * sizeof *sample);
+    if (status == LAPSE_OK)
+        status = suggest(dataset, *split, lp_encoding_find(options->encoding), options, sample);
+    lp_free(sample);
+    if (status == LAPSE_OK)
+        status = check_ranges(options, error);
+    if (status != LAPSE_OK) {
+        lp_free(*split);
+        *split = NULL;
+    }
+    return status;
+}
+
+lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_train_options *options, lapse_error *error)
+{
+    uint8_t *split;
+    lapse_train_options resolved = *options;
+    LP_TRY(lp_train_options_split(dataset, &resolved, &split, error));
+    lp_free(split);
+    *options = resolved;
+    return LAPSE_OK;
+}

@@ -1,0 +1,191 @@
+#include "train/trainer.h"
+
+#include "data/fingerprint.h"
+#include "model/model_file.h"
+#include "train/train_options.h"
+
+#include <math.h>
+#include <string.h>
+
+static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train_options *options)
+{
+    return (lp_model_config){
+        .row = lp_model_row_find(options->model),
+        .encoding = lp_encoding_find(options->encoding),
+        .target_known = strcmp(options->target_time, "known") == 0,
+        .kinds = (int)dataset->kinds.count,
+        .dims = options->dims,
+        .blocks = options->blocks,
+        .heads = options->heads,
+        .context = options->context,
+        .periods = options->periods,
+        .harmonics = options->harmonics,
+        .period_min = options->period_min,
+        .period_max = options->period_max,
+        .dropout = options->dropout,
+        .order = options->order,
+    };
+}
+
+/* What the model file tells of the run: all that changes the result. */
+static lapse_status describe_run(lapse_model *model, const lapse_dataset *dataset, const lapse_train_options *options,
+                                 lapse_error *error)
+{
+    static const char *const columns[] = {"source", "column.sequence", "column.time", "column.event", "column.split"};
+    LP_TRY(lp_model_describe(model, error));
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        const char *value = lp_dataset_property_find(dataset, columns[i]);
+        if (value)
+            LP_TRY(lp_model_property_set(model, error, columns[i], "%s", value));
+    }
+    if (!model->config.row->build)
+        return LAPSE_OK;
+    LP_TRY(lp_model_property_set(model, error, "train.learning_rate", "%.17g", options->learning_rate));
+    LP_TRY(lp_model_property_set(model, error, "train.beta1", "%.17g", options->beta1));
+    LP_TRY(lp_model_property_set(model, error, "train.beta2", "%.17g", options->beta2));
+    LP_TRY(lp_model_property_set(model, error, "train.l2", "%.17g", options->l2));
+    LP_TRY(lp_model_property_set(model, error, "train.clip", "%.17g", options->clip));
+    LP_TRY(lp_model_property_set(model, error, "train.batch", "%d", options->batch));
+    LP_TRY(lp_model_property_set(model, error, "train.shards", "%d", options->shards));
+    LP_TRY(lp_model_property_set(model, error, "train.epochs", "%d", options->epochs));
+    return lp_model_property_set(model, error, "train.patience", "%d", options->patience);
+}
+
+static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
+{
+    lp_model_config config = config_of(trainer->dataset, &trainer->options);
+    LP_TRY(lp_model_new(&config, &trainer->dataset->kinds, &trainer->model, error));
+    trainer->model->seed = trainer->options.seed;
+    trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
+    trainer->model->split_by_column = trainer->dataset->split != NULL;
+    return describe_run(trainer->model, trainer->dataset, &trainer->options, error);
+}
+
+/* What only networks need. */
+static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
+{
+    const lapse_train_options *options = &trainer->options;
+    const lp_model_config *config = &trainer->model->config;
+    LP_TRY(lp_network_build(&trainer->network, config, true, error));
+    LP_TRY(lp_batch_init(&trainer->batch, options->batch, options->context, options->shards, error));
+    LP_TRY(lp_runner_init(&trainer->runner, "cpu", &trainer->network, &trainer->batch, options->threads, error));
+    trainer->adam = (lp_adam){
+        .size = trainer->network.graph.parameter_size,
+        .shards = options->shards,
+        .threads = options->threads,
+        .learning_rate = options->learning_rate,
+        .beta1 = options->beta1,
+        .beta2 = options->beta2,
+        .epsilon = 1e-8,
+        .l2 = options->l2,
+        .clip = options->clip,
+    };
+    LP_TRY(lp_adam_init(&trainer->adam, error));
+    trainer->parameters = lp_alloc(trainer->adam.size, sizeof *trainer->parameters);
+    trainer->shard_loss = lp_alloc((size_t)options->shards, sizeof *trainer->shard_loss);
+    if (!trainer->parameters || !trainer->shard_loss)
+        return lp_fail_memory(error, "the parameters", trainer->adam.size * sizeof *trainer->parameters);
+    lp_network_start(&trainer->network.graph, options->seed, trainer->parameters);
+    memcpy(trainer->model->parameters, trainer->parameters, trainer->adam.size * sizeof *trainer->parameters);
+    trainer->targets = (lp_targets){trainer->dataset, trainer->split, LP_SPLIT_TRAIN, options->context};
+    trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
+    return lp_evaluator_init(&trainer->evaluator, trainer->model, trainer->dataset, trainer->split, LP_SPLIT_VALID,
+                             options->threads, error);
+}
+
+lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
+                             lapse_error *error)
+{
+    *trainer = (lp_trainer){.dataset = dataset, .options = *options};
+    LP_TRY(lp_train_options_split(dataset, &trainer->options, &trainer->split, error));
+    lapse_status status = make_model(trainer, error);
+    if (status == LAPSE_OK && trainer->model->config.row->build)
+        status = make_network(trainer, error);
+    if (status != LAPSE_OK)
+        lp_trainer_clear(trainer);
+    return status;
+}
+
+void lp_trainer_clear(lp_trainer *trainer)
+{
+    lp_free(trainer->split);
+    lapse_model_free(trainer->model);
+    lp_runner_clear(&trainer->runner);
+    lp_graph_clear(&trainer->network.graph);
+    lp_windows_clear(&trainer->windows);
+    lp_batch_clear(&trainer->batch);
+    lp_adam_clear(&trainer->adam);
+    lp_free(trainer->parameters);
+    lp_free(trainer->shard_loss);
+    lp_evaluator_clear(&trainer->evaluator);
+    *trainer = (lp_trainer){0};
+}
+
+lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
+{
+    uint64_t seed = trainer->options.seed;
+    uint32_t epoch = trainer->state.epoch;
+    LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
+    if (trainer->windows.count == 0)
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       "there is nothing to learn from: no training sequence has two events");
+    lp_windows_shuffle(&trainer->windows, seed, epoch);
+    return LAPSE_OK;
+}
+
+static void take_loss(void *context, int shard, const float *loss)
+{
+    lp_trainer *trainer = context;
+    trainer->shard_loss[shard] = *loss;
+}
+
+void lp_trainer_step(lp_trainer *trainer)
+{
+    lp_trainer_state *state = &trainer->state;
+    int64_t left = trainer->windows.count - state->window;
+    int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
+    lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
+                  trainer->model->config.target_known, trainer->dataset->kind);
+    lp_pass pass = {
+        .batch = &trainer->batch,
+        .parameters = trainer->parameters,
+        .gradients = trainer->adam.gradients,
+        .seed_value = 1.0f / (float)trainer->batch.targets,
+        .seed = trainer->options.seed,
+        .step = (uint32_t)state->step,
+        .on_shard = take_loss,
+        .context = trainer,
+    };
+    lp_runner_run(&trainer->runner, &pass);
+    state->step++;
+    lp_adam_step(&trainer->adam, state->step, trainer->parameters);
+    for (int shard = 0; shard < trainer->options.shards; shard++)
+        state->loss += trainer->shard_loss[shard];
+    state->targets += trainer->batch.targets;
+    state->window += count;
+}
+
+void lp_trainer_score(lp_trainer *trainer)
+{
+    lp_trainer_state *state = &trainer->state;
+    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
+    state->score = lp_evaluator_accuracy(&trainer->evaluator);
+    state->epoch++;
+    state->window = 0;
+    state->loss = 0;
+    state->targets = 0;
+    if (!(state->score <= state->best_score)) {
+        state->best_score = state->score;
+        state->best_epoch = state->epoch;
+        memcpy(trainer->model->parameters, trainer->parameters, trainer->adam.size * sizeof *trainer->parameters);
+    }
+}
+
+bool lp_trainer_done(const lp_trainer *trainer)
+{
+    const lp_trainer_state *state = &trainer->state;
+    if (state->window > 0)
+        return false;
+    return state->epoch >= (uint32_t)trainer->options.epochs ||
+           state->epoch >= state->best_epoch + (uint32_t)trainer->options.patience;
+}

@@ -1,0 +1,62 @@
+/* trainer.h: a training run: everything it needs, made before the first step, and where it stands.
+ *
+ * All randomness is a function of (seed, epoch or step), so `lp_progress_state` is all that a run must remember to go on
+ * exactly as if it had never stopped.
+ */
+#ifndef LP_TRAINER_H
+#define LP_TRAINER_H
+
+#include "train/adam.h"
+#include "train/evaluator.h"
+
+typedef struct lp_trainer_state {
+    uint64_t step;        /* optimizer steps done */
+    uint32_t epoch;       /* current, from 0 */
+    int64_t window;       /* of the epoch's order: the next one */
+    double loss;          /* sum over the epoch's targets so far */
+    int64_t targets;      /* of the epoch so far */
+    double score;         /* newest on the validation split; NaN before the first */
+    double best_score;
+    uint32_t best_epoch;  /* from 1; 0 before the first */
+} lp_trainer_state;
+
+typedef struct lp_trainer {
+    const lapse_dataset *dataset;
+    lapse_train_options options; /* resolved */
+    uint8_t *split;              /* of each event; owned */
+    lapse_model *model;          /* its parameters are the best so far; owned until handed over */
+    lp_network network;          /* with loss and gradients */
+    lp_targets targets;
+    lp_windows windows;          /* of the current epoch, in its order */
+    lp_batch batch;
+    lp_runner runner;
+    lp_adam adam;
+    float *parameters;           /* current; owned */
+    double *shard_loss;          /* owned */
+    lp_evaluator evaluator;      /* on the validation split */
+    lp_trainer_state state;
+} lp_trainer;
+
+/* options are resolved in place. */
+lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
+                             lapse_error *error);
+void lp_trainer_clear(lp_trainer *trainer);
+
+/* Lays out the current epoch. */
+lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);
+
+/* One optimizer step on the next windows. */
+void lp_trainer_step(lp_trainer *trainer);
+
+/* After the last step of an epoch: scores it, keeps the parameters if they are the best, and goes to the next epoch. */
+void lp_trainer_score(lp_trainer *trainer);
+
+static inline bool lp_trainer_epoch_done(const lp_trainer *trainer)
+{
+    return trainer->state.window >= trainer->windows.count;
+}
+
+/* Enough: all epochs are done, or the score has not grown for as long as the patience lasts. */
+bool lp_trainer_done(const lp_trainer *trainer);
+
+#endif

@@ -1,0 +1,261 @@
+# The help of every verb, with the defaults in use.
+$ lapse demo --help
+| usage: lapse demo [options]
+|
+| Simulates a shop whose law is known, trains the floors (majority, Markov chains)
+| and attention with three ways to see time at equal size, and shows in one table
+| what each reached of what is possible. Then tells what happens next to one
+| shopper. Takes under a minute.
+|
+| Options:
+|   --seed N                  another seed is another shop and another training
+|                             (default: 1)
+|   --threads N               threads to use; never changes the result (default:
+|                             all cores)
+|   --keep FOLDER             keep events, dataset and models in this folder
+|                             (default: they are removed at the end)
+|   --json                    print the table as one JSON object
+|
+| Examples:
+|   lapse demo
+|   lapse demo --keep shop
+$ lapse simulate --help
+| usage: lapse simulate -o FILE [options]
+|
+| Draws histories of events from a process whose law is known, so that the best
+| possible prediction is known too. The shop has goods bought again after their
+| own period, views that fade within the hour, accessories that follow a purchase
+| after days, and weekly habits.
+|
+| Options:
+|   -o, --output FILE         the CSV file to write; - is standard output
+|   --preset NAME             what is simulated (default: shop)
+|   --law FILE                also write the law's own probability of every kind
+|                             at every event (default: not written)
+|   --sequences N             histories to draw (default: the preset's own)
+|   --days DAYS               length of each history; 0 is the preset's own
+|                             (default: 0)
+|   --seed N                  the same seed draws the same events (default: 1)
+|
+| Examples:
+|   lapse simulate --preset shop -o shop.csv --law law.csv
+$ lapse import --help
+| usage: lapse import INPUT -o DATASET [options]
+|
+| Reads events (whose, when, what), sorts them by sequence and time, drops what is
+| too rare or too short, and writes a dataset file. An existing file is replaced
+| only by a whole new one.
+|
+|   INPUT                     a CSV or TSV file, plain or gzip, with one event a
+|                             row; - is standard input
+|
+| Options:
+|   -o, --output DATASET      the dataset file to write
+|   --sequence COLUMN         column that says whose event it is: a name, or a
+|                             number from 1 (default: found by its name)
+|   --time COLUMN             column with the time (default: found by its name)
+|   --event COLUMN[,...]      column with the event's name, or several to be
+|                             joined (default: found by its name)
+|   --time-unit UNIT          how times are written: auto, s, ms, iso (default:
+|                             auto)
+|   --delimiter CHARACTER     what stands between fields; tab for a tab (default:
+|                             told from the first line)
+|   --no-header               the first line is data already, and columns are
+|                             numbers
+|   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
+|                             (default: stop)
+|   --split-column COLUMN     column that says train, valid or test (default:
+|                             none)
+|   --min-events N            drop sequences with fewer events (default: 1)
+|   --min-count N             drop events that occur fewer times in all; done
+|                             before --min-events (default: 1)
+|   --threads N               threads to use (default: all cores)
+|   --json                    report as one JSON object
+|
+| Examples:
+|   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
+|   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
+$ lapse info --help
+| usage: lapse info FILE [options]
+|
+| Checks a dataset or model file whole and tells what it says about itself: where
+| it came from, sizes, settings, split and scores.
+|
+|   FILE                      a dataset or a model
+|
+| Options:
+|   --kinds                   list the kinds of event too
+|   --json                    print one JSON object
+|
+| Examples:
+|   lapse info events.lapse --kinds
+|   lapse info model.safetensors --json
+$ lapse train --help
+| usage: lapse train DATA -o MODEL [options]
+|
+| Learns from the training split, keeps the parameters that were best on the
+| validation split, and scores them on the test split. What is not set is chosen
+| from the data. Ctrl-C stops at the end of the step and saves the best model so
+| far; --resume goes on from there.
+|
+|   DATA                      a dataset made by `lapse import`
+|
+| Options:
+|   -o, --output MODEL        the model file to write
+|   --no-eval                 do not score the model on the test split afterwards
+|   --json                    print the settings and scores as one JSON object
+|
+| Model:
+|   --task TASK               what is learned: classify (default: classify)
+|   --model NAME              what learns it: attention, markov, majority
+|                             (default: attention)
+|   --encoding NAME           how attention sees time: mercer, bochner, position
+|                             (default: mercer)
+|   --target-time RULE        whether the time of the predicted event is given:
+|                             known, unknown (default: known)
+|   --dims N                  width of the event embedding and of each block
+|                             (default: chosen from the data)
+|   --blocks N                attention blocks, 1 to 3 (default: chosen from the
+|                             data)
+|   --heads N                 attention heads, 1 to 4; must divide the dims
+|                             (default: chosen from the data)
+|   --context N               events seen before the predicted one (default:
+|                             chosen from the data)
+|   --periods N               base periods of the time encoding (bochner: its
+|                             frequencies) (default: chosen from the data)
+|   --harmonics N             harmonics of each period (mercer) (default: chosen
+|                             from the data)
+|   --period-min TIME         shortest period at the start, such as 1m (default:
+|                             chosen from the data)
+|   --period-max TIME         longest period at the start, such as 2y (default:
+|                             chosen from the data)
+|   --dropout SHARE           share of the activations left out in training, 0 to
+|                             0.9 (default: chosen from the data)
+|   --order N                 events that a Markov chain looks back, 1 to 3
+|                             (default: chosen from the data)
+|
+| Training:
+|   --learning-rate X         Adam's step size (default: 0.001)
+|   --beta1 X                 Adam's memory of the gradient (default: 0.9)
+|   --beta2 X                 Adam's memory of its square (default: 0.98)
+|   --l2 X                    weight of the squared parameters in the loss
+|                             (default: 0)
+|   --clip X                  largest norm of the gradient; 0 does not clip
+|                             (default: 5)
+|   --batch N                 windows of events in a step (default: chosen from
+|                             the data)
+|   --epochs N                passes over the training split, at most (default:
+|                             100)
+|   --patience N              epochs without a better score before it stops
+|                             (default: 10)
+|
+| Run:
+|   --seed N                  sets the split, the starting parameters, dropout and
+|                             order (default: 1)
+|   --shards N                parts a batch is cut into; unlike threads, changes
+|                             the last bits of the result (default: 16)
+|   --threads N               threads to use; never changes the result (default:
+|                             all cores)
+|   --checkpoint FILE         where the run can be resumed from; removed when it
+|                             is finished; none for none (default:
+|                             MODEL.checkpoint)
+|   --checkpoint-every TIME   at least so long between two checkpoints, such as
+|                             30s (default: 30 seconds)
+|   --resume                  go on from the checkpoint, if there is one
+|
+| Examples:
+|   lapse train events.lapse -o model.safetensors --task classify
+|   lapse train events.lapse -o markov.safetensors --model markov --order 2
+|   lapse train events.lapse -o model.safetensors --resume
+$ lapse eval -h
+| usage: lapse eval MODEL DATA [options]
+|
+| Scores a model on every event but each sequence's first. The model remembers how
+| its training data was split, so the test split holds nothing it has learned
+| from.
+|
+|   MODEL                     a model made by `lapse train`
+|   DATA                      the dataset to score it on
+|
+| Options:
+|   --split SPLIT             which events are scored: test, valid, train, all
+|                             (default: test)
+|   --classes                 add a table with precision, recall and F1 of every
+|                             kind
+|   --bootstrap N             resamples of the sequences for the intervals; 0
+|                             leaves them out (default: 1000)
+|   --threads N               threads to use; never changes the result (default:
+|                             all cores)
+|   --json                    print one JSON object
+|
+| Examples:
+|   lapse eval model.safetensors events.lapse --split test --classes
+$ lapse predict --help
+| usage: lapse predict MODEL HISTORY --at TIME [options]
+|
+| Reads histories and answers for each: if the next event happens at this time,
+| what is it? Prints the likeliest kinds with their probabilities.
+|
+|   MODEL                     a model made by `lapse train`
+|   HISTORY                   a CSV or TSV file, plain or gzip, with one event a
+|                             row; - is standard input
+|
+| Options:
+|   --at TIME                 the time asked about: unix seconds, ISO 8601, or +3d
+|                             for 3 days after the last event of each sequence;
+|                             several give a column each
+|   --top K                   how many kinds to show, the likeliest first; 0 shows
+|                             all (default: 5)
+|   --unknown WHAT            what to do with events that the model does not know:
+|                             error, skip (default: error)
+|   --csv                     print CSV, one answer a row
+|   --json                    print one JSON object
+|   --sequence COLUMN         column that says whose event it is: a name, or a
+|                             number from 1 (default: the one the model was
+|                             trained from)
+|   --time COLUMN             column with the time (default: the one the model was
+|                             trained from)
+|   --event COLUMN[,...]      column with the event's name, or several to be
+|                             joined (default: the one the model was trained from)
+|   --time-unit UNIT          how times are written: auto, s, ms, iso (default:
+|                             auto)
+|   --delimiter CHARACTER     what stands between fields; tab for a tab (default:
+|                             told from the first line)
+|   --no-header               the first line is data already, and columns are
+|                             numbers
+|   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
+|                             (default: stop)
+|   --threads N               threads to read the file with (default: all cores)
+|
+| Examples:
+|   lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5
+|   lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json
+$ lapse help --help
+| usage: lapse help [VERB] [options]
+|
+| Explains a verb: what it takes, what it does, and the defaults in use. `lapse
+| help VERB` is `lapse VERB --help`.
+|
+|   VERB                      the verb to explain; all of them where none is named
+|
+| Options:
+|   --man                     print the man page, in troff
+|
+| Examples:
+|   lapse help train
+|   lapse help --man | man -l -
+$ lapse train --epochs 3 --help | head -1
+| usage: lapse train DATA -o MODEL [options]
+$ lapse help predict | head -1
+| usage: lapse predict MODEL HISTORY --at TIME [options]
+
+# The man page is troff that groff has nothing to say against, where there is groff.
+$ lapse help --man | head -5
+| .TH LAPSE 1 "" "Lapse 0.1.0" "User Commands"
+| .SH NAME
+| lapse \- learn from timestamped events, and ask what happens at a time
+| .SH SYNOPSIS
+| .B lapse demo
+$ lapse help --man | grep -c '^\.SS'
+| 8
+$ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null

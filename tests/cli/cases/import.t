@@ -1,0 +1,142 @@
+# What an import tells.
+$ lapse import events.csv -o events.lapse
+| read       96 rows, 1.9 kB from events.csv
+| kept       96 events in 12 sequences, of 4 kinds
+| span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
+| wrote      events.lapse in N s, N MB/s
+$ lapse import events.csv -o events.lapse --min-count 10 --min-events 7
+| read       96 rows, 1.9 kB from events.csv
+| dropped    6 rows of 1 kind seen fewer than 10 times
+| dropped    6 rows of 1 sequence with fewer than 7 events
+| kept       84 events in 11 sequences, of 3 kinds
+| span       2026-01-01T01:00:00Z to 2026-01-05T07:34:00Z, 4.27 days
+| wrote      events.lapse in N s, N MB/s
+$ lapse import - -o piped.lapse <events.csv
+| read       96 rows, 1.9 kB from standard input
+| kept       96 events in 12 sequences, of 4 kinds
+| span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
+| wrote      piped.lapse in N s, N MB/s
+$ gzip -c events.csv | lapse import - -o zipped.lapse >/dev/null && cmp piped.lapse zipped.lapse
+$ sed 's/,/\t/g' events.csv | lapse import - -o tabs.lapse --delimiter tab | tail -3
+| kept       96 events in 12 sequences, of 4 kinds
+| span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
+| wrote      tabs.lapse in N s, N MB/s
+$ tail -n +2 events.csv | lapse import - -o numbers.lapse --no-header --sequence 1 --time 2 --event 3 | tail -3
+| kept       96 events in 12 sequences, of 4 kinds
+| span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
+| wrote      numbers.lapse in N s, N MB/s
+$ lapse import events.csv -o events.lapse --json
+| {
+|   "input": "events.csv",
+|   "output": "events.lapse",
+|   "bytes": 1923,
+|   "rows": 96,
+|   "bad_rows": 0,
+|   "rare_rows": 0,
+|   "rare_kinds": 0,
+|   "short_rows": 0,
+|   "short_sequences": 0,
+|   "moved_rows": 0,
+|   "events": 96,
+|   "sequences": 12,
+|   "kinds": 4,
+|   "first_time": 1767225600,
+|   "last_time": 1767619080,
+|   "seconds": N
+| }
+$ lapse import events.csv -o - 2>report >stream; cat report; cmp stream events.lapse
+| read       96 rows, 1.9 kB from events.csv
+| kept       96 events in 12 sequences, of 4 kinds
+| span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
+| wrote      - in N s, N MB/s
+
+# Bad rows stop the import, or are skipped aloud. Nothing is written over.
+$ cp events.lapse before.lapse; lapse import bad.csv -o events.lapse; echo "exit $?"; cmp before.lapse events.lapse
+| exit 1
+! lapse: bad.csv:3:2: 'yesterday' is not a time in unix seconds
+$ lapse import bad.csv -o bad.lapse --bad-rows skip
+| read       5 rows, 107 bytes from bad.csv
+| skipped    2 bad rows; the first at bad.csv:3:2: 'yesterday' is not a time in unix seconds
+| kept       3 events in 2 sequences, of 3 kinds
+| span       2026-01-01T00:00:00Z to 2026-01-01T01:01:40Z, 1.03 hours
+| wrote      bad.lapse in N s, N MB/s
+$ lapse import bad.csv -o bad.lapse --bad-rows skip --json
+| {
+|   "input": "bad.csv",
+|   "output": "bad.lapse",
+|   "bytes": 107,
+|   "rows": 5,
+|   "bad_rows": 2,
+|   "first_bad_row": {
+|     "file": "bad.csv",
+|     "line": 3,
+|     "column": 2,
+|     "message": "'yesterday' is not a time in unix seconds"
+|   },
+|   "rare_rows": 0,
+|   "rare_kinds": 0,
+|   "short_rows": 0,
+|   "short_sequences": 0,
+|   "moved_rows": 0,
+|   "events": 3,
+|   "sequences": 2,
+|   "kinds": 3,
+|   "first_time": 1767225600,
+|   "last_time": 1767229300,
+|   "seconds": N
+| }
+
+# Files that are none.
+$ lapse import nothing.csv -o x.lapse
+! lapse: nothing.csv: cannot open: No such file or directory
+= 1
+$ lapse import . -o x.lapse
+! lapse: .: cannot read: Is a directory
+= 1
+$ : >empty.csv; lapse import empty.csv -o x.lapse
+! lapse: empty.csv: the file is empty: a header and rows were expected
+= 1
+$ head -1 events.csv >header.csv; lapse import header.csv -o x.lapse
+! lapse: header.csv: the file has a header but no rows
+= 1
+$ printf 'user,time,time\na,1,b\n' >twice.csv; lapse import twice.csv -o x.lapse
+! lapse: twice.csv:1:3: the header names two columns 'time': columns 2 and 3
+= 1
+$ lapse import events.csv -o x.lapse --event item
+! lapse: events.csv:1: there is no column 'item' for the event; the columns are: user, time, event
+= 1
+$ printf 'user,time,event\na,1,\0b\n' >binary.csv; lapse import binary.csv -o x.lapse
+! lapse: binary.csv:2: this looks like a binary file, not text: it has a NUL byte
+= 1
+$ printf 'user,time,event\na,1,"open\nb,2,c\n' >quote.csv; lapse import quote.csv -o x.lapse
+! lapse: quote.csv:2: a quoted field begins in this line and does not end: its closing quote is missing
+= 1
+$ printf 'user,time,event\na,1,view,more\n' >fields.csv; lapse import fields.csv -o x.lapse
+! lapse: fields.csv:2: this row has 4 fields, but the header has 3
+= 1
+$ printf 'user,time,event,part\na,1,view,sometimes\n' >part.csv; lapse import part.csv -o x.lapse --split-column part
+! lapse: part.csv:2:4: 'sometimes' is not a split: expected train, valid or test
+= 1
+$ { printf 'user,time,event\na,1,'; head -c 10000000 /dev/zero | tr '\0' x; echo; } >long.csv; \
+  lapse import long.csv -o x.lapse
+! lapse: long.csv:2: this line is longer than 1 MiB, the most a line may have
+= 1
+$ gzip -c events.csv | head -c 200 | lapse import - -o x.lapse
+! lapse: standard input: the gzip data is truncated: the file ends before its contents do
+= 1
+$ lapse import events.csv -o no/such/folder/x.lapse
+! lapse: no/such/folder/x.lapse: cannot write: No such file or directory
+= 1
+$ ls x.lapse 2>/dev/null
+= 2
+
+# A pipe is written to and stays one; a folder is refused. (A test must not endanger devices: never -o /dev/anything here.)
+$ mkfifo pipe; cat pipe >stream & lapse import events.csv -o pipe >/dev/null; wait; test -p pipe && cmp stream events.lapse
+$ mkdir folder; lapse import events.csv -o folder
+! lapse: folder: cannot write: Is a directory
+= 1
+
+# A name cannot drive the terminal.
+$ printf 'user,time,event\na,\033[31mred,b\n' >escape.csv; lapse import escape.csv -o x.lapse
+! lapse: escape.csv:2:2: '?[31mred' is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
+= 1

@@ -1,0 +1,119 @@
+# A dataset and a model tell about themselves, whatever they are called.
+$ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
+| file             events.lapse (dataset)
+| sequences        12
+| events           96
+| kinds            4
+| first.time       2026-01-01T00:00:00Z
+| last.time        2026-01-05T13:18:00Z
+| span             4.55 days
+| sequence.span    median 12.8 hours
+| sequence.events  7 to 9, median 8
+| gap.median       40 minutes
+| gap.zero         0 % of events have the time of the one before
+| source           events.csv
+| column.sequence  user
+| column.time      time
+| column.event     event
+| time.unit        seconds
+| delimiter        comma
+| header           yes
+| order            sequence by first appearance, time; ties keep the order of the source
+| min_events       1
+| min_count        1
+| rows.read        96
+$ lapse info events.lapse --kinds | tail -5
+| kind  events    share
+| view      48  50.00 %
+| cart      27  28.12 %
+| buy       15  15.62 %
+| rate       6   6.25 %
+$ lapse info events.lapse --json
+| {
+|   "file": "events.lapse",
+|   "type": "dataset",
+|   "properties": {
+|     "sequences": "12",
+|     "events": "96",
+|     "kinds": "4",
+|     "first.time": "2026-01-01T00:00:00Z",
+|     "last.time": "2026-01-05T13:18:00Z",
+|     "span": "4.55 days",
+|     "sequence.span": "median 12.8 hours",
+|     "sequence.events": "7 to 9, median 8",
+|     "gap.median": "40 minutes",
+|     "gap.zero": "0 % of events have the time of the one before",
+|     "source": "events.csv",
+|     "column.sequence": "user",
+|     "column.time": "time",
+|     "column.event": "event",
+|     "time.unit": "seconds",
+|     "delimiter": "comma",
+|     "header": "yes",
+|     "order": "sequence by first appearance, time; ties keep the order of the source",
+|     "min_events": "1",
+|     "min_count": "1",
+|     "rows.read": "96"
+|   }
+| }
+$ mv events.lapse data.bin; lapse train data.bin -o model.bin --model markov --order 1 >/dev/null 2>&1; lapse info model.bin | grep -E "^(file|task|model|split|column)"
+| file                 model.bin (model)
+| task                 classify
+| model                markov
+| split                sequence
+| column.sequence      user
+| column.time          time
+| column.event         event
+$ lapse info model.bin --kinds | tail -5
+| kind
+| view
+| cart
+| buy
+| rate
+$ lapse info model.bin --json --kinds | tail -18
+|     "column.time": "time",
+|     "column.event": "event"
+|   },
+|   "kinds": [
+|     {
+|       "name": "view"
+|     },
+|     {
+|       "name": "cart"
+|     },
+|     {
+|       "name": "buy"
+|     },
+|     {
+|       "name": "rate"
+|     }
+|   ]
+| }
+
+# What is neither, or no longer whole, is refused.
+$ lapse info nothing
+! lapse: nothing: cannot open: No such file or directory
+= 1
+$ lapse info .
+! lapse: .: cannot read: Is a directory
+= 1
+$ : >empty; lapse info empty
+! lapse: empty: this is not a Lapse dataset; make one from a CSV file with lapse import
+= 1
+$ lapse info events.csv
+! lapse: events.csv: this is not a Lapse dataset; make one from a CSV file with lapse import
+= 1
+$ head -c 100 data.bin >short.bin; lapse info short.bin
+! lapse: short.bin: the file is truncated: 100 of its 3136 bytes are there
+= 1
+$ head -c 100 model.bin >short.bin; lapse info short.bin
+! lapse: short.bin: this is not a whole Lapse model: its header is cut off
+= 1
+$ { printf '\1\0\0\0\0\0\0\0{'; } >brace.bin; lapse info brace.bin
+! lapse: brace.bin: this is not a whole Lapse model: it does not begin with a safetensors header
+= 1
+
+# Where there is no room for the answer, that is a failure.
+$ lapse info data.bin >/dev/full
+! lapse: cannot write to standard output: No space left on device
+= 1

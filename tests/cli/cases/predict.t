@@ -1,0 +1,218 @@
+# A counted model, so that the answers are exact everywhere.
+$ lapse import events.csv -o events.lapse >/dev/null
+$ lapse train events.lapse -o m.safetensors --model markov --order 1 --seed 3 >/dev/null 2>&1
+
+# Times: after the last event, ISO 8601, unix seconds; several give a column each.
+$ lapse predict m.safetensors history.csv --at +3d --top 2
+| sequence  rank  at +3d
+| max          1  buy     53.2 %
+|              2  view    44.9 %
+| nora         1  view    49.2 %
+|              2  rate    45.2 %
+$ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01T12:00:00+01:00 --at 1772362800.5
+| sequence  rank  at +1h          at 2026-03-01T12:00:00+01:00          at 1772362800.5
+| max          1  buy     53.2 %  buy                           53.2 %  buy              53.2 %
+|              2  view    44.9 %  view                          44.9 %  view             44.9 %
+|              3  cart     1.6 %  cart                           1.6 %  cart              1.6 %
+|              4  rate     0.3 %  rate                           0.3 %  rate              0.3 %
+| nora         1  view    49.2 %  view                          49.2 %  view             49.2 %
+|              2  rate    45.2 %  rate                          45.2 %  rate             45.2 %
+|              3  cart     3.7 %  cart                           3.7 %  cart              3.7 %
+|              4  buy      1.9 %  buy                            1.9 %  buy               1.9 %
+$ lapse predict m.safetensors - --at +1h --top 1 <history.csv
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+| nora         1  view    49.2 %
+$ lapse predict m.safetensors history.csv --at +1h --top 1 --csv
+| sequence,at,time,rank,event,probability
+| max,+1h,1769945400,1,buy,0.531746032
+| nora,+1h,1770027300,1,view,0.492283951
+$ lapse predict m.safetensors history.csv --at +1h --top 0 --csv | wc -l
+| 9
+$ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --json
+| {
+|   "model": "m.safetensors",
+|   "history": "history.csv",
+|   "sequences": [
+|     {
+|       "sequence": "max",
+|       "last_time": 1769941800,
+|       "answers": [
+|         {
+|           "at": "+1h",
+|           "time": 1769945400,
+|           "moment": "2026-02-01T11:30:00Z",
+|           "top": [
+|             {
+|               "event": "buy",
+|               "probability": 0.531746032
+|             },
+|             {
+|               "event": "view",
+|               "probability": 0.449074074
+|             }
+|           ]
+|         },
+|         {
+|           "at": "2026-03-01",
+|           "time": 1772323200,
+|           "moment": "2026-03-01T00:00:00Z",
+|           "top": [
+|             {
+|               "event": "buy",
+|               "probability": 0.531746032
+|             },
+|             {
+|               "event": "view",
+|               "probability": 0.449074074
+|             }
+|           ]
+|         }
+|       ]
+|     },
+|     {
+|       "sequence": "nora",
+|       "last_time": 1770023700,
+|       "answers": [
+|         {
+|           "at": "+1h",
+|           "time": 1770027300,
+|           "moment": "2026-02-02T10:15:00Z",
+|           "top": [
+|             {
+|               "event": "view",
+|               "probability": 0.492283951
+|             },
+|             {
+|               "event": "rate",
+|               "probability": 0.452160494
+|             }
+|           ]
+|         },
+|         {
+|           "at": "2026-03-01",
+|           "time": 1772323200,
+|           "moment": "2026-03-01T00:00:00Z",
+|           "top": [
+|             {
+|               "event": "view",
+|               "probability": 0.492283951
+|             },
+|             {
+|               "event": "rate",
+|               "probability": 0.452160494
+|             }
+|           ]
+|         }
+|       ]
+|     }
+|   ]
+| }
+$ lapse predict m.safetensors history.csv --at +0s --top 99 | wc -l
+| 9
+
+# A time before the last event of some sequence is refused, and nothing is half printed.
+$ lapse predict m.safetensors history.csv --at 2026-02-02T00:00:00Z
+! lapse: --at 2026-02-02T00:00:00Z lies before the last event of sequence 'nora', which is at 2026-02-02T09:15:00Z; ask for that time or later
+= 1
+
+# Events that the model does not know.
+$ lapse predict m.safetensors strange.csv --at +1h
+! lapse: strange.csv: 3 events are of 2 kinds the model does not know: 'wave' (2), 'nod' (1); --unknown skip leaves them out
+= 1
+$ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+! lapse: strange.csv: 3 events are of 2 kinds the model does not know: 'wave' (2), 'nod' (1); skipped
+! lapse: sequence 'olaf' has no event that the model knows: not answered
+$ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
+| {
+|   "model": "m.safetensors",
+|   "history": "strange.csv",
+|   "sequences": [
+|     {
+|       "sequence": "max",
+|       "last_time": 1769941800,
+|       "answers": [
+|         {
+|           "at": "+1h",
+|           "time": 1769945400,
+|           "moment": "2026-02-01T11:30:00Z",
+|           "top": [
+|             {
+|               "event": "buy",
+|               "probability": 0.531746032
+|             }
+|           ]
+|         }
+|       ]
+|     },
+|     {
+|       "sequence": "olaf",
+|       "last_time": 1769942400,
+|       "answers": []
+|     }
+|   ]
+| }
+! lapse: strange.csv: 3 events are of 2 kinds the model does not know: 'wave' (2), 'nod' (1); skipped
+! lapse: sequence 'olaf' has no event that the model knows: not answered
+
+# Columns: those the model was trained from where the file has them, else found by name, else as told.
+$ sed '1s/user/customer/; 1s/event/item/' history.csv >other.csv; lapse predict m.safetensors other.csv --at +1h --top 1
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+| nora         1  view    49.2 %
+$ sed '1s/user/customer/; s/$/,x/' history.csv | sed '1s/x$/item/' >more.csv; lapse predict m.safetensors more.csv --at +1h --top 1
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+| nora         1  view    49.2 %
+$ lapse predict m.safetensors renamed.csv --at +1h --top 1
+! lapse: renamed.csv:1: there is no column 'user' for the sequence; the columns are: customer, when, what
+= 1
+$ lapse predict m.safetensors renamed.csv --at +1h --top 1 --sequence customer --time when --event what
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+$ tail -n +2 history.csv | lapse predict m.safetensors - --at +1h --top 1 --no-header --sequence 1 --time 2 --event 3
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+| nora         1  view    49.2 %
+
+# Bad rows.
+$ lapse predict m.safetensors bad.csv --at +1h
+! lapse: bad.csv:3:2: 'yesterday' is not a time in unix seconds
+= 1
+$ lapse predict m.safetensors bad.csv --at +1h --top 1 --bad-rows skip
+| sequence  rank  at +1h
+| ann          1  view    49.2 %
+| bob          1  buy     53.2 %
+! lapse: 2 bad rows skipped; the first:
+! lapse: bad.csv:3:2: 'yesterday' is not a time in unix seconds
+$ lapse predict nothing.safetensors history.csv --at +1h
+! lapse: nothing.safetensors: cannot open: No such file or directory
+= 1
+$ lapse predict history.csv history.csv --at +1h
+! lapse: history.csv: this is not a whole Lapse model: it does not begin with a safetensors header
+= 1
+$ lapse predict m.safetensors nothing.csv --at +1h
+! lapse: nothing.csv: cannot open: No such file or directory
+= 1
+$ lapse predict m.safetensors events.lapse --at +1h
+! lapse: events.lapse:2: this looks like a binary file, not text: it has a NUL byte
+= 1
+
+# Names with anything in them come out whole, and as what the format takes.
+$ printf 'user,time,event\n"a ""b"", c",1,view\n"x\x01y",1,view\n"Zo\xc3\xab",1,view\n' >names.csv
+$ lapse predict m.safetensors names.csv --at +1h --top 1 --csv | LC_ALL=C cat -v
+| sequence,at,time,rank,event,probability
+| "a ""b"", c",+1h,3601,1,cart,0.614035088
+| x^Ay,+1h,3601,1,cart,0.614035088
+| ZoM-CM-+,+1h,3601,1,cart,0.614035088
+$ lapse predict m.safetensors names.csv --at +1h --top 1 --json | grep '"sequence"'
+|       "sequence": "a \"b\", c",
+|       "sequence": "x\u0001y",
+|       "sequence": "Zoë",
+$ lapse predict m.safetensors names.csv --at +1h --top 1 | LC_ALL=C cat -v
+| sequence  rank  at +1h
+| a "b", c     1  cart    61.4 %
+| x?y          1  cart    61.4 %
+| ZoM-CM-+          1  cart    61.4 %

@@ -1,0 +1,160 @@
+# The floors are counted, so their scores are exact everywhere.
+$ lapse import events.csv -o events.lapse >/dev/null
+$ lapse train events.lapse -o markov.safetensors --model markov --order 1 --seed 3 --threads 1
+| saved        markov.safetensors after N s
+| split        test: 8 events in 1 sequence
+| target time  known: lags are taken to the time of the predicted event
+| accuracy     75.00 %
+| log-loss     0.6079 nats an event
+| macro-F1     0.6167
+! Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+! Model     task classify, model markov, order 1
+! Run       seed 3, threads 1
+$ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --threads 1 --json
+| {
+|   "data": "events.lapse",
+|   "output": "majority.safetensors",
+|   "settings": {
+|     "task": "classify",
+|     "model": "majority",
+|     "seed": 3,
+|     "threads": 1
+|   },
+|   "interrupted": false,
+|   "epochs": 0,
+|   "best_epoch": 0,
+|   "best_score": null,
+|   "seconds": N,
+|   "scores": {
+|     "split": "test",
+|     "target_time": "known",
+|     "cases": 8,
+|     "sequences": 1,
+|     "accuracy": 0.375,
+|     "log_loss": 1.37200106,
+|     "macro_f1": 0.136363636
+|   }
+| }
+! Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+! Model     task classify, model majority
+! Run       seed 3, threads 1
+$ lapse eval markov.safetensors events.lapse --split all --classes
+| split        all: 84 events in 12 sequences
+| target time  known: lags are taken to the time of the predicted event
+| accuracy     61.90 % (95 % interval 51.25 to 70.79)
+| log-loss     0.6593 nats an event (95 % interval 0.6198 to 0.7032)
+| macro-F1     0.4786
+|
+| kind  cases  predicted  correct  precision   recall     F1
+| view     36         16       10     62.5 %   27.8 %  0.385
+| cart     27         44       27     61.4 %  100.0 %  0.761
+| buy      15         24       15     62.5 %  100.0 %  0.769
+| rate      6          0        0      0.0 %    0.0 %  0.000
+$ lapse eval markov.safetensors events.lapse --split valid --bootstrap 0 --json
+| {
+|   "model": "markov.safetensors",
+|   "data": "events.lapse",
+|   "split": "valid",
+|   "target_time": "known",
+|   "cases": 8,
+|   "sequences": 1,
+|   "accuracy": 0.625,
+|   "log_loss": 0.640293974,
+|   "macro_f1": 0.516666667
+| }
+$ ls
+| bad.csv
+| events.csv
+| events.lapse
+| history.csv
+| majority.safetensors
+| markov.safetensors
+| renamed.csv
+| strange.csv
+
+# Attention: the shape of what is told. Numbers that depend on the machine's arithmetic are written as N.
+$ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 --batch 4 \
+  --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
+| Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+| Model     task classify, model attention, encoding mercer, target-time known,
+|           dims 8, blocks 1, heads 1, context 16, periods 4, harmonics 2,
+|           period-min 4 minutes, period-max 8.37 days, dropout 0.2
+| Training  learning-rate 0.001, beta1 0.9, beta2 0.98, l2 0, clip 5, batch 4,
+|           epochs 2, patience 10
+| Run       seed 3, shards 16, threads 1, checkpoint m.safetensors.checkpoint,
+|           checkpoint-every 0 seconds, resume no
+| epoch 1/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
+| epoch 2/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
+| saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
+$ ls m.safetensors*
+| m.safetensors
+$ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
+| split        test: 8 events in 1 sequence
+| target time  known: lags are taken to the time of the predicted event
+| accuracy     N %
+| log-loss     N nats an event
+| macro-F1     N
+
+# The progress bar on a terminal: one line, redrawn, that fits.
+$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
+  | tr '\r' '\n' | grep -a '^epoch 2/2 .*\[=*\]' | tail -1 | sed -E 's/\x1b\[K//; s/=+/=/; s/ [0-9.]+k?/ N/g'
+| epoch N/2 [=] loss N accuracy N % (best N %, epoch N) N events/s N s left
+$ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
+  | tr '\r' '\n' | grep -a '^epoch' | sed -E 's/\x1b\[K//' | awk 'length > 39' | wc -l
+| 0
+
+# Ctrl-C: stops at the end of the step, keeps the best model, tells how to go on.
+$ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
+  for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
+  grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/[0-9.]+ %/N %/'; ls stopped*; \
+  lapse info stopped.safetensors | head -1
+| exit 130
+| lapse: stopped in epoch N; the best model so far (epoch N, N %) is saved in stopped.safetensors
+| lapse: to go on: lapse train --resume events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8
+| stopped.safetensors
+| stopped.safetensors.checkpoint
+| file                  stopped.safetensors (model)
+$ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 --checkpoint none 2>log2 & \
+  for i in $(seq 600); do grep -qs 'epoch 2/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
+  tail -1 log2
+| exit 130
+| lapse: it cannot be resumed, because checkpoints were turned off
+
+# What cannot be trained is refused before anything is done.
+$ lapse train nothing.lapse -o m.safetensors
+! lapse: nothing.lapse: cannot open: No such file or directory
+= 1
+$ lapse train events.csv -o m.safetensors
+! lapse: events.csv: this is not a Lapse dataset; make one from a CSV file with lapse import
+= 1
+$ lapse train events.lapse -o no/such/folder/m.safetensors
+! lapse: no/such/folder/m.safetensors: cannot write: No such file or directory
+= 1
+$ mkdir folder; lapse train events.lapse -o folder
+! lapse: folder: this is a folder; give the name of a file
+= 1
+$ lapse train events.lapse -o m.safetensors --blocks 9
+! lapse: blocks cannot be 9; it can be from 1 to 3
+= 2
+$ lapse train events.lapse -o m.safetensors --dims 10 --heads 3
+! lapse: heads (3) must divide dims (10)
+= 2
+$ lapse train events.lapse -o m.safetensors --dropout 2
+! lapse: dropout cannot be 2; it can be from 0 to 0.9
+= 2
+$ lapse train events.lapse -o m.safetensors --model markov --order 7
+! lapse: order cannot be 7; it can be from 1 to 3
+= 2
+$ lapse eval nothing.safetensors events.lapse
+! lapse: nothing.safetensors: cannot open: No such file or directory
+= 1
+$ lapse eval events.lapse events.lapse
+! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
+= 1
+$ lapse eval markov.safetensors markov.safetensors
+! lapse: markov.safetensors: this is not a Lapse dataset; make one from a CSV file with lapse import
+= 1
+$ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.csv -o other.lapse >/dev/null; \
+  lapse eval markov.safetensors other.lapse --split all
+! lapse: the dataset has events 'wave', which the model does not know; leave them out of the import
+= 1

@@ -1,0 +1,196 @@
+# How the tool answers when it is called wrongly: 2, a sentence, and where to read on.
+$ lapse
+! usage: lapse VERB [arguments] [options]
+!
+! Learns from timestamped events and answers: given this history, what happens at time t?
+!
+!   demo        simulate a shop, train, and show what time adds and the limit
+!   simulate    draw events from a known law, as CSV
+!   import      read events from CSV or TSV into a dataset file
+!   info        tell what a dataset or model file holds
+!   train       learn from a dataset and keep the best model
+!   eval        score a model on a dataset
+!   predict     tell what happens at a time, for each history in a file
+!   help        explain a verb, or print the man page
+!
+! `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.
+! Try `lapse demo` first: it needs no data.
+= 2
+$ lapse --version
+| lapse 0.1.0
+$ lapse --help
+| usage: lapse VERB [arguments] [options]
+|
+| Learns from timestamped events and answers: given this history, what happens at time t?
+|
+|   demo        simulate a shop, train, and show what time adds and the limit
+|   simulate    draw events from a known law, as CSV
+|   import      read events from CSV or TSV into a dataset file
+|   info        tell what a dataset or model file holds
+|   train       learn from a dataset and keep the best model
+|   eval        score a model on a dataset
+|   predict     tell what happens at a time, for each history in a file
+|   help        explain a verb, or print the man page
+|
+| `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.
+| Try `lapse demo` first: it needs no data.
+$ lapse -h | head -1
+| usage: lapse VERB [arguments] [options]
+$ lapse help | head -1
+| usage: lapse VERB [arguments] [options]
+$ lapse trian
+! lapse: there is no verb 'trian'; did you mean train?
+! lapse: see `lapse --help`
+= 2
+$ lapse xyzzy
+! lapse: there is no verb 'xyzzy'
+! lapse: see `lapse --help`
+= 2
+$ lapse --frobnicate
+! lapse: a verb comes first, not '--frobnicate'
+! lapse: see `lapse --help`
+= 2
+$ lapse help trian
+! lapse: there is no verb 'trian'
+! lapse: see `lapse help --help`
+= 2
+$ lapse train
+! lapse: train needs DATA: a dataset made by `lapse import`
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse
+! lapse: train needs --output MODEL: the model file to write
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o
+! lapse: --output needs a value: --output MODEL
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o --json
+! lapse: --output needs a value: --output MODEL
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse --output=
+! lapse: --output takes a MODEL, not ''
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors more
+! lapse: train does not know what to do with 'more'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train -o m.safetensors -- --odd-name more
+! lapse: train does not know what to do with 'more'
+! lapse: see `lapse train --help`
+= 2
+
+# Unknown options are met with the nearest known one; abbreviations are not accepted.
+$ lapse train events.lapse -o m.safetensors --epoch 3
+! lapse: train has no option --epoch; did you mean --epochs?
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --learn 0.1
+! lapse: train has no option --learn; did you mean --learning-rate?
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --hedas=2
+! lapse: train has no option --hedas; did you mean --heads?
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --xyzzy
+! lapse: train has no option --xyzzy
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors -z
+! lapse: train has no option -z
+! lapse: see `lapse train --help`
+= 2
+$ lapse eval m.safetensors events.lapse --output x
+! lapse: eval has no option --output
+! lapse: see `lapse eval --help`
+= 2
+
+# Values of every kind that are not one.
+$ lapse train events.lapse -o m.safetensors --epochs many
+! lapse: --epochs takes a whole number, 0 or more, not 'many'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --epochs -1
+! lapse: --epochs takes a whole number, 0 or more, not '-1'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --epochs 1.5
+! lapse: --epochs takes a whole number, 0 or more, not '1.5'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --epochs 99999999999
+! lapse: --epochs takes a whole number up to 2147483647, not '99999999999'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --seed 18446744073709551616
+! lapse: --seed takes a whole number up to 18446744073709551615, not '18446744073709551616'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --learning-rate fast
+! lapse: --learning-rate takes a number such as 0.001, not 'fast'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --learning-rate nan
+! lapse: --learning-rate takes a number such as 0.001, not 'nan'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --learning-rate 0x1
+! lapse: --learning-rate takes a number such as 0.001, not '0x1'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --period-min 3
+! lapse: --period-min takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '3'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --encoding mercur
+! lapse: --encoding takes one of mercer, bochner, position, not 'mercur'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --target-time maybe
+! lapse: --target-time takes one of known, unknown, not 'maybe'
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --resume=yes
+! lapse: --resume takes no value
+! lapse: see `lapse train --help`
+= 2
+$ lapse predict m.safetensors history.csv
+! lapse: predict needs --at TIME: the time asked about: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; several give a column each
+! lapse: see `lapse predict --help`
+= 2
+$ lapse predict m.safetensors history.csv --at 3d
+! lapse: --at 3d: '3d' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
+! lapse: see `lapse predict --help`
+= 2
+$ lapse predict m.safetensors history.csv --at +3
+! lapse: --at +3: '3' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y
+! lapse: see `lapse predict --help`
+= 2
+$ lapse predict m.safetensors history.csv --at +3d --json --csv
+! lapse: --json and --csv cannot both be had
+! lapse: see `lapse predict --help`
+= 2
+
+# What would destroy its own input.
+$ lapse train events.lapse -o events.lapse
+! lapse: the model would overwrite the dataset events.lapse
+! lapse: see `lapse train --help`
+= 2
+$ lapse import events.csv -o events.csv
+! lapse: the dataset would overwrite the file it is read from, events.csv
+! lapse: see `lapse import --help`
+= 2
+$ lapse simulate -o same.csv --law same.csv
+! lapse: the law and the events cannot both go to same.csv
+! lapse: see `lapse simulate --help`
+= 2
+
+# Options may stand anywhere, in both forms, and the last of two counts.
+$ lapse import --min-events=1 events.csv --sequence nobody --sequence user -o events.lapse >/dev/null && ls *.lapse
+| events.lapse
+$ cd . && lapse info -- events.lapse | head -1
+| file             events.lapse (dataset)

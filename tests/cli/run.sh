@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Whole-command tests of the tool: what each command prints, to the letter, and how it ends.
+#
+#   tests/cli/run.sh build/lapse [CASE...]            runs the cases, or those named
+#   tests/cli/run.sh --record build/lapse [CASE...]   writes what the tool now does into the cases: read the diff
+#
+# A case is a file cases/NAME.t: a transcript that is run from top to bottom in a fresh folder holding a copy of files/.
+#
+#   # a comment
+#   $ lapse info nothing.lapse            a command for bash; a line that ends in \ goes on
+#   | text                                what it writes to standard output
+#   ! lapse: nothing.lapse: ...           what it writes to standard error
+#   = 1                                   its exit status, where that is not 0
+#
+# Seconds and speeds differ from run to run and are written as N on both sides. Every command is one test.
+set -u
+export LC_ALL=C
+
+record=
+if [ "${1:-}" = --record ]; then
+    record=yes
+    shift
+fi
+if [ $# -lt 1 ] || [ ! -x "$1" ]; then
+    echo "usage: tests/cli/run.sh [--record] PATH-OF-LAPSE [CASE...]" >&2
+    exit 2
+fi
+tool=$(realpath "$1")
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin"
+ln -s "$tool" "$work/bin/lapse"
+PATH=$work/bin:$PATH
+passed=0
+failed=0
+
+# Everything that differs between two equal runs.
+normalise() {
+    sed -E -e 's#[0-9.]+ MB/s#N MB/s#g' \
+        -e 's#[0-9.]+[kM]? events/s#N events/s#g' \
+        -e 's#(in|after|events/s,) [0-9.]+ s\b#\1 N s#g' \
+        -e 's#("seconds": )[0-9.e+-]+#\1N#g' \
+        -e "s#$work#WORK#g"
+}
+
+# Runs $command in the case's folder and leaves the transcript of it in $actual.
+run_command() {
+    # A command that hangs fails, and takes what it started with it.
+    (cd "$folder" && exec timeout -s KILL 120 bash -c "$command" >"$work/out" 2>"$work/err" </dev/null)
+    local status=$?
+    actual=$(
+        normalise <"$work/out" | sed -e 's/^$/|/;t' -e 's/^/| /'
+        # A last line without an end would run into what follows.
+        [ -s "$work/out" ] && [ -n "$(tail -c 1 "$work/out" | tr -d '\n')" ] && echo
+        normalise <"$work/err" | sed -e 's/^$/!/;t' -e 's/^/! /'
+        [ $status -ne 0 ] && echo "= $status"
+    )
+}
+
+# Compares $expected, the lines that stood under $command, with what it does now.
+finish_command() {
+    [ -n "$command" ] || return 0
+    run_command
+    if [ -n "$record" ]; then
+        [ -n "$actual" ] && printf '%s\n' "$actual" >>"$work/recorded"
+    elif [ "$actual" = "$expected" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $name: $command"
+        diff <(printf '%s\n' "$expected") <(printf '%s\n' "$actual") | sed -n 's/^[<>]/    &/p'
+    fi
+    command=
+}
+
+run_case() {
+    local line more
+    name=$(basename "$1" .t)
+    folder=$work/$name
+    command=
+    cp -r "$here/files" "$folder"
+    : >"$work/recorded"
+    while IFS= read -r line <&3 || [ -n "$line" ]; do
+        case $line in
+        '$ '*)
+            finish_command
+            printf '%s\n' "$line" >>"$work/recorded"
+            command=${line#'$ '}
+            while [ "${command%\\}" != "$command" ] && IFS= read -r more <&3; do
+                printf '%s\n' "$more" >>"$work/recorded"
+                command=${command%\\}$more
+            done
+            expected=
+            ;;
+        '| '* | '|' | '! '* | '!' | '= '*)
+            expected=$expected${expected:+$'\n'}$line
+            ;;
+        *)
+            finish_command
+            printf '%s\n' "$line" >>"$work/recorded"
+            ;;
+        esac
+    done 3<"$1"
+    finish_command
+    [ -z "$record" ] || cp "$work/recorded" "$1"
+    rm -rf "$folder"
+}
+
+if [ $# -eq 0 ]; then
+    set -- "$here"/cases/*.t
+else
+    set -- "${@/#/$here/cases/}"
+    set -- "${@/%/.t}"
+fi
+for case_file in "$@"; do
+    run_case "$case_file"
+done
+if [ -n "$record" ]; then
+    echo "recorded; read what changed with git diff"
+    exit 0
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,218 @@
+#!/bin/bash
+# The scripts' own tests: the rules of the tree find each breach, the runner counts rightly, ./run asks before it installs.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+root=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+# expect NAME WANTED GOT
+expect()
+{
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'not ok: %s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
+    fi
+}
+
+# ------------------------------------------------------------------------------------------------- rooms ------
+
+# tree: a small tree without a breach, in which each test makes one.
+tree()
+{
+    rm -rf "$work/tree"
+    mkdir -p "$work/tree"/{src/base,src/data,src/nn,cli,examples,include,scripts}
+    cd "$work/tree" || exit 1
+    touch include/lapse.h cli/options.h scripts/rooms_excused.txt
+    printf '#include "base/error.h"\n#include "lapse.h"\n#include <stdio.h>\n' >src/data/reader.c
+    printf '/* never calls exit(1) or free(x)\n * nor printf("") */\nchar *a = "strcpy(a)"; // atoi(b)\nx->free(y);\nlp_free(y);\n' >src/nn/block.c
+    printf '#include <lapse.h>\n#include "options.h"\nint main(void) { free(malloc(1)); printf(""); exit(0); }\n' >cli/main.c
+}
+
+# breach NAME FILE TEXT WANTED: adding TEXT to FILE must give exactly the line WANTED.
+breach()
+{
+    local got
+    tree
+    mkdir -p "$(dirname "$2")"
+    printf '%b\n' "$3" >>"$2"
+    got=$("$root/scripts/check_rooms.sh" "$work/tree")
+    expect "rooms: $1" "$4 (1)" "$got ($?)"
+}
+
+tree
+got=$("$root/scripts/check_rooms.sh" "$work/tree")
+expect "rooms: a clean tree" " (0)" "$got ($?)"
+got=$("$root/scripts/check_rooms.sh" "$root")
+expect "rooms: this tree" " (0)" "$got ($?)"
+
+breach "a later room" src/data/new.c '#include "nn/block.h"' \
+    'src/data/new.c:1: room data must not include "nn/block.h": nn comes after it [include]'
+breach "a later room in angle brackets" src/data/new.c '#include <nn/block.h>' \
+    'src/data/new.c:1: room data must not include "nn/block.h": nn comes after it [include]'
+breach "an include without a room" src/nn/new.c '\n #  include "block.h"' \
+    'src/nn/new.c:2: "block.h" should be written "room/file.h" [include]'
+breach "a folder that is no room" src/misc/new.c 'int x;' \
+    'src/misc/new.c: src/misc is no room: the rooms are base data graph backend nn model train inspect serve [room]'
+breach "the tool looks inside" cli/new.c '#include "base/error.h"' \
+    'cli/new.c:1: base/error.h is inside the library: use lapse.h alone [include]'
+breach "an example looks elsewhere" examples/new.c '#include "../cli/console.h"' \
+    'examples/new.c:1: "../cli/console.h" lies outside examples: use lapse.h alone [include]'
+for name in gets strcpy strcat sprintf atoi alloca; do
+    breach "$name" cli/new.c "  $name (x);" "cli/new.c:1: $name is called; it cannot be used safely [call]"
+done
+breach "rand" src/nn/new.c 'int x = 3 * rand();' \
+    'src/nn/new.c:1: rand is called; randomness comes from base/random.h [call]'
+for name in exit abort printf; do
+    breach "$name" src/base/new.c "/* a */ $name(x); /* b */" \
+        "src/base/new.c:1: $name is called; the library returns errors, and never prints or ends the program [call]"
+done
+for name in malloc free realloc strdup; do
+    breach "$name" src/base/new.c "{$name(x);}" "src/base/new.c:1: $name is called; memory comes from base/memory.h [memory]"
+done
+breach "two files of one name" cli/block.c 'int x;' 'cli/block.c: another file is called block.c too [name]
+src/nn/block.c: another file is called block.c too [name]'
+breach "a long file" src/nn/new.h "$(printf '\\n%.0s' {1..800})" \
+    'src/nn/new.h: 801 lines are more than 700: divide it, or excuse it [long]'
+breach "a mark" docs/new.md 'a TO''DO here' 'docs/new.md:1: a mark of unfinished work [mark]'
+breach "another mark" src/nn/new.c '/* FIX''ME */' 'src/nn/new.c:1: a mark of unfinished work [mark]'
+breach "a path" scripts/new.sh "cd /ho""me/someone" 'scripts/new.sh:1: a path of one machine [path]'
+
+tree
+echo 'free(x);' >src/nn/new.c
+echo 'memory src/nn/new.c the parser hands out its own' >scripts/rooms_excused.txt
+got=$("$root/scripts/check_rooms.sh" "$work/tree")
+expect "rooms: excused with a reason" " (0)" "$got ($?)"
+echo 'memory src/nn/new.c' >scripts/rooms_excused.txt
+got=$("$root/scripts/check_rooms.sh" "$work/tree")
+expect "rooms: excused without a reason" \
+    "src/nn/new.c:1: free is called; memory comes from base/memory.h [memory] (1)" "$got ($?)"
+touch src/base/memory.c
+echo 'free(x);' >src/base/memory.c
+rm src/nn/new.c
+got=$("$root/scripts/check_rooms.sh" "$work/tree")
+expect "rooms: memory.c may free" " (0)" "$got ($?)"
+cd "$root" || exit 1
+
+# ----------------------------------------------------------------------------------------------- counting ------
+
+# counted COMMAND...: the counts after one call of the runner's functions.
+counted()
+{
+    (
+        . scripts/tally.sh
+        "$@" >/dev/null
+        (finish) | tail -n 1
+    )
+}
+
+# tap NAME WANTED STATUS LINES
+tap()
+{
+    printf '%b' "$4" >"$work/tap"
+    expect "count: $1" "$2" "$(counted tally_tap program "$work/tap" "$3")"
+}
+tap "all pass" "2 passed, 0 failed" 0 '1..2\nok 1 - a\nok 2 - b\n# ok - tests\n'
+tap "two groups" "3 passed, 0 failed" 0 '1..2\nok 1 - a\nok 2 - b\n1..1\nok 1 - c\n'
+tap "one fails" "1 passed, 1 failed" 1 '1..2\nok 1 - a\nnot ok 2 - b\n# why\n'
+tap "one is skipped" "1 passed, 0 failed, 1 skipped" 0 '1..2\nok 1 - a\nnot ok 2 # SKIP b\n'
+tap "one is skipped, newer cmocka" "1 passed, 0 failed, 1 skipped" 0 '1..2\nok 1 - a\nok 2 # SKIP b\n'
+tap "a crash" "1 passed, 1 failed" 134 '1..3\nok 1 - a\n'
+tap "a crash after a failure" "1 passed, 2 failed" 139 '1..3\nok 1 - a\nnot ok 2 - b\n'
+tap "an early exit" "1 passed, 1 failed" 0 '1..2\nok 1 - a\n'
+tap "a leak at the end" "1 passed, 1 failed" 99 '1..1\nok 1 - a\n'
+tap "a status that lies" "0 passed, 2 failed" 0 '1..1\nnot ok 1 - a\n'
+tap "no output" "0 passed, 1 failed" 127 ''
+tap "lines that a test printed" "1 passed, 0 failed" 0 '1..1\nok then\nnot ok 7\nok 1 - a\n'
+
+# suite NAME WANTED STATUS LINES
+suite()
+{
+    printf '%b' "$4" >"$work/suite"
+    expect "count: $1" "$2" "$(counted tally_suite cli "$work/suite" "$3")"
+}
+suite "a suite" "7 passed, 0 failed" 0 'noise\n7 passed, 0 failed\n'
+suite "a suite with skips" "7 passed, 0 failed, 2 skipped" 0 '7 passed, 0 failed, 2 skipped\n'
+suite "a suite that fails" "6 passed, 1 failed" 1 '6 passed, 1 failed\n'
+suite "a suite that fails as a whole" "6 passed, 1 failed" 1 '6 passed, 0 failed\n'
+suite "a suite that does not count" "0 passed, 1 failed" 0 '6 passed, 0 failed\ndone\n'
+expect "count: a command that fails" "0 passed, 1 failed" "$(counted check name false)"
+expect "count: a command that passes" "1 passed, 0 failed" "$(counted check name true)"
+(
+    . scripts/tally.sh
+    check name false >/dev/null
+    finish >/dev/null
+)
+expect "count: the exit status of a failure" 1 $?
+(
+    . scripts/tally.sh
+    check name true
+    finish >/dev/null
+)
+expect "count: the exit status of success" 0 $?
+
+# --------------------------------------------------------------------------------------------------- run ------
+
+expect "run: lists its words" "build demo test bench lint fuzz clean" \
+    "$(./run | sed -n 's/^  \([a-z]*\) .*/\1/p' | xargs)"
+got=$(./run nonsense 2>&1 | head -n 1)
+expect "run: an unknown word" "run: there is no 'nonsense'" "$got"
+./run nonsense >/dev/null 2>&1
+expect "run: the exit status of an unknown word" 2 $?
+got=$(./run test everything 2>&1)
+expect "run: unknown tests" "run: no tests are called 'everything': quick, full, sanitize or valgrind (2)" "$got ($?)"
+
+# needing ID HAVE FAILING: packages_need in a system where the user is ID, only what HAVE matches is there, and the first
+# FAILING calls of apt-get install fail. Prints what is said, and every call of apt-get.
+needing()
+{
+    local user=$1 have=$2 failing=$3
+    (
+        . scripts/packages.sh
+        id() { echo "$user"; }
+        packages_have() { [[ "$*" =~ $have ]]; }
+        packages_listed() { [ "$listed" = yes ]; }
+        apt-get()
+        {
+            echo "apt-get $*" >&3
+            if [ "$1" = install ] && [ "$failing" -gt 0 ]; then
+                failing=$((failing - 1))
+                return 1
+            fi
+        }
+        packages_need build unit
+        echo "goes on"
+    ) 3>&1 2>&1
+}
+listed=yes
+expect "packages: nothing is missing" "goes on (0)" "$(needing 1000 . 0) ($?)"
+expect "packages: without root" "Needed, and not installed:
+  cmake: to configure
+  libcmocka-dev: unit tests
+Please run this line, then ./run again:
+sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
+listed=no
+expect "packages: without root or lists" \
+    "sudo apt-get update && sudo apt-get install -y --no-install-recommends libcmocka-dev" \
+    "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0 | tail -n 1)"
+expect "packages: as root, a bare system" "Installing what is missing (apt-get):
+  libcmocka-dev: unit tests
+apt-get update -qq -o Dpkg::Use-Pty=0
+apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
+goes on (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
+listed=yes
+expect "packages: as root, old lists" "Installing what is missing (apt-get):
+  libcmocka-dev: unit tests
+apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
+apt-get update -qq -o Dpkg::Use-Pty=0
+apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
+goes on (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 1) ($?)"
+expect "packages: as root, in vain" \
+    "run: installing failed; the line was: apt-get install -y --no-install-recommends libcmocka-dev" \
+    "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 2 | tail -n 1)"
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

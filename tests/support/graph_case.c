@@ -1,0 +1,197 @@
+#include "support/graph_case.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+int graph_case_elements(const graph_case *this, const lp_value *value)
+{
+    return (int)lp_value_rows(value, this->tokens) * value->cols;
+}
+
+void graph_case_gradients(graph_case *this, lp_node *node)
+{
+    lapse_error error;
+    assert_non_null(node);
+    for (int i = 0; i < node->op->output_count; i++) {
+        lp_value *output = node->outputs[i];
+        if (!output || i == 1)
+            continue;
+        output->kept = true;
+        this->outputs[this->output_count] = output;
+        this->seeds[this->output_count++] =
+            lp_graph_input(&this->graph, "seed", output->type, output->rows_of, output->rows, output->cols);
+    }
+    assert_int_equal(lp_graph_gradients(&this->graph, this->output_count, this->outputs, this->seeds, &error), LAPSE_OK);
+    for (int i = 0; i < this->graph.value_count; i++) {
+        lp_value *value = this->graph.values[i];
+        if (value->place == LP_PLACE_INPUT && value->gradient && value->gradient->place == LP_PLACE_WORK)
+            assert_true(value->gradient->kept);
+    }
+    assert_true(this->graph.value_count <= CASE_VALUES);
+}
+
+void graph_case_segments(graph_case *this, const int *lengths, int count)
+{
+    this->segments = count;
+    this->tokens = 0;
+    for (int i = 0; i < count; i++) {
+        this->tokens += lengths[i];
+        this->segment[i + 1] = this->tokens;
+    }
+}
+
+/* Normal, at least 0.1 away from 0 where relu has its corner, and exact in float. */
+static double draw(lp_random *random)
+{
+    double x = lp_random_normal(random);
+    return (float)(x + (x < 0 ? -0.1 : 0.1));
+}
+
+/* Sorted within each segment, the last of each at 0. */
+static void fill_times(const graph_case *this, double *time, lp_random *random)
+{
+    for (int s = 0; s < this->segments; s++) {
+        double now = 0;
+        for (int t = this->segment[s + 1] - 1; t >= this->segment[s]; t--) {
+            time[t] = now;
+            now -= this->gap * lp_random_exponential(random);
+        }
+    }
+}
+
+void graph_case_fill(graph_case *this, lp_random *random)
+{
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place != LP_PLACE_INPUT)
+            continue;
+        int count = graph_case_elements(this, value);
+        double *data = this->inputs[value->slot] = calloc((size_t)count + 1, sizeof *data);
+        bool times = value->type == LP_TYPE_DOUBLE && value->rows_of == LP_ROWS_TOKENS;
+        if (times)
+            fill_times(this, data, random);
+        for (int k = 0; k < count && !times; k++)
+            data[k] = value->type == LP_TYPE_INT32 ? lp_random_below(random, (uint32_t)value->limit) : draw(random);
+        for (int k = 0; k < count && strcmp(value->name, "weight") == 0; k += 5)
+            data[k] = 0;
+    }
+    this->parameters = calloc(this->graph.parameter_size + 1, sizeof(double));
+    for (size_t i = 0; i < this->graph.parameter_size; i++)
+        this->parameters[i] = draw(random);
+}
+
+static void to_type(void *out, const double *in, int count, lp_type type, size_t real_size)
+{
+    bool is_float = type == LP_TYPE_REAL && real_size == sizeof(float);
+    for (int i = 0; i < count; i++) {
+        if (type == LP_TYPE_INT32)
+            ((int32_t *)out)[i] = (int32_t)in[i];
+        else if (is_float)
+            ((float *)out)[i] = (float)in[i];
+        else
+            ((double *)out)[i] = in[i];
+    }
+}
+
+static double *from_type(const void *in, int count, lp_type type, size_t real_size)
+{
+    double *out = calloc((size_t)count + 1, sizeof *out);
+    bool is_float = type == LP_TYPE_REAL && real_size == sizeof(float);
+    for (int i = 0; i < count; i++)
+        out[i] = is_float ? (double)((const float *)in)[i] : ((const double *)in)[i];
+    return out;
+}
+
+static lp_extent extent_of(const graph_case *this)
+{
+    lp_extent extent = {.tokens = this->tokens};
+    for (int s = 0; s < this->segments; s++) {
+        int length = this->segment[s + 1] - this->segment[s];
+        extent.pairs += (int64_t)length * (length + 1) / 2;
+        extent.longest = length > extent.longest ? length : extent.longest;
+    }
+    return extent;
+}
+
+static void *poisoned(size_t size)
+{
+    void *block = lp_alloc(size, 1);
+    assert_non_null(block);
+    return memset(block, 0xFF, size);
+}
+
+static void collect(const graph_case *this, const lp_run *run, graph_result *result)
+{
+    size_t real_size = run->plan->real_size;
+    *result = (graph_result){0};
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place == LP_PLACE_WORK && value->kept)
+            result->values[i] =
+                from_type(lp_run_data(run, value), graph_case_elements(this, value), value->type, real_size);
+    }
+    result->gradients = from_type(run->gradients, (int)this->graph.parameter_size, LP_TYPE_REAL, real_size);
+}
+
+void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels, graph_result *result)
+{
+    lapse_error error;
+    lp_extent extent = extent_of(this);
+    assert_int_equal(lp_plan_make(&this->plan, &this->graph, &extent, real_size, &error), LAPSE_OK);
+    void *inputs[CASE_VALUES], *blocks[CASE_VALUES];
+    int count = this->graph.input_count;
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place != LP_PLACE_INPUT)
+            continue;
+        int size = graph_case_elements(this, value);
+        blocks[value->slot] = lp_alloc((size_t)size * 8 + (size_t)this->misalign, 1);
+        inputs[value->slot] = (char *)blocks[value->slot] + (value->type == LP_TYPE_DOUBLE ? 0 : this->misalign);
+        to_type(inputs[value->slot], this->inputs[value->slot], size, value->type, real_size);
+    }
+    void *parameters = lp_alloc(this->graph.parameter_size, real_size);
+    to_type(parameters, this->parameters, (int)this->graph.parameter_size, LP_TYPE_REAL, real_size);
+    lp_run run = {.plan = &this->plan, .work = poisoned(this->plan.work_size), .inputs = inputs,
+                  .scratch = poisoned(this->plan.scratch_size), .parameters = parameters,
+                  .gradients = poisoned(this->graph.parameter_size * real_size), .tokens = this->tokens,
+                  .segments = this->segments, .segment = this->segment, .seed = 77, .step = 5,
+                  .first_token = this->first_token};
+    for (int i = 0; i < this->graph.node_count; i++)
+        kernels[this->graph.nodes[i]->op->id](this->graph.nodes[i], &run);
+    collect(this, &run, result);
+    for (int i = 0; i < count; i++)
+        lp_free(blocks[i]);
+    lp_free(parameters);
+    lp_free(run.work);
+    lp_free(run.scratch);
+    lp_free(run.gradients);
+}
+
+double graph_case_loss(const graph_case *this, const graph_result *result)
+{
+    double loss = 0;
+    for (int i = 0; i < this->output_count; i++)
+        for (int k = 0; k < graph_case_elements(this, this->outputs[i]); k++)
+            loss += result->values[this->outputs[i]->id][k] * this->inputs[this->seeds[i]->slot][k];
+    return loss;
+}
+
+void graph_result_clear(graph_result *result)
+{
+    for (int i = 0; i < CASE_VALUES; i++)
+        free(result->values[i]);
+    free(result->gradients);
+    *result = (graph_result){0};
+}
+
+void graph_case_clear(graph_case *this)
+{
+    for (int i = 0; i < CASE_VALUES; i++)
+        free(this->inputs[i]);
+    free(this->parameters);
+    lp_graph_clear(&this->graph);
+    *this = (graph_case){0};
+}

@@ -1,0 +1,81 @@
+#include "support/graph_samples.h"
+
+static lp_value *ids(lp_graph *graph, const char *name)
+{
+    return lp_graph_input(graph, name, LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+}
+
+static lp_value *times(lp_graph *graph, const char *name)
+{
+    return lp_graph_input(graph, name, LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
+}
+
+static lp_node *maker(lp_value *value)
+{
+    return value ? value->maker : NULL;
+}
+
+/* A weight small enough that sums of `from` terms stay near 1. */
+static lp_value *weight(lp_graph *graph, const char *name, int rows, int cols)
+{
+    return lp_example_fixed(graph, name, rows, cols);
+}
+
+static lp_node *products(lp_graph *graph, int cols, int heads, int extra)
+{
+    lp_value *x = lp_example_tokens(graph, "x", heads * cols);
+    lp_value *w = weight(graph, "w", heads * cols, extra), *bias = weight(graph, "bias", 1, heads * extra);
+    lp_value *once = lp_linear(graph, x, w, bias, NULL, heads, false);
+    lp_value *back = lp_linear(graph, once, w, NULL, x, heads, true);
+    return maker(lp_linear(graph, lp_add(graph, back, x), w, bias, once, heads, false));
+}
+
+static lp_node *plain_attention(lp_graph *graph, int cols, int heads, int extra)
+{
+    (void)extra;
+    lp_value *x = lp_example_tokens(graph, "x", heads * cols), *time_out;
+    return maker(lp_attention(graph, x, x, x, NULL, NULL, heads, 0.3 / cols, 0, &time_out));
+}
+
+static lp_node *lag_attention(lp_graph *graph, int cols, int heads, int extra)
+{
+    lp_value *query = lp_example_tokens(graph, "query", heads * cols), *key = lp_example_tokens(graph, "key", heads * cols);
+    lp_value *value = lp_example_tokens(graph, "value", heads * cols), *basis = lp_example_tokens(graph, "basis", extra);
+    lp_value *turned = lp_example_tokens(graph, "time_query", heads * extra), *time_out;
+    lp_value *out = lp_attention(graph, query, key, value, turned, basis, heads, 1.0 / (cols + extra), 0.2, &time_out);
+    return maker(lp_linear(graph, time_out, weight(graph, "w", heads * extra, heads * cols), NULL, out, 1, false));
+}
+
+static lp_node *rows(lp_graph *graph, int cols, int heads, int extra)
+{
+    lp_value *e = lp_embed(graph, lp_example_fixed(graph, "table", extra, cols), ids(graph, "ids"));
+    lp_value *scaled = lp_scale_columns(graph, lp_add(graph, e, lp_example_tokens(graph, "x", cols)),
+                                        lp_example_fixed(graph, "scale", 1, cols));
+    lp_value *gain = lp_example_fixed(graph, "gain", 1, cols), *shift = lp_example_fixed(graph, "shift", 1, cols);
+    lp_value *y = lp_layer_norm(graph, lp_dropout(graph, scaled, 0.1 * heads), gain, shift, 1e-2);
+    return maker(lp_add(graph, lp_dropout(graph, lp_layer_norm(graph, y, gain, shift, 1e-2), 0.3), scaled));
+}
+
+static lp_node *loss(lp_graph *graph, int cols, int heads, int extra)
+{
+    (void)heads;
+    lp_value *x = lp_relu(graph, lp_example_tokens(graph, "x", extra));
+    lp_value *logits = lp_linear(graph, x, weight(graph, "w", cols, extra), NULL, NULL, 1, true);
+    lp_value *weights = lp_graph_input(graph, "weight", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, 1);
+    return maker(lp_cross_entropy(graph, logits, ids(graph, "target"), weights));
+}
+
+static lp_node *turns(lp_graph *graph, int cols, int heads, int extra)
+{
+    lp_value *frequency = lp_harmonics(graph, lp_example_fixed(graph, "log_period", 1, cols), 1 + extra % 3);
+    int width = 2 * cols * (1 + extra % 3);
+    lp_value *u = lp_basis(graph, times(graph, "time"), frequency), *v = lp_basis(graph, times(graph, "target"), frequency);
+    lp_value *x = lp_reflect(graph, lp_example_tokens(graph, "x", heads * width), u);
+    return maker(lp_reflect(graph, lp_reflect(graph, x, v), lp_add(graph, u, v)));
+}
+
+const graph_sample graph_samples[] = {
+    {"products", products}, {"plain attention", plain_attention}, {"lag attention", lag_attention},
+    {"rows", rows},         {"loss", loss},                       {"turns", turns},
+};
+const int graph_sample_count = sizeof graph_samples / sizeof *graph_samples;

@@ -1,0 +1,79 @@
+/* test_fast_math.c: the errors of our own exp, cosine and sine, and the random bits against random.h. */
+#include "backend/backend.h"
+#include "backend/cpu/fast/fast_math.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+
+static void test_exp(void **state)
+{
+    (void)state;
+    for (float x = -87; x < 88; x += 0.00037f) {
+        double wanted = exp((double)x), error = fabs((double)fast_exp(x) / wanted - 1);
+        if (!(error <= 2e-7))
+            fail_msg("exp(%.9g): %.9g, should be %.9g", (double)x, (double)fast_exp(x), wanted);
+    }
+    assert_true(fast_exp(0) == 1);
+    assert_true(fast_exp(-87.01f) == 0);
+    assert_true(fast_exp(-INFINITY) == 0);
+    assert_true(fast_exp(INFINITY) == fast_exp(88));
+    assert_true(isfinite(fast_exp(88)));
+    assert_true(isnan(fast_exp(NAN)));
+}
+
+static void check_turn(double turns)
+{
+    const double two_pi = 6.283185307179586;
+    float cosine, sine;
+    fast_turn(turns, &cosine, &sine);
+    double angle = two_pi * (turns - nearbyint(turns));
+    if (!(fabs((double)cosine - cos(angle)) <= 1.5e-7 && fabs((double)sine - sin(angle)) <= 1.5e-7))
+        fail_msg("%.17g turns: %.9g %.9g, should be %.9g %.9g", turns, (double)cosine, (double)sine, cos(angle), sin(angle));
+}
+
+static void test_turn(void **state)
+{
+    (void)state;
+    lp_random random = lp_random_start(6, LP_PURPOSE_TEST, 0);
+    for (int i = 0; i <= 64; i++) {
+        check_turn(i / 8.0);
+        check_turn(-i / 8.0);
+        check_turn(i / 8.0 + 0.0625);
+    }
+    for (int i = 0; i < 300000; i++)
+        check_turn((lp_random_uniform(&random) - 0.5) * pow(10, i % 12));
+    /* Past the precision of a double the phase counts as 0; what is not a number stays so. */
+    float cosine, sine;
+    static const double large[] = {1e16, -1e16, 1e300, INFINITY, -INFINITY};
+    for (int i = 0; i < 5; i++) {
+        fast_turn(large[i], &cosine, &sine);
+        assert_true(cosine == 1 && sine == 0);
+    }
+    fast_turn(NAN, &cosine, &sine);
+    assert_true(isnan(cosine) && isnan(sine));
+}
+
+static void test_bits(void **state)
+{
+    (void)state;
+    uint64_t element[19];
+    uint16_t bits[19 * 8];
+    for (int i = 0; i < 19; i++)
+        element[i] = (uint64_t)i * 0x123456789ABCDull;
+    for (int count = 0; count <= 19; count++) {
+        fast_random_bits(0xFEDCBA9876543210ull, 0x305, 9, element, count, bits);
+        for (int i = 0; i < count * 8; i++) {
+            lp_random_block block = lp_philox(0xFEDCBA9876543210ull, 0x305, 9, element[i / 8]);
+            assert_true(lp_dropout_keep(&block, i % 8, bits[i]));
+            assert_false(lp_dropout_keep(&block, i % 8, bits[i] + 1u));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exp), cmocka_unit_test(test_turn), cmocka_unit_test(test_bits)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* test_file.c: files mapped, and files written aside and renamed: whole at commit, or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+static char folder[200];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/lapse_test_file_XXXXXX", base && *base ? base : "/tmp");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+/* How many files the folder holds. */
+static int count_files(void)
+{
+    int count = 0;
+    DIR *listing = opendir(folder);
+    assert_non_null(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(listing);
+    return count;
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[400];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    remove(in_folder("out"));
+    remove(in_folder("taken"));
+    return rmdir(folder);
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+    lp_map map;
+    assert_int_equal(lp_map_open(&map, path, NULL), LAPSE_OK);
+    assert_int_equal(map.size, strlen(text));
+    if (map.size)
+        assert_memory_equal(map.data, text, map.size);
+    lp_map_close(&map);
+}
+
+static void test_map_reads_a_file(void **state)
+{
+    (void)state;
+    put(in_folder("out"), "user,time\n");
+    assert_holds(in_folder("out"), "user,time\n");
+    put(in_folder("out"), "");
+    lp_map map;
+    assert_int_equal(lp_map_open(&map, in_folder("out"), NULL), LAPSE_OK);
+    assert_null(map.data);
+    assert_int_equal(map.size, 0);
+    lp_map_close(&map);
+    lp_map_close(&map);
+    unlink(in_folder("out"));
+}
+
+static void test_map_refuses_what_is_no_file(void **state)
+{
+    (void)state;
+    lp_map map;
+    lapse_error error;
+    assert_int_equal(lp_map_open(&map, in_folder("absent"), &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot open: No such file or directory");
+    assert_string_equal(error.file, in_folder("absent"));
+    assert_int_equal(lp_map_open(&map, folder, &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "this is not a regular file");
+    assert_null(map.data);
+}
+
+static void test_writer_appears_at_commit(void **state)
+{
+    (void)state;
+    const char *path = in_folder("out");
+    put(path, "old");
+    lp_writer writer;
+    assert_int_equal(lp_writer_open(&writer, path, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_add(&writer, "new", 3, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_print(&writer, NULL, "%d,%s\n", 12, "x"), LAPSE_OK);
+    assert_int_equal(writer.written, 8);
+    assert_holds(path, "old");
+    assert_int_equal(count_files(), 2);
+    assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+    assert_holds(path, "new12,x\n");
+    assert_int_equal(count_files(), 1);
+    lp_writer_abandon(&writer);
+    assert_holds(path, "new12,x\n");
+    unlink(path);
+}
+
+static void test_writer_abandoned_leaves_nothing(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    put(in_folder("out"), "old");
+    assert_int_equal(lp_writer_open(&writer, in_folder("out"), NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_add(&writer, "new", 3, NULL), LAPSE_OK);
+    lp_writer_abandon(&writer);
+    assert_holds(in_folder("out"), "old");
+    assert_int_equal(count_files(), 1);
+    unlink(in_folder("out"));
+    lp_writer never = {0};
+    lp_writer_abandon(&never);
+}
+
+/* Pieces of all sizes around the writer's own buffer of 1 MiB must come out in order. */
+static void test_writer_keeps_the_order_of_large_pieces(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, (1 << 20) - 1, 1, 1 << 20, 3, (1 << 20) + 1, 70000, 0, 1 << 20};
+    const char *path = in_folder("out");
+    char *piece = lp_alloc((1 << 20) + 1, 1);
+    size_t total = 0;
+    lp_writer writer;
+    assert_int_equal(lp_writer_open(&writer, path, NULL), LAPSE_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(piece, (int)('a' + i), sizes[i]);
+        assert_int_equal(lp_writer_add(&writer, piece, sizes[i], NULL), LAPSE_OK);
+        total += sizes[i];
+    }
+    assert_int_equal(writer.written, total);
+    assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+    lp_map map;
+    assert_int_equal(lp_map_open(&map, path, NULL), LAPSE_OK);
+    assert_int_equal(map.size, total);
+    const char *at = map.data;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(piece, (int)('a' + i), sizes[i]);
+        assert_int_equal(memcmp(at, piece, sizes[i]), 0);
+        at += sizes[i];
+    }
+    lp_map_close(&map);
+    lp_free(piece);
+    unlink(path);
+}
+
+static void test_writer_pads(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    assert_int_equal(lp_writer_open(&writer, in_folder("out"), NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_pad(&writer, 64, NULL), LAPSE_OK);
+    assert_int_equal(writer.written, 0);
+    lp_writer_add(&writer, "x", 1, NULL);
+    assert_int_equal(lp_writer_pad(&writer, 64, NULL), LAPSE_OK);
+    assert_int_equal(writer.written, 64);
+    lp_writer_add(&writer, "x", 1, NULL);
+    assert_int_equal(lp_writer_pad(&writer, 4096, NULL), LAPSE_OK);
+    assert_int_equal(writer.written, 4096);
+    assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+    lp_map map;
+    assert_int_equal(lp_map_open(&map, in_folder("out"), NULL), LAPSE_OK);
+    assert_int_equal(map.size, 4096);
+    for (size_t i = 0; i < map.size; i++)
+        assert_int_equal(map.data[i], i == 0 || i == 64 ? 'x' : 0);
+    lp_map_close(&map);
+    unlink(in_folder("out"));
+}
+
+static void test_writer_refuses_an_endless_line(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    lapse_error error;
+    assert_int_equal(lp_writer_open(&writer, in_folder("out"), NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_print(&writer, &error, "%1023d", 1), LAPSE_OK);
+    assert_int_equal(lp_writer_print(&writer, &error, "%1024d", 1), LAPSE_ERROR_INTERNAL);
+    assert_string_equal(error.message, "a line of over 1024 bytes was to be written");
+    lp_writer_abandon(&writer);
+}
+
+static void test_writer_cannot_open(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    lapse_error error;
+    const char *path = in_folder("absent/out");
+    assert_int_equal(lp_writer_open(&writer, path, &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: No such file or directory");
+    assert_string_equal(error.file, path);
+    lp_writer_abandon(&writer);
+}
+
+static void test_writer_out_of_memory(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 3; n++) {
+        lp_writer writer;
+        lapse_error error;
+        lp_memory_fail_at(n);
+        assert_int_equal(lp_writer_open(&writer, in_folder("out"), &error), LAPSE_ERROR_MEMORY);
+        assert_string_equal(error.message, "out of memory: writing a file needs 1.0 MB");
+        lp_writer_abandon(&writer);
+    }
+    lp_memory_fail_at(0);
+    assert_int_equal(count_files(), 0);
+}
+
+static void test_writer_cannot_replace_a_folder(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    lapse_error error;
+    assert_int_equal(mkdir(in_folder("taken"), 0700), 0);
+    assert_int_equal(lp_writer_open(&writer, in_folder("taken"), &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: Is a directory");
+    assert_int_equal(count_files(), 1);
+    rmdir(in_folder("taken"));
+}
+
+/* The folder appears only after the writer was opened: the rename fails, and nothing is left beside it. */
+static void test_writer_finds_its_place_taken(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    lapse_error error;
+    assert_int_equal(lp_writer_open(&writer, in_folder("taken"), NULL), LAPSE_OK);
+    assert_int_equal(mkdir(in_folder("taken"), 0700), 0);
+    assert_int_equal(lp_writer_commit(&writer, &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: Is a directory");
+    assert_int_equal(count_files(), 1);
+    rmdir(in_folder("taken"));
+}
+
+static void test_writer_follows_a_link(void **state)
+{
+    (void)state;
+    put(in_folder("out"), "old");
+    assert_int_equal(symlink("out", in_folder("taken")), 0);
+    lp_writer writer;
+    assert_int_equal(lp_writer_open(&writer, in_folder("taken"), NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_add(&writer, "new", 3, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+    assert_holds(in_folder("out"), "new");
+    struct stat found;
+    assert_int_equal(lstat(in_folder("taken"), &found), 0);
+    assert_true(S_ISLNK(found.st_mode));
+    assert_int_equal(count_files(), 2);
+    unlink(in_folder("out"));
+    unlink(in_folder("taken"));
+}
+
+/* A pipe must not be replaced by a file of its name. */
+static void test_writer_to_a_pipe(void **state)
+{
+    (void)state;
+    const char *path = in_folder("out");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    for (int commit = 0; commit < 2; commit++) {
+        lp_writer writer;
+        assert_int_equal(lp_writer_open(&writer, path, NULL), LAPSE_OK);
+        assert_int_equal(count_files(), 1);
+        assert_int_equal(lp_writer_add(&writer, "text", 4, NULL), LAPSE_OK);
+        if (commit)
+            assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+        else
+            lp_writer_abandon(&writer);
+        char text[8];
+        assert_int_equal(read(reader, text, sizeof text), commit ? 4 : 0);
+        struct stat found;
+        assert_int_equal(stat(path, &found), 0);
+        assert_true(S_ISFIFO(found.st_mode));
+    }
+    close(reader);
+    unlink(path);
+}
+
+/* A file that may not grow further stands for a full disk: the old file must survive, and nothing lie beside it. */
+static void test_writer_on_a_full_disk(void **state)
+{
+    (void)state;
+    put(in_folder("out"), "old");
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 5000;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    char *piece = lp_alloc(2 << 20, 1);
+    for (int large = 0; large < 2; large++) {
+        lp_writer writer;
+        lapse_error error = {0};
+        assert_int_equal(lp_writer_open(&writer, in_folder("out"), NULL), LAPSE_OK);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        /* A small piece waits for commit to fail; a large one fails at once. */
+        lapse_status added = lp_writer_add(&writer, piece, large ? 2 << 20 : 6000, &error);
+        lapse_status status = large ? added : lp_writer_commit(&writer, &error);
+        lp_writer_abandon(&writer);
+        setrlimit(RLIMIT_FSIZE, &before);
+        assert_int_equal(added, large ? LAPSE_ERROR_FILE : LAPSE_OK);
+        assert_int_equal(status, LAPSE_ERROR_FILE);
+        assert_string_equal(error.message, "cannot write: File too large");
+        assert_string_equal(error.file, in_folder("out"));
+        assert_holds(in_folder("out"), "old");
+        assert_int_equal(count_files(), 1);
+    }
+    lp_free(piece);
+    signal(SIGXFSZ, handler);
+    unlink(in_folder("out"));
+}
+
+/* Standard output is written as it comes; here it is a device that is always full. */
+static void test_writer_to_a_full_standard_output(void **state)
+{
+    (void)state;
+    int device = open("/dev/full", O_WRONLY);
+    if (device < 0) {
+        print_message("skipped: there is no /dev/full\n");
+        skip();
+    }
+    lapse_error error = {0};
+    lp_writer writer;
+    fflush(stdout);
+    int saved = dup(STDOUT_FILENO);
+    dup2(device, STDOUT_FILENO);
+    lapse_status opened = lp_writer_open(&writer, "-", &error);
+    lapse_status added = lp_writer_add(&writer, "text", 4, &error);
+    lapse_status committed = lp_writer_commit(&writer, &error);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    close(device);
+    assert_int_equal(opened, LAPSE_OK);
+    assert_int_equal(added, LAPSE_OK);
+    assert_int_equal(committed, LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: No space left on device");
+    assert_string_equal(error.file, "-");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_map_reads_a_file),
+        cmocka_unit_test(test_map_refuses_what_is_no_file),
+        cmocka_unit_test(test_writer_appears_at_commit),
+        cmocka_unit_test(test_writer_abandoned_leaves_nothing),
+        cmocka_unit_test(test_writer_keeps_the_order_of_large_pieces),
+        cmocka_unit_test(test_writer_pads),
+        cmocka_unit_test(test_writer_refuses_an_endless_line),
+        cmocka_unit_test(test_writer_cannot_open),
+        cmocka_unit_test(test_writer_out_of_memory),
+        cmocka_unit_test(test_writer_cannot_replace_a_folder),
+        cmocka_unit_test(test_writer_finds_its_place_taken),
+        cmocka_unit_test(test_writer_follows_a_link),
+        cmocka_unit_test(test_writer_to_a_pipe),
+        cmocka_unit_test(test_writer_on_a_full_disk),
+        cmocka_unit_test(test_writer_to_a_full_standard_output),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,356 @@
+/* test_window.c: what windows and batches promise, on random datasets: every event is asked for once, with enough before it; and
+ * a batch says exactly what its windows hold. The seed is printed with what fails. */
+#include "data/batch.h"
+#include "data/split.h"
+#include "support/small_data.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which case it is: said with what fails. */
+static char what[160];
+
+#define CHECK(condition)                                        \
+    do {                                                        \
+        if (!(condition))                                       \
+            fail_msg("%s: %s does not hold", what, #condition); \
+    } while (0)
+
+typedef struct window_case {
+    lapse_dataset *dataset;
+    uint8_t *split;
+    lp_targets targets;
+    lp_random random;
+} window_case;
+
+/* Seeds take turns: split by sequence or by event, any wanted part, contexts around the lengths of sequences. */
+static void start_case(window_case *this, int seed)
+{
+    static const int contexts[] = {1, 2, 3, 5, 8, 12, 40};
+    this->random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 300);
+    int sequences = 3 + (int)lp_random_below(&this->random, 12);
+    this->dataset = small_dataset_random(&this->random, sequences, 1 + seed % 50, 4, 1000, seed % 2);
+    this->split = NULL;
+    lapse_error error = {0};
+    if (seed % 2) {
+        this->split = lp_alloc((size_t)this->dataset->event_count, 1);
+        memcpy(this->split, this->dataset->split, (size_t)this->dataset->event_count);
+    } else {
+        assert_int_equal(lp_split_make(this->dataset, (uint64_t)seed, &this->split, &error), LAPSE_OK);
+    }
+    this->targets = (lp_targets){this->dataset, this->split, (lp_split)(seed / 2 % 4), contexts[seed % 7]};
+    snprintf(what, sizeof what, "seed %d, context %d, part %d, split by %s", seed, this->targets.context,
+             (int)this->targets.wanted, seed % 2 ? "event" : "sequence");
+}
+
+static void end_case(window_case *this)
+{
+    lapse_dataset_close(this->dataset);
+    lp_free(this->split);
+}
+
+/* How often each event is asked for. */
+static int *count_asked(const window_case *this, const lp_windows *list)
+{
+    int *asked = calloc((size_t)this->dataset->event_count + 1, sizeof *asked);
+    for (int64_t w = 0; w < list->count; w++) {
+        const lp_window *window = &list->windows[w];
+        for (int place = window->from; place < window->count; place++)
+            asked[window->first + place + 1] += lp_targets_want(&this->targets, window->first + place + 1);
+    }
+    return asked;
+}
+
+static void check_windows(const window_case *this, const lp_windows *list)
+{
+    const lapse_dataset *dataset = this->dataset;
+    int64_t total = 0;
+    int *asked = count_asked(this, list);
+    CHECK(list->count <= list->capacity);
+    for (int64_t w = 0; w < list->count; w++) {
+        const lp_window *window = &list->windows[w];
+        int64_t end = window->first + window->count; /* the last event asked for */
+        CHECK(window->count >= 1 && window->count <= this->targets.context);
+        CHECK(window->from >= 0 && window->from < window->count);
+        CHECK((uint64_t)window->first >= dataset->start[window->sequence]);
+        CHECK((uint64_t)end < dataset->start[window->sequence + 1]);
+        CHECK(lp_targets_want(&this->targets, end));
+        CHECK(lp_targets_want(&this->targets, window->first + window->from + 1));
+    }
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t event = dataset->start[s]; event < dataset->start[s + 1]; event++) {
+            bool wanted = event > dataset->start[s] && lp_targets_want(&this->targets, (int64_t)event);
+            CHECK(asked[event] == wanted);
+            total += wanted;
+        }
+    CHECK(list->targets == total);
+    free(asked);
+}
+
+static void evaluation_windows(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < small_effort(400, 60); seed++) {
+        window_case this;
+        lp_windows list = {0};
+        start_case(&this, seed);
+        assert_int_equal(lp_windows_evaluation(&list, &this.targets, NULL), LAPSE_OK);
+        check_windows(&this, &list);
+        for (int64_t w = 0; w < list.count; w++) {
+            const lp_window *window = &list.windows[w];
+            int64_t start = (int64_t)this.dataset->start[window->sequence];
+            int64_t length = (int64_t)this.dataset->start[window->sequence + 1] - start;
+            for (int place = window->from; place < window->count; place++) {
+                int64_t index = window->first + place + 1 - start, least = (this.targets.context + 1) / 2;
+                CHECK(place + 1 >= (index < least ? index : least));
+                CHECK(length - 1 > this.targets.context || place + 1 == index);
+            }
+        }
+        lp_windows_clear(&list);
+        end_case(&this);
+    }
+}
+
+static void training_windows(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < small_effort(400, 60); seed++) {
+        window_case this;
+        lp_windows list = {0};
+        start_case(&this, seed);
+        assert_int_equal(lp_windows_training(&list, &this.targets, (uint64_t)seed, 0, NULL), LAPSE_OK);
+        const lp_window *place = list.windows;
+        for (uint32_t epoch = 0; epoch < 8; epoch++) {
+            int64_t before = lp_memory_count();
+            assert_int_equal(lp_windows_training(&list, &this.targets, (uint64_t)seed, epoch, NULL), LAPSE_OK);
+            CHECK(lp_memory_count() == before && list.windows == place);
+            check_windows(&this, &list);
+            lp_windows_shuffle(&list, (uint64_t)seed, epoch);
+            check_windows(&this, &list);
+            CHECK(lp_memory_count() == before);
+        }
+        lp_windows_clear(&list);
+        end_case(&this);
+    }
+}
+
+/* Training windows of one long sequence lie end to end, and begin elsewhere in another epoch. */
+static void training_offsets(void **state)
+{
+    (void)state;
+    static const int lengths[] = {100};
+    double time[100] = {0};
+    int32_t kind[100] = {0};
+    lapse_dataset *dataset = small_dataset(1, lengths, time, kind, 1, NULL);
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 10};
+    lp_windows list = {0};
+    int seen[11] = {0}, different = 0;
+    snprintf(what, sizeof what, "one sequence of 100");
+    for (uint32_t epoch = 0; epoch < 200; epoch++) {
+        assert_int_equal(lp_windows_training(&list, &targets, 1, epoch, NULL), LAPSE_OK);
+        CHECK(list.targets == 99 && list.windows[0].first == 0 && list.windows[0].from == 0);
+        for (int64_t w = 1; w < list.count; w++)
+            CHECK(list.windows[w].first == list.windows[w - 1].first + list.windows[w - 1].count);
+        seen[list.windows[0].count]++;
+    }
+    for (int i = 1; i <= 10; i++)
+        different += seen[i] > 0;
+    CHECK(different == 10);
+    lp_windows_clear(&list);
+    lapse_dataset_close(dataset);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const lp_window *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static bool same_windows(const lp_windows *a, const lp_windows *b)
+{
+    return a->count == b->count && memcmp(a->windows, b->windows, (size_t)a->count * sizeof *a->windows) == 0;
+}
+
+static void shuffles(void **state)
+{
+    (void)state;
+    lp_random random = lp_random_start(5, LP_PURPOSE_TEST, 301);
+    lapse_dataset *dataset = small_dataset_random(&random, 40, 30, 3, 10, false);
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4};
+    lp_windows plain = {0}, one = {0}, again = {0}, other = {0}, seeded = {0};
+    lp_windows *lists[] = {&plain, &one, &again, &other, &seeded};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(lp_windows_evaluation(lists[i], &targets, NULL), LAPSE_OK);
+    lp_windows_shuffle(&one, 7, 3);
+    lp_windows_shuffle(&again, 7, 3);
+    lp_windows_shuffle(&other, 7, 4);
+    lp_windows_shuffle(&seeded, 8, 3);
+    assert_true(same_windows(&one, &again));
+    assert_false(same_windows(&one, &other));
+    assert_false(same_windows(&one, &seeded));
+    assert_false(same_windows(&one, &plain));
+    for (int i = 1; i < 5; i++) {
+        qsort(lists[i]->windows, (size_t)lists[i]->count, sizeof *lists[i]->windows, by_place);
+        assert_true(same_windows(lists[i], &plain));
+    }
+    for (int i = 0; i < 5; i++)
+        lp_windows_clear(lists[i]);
+    lapse_dataset_close(dataset);
+}
+
+/* A list of no windows is shuffled too; so is a list of one. */
+static void nothing_to_shuffle(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_dataset_spelled("a b abc", NULL);
+    static const uint8_t split[] = {0, 0, 0, 0, 0};
+    lp_targets none = {dataset, split, LP_SPLIT_TEST, 4}, all = {dataset, split, LP_SPLIT_COUNT, 4};
+    lp_windows list = {0};
+    assert_int_equal(lp_windows_evaluation(&list, &none, NULL), LAPSE_OK);
+    lp_windows_shuffle(&list, 1, 1);
+    assert_int_equal(list.count, 0);
+    assert_int_equal(list.targets, 0);
+    assert_int_equal(lp_windows_evaluation(&list, &all, NULL), LAPSE_OK);
+    lp_windows_shuffle(&list, 1, 1);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.targets, 2);
+    lp_windows_clear(&list);
+    lapse_dataset_close(dataset);
+}
+
+/* ----------------------------------------------------------------------------------------------- batches ----- */
+
+/* The tokens of one window, against the dataset. */
+static void check_window(const window_case *this, const lp_batch *batch, const lp_window *window, int token, bool known)
+{
+    const lapse_dataset *dataset = this->dataset;
+    const double *time = dataset->time + window->first;
+    double last = known ? time[window->count] : time[window->count - 1];
+    for (int place = 0; place < window->count; place++, token++) {
+        int64_t next = window->first + place + 1;
+        CHECK(batch->kind[token] == dataset->kind[next - 1]);
+        CHECK(batch->target[token] == dataset->kind[next]);
+        CHECK(batch->position[token] == place);
+        CHECK(batch->time[token] == time[place] - last && batch->time[token] <= 0);
+        CHECK(batch->until[token] == (known ? time[place + 1] : time[place]) - last);
+        CHECK(batch->until[token] >= batch->time[token] && batch->until[token] <= 0);
+        CHECK(known || batch->until[token] == batch->time[token]);
+        bool asked = place >= window->from && lp_targets_want(&this->targets, next);
+        CHECK(batch->weight[token] == (asked ? 1.0f : 0.0f));
+    }
+    CHECK(batch->until[token - 1] == 0);
+}
+
+static void check_batch(const window_case *this, const lp_batch *batch, const lp_windows *list, int64_t first, int count,
+                        bool known)
+{
+    int window = 0, token = 0, targets = 0;
+    CHECK(batch->windows == count && batch->shard_window[0] == 0 && batch->shard_token[0] == 0);
+    for (int shard = 0; shard < batch->shard_count; shard++) {
+        const int32_t *segment = lp_batch_segments(batch, shard);
+        CHECK(batch->shard_window[shard] == window && batch->shard_token[shard] == token && segment[0] == 0);
+        for (int s = 0; window < batch->shard_window[shard + 1]; s++, window++) {
+            const lp_window *wanted = &list->windows[first + window];
+            CHECK(segment[s + 1] - segment[s] == wanted->count);
+            CHECK(batch->event[window] == wanted->first && batch->sequence[window] == wanted->sequence);
+            check_window(this, batch, wanted, token, known);
+            token += wanted->count;
+        }
+        int tokens = batch->shard_token[shard + 1] - batch->shard_token[shard];
+        CHECK(tokens >= 0 && tokens <= lp_batch_shard_tokens(batch));
+    }
+    for (int t = 0; t < token; t++)
+        targets += batch->weight[t] != 0;
+    CHECK(window == count && token == batch->tokens && targets == batch->targets);
+    CHECK(batch->shard_window[batch->shard_count] == count && batch->shard_token[batch->shard_count] == token);
+}
+
+static void batches(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < small_effort(300, 50); seed++) {
+        window_case this;
+        lp_windows list = {0};
+        lp_batch batch;
+        start_case(&this, seed);
+        int windows = 1 + (int)lp_random_below(&this.random, 9), shards = 1 + (int)lp_random_below(&this.random, 5);
+        assert_int_equal(lp_windows_training(&list, &this.targets, 1, 0, NULL), LAPSE_OK);
+        lp_windows_shuffle(&list, 1, 0);
+        assert_int_equal(lp_batch_init(&batch, windows, this.targets.context, shards, NULL), LAPSE_OK);
+        int64_t before = lp_memory_count();
+        for (int64_t first = 0; first < list.count; first += windows) {
+            int64_t left = list.count - first;
+            int count = left < windows ? (int)left : windows;
+            bool known = (seed + first) % 2;
+            lp_batch_fill(&batch, &list, first, count, &this.targets, known, this.dataset->kind);
+            check_batch(&this, &batch, &list, first, count, known);
+        }
+        CHECK(lp_memory_count() == before);
+        lp_batch_clear(&batch);
+        lp_windows_clear(&list);
+        end_case(&this);
+    }
+}
+
+/* Kinds are taken from the list given, not from the dataset: a model may number them otherwise. */
+static void batch_takes_the_models_kinds(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_dataset_spelled("abc", NULL);
+    static const int32_t kinds[] = {2, 1, 0};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4};
+    lp_windows list = {0};
+    lp_batch batch;
+    assert_int_equal(lp_windows_evaluation(&list, &targets, NULL), LAPSE_OK);
+    assert_int_equal(lp_batch_init(&batch, 3, 4, 2, NULL), LAPSE_OK);
+    lp_batch_fill(&batch, &list, 0, 1, &targets, true, kinds);
+    assert_int_equal(batch.tokens, 2);
+    assert_memory_equal(batch.kind, kinds, sizeof(int32_t[2]));
+    assert_memory_equal(batch.target, kinds + 1, sizeof(int32_t[2]));
+    lp_batch_clear(&batch);
+    lp_windows_clear(&list);
+    lapse_dataset_close(dataset);
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_dataset_spelled("abc abcd", NULL);
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 2};
+    lp_windows list = {0};
+    lp_batch batch;
+    lapse_error error;
+    lp_memory_fail_at(1);
+    assert_int_equal(lp_windows_evaluation(&list, &targets, &error), LAPSE_ERROR_MEMORY);
+    lp_memory_fail_at(1);
+    assert_int_equal(lp_windows_training(&list, &targets, 1, 0, &error), LAPSE_ERROR_MEMORY);
+    assert_string_equal(error.message, "out of memory: the list of windows needs 0.0 MB");
+    int n = 1;
+    for (lapse_status status = LAPSE_ERROR_MEMORY; status != LAPSE_OK; n++) {
+        lp_memory_fail_at(n);
+        status = lp_batch_init(&batch, 100, 100, 2, &error);
+        if (status != LAPSE_OK)
+            assert_string_equal(error.message, "out of memory: a batch needs 0.3 MB");
+    }
+    lp_memory_fail_at(0);
+    assert_int_equal(n, 13); /* eleven arrays */
+    lp_batch_clear(&batch);
+    lapse_dataset_close(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(evaluation_windows), cmocka_unit_test(training_windows),
+        cmocka_unit_test(training_offsets),   cmocka_unit_test(shuffles),
+        cmocka_unit_test(nothing_to_shuffle), cmocka_unit_test(batches),
+        cmocka_unit_test(batch_takes_the_models_kinds), cmocka_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
