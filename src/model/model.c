@@ -20,6 +20,23 @@ const lp_model_row *lp_model_row_find(const char *name)
 
 /* ---------------------------------------------------------------------------------------------- networks ----- */
 
+lp_encoding_config lp_model_encoding(const lp_model_config *config)
+{
+    return (lp_encoding_config){
+        .dims = config->dims,
+        .context = config->context,
+        .periods = config->periods,
+        .harmonics = config->harmonics,
+        .period_min = config->period_min,
+        .period_max = config->period_max,
+        .period_init = config->period_init,
+        .periods_fixed = config->periods_fixed != 0,
+        .inverse_cdf = config->inverse_cdf,
+        .hidden = config->hidden,
+        .draws = config->draws,
+    };
+}
+
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
 {
     *network = (lp_network){0};
@@ -40,6 +57,13 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     if (status != LAPSE_OK)
         lp_graph_clear(graph);
     return status;
+}
+
+/* The log of a number whose power is uniform between those of low and high. */
+static double log_of_power(lp_random *random, double power, double low, double high)
+{
+    double a = pow(low, power), b = pow(high, power);
+    return log(a + (b - a) * lp_random_uniform(random)) / power;
 }
 
 void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
@@ -65,6 +89,9 @@ void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
                 break;
             case LP_START_VALUES:
                 data[k] = (float)parameter->values[k];
+                break;
+            case LP_START_LOG_POWER:
+                data[k] = (float)log_of_power(&random, parameter->spread, parameter->values[0], parameter->values[1]);
                 break;
             }
         }

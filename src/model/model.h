@@ -20,6 +20,10 @@ typedef struct lp_model_config {
     int dims, blocks, heads, context;
     int periods, harmonics;
     double period_min, period_max;
+    const lp_period_start *period_init;
+    int periods_fixed; /* 1: not learned */
+    const lp_inverse_cdf *inverse_cdf;
+    int hidden, draws;
     double dropout;
     int order; /* of a Markov chain */
 } lp_model_config;
@@ -87,6 +91,9 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, 
 
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
+
+/* What an encoding sees of the configuration. */
+lp_encoding_config lp_model_encoding(const lp_model_config *config);
 
 /* Starting values of all parameters of a graph, as functions of the seed. */
 void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters);

@@ -10,8 +10,7 @@
 static lp_value *build(lp_graph *graph, const lp_model_config *config, bool training,
                        lp_value *const feeds[LP_FEED_COUNT])
 {
-    lp_encoding_config encoding = {config->dims,      config->context,    config->periods,
-                                   config->harmonics, config->period_min, config->period_max};
+    lp_encoding_config encoding = lp_model_encoding(config);
     lp_block_config block = {config->dims, config->heads, training ? config->dropout : 0};
     lp_value *table = lp_graph_parameter(graph, "event.embedding", config->kinds, config->dims, LP_START_NORMAL,
                                          1 / sqrt((double)config->dims));

@@ -1,6 +1,7 @@
 #include "model/model_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +15,20 @@ typedef struct config_field {
     size_t offset;
     bool whole;
     double least, most;
+    double absent; /* what a file that does not have it means; NAN: it must be there */
 } config_field;
 
-#define WHOLE(member, least, most) {#member, offsetof(lp_model_config, member), true, least, most}
-#define NUMBER(member, least, most) {#member, offsetof(lp_model_config, member), false, least, most}
+#define WHOLE(member, least, most) {#member, offsetof(lp_model_config, member), true, least, most, NAN}
+#define NUMBER(member, least, most) {#member, offsetof(lp_model_config, member), false, least, most, NAN}
+/* Of later date than the format: files may be without. */
+#define LATER(member, least, most, absent) {#member, offsetof(lp_model_config, member), true, least, most, absent}
 
 static const config_field fields[] = {
     WHOLE(kinds, 1, 2e9),           WHOLE(dims, 1, 65536),         WHOLE(blocks, 1, 64),
     WHOLE(heads, 1, 64),            WHOLE(context, 1, 1e6),        WHOLE(periods, 0, 1e6),
     WHOLE(harmonics, 0, 1e6),       NUMBER(period_min, 0, 1e300),  NUMBER(period_max, 0, 1e300),
     NUMBER(dropout, 0, 1),          WHOLE(order, 0, 3),
+    LATER(periods_fixed, 0, 1, 0),  LATER(hidden, 0, 65536, 0),    LATER(draws, 1, 1000, 1),
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -36,6 +41,8 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
     LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
     LP_TRY(lp_model_property_set(model, error, "target_time", "%s", config->target_known ? "known" : "unknown"));
+    LP_TRY(lp_model_property_set(model, error, "period_init", "%s", config->period_init->name));
+    LP_TRY(lp_model_property_set(model, error, "inverse_cdf", "%s", config->inverse_cdf->name));
     for (int i = 0; i < FIELD_COUNT; i++) {
         const void *place = (const char *)config + fields[i].offset;
         if (fields[i].whole)
@@ -90,8 +97,10 @@ static bool parse_field(const lp_container *container, const config_field *field
 {
     const char *text = lp_container_property(container, field->name);
     char *end = NULL;
-    double value = text ? strtod(text, &end) : 0;
-    if (!text || end == text || *end || !(value >= field->least && value <= field->most))
+    double value = text ? strtod(text, &end) : field->absent;
+    if (text && (end == text || *end))
+        return false;
+    if (!(value >= field->least && value <= field->most))
         return false;
     void *place = (char *)config + field->offset;
     if (field->whole)
@@ -123,6 +132,14 @@ static lapse_status parse_config(const lp_container *container, const char *path
     if (!target_time || (strcmp(target_time, "known") != 0 && strcmp(target_time, "unknown") != 0))
         return wrong(error, path, "target_time");
     config->target_known = strcmp(target_time, "known") == 0;
+    const char *start = lp_container_property(container, "period_init");
+    const char *inverse = lp_container_property(container, "inverse_cdf");
+    config->period_init = start ? lp_period_start_find(start) : lp_period_starts[0];
+    config->inverse_cdf = inverse ? lp_inverse_cdf_find(inverse) : lp_inverse_cdfs[0];
+    if (!config->period_init)
+        return wrong(error, path, "period_init");
+    if (!config->inverse_cdf)
+        return wrong(error, path, "inverse_cdf");
     for (int i = 0; i < FIELD_COUNT; i++)
         if (!parse_field(container, &fields[i], config))
             return wrong(error, path, fields[i].name);
@@ -133,6 +150,8 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return wrong(error, path, "periods");
     if (config->row->build && config->encoding->default_harmonics && config->harmonics < 1)
         return wrong(error, path, "harmonics");
+    if (config->row->build && config->encoding->sample && config->hidden < 1)
+        return wrong(error, path, "hidden");
     return LAPSE_OK;
 }
 

@@ -30,8 +30,11 @@ void lp_adam_clear(lp_adam *adam)
     lp_free(adam->moment1);
     lp_free(adam->moment2);
     lp_free(adam->norms);
+    lp_free(adam->fixed);
     adam->gradients = adam->moment1 = adam->moment2 = NULL;
     adam->norms = NULL;
+    adam->fixed = NULL;
+    adam->fixed_count = 0;
 }
 
 typedef struct adam_job {
@@ -44,6 +47,17 @@ static size_t chunk_end(const lp_adam *adam, int chunk)
 {
     size_t end = ((size_t)chunk + 1) * CHUNK;
     return end < adam->size ? end : adam->size;
+}
+
+/* Fixed parameters have no gradient, and so no part in the norm, no moments and no step. */
+static void clear_fixed(const lp_adam *adam, size_t begin, size_t end)
+{
+    for (int i = 0; i < adam->fixed_count; i++) {
+        size_t from = adam->fixed[i].begin > begin ? adam->fixed[i].begin : begin;
+        size_t to = adam->fixed[i].end < end ? adam->fixed[i].end : end;
+        for (size_t k = from; k < to; k++)
+            adam->gradients[k] = 0;
+    }
 }
 
 /* The sum over shards, in their order, into the first shard's gradient; and its squared norm. */
@@ -61,10 +75,11 @@ static void reduce_chunk(void *context, int chunk, int worker)
     }
     double norm = 0;
     float l2 = (float)adam->l2;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; i < end; i++)
         sum[i] += l2 * job->parameters[i];
+    clear_fixed(adam, begin, end);
+    for (size_t i = begin; i < end; i++)
         norm += (double)sum[i] * sum[i];
-    }
     adam->norms[chunk] = norm;
 }
 

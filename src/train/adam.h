@@ -4,8 +4,15 @@
 
 #include "base/error.h"
 
+/* Parameters from begin to end (exclusive). */
+typedef struct lp_adam_range {
+    size_t begin, end;
+} lp_adam_range;
+
 typedef struct lp_adam {
     size_t size;  /* parameters */
+    lp_adam_range *fixed; /* parameters that no step changes; owned */
+    int fixed_count;
     int shards, threads;
     double learning_rate, beta1, beta2, epsilon;
     double l2;    /* l2 * parameter is added to its gradient */
@@ -15,7 +22,7 @@ typedef struct lp_adam {
     double *norms;             /* [chunks]: squared norm of each chunk's gradient; owned */
 } lp_adam;
 
-/* The settings must be filled in; makes the buffers. */
+/* The settings must be filled in; makes the buffers. Takes `fixed` over. */
 lapse_status lp_adam_init(lp_adam *adam, lapse_error *error);
 void lp_adam_clear(lp_adam *adam);
 

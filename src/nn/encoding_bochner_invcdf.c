@@ -1,0 +1,26 @@
+/* encoding_bochner_invcdf.c: Bochner's features with a learned inverse CDF (section 4 of the paper, the second row of its
+ * table 1): x = g(noise), where g is one of lp_inverse_cdfs, and x the logarithm of a frequency (lp_encoding_spread). */
+#include "nn/encoding_rows.h"
+
+static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream)
+{
+    const lp_inverse_cdf *map = config->inverse_cdf;
+    int count = config->periods;
+    lp_value *noise = lp_noise(graph, map->joint ? 1 : count, map->joint ? count : 1, map->uniform, stream);
+    if (map->uniform)
+        noise = lp_affine(graph, noise, 4, -2);
+    return lp_encoding_spread(graph, config, map->build(graph, noise, config->hidden));
+}
+
+static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
+                  lp_features *features)
+{
+    lp_encoding_draws(graph, &lp_encoding_bochner_invcdf, config, feeds, features);
+}
+
+const lp_encoding lp_encoding_bochner_invcdf = {.name = "bochner-invcdf",
+                                                .summary = "frequencies drawn through a learned inverse CDF",
+                                                .sees_time = true,
+                                                .default_periods = 50,
+                                                .build = build,
+                                                .sample = sample};
