@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const lp_model_row *const lp_models[] = {&lp_model_attention, &lp_model_markov, &lp_model_majority, NULL};
@@ -220,6 +221,17 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     }
     model->property_value[index] = value;
     return LAPSE_OK;
+}
+
+lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
+{
+    char text[40];
+    bool whole = value == (double)(int64_t)value;
+    int digits = whole ? 17 : 1;
+    do
+        snprintf(text, sizeof text, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+    return lp_model_property_set(model, error, name, "%s", text);
 }
 
 const char *lp_model_property_find(const lapse_model *model, const char *name)

@@ -100,6 +100,8 @@ size_t lp_tensor_bytes(const lp_tensor *tensor);
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same for a number, in as few digits as read back to the same double. */
+lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
 
 /* Copies a table of names into an arena. False when out of memory. */
