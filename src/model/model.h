@@ -7,7 +7,7 @@
 #define LP_MODEL_H
 
 #include "data/dataset.h"
-#include "nn/encoding.h"
+#include "nn/attention_block.h"
 
 typedef struct lp_model_row lp_model_row;
 
@@ -15,6 +15,8 @@ typedef struct lp_model_row lp_model_row;
 typedef struct lp_model_config {
     const lp_model_row *row;
     const lp_encoding *encoding;
+    lp_projection projection;
+    lp_combine combine;
     bool target_known; /* lags are taken to the time of the event asked for, otherwise to the last event */
     int kinds;         /* classes */
     int dims, blocks, heads, context;
@@ -76,6 +78,13 @@ struct lp_model_row {
     /* Floors: the probabilities of all kinds after `count` events, oldest first. */
     void (*answer)(const lapse_model *model, const int32_t *kinds, int64_t count, double *probabilities);
 };
+
+/* Times are measured from the window's last moment instead of from each place's own: only a window's last place is then
+ * asked as a session would be. */
+static inline bool lp_model_config_anchored(const lp_model_config *config)
+{
+    return config->row->build && config->projection == LP_PROJECTION_MLP && config->encoding->sees_time;
+}
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_model_row *const lp_models[];

@@ -52,8 +52,13 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "format.version", "%s", FORMAT_VERSION));
     LP_TRY(lp_model_property_set(model, error, "task", "classify"));
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
-    if (config->row->build)
+    if (config->row->build) {
         LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
+        LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
+        LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
+        if (config->encoding->sees_time)
+            LP_TRY(lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
+    }
     LP_TRY(lp_model_property_set(model, error, "target_time", "%s", config->target_known ? "known" : "unknown"));
     for (int i = 0; i < FIELD_COUNT; i++) {
         const void *place = (const char *)config + fields[i].offset;
@@ -120,6 +125,33 @@ static bool parse_field(const lp_container *container, const config_field *field
     return true;
 }
 
+/* The place of a property's text in a NULL-terminated list of names, or -1. */
+static int parse_name(const lp_container *container, const char *property, const char *const *names)
+{
+    const char *text = lp_container_property(container, property);
+    for (int i = 0; text && names[i]; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* What networks have beyond numbers. */
+static lapse_status parse_network(const lp_container *container, const char *path, lp_model_config *config,
+                                  lapse_error *error)
+{
+    const char *encoding = lp_container_property(container, "encoding");
+    config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
+    if (!config->encoding)
+        return wrong(error, path, "encoding");
+    int projection = parse_name(container, "projection", lp_projection_names);
+    int combine = parse_name(container, "combine", lp_combine_names);
+    if (projection < 0 || combine < 0)
+        return wrong(error, path, projection < 0 ? "projection" : "combine");
+    config->projection = (lp_projection)projection;
+    config->combine = (lp_combine)combine;
+    return LAPSE_OK;
+}
+
 static lapse_status parse_config(const lp_container *container, const char *path, lp_model_config *config,
                                  lapse_error *error)
 {
@@ -131,14 +163,14 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this model file has version %s; this Lapse reads version %s", version ? version : "?",
                           FORMAT_VERSION);
-    const char *model = lp_container_property(container, "model"), *encoding = lp_container_property(container, "encoding");
+    const char *model = lp_container_property(container, "model");
     const char *target_time = lp_container_property(container, "target_time");
     config->row = model ? lp_model_row_find(model) : NULL;
     if (!config->row)
         return wrong(error, path, "model");
-    config->encoding = !config->row->build ? lp_encodings[0] : encoding ? lp_encoding_find(encoding) : NULL;
-    if (!config->encoding)
-        return wrong(error, path, "encoding");
+    config->encoding = lp_encodings[0];
+    if (config->row->build)
+        LP_TRY(parse_network(container, path, config, error));
     if (!target_time || (strcmp(target_time, "known") != 0 && strcmp(target_time, "unknown") != 0))
         return wrong(error, path, "target_time");
     config->target_known = strcmp(target_time, "known") == 0;

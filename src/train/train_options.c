@@ -23,6 +23,8 @@ void lapse_train_options_default(lapse_train_options *options)
         .task = "classify",
         .model = "attention",
         .encoding = "mercer",
+        .projection = "linear",
+        .combine = "concatenate",
         .target_time = "known",
         .dropout = -1,
         .learning_rate = 0.001,
@@ -57,6 +59,16 @@ const char *const *lapse_encoding_names(void)
     for (int i = 0; i < 15 && lp_encodings[i]; i++)
         names[i] = lp_encodings[i]->name;
     return names;
+}
+
+const char *const *lapse_projection_names(void)
+{
+    return lp_projection_names;
+}
+
+const char *const *lapse_combine_names(void)
+{
+    return lp_combine_names;
 }
 
 /* ------------------------------------------------------------------------------------ what the data says ----- */
@@ -204,6 +216,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("task", options->task, lapse_task_names(), error));
     LP_TRY(choose("model", options->model, lapse_model_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
+    LP_TRY(choose("projection", options->projection, lp_projection_names, error));
+    LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     return choose("target-time", options->target_time, target_times, error);
 }
 
