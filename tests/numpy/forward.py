@@ -1,4 +1,4 @@
-"""forward.py: the forward pass of a Lapse model, written from docs/model.md and from nothing else.
+"""forward.py: the forward pass of a Lapse model in NumPy, following docs/model.md step by step.
 
 It needs NumPy alone; the reader of safetensors is part of it. Everything is computed in double and pair by pair, as the
 page has it: slow, plain, and without any of the library's own ways of doing it fast.
