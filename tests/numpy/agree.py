@@ -27,7 +27,7 @@ TRAIN = ["--epochs", "3", "--batch", "16", "--learning-rate", "0.02", "--threads
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/model.md")
 ALWAYS = "checksum format format.version task model target_time kinds context seed split dataset.fingerprint source".split()
-OF_ATTENTION = "encoding dims blocks heads periods harmonics period_min period_max dropout score.epoch".split()
+OF_ATTENTION = "encoding projection combine dims blocks heads periods harmonics period_min period_max dropout score.epoch".split()
 
 
 def documented(model):
@@ -165,6 +165,12 @@ def main(tool, folder):
             options += ["--harmonics", "3"]
         name = f"{encoding}-{blocks}-{heads}-{target}.safetensors"
         suite.check(name, suite.agree, name, *options)
+    ways = itertools.product(("position", "bochner", "mercer"), ("linear", "mlp-query", "mlp"), ("concatenate", "add"))
+    for number, (encoding, projection, combine) in enumerate(ways):
+        name = f"{encoding}-{projection}-{combine}.safetensors"
+        target = "unknown" if number % 5 == 4 else "known"
+        suite.check(name, suite.agree, name, *small, "--encoding", encoding, "--projection", projection, "--combine", combine,
+                    "--blocks", str(1 + number % 2), "--heads", "2", "--periods", "5", "--target-time", target)
     # Odd sizes: nothing is a multiple of anything, three of each; and one of each.
     odd = ["--dims", "15", "--blocks", "3", "--heads", "3", "--context", "5", "--periods", "7", "--harmonics", "3"]
     suite.check("odd sizes", suite.agree, "odd.safetensors", *odd)

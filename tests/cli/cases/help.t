@@ -111,6 +111,11 @@ $ lapse train --help
 |                             (default: attention)
 |   --encoding NAME           how attention sees time: mercer, bochner, position
 |                             (default: mercer)
+|   --projection NAME         what makes query, key and value of event and time;
+|                             mlp: without exact lags: linear, mlp-query, mlp
+|                             (default: linear)
+|   --combine HOW             how time joins the event: concatenate, add (default:
+|                             concatenate)
 |   --target-time RULE        whether the time of the predicted event is given:
 |                             known, unknown (default: known)
 |   --dims N                  width of the event embedding and of each block
