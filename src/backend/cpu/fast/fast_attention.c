@@ -1,12 +1,13 @@
 /* fast_attention.c: causal attention as blocks of matrix products.
  *
  * A segment's queries are taken some rows at a time against all keys up to the last of them, so that little is computed
- * above the diagonal: few rows in a short segment, where the diagonal is much of the work, more in a long one. Scores of a block are two products (event columns, time columns), then each row becomes
- * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
- * whole segment, so that the products that sum over queries have long sums.
+ * above the diagonal: few rows in a short segment, where the diagonal is much of the work, more in a long one. Scores
+ * of a block are two products (event columns, time columns), then each row becomes probabilities, then two products
+ * give the outputs. The gradient keeps the probabilities and their gradients of a whole segment, so that the products
+ * that sum over queries have long sums.
  *
- * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding costs
- * less than a loop's remainder.
+ * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding
+ * costs less than a loop's remainder.
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
@@ -17,11 +18,11 @@ enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960 };
 
 /* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
 typedef struct part {
-    int length, stride;      /* tokens of the segment; columns of the scratch matrices */
-    int rows;                /* taken at a time */
-    int first;               /* the segment's first token in the shard */
-    int number, heads;       /* which head, of how many */
-    int cols, extra;         /* columns of query, key, value; of the basis (0: no time half) */
+    int length, stride; /* tokens of the segment; columns of the scratch matrices */
+    int rows;           /* taken at a time */
+    int first;          /* the segment's first token in the shard */
+    int number, heads;  /* which head, of how many */
+    int cols, extra;    /* columns of query, key, value; of the basis (0: no time half) */
     matrix query, key, value, time_query, basis;
     float *key_turned, *value_turned, *basis_turned; /* [cols or extra x stride] */
     float scale;
@@ -107,19 +108,21 @@ static void draw(const lp_node *node, const lp_run *run, const part *p, int from
     fast_random_bits(run->seed, lp_dropout_purpose(node->with.stream), run->step, p->element, count, p->bits);
 }
 
-/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster than
- * edges, and nothing reads past `to`. */
+/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster
+ * than edges, and nothing reads past `to`. */
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
     matrix keys = {p->key_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
-    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores, p->stride);
+    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores,
+                 p->stride);
     if (p->extra)
-        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
+        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true,
+                     scores, p->stride);
 }
 
-/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single elements
- * would have to leave the store buffer before it can be read again. */
+/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single
+ * elements would have to leave the store buffer before it can be read again. */
 static void hide(float *row, int count)
 {
     int length = fast_padded(count);

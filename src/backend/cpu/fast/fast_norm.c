@@ -74,8 +74,8 @@ void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* powers[c] = exp(row[c] - largest), with zeros up to a whole vector; returns their sum. Short rows are the rule: running
- * over the padding costs less than a loop's remainder. */
+/* powers[c] = exp(row[c] - largest), with zeros up to a whole vector; returns their sum. Short rows are the rule:
+ * running over the padding costs less than a loop's remainder. */
 static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
 {
     int length = fast_padded(cols);
