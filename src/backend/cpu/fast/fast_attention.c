@@ -1,10 +1,9 @@
 /* fast_attention.c: causal attention as blocks of matrix products.
  *
  * A segment's queries are taken some rows at a time against all keys up to the last of them, so that little is computed
- * above the diagonal: few rows in a short segment, where the diagonal is much of the work, more in a long one. Scores
- * of a block are two products (event columns, time columns), then each row becomes probabilities, then two products
- * give the outputs. The gradient keeps the probabilities and their gradients of a whole segment, so that the products
- * that sum over queries have long sums.
+ * above the diagonal. Scores of a block are two products (event columns, time columns), then each row becomes
+ * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
+ * whole segment, so that the products that sum over queries have long sums.
  *
  * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding
  * costs less than a loop's remainder.
@@ -13,13 +12,13 @@
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
-/* SHORT: the longest segment taken by FEW rows. Measured; see docs/performance.md. */
-enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960 };
+/* Two tiles of a product: fewer rows cost more calls, more rows more pairs above the diagonal. */
+enum { ROWS = 2 * FAST_ROWS };
+_Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 
 /* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
 typedef struct part {
     int length, stride; /* tokens of the segment; columns of the scratch matrices */
-    int rows;           /* taken at a time */
     int first;          /* the segment's first token in the shard */
     int number, heads;  /* which head, of how many */
     int cols, extra;    /* columns of query, key, value; of the basis (0: no time half) */
@@ -33,7 +32,7 @@ typedef struct part {
 
 static int block_end(const part *p, int from)
 {
-    return from + p->rows < p->length ? from + p->rows : p->length;
+    return from + ROWS < p->length ? from + ROWS : p->length;
 }
 
 /* The columns of head `number` from the segment's first token on. */
@@ -51,7 +50,6 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
     p.length = run->segment[segment + 1] - p.first;
     p.stride = fast_padded(p.length);
-    p.rows = p.length <= SHORT ? FEW : MANY;
     p.cols = node->inputs[0]->cols / p.heads;
     p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
     p.scale = (float)node->with.scale;
@@ -67,7 +65,7 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     p.key_turned = p.basis_turned + (size_t)p.extra * p.stride;
     p.value_turned = p.key_turned + (size_t)p.cols * p.stride;
     p.element = (uint64_t *)(void *)(p.value_turned + (size_t)p.cols * p.stride);
-    p.bits = (uint16_t *)(void *)(p.element + MANY * p.stride / 8);
+    p.bits = (uint16_t *)(void *)(p.element + ROWS * p.stride / 8);
     return p;
 }
 
@@ -152,7 +150,7 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 {
     uint32_t threshold = lp_dropout_threshold(node->with.rate);
     float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
-    for (int from = 0; from < p->length; from += p->rows) {
+    for (int from = 0; from < p->length; from += ROWS) {
         int to = block_end(p, from), stride;
         const uint16_t *bits = p->bits;
         if (threshold)
@@ -280,9 +278,9 @@ void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
             part p = part_of(node, run, s, number);
             start(&p);
             fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_turned, p.stride);
-            for (int from = 0; from < p.length; from += p.rows)
+            for (int from = 0; from < p.length; from += ROWS)
                 backward_block(node, run, &p, from, block_end(&p, from));
-            for (int from = 0; from < p.length; from += p.rows)
+            for (int from = 0; from < p.length; from += ROWS)
                 backward_keys(node, run, &p, from, block_end(&p, from));
         }
 }

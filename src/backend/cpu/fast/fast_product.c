@@ -11,16 +11,7 @@
 #include <cblas.h>
 #include <string.h>
 
-/* A tile of ROWS x VECTORS accumulators fills the registers of each kind of CPU and leaves room for the operands. */
-#if defined(__AVX512F__)
-enum { LANES = 16, ROWS = 8, VECTORS = 3 };
-#elif defined(__AVX__)
-enum { LANES = 8, ROWS = 6, VECTORS = 2 };
-#elif defined(__aarch64__)
-enum { LANES = 4, ROWS = 8, VECTORS = 3 };
-#else
-enum { LANES = 4, ROWS = 6, VECTORS = 2 };
-#endif
+enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS };
 
 /* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a
  * matrix that this file is better at than BLAS. */
