@@ -136,7 +136,7 @@ static float softmax_row(float *restrict row, int count, int wide, const uint16_
     int length = fast_padded(count);
     hide(row, count);
     float largest = fast_largest(row, length);
-    float sum = fast_powers(row, length, largest);
+    float sum = fast_powers(row, row, length, largest);
     float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
 #pragma omp simd
     for (int i = 0; i < length; i++)

@@ -56,11 +56,24 @@ static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
     *most = (fast_lanes)(((fast_mask)*other & greater) | ((fast_mask)*most & ~greater));
 }
 
-/* The largest of a padded row. */
+/* The largest of a padded row. Long rows go four vectors at a time: one comparison need not wait for the last. */
 static inline float fast_largest(const float *row, int length)
 {
+    enum { WIDE = 4 * FAST_LANES };
     fast_lanes v = *(const fast_lanes *)row, w;
-    for (int i = FAST_LANES; i < length; i += FAST_LANES)
+    int i = FAST_LANES;
+    if (length >= 2 * WIDE) {
+        float wide[WIDE];
+        memcpy(wide, row, sizeof wide);
+        for (i = WIDE; i + WIDE <= length; i += WIDE) {
+#pragma omp simd
+            for (int l = 0; l < WIDE; l++)
+                wide[l] = row[i + l] > wide[l] ? row[i + l] : wide[l];
+        }
+        for (int l = 0; l < WIDE; l += FAST_LANES)
+            fast_lanes_raise(&v, (const fast_lanes *)(wide + l));
+    }
+    for (; i < length; i += FAST_LANES)
         fast_lanes_raise(&v, (const fast_lanes *)(row + i));
     w = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
     fast_lanes_raise(&v, &w);
@@ -71,15 +84,15 @@ static inline float fast_largest(const float *row, int length)
     return v[0] > v[1] ? v[0] : v[1];
 }
 
-/* row = exp(row - most), a padded row; returns the sum. */
-static inline float fast_powers(float *row, int length, float most)
+/* out = exp(in - most), padded rows that may be one; returns the sum. */
+static inline float fast_powers(const float *in, float *out, int length, float most)
 {
     fast_lanes sum = {0};
     for (int i = 0; i < length; i += FAST_LANES) {
 #pragma omp simd
         for (int l = 0; l < FAST_LANES; l++)
-            row[i + l] = fast_exp(row[i + l] - most);
-        sum += *(const fast_lanes *)(row + i);
+            out[i + l] = fast_exp(in[i + l] - most);
+        sum += *(const fast_lanes *)(out + i);
     }
     return fast_lanes_sum(&sum);
 }
