@@ -86,6 +86,7 @@ static lp_buffer slurp(const char *name)
     FILE *file = fopen(name, "rb");
     assert_non_null(file);
     lp_buffer_reserve(&bytes, 1 << 16);
+    memset(bytes.data, 0, bytes.capacity);
     bytes.size = fread(bytes.data, 1, bytes.capacity, file);
     fclose(file);
     return bytes;
