@@ -319,7 +319,7 @@ static const cli_option options[] = {
     {.name = "beta2", .kind = CLI_NUMBER, AT(train.beta2), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's memory of its square", DATA_DECIDES},
     {.name = "l2", .kind = CLI_NUMBER, AT(train.l2), .placeholder = "X", .group = in_training, .only = "attention",
-     .help = "weight of the squared parameters in the loss", DATA_DECIDES},
+     .help = "pull of every parameter towards zero: so many times itself is added to its gradient", DATA_DECIDES},
     {.name = "clip", .kind = CLI_NUMBER, AT(train.clip), .placeholder = "X", .group = in_training, .only = "attention",
      .help = "largest norm of the gradient; 0 does not clip", DATA_DECIDES},
     {.name = "batch", .kind = CLI_WHOLE, AT(train.batch), .placeholder = "N", .group = in_training,

@@ -165,7 +165,7 @@ typedef struct lapse_train_options {
 
     double learning_rate;    /* Adam's */
     double beta1, beta2;     /* Adam's */
-    double l2;               /* weight of the squared parameters in the loss */
+    double l2;               /* l2 times a parameter is added to its gradient */
     double clip;             /* largest norm of the gradient; 0: not clipped */
     int batch;               /* windows in a step */
     int epochs;              /* at most */

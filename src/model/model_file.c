@@ -163,8 +163,10 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this model file has version %s; this Lapse reads version %s", version ? version : "?",
                           FORMAT_VERSION);
-    const char *model = lp_container_property(container, "model");
+    const char *task = lp_container_property(container, "task"), *model = lp_container_property(container, "model");
     const char *target_time = lp_container_property(container, "target_time");
+    if (!task || strcmp(task, "classify") != 0)
+        return wrong(error, path, "task");
     config->row = model ? lp_model_row_find(model) : NULL;
     if (!config->row)
         return wrong(error, path, "model");

@@ -143,8 +143,8 @@ $ lapse train --help
 |   --learning-rate X         Adam's step size (default: 0.001)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
-|   --l2 X                    weight of the squared parameters in the loss
-|                             (default: 0)
+|   --l2 X                    pull of every parameter towards zero: so many times
+|                             itself is added to its gradient (default: 0)
 |   --clip X                  largest norm of the gradient; 0 does not clip
 |                             (default: 5)
 |   --batch N                 windows of events in a step (default: chosen from
