@@ -92,6 +92,7 @@ typedef enum lp_start {
     LP_START_UNIFORM,
     LP_START_NORMAL,
     LP_START_VALUES,
+    LP_START_SINUSOID, /* column c of row p: the sine (c even) or cosine of p / 10000^((c - c mod 2) / cols) */
     LP_START_LOG_POWER /* the log of a positive number whose power is uniform between those of two others */
 } lp_start;
 

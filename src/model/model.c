@@ -4,8 +4,10 @@
 #include "base/random.h"
 #include "model/model_rows.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const lp_model_row *const lp_models[] = {&lp_model_attention, &lp_model_markov, &lp_model_majority, NULL};
@@ -59,6 +61,12 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     return status;
 }
 
+static double sinusoid(int row, int col, int cols)
+{
+    double angle = row * pow(10000, -(double)(col - col % 2) / cols);
+    return col % 2 ? cos(angle) : sin(angle);
+}
+
 /* The log of a number whose power is uniform between those of low and high. */
 static double log_of_power(lp_random *random, double power, double low, double high)
 {
@@ -89,6 +97,9 @@ void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
                 break;
             case LP_START_VALUES:
                 data[k] = (float)parameter->values[k];
+                break;
+            case LP_START_SINUSOID:
+                data[k] = (float)sinusoid((int)(k / value->cols), (int)(k % value->cols), value->cols);
                 break;
             case LP_START_LOG_POWER:
                 data[k] = (float)log_of_power(&random, parameter->spread, parameter->values[0], parameter->values[1]);
@@ -181,13 +192,11 @@ size_t lp_tensor_bytes(const lp_tensor *tensor)
     return (size_t)tensor->rows * (size_t)tensor->cols * sizes[tensor->type];
 }
 
-enum { FLOOR_TENSORS = 16 };
-
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols)
 {
     if (!model->tensors)
-        model->tensors = lp_arena_alloc(&model->arena, FLOOR_TENSORS * sizeof *model->tensors);
-    if (!model->tensors || model->tensor_count == FLOOR_TENSORS)
+        model->tensors = lp_arena_alloc(&model->arena, LP_FLOOR_TENSORS * sizeof *model->tensors);
+    if (!model->tensors || model->tensor_count == LP_FLOOR_TENSORS)
         return NULL;
     lp_tensor tensor = {lp_arena_text(&model->arena, name), type, rows, cols, NULL};
     tensor.data = lp_arena_alloc(&model->arena, lp_tensor_bytes(&tensor));
@@ -247,6 +256,23 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     }
     model->property_value[index] = value;
     return LAPSE_OK;
+}
+
+lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
+{
+    char text[64];
+    bool whole = fabs(value) < 1e15 && value == (double)(int64_t)value;
+    int digits = whole ? 17 : 1;
+    do
+        snprintf(text, sizeof text, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+    const char *point = localeconv()->decimal_point;
+    char *found = strstr(text, point);
+    if (found) {
+        *found = '.';
+        memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
+    }
+    return lp_model_property_set(model, error, name, "%s", text);
 }
 
 const char *lp_model_property_find(const lapse_model *model, const char *name)

@@ -1,5 +1,7 @@
 #include "model/model_file.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,28 +11,52 @@
 static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "1";
 static const char NAME_OFFSETS[] = "vocabulary.kind.offset", NAME_BYTES[] = "vocabulary.kind.bytes";
 
+/* Which models a setting belongs to. */
+typedef enum config_owner { ANY_MODEL, NETWORKS, LEARNED_PERIODS, MAPPED_NOISE, SAMPLED, FLOORS } config_owner;
+
 /* The whole numbers and numbers of a configuration: one table for writing and reading. */
 typedef struct config_field {
     const char *name;
     size_t offset;
     bool whole;
+    config_owner owner;
     double least, most;
-    double absent; /* what a file that does not have it means; NAN: it must be there */
 } config_field;
 
-#define WHOLE(member, least, most) {#member, offsetof(lp_model_config, member), true, least, most, NAN}
-#define NUMBER(member, least, most) {#member, offsetof(lp_model_config, member), false, least, most, NAN}
-/* Of later date than the format: files may be without. */
-#define LATER(member, least, most, absent) {#member, offsetof(lp_model_config, member), true, least, most, absent}
+#define WHOLE(member, owner, least, most) {#member, offsetof(lp_model_config, member), true, owner, least, most}
+#define NUMBER(member, owner, least, most) {#member, offsetof(lp_model_config, member), false, owner, least, most}
 
 static const config_field fields[] = {
-    WHOLE(kinds, 1, 2e9),           WHOLE(dims, 1, 65536),         WHOLE(blocks, 1, 64),
-    WHOLE(heads, 1, 64),            WHOLE(context, 1, 1e6),        WHOLE(periods, 0, 1e6),
-    WHOLE(harmonics, 0, 1e6),       NUMBER(period_min, 0, 1e300),  NUMBER(period_max, 0, 1e300),
-    NUMBER(dropout, 0, 1),          WHOLE(order, 0, 3),
-    LATER(periods_fixed, 0, 1, 0),  LATER(hidden, 0, 65536, 0),    LATER(draws, 1, 1000, 1),
+    WHOLE(kinds, ANY_MODEL, 1, 2e9),
+    WHOLE(context, ANY_MODEL, 1, 1e6),
+    WHOLE(dims, NETWORKS, 1, 65536),
+    WHOLE(blocks, NETWORKS, 1, 64),
+    WHOLE(heads, NETWORKS, 1, 64),
+    WHOLE(periods, NETWORKS, 0, 1e6),
+    WHOLE(harmonics, NETWORKS, 0, 1e6),
+    NUMBER(period_min, NETWORKS, 0, 1e300),
+    NUMBER(period_max, NETWORKS, 0, 1e300),
+    NUMBER(dropout, NETWORKS, 0, 1),
+    WHOLE(periods_fixed, LEARNED_PERIODS, 0, 1),
+    WHOLE(hidden, MAPPED_NOISE, 1, LP_LARGEST_SAMPLER),
+    WHOLE(draws, SAMPLED, 1, 1000),
+    WHOLE(order, FLOORS, 0, 3),
 };
-enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+enum { FIELD_COUNT = sizeof fields / sizeof *fields, LARGEST_FREQUENCIES = 1000000 };
+
+static bool field_matters(const config_field *field, const lp_model_config *config)
+{
+    bool network = config->row->build != NULL;
+    const bool matters[] = {
+        [ANY_MODEL] = true,
+        [NETWORKS] = network,
+        [LEARNED_PERIODS] = network && config->encoding->learns_periods,
+        [MAPPED_NOISE] = network && config->encoding->maps_noise,
+        [SAMPLED] = network && config->encoding->sample,
+        [FLOORS] = !network,
+    };
+    return matters[field->owner];
+}
 
 lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
 {
@@ -39,16 +65,24 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "format.version", "%s", FORMAT_VERSION));
     LP_TRY(lp_model_property_set(model, error, "task", "classify"));
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
-    LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
+    if (config->row->build) {
+        LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
+        LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
+        LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
+        if (config->encoding->sees_time)
+            LP_TRY(lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
+        if (config->encoding->learns_periods)
+            LP_TRY(lp_model_property_set(model, error, "period_init", "%s", config->period_init->name));
+        if (config->encoding->maps_noise)
+            LP_TRY(lp_model_property_set(model, error, "inverse_cdf", "%s", config->inverse_cdf->name));
+    }
     LP_TRY(lp_model_property_set(model, error, "target_time", "%s", config->target_known ? "known" : "unknown"));
-    LP_TRY(lp_model_property_set(model, error, "period_init", "%s", config->period_init->name));
-    LP_TRY(lp_model_property_set(model, error, "inverse_cdf", "%s", config->inverse_cdf->name));
     for (int i = 0; i < FIELD_COUNT; i++) {
         const void *place = (const char *)config + fields[i].offset;
-        if (fields[i].whole)
-            LP_TRY(lp_model_property_set(model, error, fields[i].name, "%d", *(const int *)place));
-        else
-            LP_TRY(lp_model_property_set(model, error, fields[i].name, "%.17g", *(const double *)place));
+        if (!field_matters(&fields[i], config))
+            continue;
+        double value = fields[i].whole ? *(const int *)place : *(const double *)place;
+        LP_TRY(lp_model_property_number(model, error, fields[i].name, value));
     }
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", model->split_by_column ? "column" : "sequence"));
@@ -96,11 +130,9 @@ static lapse_status wrong(lapse_error *error, const char *path, const char *name
 static bool parse_field(const lp_container *container, const config_field *field, lp_model_config *config)
 {
     const char *text = lp_container_property(container, field->name);
-    char *end = NULL;
-    double value = text ? strtod(text, &end) : field->absent;
-    if (text && (end == text || *end))
-        return false;
-    if (!(value >= field->least && value <= field->most))
+    double value = 0;
+    if (!text || !lp_number_parse(text, text + strlen(text), &value) || value < field->least || value > field->most ||
+        (field->whole && value != floor(value)))
         return false;
     void *place = (char *)config + field->offset;
     if (field->whole)
@@ -108,6 +140,41 @@ static bool parse_field(const lp_container *container, const config_field *field
     else
         *(double *)place = value;
     return true;
+}
+
+/* The place of a property's text in a NULL-terminated list of names, or -1. */
+static int parse_name(const lp_container *container, const char *property, const char *const *names)
+{
+    const char *text = lp_container_property(container, property);
+    for (int i = 0; text && names[i]; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* What networks have beyond numbers. */
+static lapse_status parse_network(const lp_container *container, const char *path, lp_model_config *config,
+                                  lapse_error *error)
+{
+    const char *encoding = lp_container_property(container, "encoding");
+    config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
+    if (!config->encoding)
+        return wrong(error, path, "encoding");
+    int projection = parse_name(container, "projection", lp_projection_names);
+    int combine = parse_name(container, "combine", lp_combine_names);
+    if (projection < 0 || combine < 0)
+        return wrong(error, path, projection < 0 ? "projection" : "combine");
+    config->projection = (lp_projection)projection;
+    config->combine = (lp_combine)combine;
+    const char *start = lp_container_property(container, "period_init");
+    const char *inverse = lp_container_property(container, "inverse_cdf");
+    config->period_init = start ? lp_period_start_find(start) : NULL;
+    config->inverse_cdf = inverse ? lp_inverse_cdf_find(inverse) : NULL;
+    if (config->encoding->learns_periods && !config->period_init)
+        return wrong(error, path, "period_init");
+    if (config->encoding->maps_noise && !config->inverse_cdf)
+        return wrong(error, path, "inverse_cdf");
+    return LAPSE_OK;
 }
 
 static lapse_status parse_config(const lp_container *container, const char *path, lp_model_config *config,
@@ -121,37 +188,34 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this model file has version %s; this Lapse reads version %s", version ? version : "?",
                           FORMAT_VERSION);
-    const char *model = lp_container_property(container, "model"), *encoding = lp_container_property(container, "encoding");
+    const char *task = lp_container_property(container, "task"), *model = lp_container_property(container, "model");
     const char *target_time = lp_container_property(container, "target_time");
+    if (!task || strcmp(task, "classify") != 0)
+        return wrong(error, path, "task");
     config->row = model ? lp_model_row_find(model) : NULL;
-    config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
     if (!config->row)
         return wrong(error, path, "model");
-    if (!config->encoding)
-        return wrong(error, path, "encoding");
+    config->encoding = lp_encodings[0];
+    config->draws = 1;
+    if (config->row->build)
+        LP_TRY(parse_network(container, path, config, error));
     if (!target_time || (strcmp(target_time, "known") != 0 && strcmp(target_time, "unknown") != 0))
         return wrong(error, path, "target_time");
     config->target_known = strcmp(target_time, "known") == 0;
-    const char *start = lp_container_property(container, "period_init");
-    const char *inverse = lp_container_property(container, "inverse_cdf");
-    config->period_init = start ? lp_period_start_find(start) : lp_period_starts[0];
-    config->inverse_cdf = inverse ? lp_inverse_cdf_find(inverse) : lp_inverse_cdfs[0];
-    if (!config->period_init)
-        return wrong(error, path, "period_init");
-    if (!config->inverse_cdf)
-        return wrong(error, path, "inverse_cdf");
     for (int i = 0; i < FIELD_COUNT; i++)
-        if (!parse_field(container, &fields[i], config))
+        if (field_matters(&fields[i], config) && !parse_field(container, &fields[i], config))
             return wrong(error, path, fields[i].name);
-    if (config->dims % config->heads)
+    if (config->row->build && config->dims % config->heads)
         return wrong(error, path, "heads");
     bool periods = config->periods > 0 && config->period_min > 0 && config->period_max >= config->period_min;
     if (config->row->build && config->encoding->default_periods && !periods)
         return wrong(error, path, "periods");
     if (config->row->build && config->encoding->default_harmonics && config->harmonics < 1)
         return wrong(error, path, "harmonics");
-    if (config->row->build && config->encoding->sample && config->hidden < 1)
-        return wrong(error, path, "hidden");
+    if (config->encoding->sample && config->periods > LP_LARGEST_SAMPLER)
+        return wrong(error, path, "periods");
+    if ((int64_t)config->periods * config->harmonics > LARGEST_FREQUENCIES)
+        return wrong(error, path, "harmonics");
     return LAPSE_OK;
 }
 
@@ -179,16 +243,31 @@ static lapse_status parse_names(const lp_container *container, const char *path,
     return LAPSE_OK;
 }
 
+/* Whether the file has what a network of this configuration needs: asked before room is made for it, since a made-up
+ * configuration may need any amount. */
+static lapse_status check_shapes(const lp_model_config *config, const lp_container *container, const char *path,
+                                 lapse_error *error)
+{
+    lp_network network;
+    LP_TRY(lp_network_build(&network, config, false, error));
+    lapse_status status = LAPSE_OK;
+    for (int i = 0; status == LAPSE_OK && i < network.graph.parameter_count; i++) {
+        const lp_value *value = network.graph.parameters[i].value;
+        const lp_tensor *found = lp_container_tensor(container, value->name);
+        if (!found || found->type != LP_TENSOR_F32 || found->rows != value->rows || found->cols != value->cols)
+            status = wrong(error, path, value->name);
+    }
+    lp_graph_clear(&network.graph);
+    return status;
+}
+
 /* Networks have their tensors' places already; floors take what the file has. */
 static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path, lapse_error *error)
 {
     if (model->config.row->build) {
         for (int i = 0; i < model->tensor_count; i++) {
             lp_tensor *tensor = &model->tensors[i];
-            const lp_tensor *found = lp_container_tensor(container, tensor->name);
-            if (!found || found->type != tensor->type || found->rows != tensor->rows || found->cols != tensor->cols)
-                return wrong(error, path, tensor->name);
-            memcpy(tensor->data, found->data, lp_tensor_bytes(tensor));
+            memcpy(tensor->data, lp_container_tensor(container, tensor->name)->data, lp_tensor_bytes(tensor));
         }
         return LAPSE_OK;
     }
@@ -196,15 +275,26 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
         const lp_tensor *found = &container->tensors[i];
         if (strcmp(found->name, NAME_OFFSETS) == 0 || strcmp(found->name, NAME_BYTES) == 0)
             continue;
+        if (model->tensor_count == LP_FLOOR_TENSORS)
+            return wrong(error, path, found->name);
         void *data = lp_model_tensor_add(model, found->name, found->type, found->rows, found->cols);
         if (!data)
-            return wrong(error, path, found->name);
+            return lp_fail_memory(error, "a model", lp_tensor_bytes(found));
         memcpy(data, found->data, lp_tensor_bytes(found));
     }
     lapse_status status = model->config.row->check(model, error);
     if (status != LAPSE_OK && error)
         snprintf(error->file, sizeof error->file, "%s", path);
     return status;
+}
+
+static bool parse_whole(const char *text, const char *digits, int base, uint64_t *value)
+{
+    if (!text || !*text || text[strspn(text, digits)])
+        return false;
+    errno = 0;
+    *value = strtoull(text, NULL, base);
+    return errno == 0;
 }
 
 static lapse_status take_properties(lapse_model *model, const lp_container *container, const char *path,
@@ -214,10 +304,12 @@ static lapse_status take_properties(lapse_model *model, const lp_container *cont
         LP_TRY(lp_model_property_set(model, error, container->property_name[i], "%s", container->property_value[i]));
     const char *seed = lp_model_property_find(model, "seed"), *split = lp_model_property_find(model, "split");
     const char *fingerprint = lp_model_property_find(model, "dataset.fingerprint");
-    if (!seed || !split || !fingerprint)
-        return wrong(error, path, !seed ? "seed" : !split ? "split" : "dataset.fingerprint");
-    model->seed = strtoull(seed, NULL, 10);
-    model->fingerprint = strtoull(fingerprint, NULL, 16);
+    if (!parse_whole(seed, "0123456789", 10, &model->seed))
+        return wrong(error, path, "seed");
+    if (!parse_whole(fingerprint, "0123456789abcdef", 16, &model->fingerprint))
+        return wrong(error, path, "dataset.fingerprint");
+    if (!split || (strcmp(split, "column") != 0 && strcmp(split, "sequence") != 0))
+        return wrong(error, path, "split");
     model->split_by_column = strcmp(split, "column") == 0;
     return LAPSE_OK;
 }
@@ -232,6 +324,8 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     lapse_status status = parse_config(container, path, &config, error);
     if (status == LAPSE_OK)
         status = parse_names(container, path, config.kinds, &arena, &names, error);
+    if (status == LAPSE_OK && config.row->build)
+        status = check_shapes(&config, container, path, error);
     if (status == LAPSE_OK)
         status = lp_model_new(&config, &names, &made, error);
     lp_arena_clear(&arena);

@@ -50,12 +50,17 @@ typedef struct lp_encoding {
     bool sees_time;        /* otherwise at most the order */
     int default_periods;   /* 0: it has none */
     int default_harmonics; /* 0: it has none but the period itself */
+    bool learns_periods;   /* reads period_init and periods_fixed */
+    bool maps_noise;       /* reads inverse_cdf and hidden */
     void (*build)(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
                   lp_features *features);
     /* Sampled encodings, otherwise NULL: declares what is learned and builds, from noise alone, `periods` log periods in
      * one value of any shape. */
     lp_value *(*sample)(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream);
 } lp_encoding;
+
+/* The most periods, and units of a hidden layer, of a sampled encoding. */
+enum { LP_LARGEST_SAMPLER = 4096 };
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_encoding *const lp_encodings[];

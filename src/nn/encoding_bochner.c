@@ -12,4 +12,5 @@ const lp_encoding lp_encoding_bochner = {.name = "bochner",
                                          .summary = "learned frequencies (Bochner, non-parametric)",
                                          .sees_time = true,
                                          .default_periods = 50,
+                                         .learns_periods = true,
                                          .build = build};

@@ -22,5 +22,6 @@ const lp_encoding lp_encoding_bochner_invcdf = {.name = "bochner-invcdf",
                                                 .summary = "frequencies drawn through a learned inverse CDF",
                                                 .sees_time = true,
                                                 .default_periods = 50,
+                                                .maps_noise = true,
                                                 .build = build,
                                                 .sample = sample};

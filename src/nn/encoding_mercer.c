@@ -21,4 +21,5 @@ const lp_encoding lp_encoding_mercer = {.name = "mercer",
                                         .sees_time = true,
                                         .default_periods = 16,
                                         .default_harmonics = 5,
+                                        .learns_periods = true,
                                         .build = build};

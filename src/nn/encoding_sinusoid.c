@@ -7,17 +7,8 @@
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
                   lp_features *features)
 {
-    size_t dims = (size_t)config->dims, size = (size_t)config->context * dims;
-    double *table = lp_graph_alloc(graph, size * sizeof *table);
-    if (!table)
-        return;
-    for (size_t i = 0; i < size; i++) {
-        double place = (double)(i / dims), column = (double)(i % dims), even = 2 * floor(column / 2);
-        double angle = place * pow(10000, -even / (double)dims);
-        table[i] = column == even ? sin(angle) : cos(angle);
-    }
-    lp_value *fixed = lp_graph_parameter_values(graph, "time.position", config->context, config->dims, table);
-    features->token = lp_embed(graph, lp_graph_parameter_fix(graph, fixed), feeds[LP_FEED_POSITION]);
+    lp_value *table = lp_graph_parameter(graph, "time.position", config->context, config->dims, LP_START_SINUSOID, 0);
+    features->token = lp_embed(graph, lp_graph_parameter_fix(graph, table), feeds[LP_FEED_POSITION]);
 }
 
 const lp_encoding lp_encoding_sinusoid = {

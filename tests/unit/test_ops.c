@@ -191,8 +191,8 @@ static void test_shapes(void **state)
                 graph_case_segments(&this, more[k].lengths, more[k].count);
                 graph_case_gradients(&this, graph_samples[sample].build(&this.graph, cols[i], heads, cols[11 - i]));
                 graph_case_fill(&this, &random);
-                snprintf(what, sizeof what, "%s of %d columns, %d heads, %d tokens", graph_samples[sample].name, cols[i],
-                         heads, this.tokens);
+                snprintf(what, sizeof what, "%s of %d columns, %d heads, %d tokens", graph_samples[sample].name,
+                         cols[i], heads, this.tokens);
                 check_floats(&this);
                 graph_case_clear(&this);
             }
@@ -338,10 +338,9 @@ static void test_shards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),       cmocka_unit_test(test_gradients), cmocka_unit_test(test_sample_gradients),
-        cmocka_unit_test(test_floats),      cmocka_unit_test(test_shapes),    cmocka_unit_test(test_basis_error),
-        cmocka_unit_test(test_same_bits),   cmocka_unit_test(test_shards),
-        cmocka_unit_test(test_large_products),
+        cmocka_unit_test(test_table),     cmocka_unit_test(test_gradients), cmocka_unit_test(test_sample_gradients),
+        cmocka_unit_test(test_floats),    cmocka_unit_test(test_shapes),    cmocka_unit_test(test_basis_error),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_shards),    cmocka_unit_test(test_large_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
