@@ -95,10 +95,11 @@ static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, 
         return out_of_memory(graph);
     value->learned = true;
     value->offset = graph->parameter_size;
-    /* Parameters begin on 16 elements, so that vector loads in one never straddle two cache lines. */
-    graph->parameter_size += ((size_t)rows * (size_t)cols + 15) / 16 * 16;
+    /* Aligned, so that vector loads in one never straddle two cache lines. */
+    size_t size = (size_t)rows * (size_t)cols, align = LP_PARAMETER_ALIGN;
+    graph->parameter_size += (size + align - 1) / align * align;
     lp_parameter *parameter = &graph->parameters[graph->parameter_count++];
-    *parameter = (lp_parameter){.value = value};
+    *parameter = (lp_parameter){.value = value, .rate = 1};
     return parameter;
 }
 
@@ -150,18 +151,24 @@ lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other)
     if (!value)
         return NULL;
     graph->parameters[graph->parameter_count - 1].spread = other->spread;
+    graph->parameters[graph->parameter_count - 1].rate = other->rate;
     value->learned = false;
+    return value;
+}
+
+lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate)
+{
+    for (int i = 0; value && i < graph->parameter_count; i++)
+        if (graph->parameters[i].value == value)
+            graph->parameters[i].rate = rate;
     return value;
 }
 
 lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value)
 {
-    for (int i = 0; value && i < graph->parameter_count; i++)
-        if (graph->parameters[i].value == value) {
-            graph->parameters[i].fixed = true;
-            value->learned = false;
-        }
-    return value;
+    if (value)
+        value->learned = false;
+    return lp_graph_parameter_rate(graph, value, 0);
 }
 
 uint32_t lp_graph_stream(lp_graph *graph)

@@ -85,6 +85,9 @@ struct lp_node {
     lp_attributes with;
 };
 
+/* Parameters begin at multiples of so many elements. */
+enum { LP_PARAMETER_ALIGN = 16 };
+
 /* How a parameter starts. */
 typedef enum lp_start {
     LP_START_ZEROS,
@@ -101,7 +104,7 @@ typedef struct lp_parameter {
     lp_start start;
     double spread;        /* half width of UNIFORM, deviation of NORMAL, the power of LOG_POWER */
     const double *values; /* of VALUES; the two others of LOG_POWER; in the graph's arena */
-    bool fixed;           /* kept in the model, but not for the optimizer to change */
+    double rate;          /* of the optimizer's steps, as a share of the others'; 0: it must not change it */
 } lp_parameter;
 
 typedef struct lp_graph {
@@ -131,6 +134,8 @@ lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int ro
                                        double high);
 /* The same as a parameter of another graph, which no node of this one learns. */
 lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other);
+/* The optimizer changes the parameter at this share of its rate. Returns value. */
+lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate);
 /* The parameter is part of the model, but neither a gradient nor the optimizer changes it. Returns value. */
 lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value);
 

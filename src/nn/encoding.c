@@ -62,8 +62,11 @@ void lp_encoding_draws(lp_graph *graph, const lp_encoding *encoding, const lp_en
     lp_encoding_lags(graph, draw, 1, feeds, features);
 }
 
+/* Deviations: as far again beyond period_min and period_max as they are from the middle. */
+static const double FARTHEST = 4;
+
 lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x)
 {
     double low = log(config->period_min), high = log(config->period_max);
-    return lp_affine(graph, x, -fmax(high - low, 1) / 4, (low + high) / 2);
+    return lp_affine(graph, lp_tanh(graph, x, FARTHEST), -fmax(high - low, 1) / 4, (low + high) / 2);
 }

@@ -82,7 +82,8 @@ void lp_encoding_draws(lp_graph *graph, const lp_encoding *encoding, const lp_en
                        lp_value *const feeds[LP_FEED_COUNT], lp_features *features);
 
 /* For sampled encodings: log periods from values that are spread like a standard normal. Two deviations to each side
- * reach from period_min to period_max, with their geometric mean in the middle; large values are short periods. */
+ * reach about from period_min to period_max, with their geometric mean in the middle; large values are short periods. None
+ * goes far beyond the two, where a frequency would be noise, or a number too large. */
 lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x);
 
 #endif

@@ -77,19 +77,15 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     return describe_run(trainer->model, trainer->dataset, &trainer->options, error);
 }
 
-/* The places of what the optimizer must not change. */
-static lapse_status list_fixed(const lp_graph *graph, lp_adam *adam, lapse_error *error)
+/* How fast each parameter may change. */
+static void set_rates(const lp_graph *graph, lp_adam *adam)
 {
-    adam->fixed = lp_alloc((size_t)graph->parameter_count, sizeof *adam->fixed);
-    if (!adam->fixed)
-        return lp_fail_memory(error, "the optimizer", (size_t)graph->parameter_count * sizeof *adam->fixed);
     for (int i = 0; i < graph->parameter_count; i++) {
         const lp_value *value = graph->parameters[i].value;
-        size_t size = (size_t)value->rows * (size_t)value->cols;
-        if (graph->parameters[i].fixed)
-            adam->fixed[adam->fixed_count++] = (lp_adam_range){value->offset, value->offset + size};
+        size_t end = value->offset + (size_t)value->rows * (size_t)value->cols;
+        for (size_t k = value->offset; k < end; k += LP_PARAMETER_ALIGN)
+            adam->rates[k / LP_PARAMETER_ALIGN] = (float)graph->parameters[i].rate;
     }
-    return LAPSE_OK;
 }
 
 /* What only networks need. */
@@ -111,8 +107,8 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         .l2 = options->l2,
         .clip = options->clip,
     };
-    LP_TRY(list_fixed(&trainer->network.graph, &trainer->adam, error));
     LP_TRY(lp_adam_init(&trainer->adam, error));
+    set_rates(&trainer->network.graph, &trainer->adam);
     trainer->parameters = lp_alloc(trainer->adam.size, sizeof *trainer->parameters);
     trainer->shard_loss = lp_alloc((size_t)options->shards, sizeof *trainer->shard_loss);
     if (!trainer->parameters || !trainer->shard_loss)
