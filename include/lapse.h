@@ -164,9 +164,9 @@ typedef struct lapse_train_options {
     double period_max;       /* longest starting period, seconds */
     const char *period_init; /* how the periods start between the two: "geometric", "paper", "random", "linear" */
     bool periods_fixed;      /* the periods stay where they start (mercer, bochner) */
-    const char *inverse_cdf; /* how bochner-invcdf maps noise to frequencies: "mlp", "mlp-residual", "maf", "iaf", "nvp" */
+    const char *inverse_cdf; /* bochner-invcdf: from noise to frequencies: "mlp", "mlp-residual", "maf", "iaf", "nvp" */
     int hidden;              /* width of the two hidden layers of inverse_cdf */
-    int draws;               /* sampled encodings: draws of frequencies that a model keeps and averages its answers over */
+    int draws;               /* sampled encodings: draws of frequencies that a model keeps; its answers are their mean */
     double dropout;          /* 0 to 0.9 */
     int order;               /* of the Markov chain, 1 to 3 */
 

@@ -95,8 +95,8 @@ LP_INLINE double lp_random_normal(lp_random *random)
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-/* The number below which a share `p` (0 < p < 1) of the standard normal numbers lies: Newton's method on the logarithm of
- * the tail, which is smooth and concave, so that a rough start is enough. */
+/* The number below which a share `p` (0 < p < 1) of the standard normal numbers lies: Newton's method on the logarithm
+ * of the tail, which is smooth and concave, so that a rough start is enough. */
 LP_INLINE double lp_normal_quantile(double p)
 {
     double tail = p < 0.5 ? p : 1 - p, wanted = log(tail);

@@ -130,8 +130,8 @@ lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value
 /* sum over tokens of weight * -log softmax(logits)[target]   logits [T x C], target and weight [T x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target, lp_value *weight);
 
-/* One number from each of rows * cols slices of equal chance of the standard normal distribution, or of the uniform one on
- * (0, 1), from the lowest to the highest: together they follow it, and each keeps its place from step to step. A
+/* One number from each of rows * cols slices of equal chance of the standard normal distribution, or of the uniform
+ * one on (0, 1), from the lowest to the highest: together they follow it, and each keeps its place from step to step. A
  * function of (seed, stream, step) alone, so the same in all shards.  [rows x cols] */
 lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream);
 
@@ -146,8 +146,8 @@ lp_value *lp_exp(lp_graph *graph, lp_value *x);
 /* bound * tanh(x / bound): x near 0, never beyond the bound */
 lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound);
 
-/* x without the elements that would let a variable see one it must not. x is a matrix [to x from] or a bias [1 x to] of a
- * network whose inputs and outputs are the `units` variables of a flow, one column each. Every unit has a degree, and
+/* x without the elements that would let a variable see one it must not. x is a matrix [to x from] or a bias [1 x to]
+ * of a network whose inputs and outputs are the `units` variables of a flow, one column each. Every unit has a degree, and
  * one of degree a sees those of degree b <= a:
  *                 inputs                  hidden                   outputs
  *   EACH          i + 1                   1 + k mod (units - 1)    i

@@ -69,8 +69,13 @@ lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t s
     return output(lp_graph_node(graph, &lp_op_noise, (lp_value *[]){NULL}, &with));
 }
 
-const lp_op lp_op_noise = {.id = LP_OP_NOISE, .name = "noise", .input_count = 0, .output_count = 1,
-                           .shape = noise_shape, .gradient = noise_gradient, .cost = cost_heavy,
+const lp_op lp_op_noise = {.id = LP_OP_NOISE,
+                           .name = "noise",
+                           .input_count = 0,
+                           .output_count = 1,
+                           .shape = noise_shape,
+                           .gradient = noise_gradient,
+                           .cost = cost_heavy,
                            .example = noise_example};
 
 /* --------------------------------------------------------------------------------------------- multiply ------ */
@@ -103,8 +108,13 @@ lp_value *lp_multiply(lp_graph *graph, lp_value *a, lp_value *b)
     return output(lp_graph_node(graph, &lp_op_multiply, (lp_value *[]){a, b}, NULL));
 }
 
-const lp_op lp_op_multiply = {.id = LP_OP_MULTIPLY, .name = "multiply", .input_count = 2, .output_count = 1,
-                              .shape = multiply_shape, .gradient = multiply_gradient, .cost = cost_light,
+const lp_op lp_op_multiply = {.id = LP_OP_MULTIPLY,
+                              .name = "multiply",
+                              .input_count = 2,
+                              .output_count = 1,
+                              .shape = multiply_shape,
+                              .gradient = multiply_gradient,
+                              .cost = cost_light,
                               .example = multiply_example};
 
 /* ----------------------------------------------------------------------------------------------- affine ------ */
@@ -126,8 +136,13 @@ lp_value *lp_affine(lp_graph *graph, lp_value *x, double scale, double shift)
     return output(lp_graph_node(graph, &lp_op_affine, &x, &with));
 }
 
-const lp_op lp_op_affine = {.id = LP_OP_AFFINE, .name = "affine", .input_count = 1, .output_count = 1,
-                            .shape = same_shape, .gradient = affine_gradient, .cost = cost_light,
+const lp_op lp_op_affine = {.id = LP_OP_AFFINE,
+                            .name = "affine",
+                            .input_count = 1,
+                            .output_count = 1,
+                            .shape = same_shape,
+                            .gradient = affine_gradient,
+                            .cost = cost_light,
                             .example = affine_example};
 
 /* --------------------------------------------------------------------------------------------- exp, tanh ----- */
@@ -148,8 +163,14 @@ lp_value *lp_exp(lp_graph *graph, lp_value *x)
     return output(lp_graph_node(graph, &lp_op_exp, &x, NULL));
 }
 
-const lp_op lp_op_exp = {.id = LP_OP_EXP, .name = "exp", .input_count = 1, .output_count = 1, .shape = same_shape,
-                         .gradient = exp_gradient, .cost = cost_heavy, .example = exp_example};
+const lp_op lp_op_exp = {.id = LP_OP_EXP,
+                         .name = "exp",
+                         .input_count = 1,
+                         .output_count = 1,
+                         .shape = same_shape,
+                         .gradient = exp_gradient,
+                         .cost = cost_heavy,
+                         .example = exp_example};
 
 static void tanh_gradient(lp_graph *graph, lp_node *node)
 {
@@ -168,12 +189,18 @@ lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound)
     return output(lp_graph_node(graph, &lp_op_tanh, &x, &with));
 }
 
-const lp_op lp_op_tanh = {.id = LP_OP_TANH, .name = "tanh", .input_count = 1, .output_count = 1, .shape = same_shape,
-                          .gradient = tanh_gradient, .cost = cost_heavy, .example = tanh_example};
+const lp_op lp_op_tanh = {.id = LP_OP_TANH,
+                          .name = "tanh",
+                          .input_count = 1,
+                          .output_count = 1,
+                          .shape = same_shape,
+                          .gradient = tanh_gradient,
+                          .cost = cost_heavy,
+                          .example = tanh_example};
 
 /* (y, dy) -> dx = dy (1 - (y / bound)^2) */
-const lp_op lp_op_tanh_gradient = {.id = LP_OP_TANH_GRADIENT, .name = "tanh_gradient", .input_count = 2,
-                                   .output_count = 1, .cost = cost_light};
+const lp_op lp_op_tanh_gradient = {
+    .id = LP_OP_TANH_GRADIENT, .name = "tanh_gradient", .input_count = 2, .output_count = 1, .cost = cost_light};
 
 /* ------------------------------------------------------------------------------------------------- mask ------ */
 
@@ -245,5 +272,11 @@ lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_ma
     return output(lp_graph_node(graph, &lp_op_mask, &x, &with));
 }
 
-const lp_op lp_op_mask = {.id = LP_OP_MASK, .name = "mask", .input_count = 1, .output_count = 1, .shape = mask_shape,
-                          .gradient = mask_gradient, .cost = cost_light, .example = mask_example};
+const lp_op lp_op_mask = {.id = LP_OP_MASK,
+                          .name = "mask",
+                          .input_count = 1,
+                          .output_count = 1,
+                          .shape = mask_shape,
+                          .gradient = mask_gradient,
+                          .cost = cost_light,
+                          .example = mask_example};

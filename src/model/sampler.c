@@ -10,8 +10,8 @@ static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, con
     LP_TRY(lp_graph_status(&this->graph, error));
     this->draw->kept = true;
     if (gradient) {
-        lp_value *seed = lp_graph_input(&this->graph, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, this->draw->rows,
-                                        this->draw->cols);
+        lp_value *seed =
+            lp_graph_input(&this->graph, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, this->draw->rows, this->draw->cols);
         if (seed)
             LP_TRY(lp_graph_gradients(&this->graph, 1, &this->draw, &seed, error));
     }
@@ -31,8 +31,8 @@ static const lp_value *find(const lp_graph *network, const char *name)
     return NULL;
 }
 
-/* The network declares the sampler's parameters one after another, as the sampler does: their places differ by the place
- * of the first. */
+/* The network declares the sampler's parameters one after another, as the sampler does: their places differ by the
+ * place of the first. */
 static lapse_status locate(lp_sampler *sampler, const lp_graph *network, lapse_error *error)
 {
     const lp_graph *own = &sampler->step.graph;

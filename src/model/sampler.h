@@ -14,18 +14,18 @@
 typedef struct lp_sampler_graph {
     lp_graph graph;
     lp_plan plan;
-    lp_value *draw; /* `count` log periods */
+    lp_value *draw;       /* `count` log periods */
     char *work, *scratch; /* owned */
 } lp_sampler_graph;
 
 typedef struct lp_sampler {
     const lp_backend *backend;
     lp_sampler_graph step, stored, learn; /* draw for a step; draw what is kept; the gradient of the first */
-    int draws, count;    /* draws a model keeps; log periods in each */
-    size_t first;        /* place of the sampler's parameters in those of the network */
-    size_t place;        /* of the draws */
-    size_t network_size; /* parameters of the network */
-    float *seed;         /* [count]: the gradient of the draw; owned */
+    int draws, count;                     /* draws a model keeps; log periods in each */
+    size_t first;                         /* place of the sampler's parameters in those of the network */
+    size_t place;                         /* of the draws */
+    size_t network_size;                  /* parameters of the network */
+    float *seed;                          /* [count]: the gradient of the draw; owned */
 } lp_sampler;
 
 /* For a network of a model whose encoding is sampled. */

@@ -8,9 +8,9 @@
 const char LP_LOG_PERIOD[] = "time.log_period";
 
 const lp_encoding *const lp_encodings[] = {
-    &lp_encoding_mercer, &lp_encoding_bochner,  &lp_encoding_bochner_normal, &lp_encoding_bochner_invcdf,
-    &lp_encoding_random, &lp_encoding_position, &lp_encoding_sinusoid,       &lp_encoding_none,
-    NULL,
+    &lp_encoding_mercer,         &lp_encoding_bochner, &lp_encoding_bochner_normal,
+    &lp_encoding_bochner_invcdf, &lp_encoding_random,  &lp_encoding_position,
+    &lp_encoding_sinusoid,       &lp_encoding_none,    NULL,
 };
 
 const lp_encoding *lp_encoding_find(const char *name)
@@ -23,8 +23,8 @@ const lp_encoding *lp_encoding_find(const char *name)
 
 lp_value *lp_encoding_periods(lp_graph *graph, const lp_encoding_config *config)
 {
-    lp_value *periods = config->period_init->declare(graph, LP_LOG_PERIOD, config->periods, config->period_min,
-                                                     config->period_max);
+    lp_value *periods =
+        config->period_init->declare(graph, LP_LOG_PERIOD, config->periods, config->period_min, config->period_max);
     return config->periods_fixed ? lp_graph_parameter_fix(graph, periods) : periods;
 }
 

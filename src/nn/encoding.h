@@ -6,9 +6,9 @@
  *                    asked about; the attention block makes of them Phi(t' - t_i) for every pair, exactly
  * The block handles both, or neither; it does not know which encoding it has.
  *
- * A sampled encoding draws its frequencies from a learned distribution, anew in every step of training. What it draws is
- * one row of numbers for the whole batch, so it is not drawn within the graph that each shard goes through, but by a
- * small graph of its own, once a step (model/sampler.h). The large graph reads the draw as a parameter, time.log_period,
+ * A sampled encoding draws its frequencies from a learned distribution, anew in every step of training. What it draws
+ * is one row of numbers for the whole batch, so it is not drawn within the graph that each shard goes through, but by a
+ * small graph of its own, once a step (model/sampler.h). The large graph reads the draw as a parameter, LP_LOG_PERIOD,
  * that is fixed for the optimizer; its gradient, summed over the shards, is what the small graph learns from. A model
  * keeps the draws that it answers by in the same place.
  */
@@ -24,10 +24,10 @@ typedef struct lp_encoding_config {
     int periods, harmonics;
     double period_min, period_max; /* seconds: where the periods start */
     const lp_period_start *period_init;
-    bool periods_fixed;            /* the periods stay where they start */
+    bool periods_fixed; /* the periods stay where they start */
     const lp_inverse_cdf *inverse_cdf;
-    int hidden;                    /* width of its hidden layers */
-    int draws;                     /* that a model keeps */
+    int hidden; /* width of its hidden layers */
+    int draws;  /* that a model keeps */
 } lp_encoding_config;
 
 typedef struct lp_features {
@@ -54,8 +54,8 @@ typedef struct lp_encoding {
     bool maps_noise;       /* reads inverse_cdf and hidden */
     void (*build)(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
                   lp_features *features);
-    /* Sampled encodings, otherwise NULL: declares what is learned and builds, from noise alone, `periods` log periods in
-     * one value of any shape. */
+    /* Sampled encodings, otherwise NULL: declares what is learned and builds, from noise alone, `periods` log periods
+     * in one value of any shape. */
     lp_value *(*sample)(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream);
 } lp_encoding;
 
@@ -82,8 +82,8 @@ void lp_encoding_draws(lp_graph *graph, const lp_encoding *encoding, const lp_en
                        lp_value *const feeds[LP_FEED_COUNT], lp_features *features);
 
 /* For sampled encodings: log periods from values that are spread like a standard normal. Two deviations to each side
- * reach about from period_min to period_max, with their geometric mean in the middle; large values are short periods. None
- * goes far beyond the two, where a frequency would be noise, or a number too large. */
+ * reach about from period_min to period_max, with their geometric mean in the middle; large values are short periods.
+ * None goes far beyond the two, where a frequency would be noise, or a number too large. */
 lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x);
 
 #endif

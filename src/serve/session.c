@@ -1,7 +1,8 @@
 /* session.c: a live history that can be asked about any time.
  *
  * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network is
- * asked with the last `context` of them as one window whose last moment is the one asked about; with a sampled encoding once for each draw the model keeps, and answers the mean.
+ * asked with the last `context` of them as one window whose last moment is the one asked about; with a sampled encoding
+ * once for each draw that the model keeps, and the answer is their mean.
  */
 #include "model/runner.h"
 

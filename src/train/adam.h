@@ -12,7 +12,7 @@ typedef struct lp_adam {
     double clip;  /* largest norm of the whole gradient; 0: any */
     float *gradients;          /* [shards x size]: filled by the passes; owned */
     float *moment1, *moment2;  /* [size]; owned */
-    float *rates;              /* [size / LP_PARAMETER_ALIGN]: share of the learning rate, 0: fixed; owned, all 1 at first */
+    float *rates;              /* [size / LP_PARAMETER_ALIGN]: shares of the learning rate, 0: fixed; owned; 1 at first */
     double *norms;             /* [chunks]: squared norm of each chunk's gradient; owned */
 } lp_adam;
 

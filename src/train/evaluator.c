@@ -137,10 +137,11 @@ static void add_shares(void *context, int shard, const float *logits)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
-    int kinds = evaluator->model->config.kinds, draws = evaluator->model->config.draws, first = batch->shard_token[shard];
+    const lp_model_config *config = &evaluator->model->config;
+    int kinds = config->kinds, first = batch->shard_token[shard];
     for (int t = first; t < batch->shard_token[shard + 1]; t++)
         if (batch->weight[t] != 0)
-            lp_softmax_add(logits + (size_t)(t - first) * (size_t)kinds, kinds, 1.0 / draws,
+            lp_softmax_add(logits + (size_t)(t - first) * (size_t)kinds, kinds, 1.0 / config->draws,
                            evaluator->shares + (size_t)t * (size_t)kinds);
 }
 

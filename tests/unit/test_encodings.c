@@ -35,8 +35,8 @@ static lapse_model *start(const lp_model_config *config, uint64_t seed)
 static void the_table(void **state)
 {
     (void)state;
-    static const char *const names[] = {"mercer",   "bochner",  "bochner-normal", "bochner-invcdf", "random",
-                                        "position", "sinusoid", "none"};
+    static const char *const names[] = {"mercer", "bochner",  "bochner-normal", "bochner-invcdf",
+                                        "random", "position", "sinusoid",       "none"};
     for (int i = 0; i < 8; i++) {
         const lp_encoding *encoding = lp_encodings[i];
         assert_string_equal(encoding->name, names[i]);
@@ -81,10 +81,16 @@ static int features_at(const lapse_model *model, const double *times, int count,
             parameters[value->offset + (size_t)k] = ((const float *)from->data)[k];
     }
     int32_t draw = 0, segment[] = {0, count};
-    void *inputs[LP_FEED_COUNT] = {[LP_FEED_TIME] = (void *)(uintptr_t)times, [LP_FEED_UNTIL] = (void *)(uintptr_t)times,
-                                   [LP_FEED_DRAW] = &draw};
-    lp_run run = {.plan = &plan, .work = lp_alloc(plan.work_size, 1), .scratch = lp_alloc(plan.scratch_size, 1),
-                  .inputs = inputs, .parameters = parameters, .tokens = count, .segments = 1, .segment = segment};
+    void *inputs[LP_FEED_COUNT] = {
+        [LP_FEED_TIME] = (void *)(uintptr_t)times, [LP_FEED_UNTIL] = (void *)(uintptr_t)times, [LP_FEED_DRAW] = &draw};
+    lp_run run = {.plan = &plan,
+                  .work = lp_alloc(plan.work_size, 1),
+                  .scratch = lp_alloc(plan.scratch_size, 1),
+                  .inputs = inputs,
+                  .parameters = parameters,
+                  .tokens = count,
+                  .segments = 1,
+                  .segment = segment};
     backend->run(&run);
     int cols = features.basis->cols;
     assert_true(cols <= FEATURES);
@@ -167,7 +173,8 @@ static void kernels(void **state)
 
 /* ------------------------------------------------------------------------------------------------- starts ---- */
 
-static const float *starting_periods(const char *encoding, const char *init, int count, uint64_t seed, lapse_model **model)
+static const float *starting_periods(const char *encoding, const char *init, int count, uint64_t seed,
+                                     lapse_model **model)
 {
     lp_model_config config = small_config(lp_encoding_find(encoding), 4, 1, 1);
     config.period_init = lp_period_start_find(init);

@@ -1,5 +1,5 @@
-/* test_flow.c: flows: forward and inverse undo one another, the log-determinant is that of a numeric Jacobian, each variable
- * depends on those it may depend on, and the gradients are those of finite differences; and the map of noise. */
+/* test_flow.c: flows: forward and inverse undo one another, the log-determinant is that of a numeric Jacobian, each
+ * variable depends on those it may depend on, and the gradients are those of finite differences; and the noise. */
 #include "backend/cpu/cpu.h"
 #include "nn/flow.h"
 #include "nn/inverse_cdf.h"
@@ -98,7 +98,8 @@ static void check_inverse(flow_case *this, int kind)
     }
     if (moved < 1e-3)
         fail_msg("%s: nothing was moved", what);
-    double there = log_determinant(this, &result, this->scales), back = log_determinant(this, &result, this->back_scales);
+    double there = log_determinant(this, &result, this->scales),
+           back = log_determinant(this, &result, this->back_scales);
     if (fabs(there + back) > 1e-6)
         fail_msg("%s: log-determinants %.9g there and %.9g back", what, there, back);
     graph_result_clear(&result);
@@ -190,7 +191,8 @@ static void coupling(void **state)
         graph_result result;
         graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &result);
         for (int i = 0; i < 5; i++)
-            assert_int_equal(result.values[x->id][i] == this.parameters[z->offset + (size_t)i], (i < 2) == (layer == 0));
+            assert_int_equal(result.values[x->id][i] == this.parameters[z->offset + (size_t)i],
+                             (i < 2) == (layer == 0));
         graph_result_clear(&result);
         graph_case_clear(&this);
     }
@@ -204,7 +206,8 @@ static void map_gradients(void **state)
             graph_case this = {.gap = 1};
             lp_random random = lp_random_start((uint64_t)count, LP_PURPOSE_TEST, 902);
             bool joint = lp_inverse_cdfs[m]->joint;
-            lp_value *noise = lp_noise(&this.graph, joint ? 1 : count, joint ? count : 1, lp_inverse_cdfs[m]->uniform, 0);
+            lp_value *noise =
+                lp_noise(&this.graph, joint ? 1 : count, joint ? count : 1, lp_inverse_cdfs[m]->uniform, 0);
             lp_value *y = lp_inverse_cdfs[m]->build(&this.graph, noise, 6);
             assert_non_null(y);
             assert_true(lp_value_same_shape(y, noise));
@@ -260,8 +263,11 @@ static void noise(void **state)
 static void normal_quantiles(void **state)
 {
     (void)state;
-    static const double known[][2] = {{0.5, 0}, {0.975, 1.959963984540054}, {0.84134474606854293, 1},
-                                      {0.001349898031630095, -3}, {9.865876450376946e-10, -6}};
+    static const double known[][2] = {{0.5, 0},
+                                      {0.975, 1.959963984540054},
+                                      {0.84134474606854293, 1},
+                                      {0.001349898031630095, -3},
+                                      {9.865876450376946e-10, -6}};
     for (int i = 0; i < 5; i++)
         assert_true(fabs(lp_normal_quantile(known[i][0]) - known[i][1]) < 1e-9);
     for (double p = 1e-16; p < 0.5; p *= 1.7) {
@@ -273,8 +279,12 @@ static void normal_quantiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forward_and_inverse), cmocka_unit_test(log_determinants), cmocka_unit_test(coupling),
-        cmocka_unit_test(map_gradients),       cmocka_unit_test(noise),            cmocka_unit_test(normal_quantiles),
+        cmocka_unit_test(forward_and_inverse),
+        cmocka_unit_test(log_determinants),
+        cmocka_unit_test(coupling),
+        cmocka_unit_test(map_gradients),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(normal_quantiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_sampler.c: drawing frequencies: what is drawn, that it is learned by the gradient of the whole loss, that what is fixed
- * stays, and that several draws are averaged. */
+/* test_sampler.c: drawing frequencies: what is drawn, that it is learned by the gradient of the whole loss, that what
+ * is fixed stays, and that several draws are averaged. */
 #include "backend/cpu/cpu.h"
 #include "model/sampler.h"
 #include "support/graph_slope.h"
@@ -35,7 +35,8 @@ static void gradients(void **state)
     const lp_inverse_cdf *map;
     for (int s = 0; sampled(s, &encoding, &map); s++)
         for (int count = 1; count < 9; count += 3) {
-            lp_encoding_config config = {.periods = count, .period_min = 3, .period_max = 40, .inverse_cdf = map, .hidden = 5};
+            lp_encoding_config config = {
+                .periods = count, .period_min = 3, .period_max = 40, .inverse_cdf = map, .hidden = 5};
             graph_case this = {.gap = 1};
             lp_random random = lp_random_start((uint64_t)count, LP_PURPOSE_TEST, 910);
             lp_value *draw = encoding->sample(&this.graph, &config, LP_DRAW_STEP);
@@ -77,8 +78,8 @@ static double first_loss(lp_trainer *trainer)
     return trainer->state.loss / (double)trainer->state.targets;
 }
 
-/* Along the gradient of the sampler's parameters, the loss must grow by as much as the gradient is long. It goes through
- * noise, map, draw, frequencies and attention, and comes back through all shards. */
+/* Along the gradient of the sampler's parameters, the loss must grow by as much as the gradient is long. It goes
+ * through noise, map, draw, frequencies and attention, and comes back through all shards. */
 static void the_whole_loss_is_learned_from(void **state)
 {
     (void)state;
@@ -298,7 +299,8 @@ static void answers_are_averaged(void **state)
             const lp_tensor *from = lp_model_tensor_find(all, single->tensors[i].name);
             size_t bytes = lp_tensor_bytes(&single->tensors[i]);
             const char *data = from->data;
-            memcpy(single->tensors[i].data, from->rows == 3 && from == draws_of_all ? data + draw * bytes : data, bytes);
+            memcpy(single->tensors[i].data, from->rows == 3 && from == draws_of_all ? data + draw * bytes : data,
+                   bytes);
         }
         ask(single, answer);
         for (int c = 0; c < 5; c++)

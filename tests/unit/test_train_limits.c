@@ -265,10 +265,13 @@ static void train_out_of_memory(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
-    static const char *const models[] = {"attention", "markov", "majority"};
-    for (int m = 0; m < 3; m++) {
+    static const char *const models[] = {"attention", "markov", "majority", "attention"};
+    for (int m = 0; m < 4; m++) {
         lapse_train_options options = small_train_options();
         options.model = models[m];
+        options.encoding = m < 3 ? "mercer" : "bochner-invcdf";
+        options.hidden = 3;
+        options.draws = 2;
         options.epochs = 1;
         options.checkpoint = small_path("checkpoint");
         int n = 1;
@@ -295,9 +298,11 @@ static void evaluate_out_of_memory(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < 3; m++) {
         lapse_train_options options = small_train_options();
-        options.model = m ? "markov" : "attention";
+        options.model = m == 1 ? "markov" : "attention";
+        options.encoding = m < 2 ? "mercer" : "bochner-normal";
+        options.draws = 2;
         options.epochs = 1;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lapse_evaluate_options evaluate;
