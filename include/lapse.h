@@ -277,7 +277,7 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
 typedef struct lapse_spectrum {
     int count;         /* frequencies; Phi has twice as many numbers */
     double *frequency; /* radians a second; may be negative or 0 where it was drawn */
-    double *period;    /* seconds: 2 pi / |frequency|; infinite where that is 0 */
+    double *period;    /* seconds: 2 pi / |frequency|; infinite where that is below 1e-15 */
     int *harmonic;     /* which multiple it is of the frequency that opens its series; 1: it opens one */
     double *cosine;    /* amplitude of its cosine */
     double *sine;      /* amplitude of its sine */

@@ -101,7 +101,7 @@ int lp_axis_number_ticks(const lp_axis *axis, int wanted, lp_tick ticks[LP_TICKS
 {
     double width = axis->to - axis->from, step = pow(10, floor(log10(width / wanted)));
     double rough = width / wanted / step;
-    step *= rough > 5 ? 10 : rough > 2 ? 5 : rough > 1 ? 2 : 1;
+    step *= rough > 7 ? 10 : rough > 3 ? 5 : rough > 1.4 ? 2 : 1;
     int count = 0;
     for (double value = ceil(axis->from / step - 1e-9) * step; value <= axis->to + 1e-9 * width && count < LP_TICKS;
          value += step) {

@@ -15,17 +15,17 @@
 #include <string.h>
 
 enum {
-    WIDTH = 960,
-    LEFT = 76,
-    RIGHT = 936,
+    WIDTH = 984,
+    LEFT = 100,
+    RIGHT = 960,
     SPECTRUM_TOP = 92,
     SPECTRUM_BOTTOM = 262,
     KERNEL_TOP = 348,
     KERNEL_BOTTOM = 548,
     PHI_TOP = 634,
     PHI_HALF = 200, /* height of the cosines, and of the sines */
-    PHI_GAP = 10,
-    HEIGHT = 1116,
+    PHI_GAP = 16,
+    HEIGHT = 1122,
     CURVE_COLUMNS = RIGHT - LEFT, /* a pixel each */
     CELL_COLUMNS = 215,           /* four pixels each */
     ROWS_MOST = 50,
@@ -58,7 +58,7 @@ static void time_axis(lp_svg *svg, const lp_axis *axis, double top, double botto
 static void number_axis(lp_svg *svg, const lp_axis *axis)
 {
     lp_tick ticks[LP_TICKS];
-    int count = lp_axis_number_ticks(axis, 4, ticks);
+    int count = lp_axis_number_ticks(axis, 5, ticks);
     for (int i = 0; i < count; i++) {
         double y = lp_axis_pixel(axis, ticks[i].value);
         lp_svg_line(svg, ticks[i].value == 0 ? "axis" : "grid", LEFT, y, RIGHT, y);

@@ -23,6 +23,9 @@
 
 static const double TWO_PI = 6.283185307179586476925;
 
+/* Beyond these no time that Lapse reads can tell a wave from noise, or from a constant. */
+static const double FASTEST = 1e15, SLOWEST = 1e-15;
+
 /* ------------------------------------------------------------------------------ from the model's own graph ----- */
 
 static lapse_status no_kernel(const lapse_model *model, lapse_error *error)
@@ -134,8 +137,8 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
         status = features.frequency ? run_encoding(model, &graph, &features, spectrum, error) : no_kernel(model, error);
     lp_graph_clear(&graph);
     if (status == LAPSE_OK)
-        lp_spectrum_complete(spectrum);
-    else
+        status = lp_spectrum_complete(spectrum, error);
+    if (status != LAPSE_OK)
         lapse_spectrum_clear(spectrum);
     return status;
 }
@@ -167,11 +170,15 @@ void lapse_spectrum_clear(lapse_spectrum *spectrum)
 
 /* A frequency that is twice, three times, ... the one that opened the series, in unbroken order, is its harmonic. That
  * shows in the numbers, whatever encoding made them. */
-void lp_spectrum_complete(lapse_spectrum *spectrum)
+lapse_status lp_spectrum_complete(lapse_spectrum *spectrum, lapse_error *error)
 {
     int first = 0;
     for (int i = 0; i < spectrum->count; i++) {
         double frequency = spectrum->frequency[i], a = spectrum->cosine[i], b = spectrum->sine[i];
+        if (!(fabs(frequency) <= FASTEST && isfinite(a) && isfinite(b)))
+            return lp_fail(error, LAPSE_ERROR_FORMAT,
+                           "frequency %d of the model is %g a second, with amplitudes %g and %g; they must be finite",
+                           i + 1, frequency, a, b);
         int multiple = i - first + 1;
         double expected = multiple * spectrum->frequency[first];
         if (frequency == 0 || fabs(frequency - expected) > 1e-12 * fabs(frequency)) {
@@ -179,9 +186,10 @@ void lp_spectrum_complete(lapse_spectrum *spectrum)
             multiple = 1;
         }
         spectrum->harmonic[i] = multiple;
-        spectrum->period[i] = frequency != 0 ? TWO_PI / fabs(frequency) : INFINITY;
+        spectrum->period[i] = fabs(frequency) >= SLOWEST ? TWO_PI / fabs(frequency) : INFINITY;
         spectrum->weight[i] = frequency != 0 ? (a * a + b * b) / 2 : a * a;
     }
+    return LAPSE_OK;
 }
 
 double lapse_spectrum_kernel(const lapse_spectrum *spectrum, double lag)
