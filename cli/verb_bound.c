@@ -85,8 +85,8 @@ static int print_text(const bound_settings *s, const bound_row *rows)
     const lapse_bound_options *o = &s->bound;
     const lapse_bound_error *measured = NULL;
     bool left_out = false;
-    printf("asked      an error below %g at every lag up to %s, in all but %s of draws\n", o->epsilon,
-           cli_duration(o->span).text, cli_percent(o->delta, 2).text);
+    printf("asked      an error below %g at every lag up to %s, in all but %g %% of draws\n", o->epsilon,
+           cli_duration(o->span).text, 100 * o->delta);
     printf("kernel     exp(-(sigma lag)^2 / 2) with sigma = %s: falls to 61 %% within %s\n\n", s->sigma,
            cli_duration(1 / o->sigma).text);
     cli_table table = {.align = "lrrrr"};

@@ -349,7 +349,7 @@ static const cli_argument arguments[] = {
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "axis", .kind = CLI_CHOICE, .offset = offsetof(kernel_settings, lags.axis), .placeholder = "AXIS",
-     .help = "how lags are spaced: log or linear", .choices = lapse_axis_names},
+     .help = "how lags are spaced", .choices = lapse_axis_names},
     {.name = "from", .kind = CLI_DURATION, .offset = offsetof(kernel_settings, lags.from), .placeholder = "DURATION",
      .help = "the first lag, such as 1m", .unset = "a tenth of the shortest period; 0 on a linear axis"},
     {.name = "to", .kind = CLI_DURATION, .offset = offsetof(kernel_settings, lags.to), .placeholder = "DURATION",
@@ -357,7 +357,7 @@ static const cli_option options[] = {
     {.name = "points", .kind = CLI_WHOLE, .offset = offsetof(kernel_settings, lags.points), .placeholder = "N",
      .help = "how many lags; a picture has one for each of its pixels"},
     {.name = "part", .kind = CLI_CHOICE, .offset = offsetof(kernel_settings, part), .placeholder = "PART",
-     .help = "what is shown: all, spectrum, kernel or phi", .choices = part_names},
+     .help = "what is shown", .choices = part_names},
     {.name = "top", .kind = CLI_WHOLE, .offset = offsetof(kernel_settings, top), .placeholder = "N",
      .help = "frequencies shown as text, heaviest first; 0 is all"},
     {.name = "csv", .kind = CLI_FLAG, .offset = offsetof(kernel_settings, csv),

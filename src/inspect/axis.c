@@ -8,7 +8,7 @@
 typedef struct time_unit {
     const char *name;
     double seconds;
-    double multiples[8]; /* ended by 0 */
+    double multiples[14]; /* ended by 0 */
 } time_unit;
 
 static const time_unit units[] = {
@@ -18,11 +18,10 @@ static const time_unit units[] = {
     {"min", 60, {1, 2, 5, 10, 20, 30}},
     {"h", 3600, {1, 2, 3, 6, 12}},
     {"d", 86400, {1, 2, 3, 7, 14, 30, 90}},
-    {"y", 31557600, {1, 2, 5, 10, 20, 50, 100}},
-    {"y", 31557600, {200, 500, 1000, 2000, 5000, 1e4}},
+    {"y", 31557600, {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4}},
 };
 
-enum { UNITS = sizeof units / sizeof *units, MULTIPLES = 8 };
+enum { UNITS = sizeof units / sizeof *units, MULTIPLES = 14 };
 
 double lp_axis_pixel(const lp_axis *axis, double value)
 {

@@ -35,9 +35,10 @@ static lapse_status check(const lapse_bound_options *options, lapse_error *error
     if (!(options->delta >= 1e-300 && options->delta < 1))
         return lp_fail(error, LAPSE_ERROR_USAGE, "delta is %g; a chance must be above 0 and below 1", options->delta);
     if (!(options->span > 0 && options->span <= 1e15))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the largest lag is %g seconds; it must be above 0", options->span);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the largest lag is %g seconds; it must be above 0, up to 1e15",
+                       options->span);
     if (!(options->sigma >= 1e-15 && options->sigma <= 1e15))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "sigma is %g a second; it must be above 0", options->sigma);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "sigma is %g a second; it must be 1e-15 to 1e15", options->sigma);
     return LAPSE_OK;
 }
 

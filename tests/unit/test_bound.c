@@ -181,9 +181,9 @@ static void test_refused(void **state)
                    "epsilon is 0; it must be 0.0001 to 2, the most that two kernels of height 1 can differ");
     assert_refused(asked(NAN, 1, 1, 0.5),
                    "epsilon is nan; it must be 0.0001 to 2, the most that two kernels of height 1 can differ");
-    assert_refused(asked(0.1, 0, 1, 0.5), "the largest lag is 0 seconds; it must be above 0");
-    assert_refused(asked(0.1, INFINITY, 1, 0.5), "the largest lag is inf seconds; it must be above 0");
-    assert_refused(asked(0.1, 1, -1, 0.5), "sigma is -1 a second; it must be above 0");
+    assert_refused(asked(0.1, 0, 1, 0.5), "the largest lag is 0 seconds; it must be above 0, up to 1e15");
+    assert_refused(asked(0.1, INFINITY, 1, 0.5), "the largest lag is inf seconds; it must be above 0, up to 1e15");
+    assert_refused(asked(0.1, 1, -1, 0.5), "sigma is -1 a second; it must be 1e-15 to 1e15");
     assert_refused(asked(0.1, 1, 1, 0), "delta is 0; a chance must be above 0 and below 1");
     assert_refused(asked(0.1, 1, 1, 1), "delta is 1; a chance must be above 0 and below 1");
     lapse_bound_options o = asked(0.1, 1, 1, 0.5);

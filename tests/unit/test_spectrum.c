@@ -261,7 +261,8 @@ static void test_models_without_a_kernel(void **state)
     lapse_model *model = lag_model("position", 0, 0, 1);
     assert_int_equal(lapse_model_spectrum(model, &s, &error), LAPSE_ERROR_USAGE);
     assert_non_null(strstr(error.message, "the encoding 'position' looks at no lags, so it has no kernel; these have "
-                                          "one: mercer, bochner"));
+                                          "one: "));
+    assert_non_null(strstr(error.message, "mercer"));
     assert_null(s.frequency);
     assert_int_equal(lapse_model_spectrum(model, &s, NULL), LAPSE_ERROR_USAGE);
     const lp_model_row *row = model->config.row;
