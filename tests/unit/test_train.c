@@ -360,6 +360,31 @@ static void when_it_is_done(void **state)
     assert_true(lp_trainer_done(&trainer));
 }
 
+/* A score that is only as good as the best does not replace it; a better one does. */
+static void the_first_of_equals_is_kept(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_train_options options = small_train_options();
+    lp_trainer trainer;
+    assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+    size_t size = trainer.adam.size * sizeof *trainer.parameters;
+    lp_trainer_score(&trainer);
+    assert_int_equal(trainer.state.best_epoch, 1);
+    trainer.parameters[0] += 1e-6f; /* other bits, the same score */
+    lp_trainer_score(&trainer);
+    assert_int_equal(trainer.state.epoch, 2);
+    assert_true(trainer.state.score == trainer.state.best_score);
+    assert_int_equal(trainer.state.best_epoch, 1);
+    assert_memory_not_equal(trainer.model->parameters, trainer.parameters, size);
+    trainer.state.best_score -= 0.01;
+    lp_trainer_score(&trainer);
+    assert_int_equal(trainer.state.best_epoch, 3);
+    assert_memory_equal(trainer.model->parameters, trainer.parameters, size);
+    lp_trainer_clear(&trainer);
+    lapse_dataset_close(dataset);
+}
+
 /* --------------------------------------------------------------------------------------------- learning ------ */
 
 static double test_accuracy(const lapse_model *model, const lapse_dataset *dataset, double *log_loss)
@@ -418,6 +443,7 @@ int main(void)
         cmocka_unit_test(impossible_checkpoints),
         cmocka_unit_test(the_best_is_kept),
         cmocka_unit_test(when_it_is_done),
+        cmocka_unit_test(the_first_of_equals_is_kept),
         cmocka_unit_test(the_shop_is_learned),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);
