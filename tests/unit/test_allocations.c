@@ -144,6 +144,7 @@ static void the_counter_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_counter_counts), cmocka_unit_test(training_allocates_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_counter_counts),
+                                       cmocka_unit_test(training_allocates_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

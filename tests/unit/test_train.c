@@ -181,7 +181,7 @@ static void check_resume_fails(const lapse_dataset *dataset, const lapse_train_o
     assert_string_equal(error.file, options->checkpoint);
 }
 
-#define ANOTHER(difference)                                                                                     \
+#define ANOTHER(difference)                                                                                           \
     "this checkpoint is of another run: " difference "; give the same data and options, or remove the checkpoint to " \
     "start anew"
 
@@ -265,8 +265,8 @@ static void impossible_checkpoints(void **state)
     for (int i = 0; i < 4; i++) {
         bool found;
         lapse_error error = {0};
-        trainer.state = (lp_trainer_state){.window = i == 1 ? -1 : 0, .targets = i == 2 ? -7 : 0,
-                                           .step = i == 3 ? UINT64_MAX : 0};
+        trainer.state =
+            (lp_trainer_state){.window = i == 1 ? -1 : 0, .targets = i == 2 ? -7 : 0, .step = i == 3 ? UINT64_MAX : 0};
         assert_int_equal(lp_checkpoint_save(&trainer, small_path("checkpoint"), &error), LAPSE_OK);
         assert_int_equal(lp_trainer_init(&fresh, dataset, &options, NULL), LAPSE_OK);
         lapse_status status = lp_checkpoint_load(&fresh, small_path("checkpoint"), &found, &error);
@@ -427,7 +427,8 @@ static void the_shop_is_learned(void **state)
     lapse_model_free(model);
     lapse_dataset_close(dataset);
     if (!(accuracy[1] > accuracy[0] + 0.05 && loss[1] < loss[0] - 0.1))
-        fail_msg("accuracy %.3f, log-loss %.3f; the floor has %.3f and %.3f", accuracy[1], loss[1], accuracy[0], loss[0]);
+        fail_msg("accuracy %.3f, log-loss %.3f; the floor has %.3f and %.3f", accuracy[1], loss[1], accuracy[0],
+                 loss[0]);
 }
 
 int main(void)
