@@ -3,7 +3,8 @@
  * OpenMP would do, but its threads spin while they wait, which on a busy machine takes the cores from those who work:
  * training beside other programs ran at a third of the speed. Ours spin for some microseconds, then sleep. The pool
  * is started at the first use, grows to the largest number asked for, and lives as long as the program. A second
- * caller while the pool is at work runs its tasks by itself.
+ * caller while the pool is at work runs its tasks by itself. A child process has none of its parent's threads and starts
+ * a pool of its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -107,12 +108,30 @@ static void run_together(int threads, int count, lp_task task, void *context)
     pthread_mutex_unlock(&pool.lock);
 }
 
+static void forget_parent(void)
+{
+    pthread_mutex_init(&pool.owner, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.work, NULL);
+    pthread_cond_init(&pool.done, NULL);
+    pool.started = pool.wanted = 0;
+    atomic_store(&pool.busy, 0);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_parent);
+}
+
 void lp_threads_run(int threads, int count, lp_task task, void *context)
 {
     if (threads > count)
         threads = count;
     if (threads > MOST_WORKERS)
         threads = MOST_WORKERS;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (threads > 1)
+        pthread_once(&once, watch_forks);
     if (threads > 1 && pthread_mutex_trylock(&pool.owner) == 0) {
         run_together(threads, count, task, context);
         pthread_mutex_unlock(&pool.owner);

@@ -58,7 +58,7 @@ typedef struct lp_rows {
     int64_t segment_rows; /* capacity of a new segment */
 } lp_rows;
 
-/* Makes room for one more block of at most `rows` rows. False when out of memory. */
+/* Makes room for one more block of at most `most` rows. False when out of memory. */
 bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most);
 
 /* The number of a name first met at `place`; LP_INTERN_NONE when out of memory. */

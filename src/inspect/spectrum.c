@@ -129,7 +129,7 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
     lp_graph graph = {0};
     lp_value *feeds[LP_FEED_COUNT];
     lp_features features = {0};
-    lp_encoding_config config = lp_model_encoding_config(&model->config);
+    lp_encoding_config config = lp_model_encoding(&model->config);
     lp_feeds_declare(&graph, feeds);
     model->config.encoding->build(&graph, &config, feeds, &features);
     lapse_status status = lp_graph_status(&graph, error);

@@ -99,8 +99,9 @@ lapse_status lp_container_save(const lp_container *container, const char *path, 
 {
     lp_buffer header = {0};
     if (!build_header(container, &header)) {
+        lapse_status status = lp_fail_memory(error, "the header of a model file", header.size);
         lp_buffer_clear(&header);
-        return lp_fail_memory(error, "the header of a model file", header.size);
+        return status;
     }
     char digits[CHECKSUM_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)checksum(header.data, header.size, container));
@@ -219,7 +220,8 @@ static lapse_status read_all(lp_container *container, const char *path, lapse_er
     uint64_t header_size = 0;
     for (int i = 0; i < 8; i++)
         header_size |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
-    if (header_size < 2 || header_size > HEADER_LIMIT || bytes[8] != '{')
+    bool braced = container->map.size > 8 && bytes[8] == '{';
+    if (header_size < 2 || header_size > HEADER_LIMIT || !braced)
         return damaged(error, path, "it does not begin with a safetensors header");
     if (header_size > container->map.size - 8)
         return damaged(error, path, "its header is cut off");

@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "model/model_rows.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,18 @@ const lp_model_row *lp_model_row_find(const char *name)
 }
 
 /* ---------------------------------------------------------------------------------------------- networks ----- */
+
+lp_encoding_config lp_model_encoding(const lp_model_config *config)
+{
+    return (lp_encoding_config){
+        .dims = config->dims,
+        .context = config->context,
+        .periods = config->periods,
+        .harmonics = config->harmonics,
+        .period_min = config->period_min,
+        .period_max = config->period_max,
+    };
+}
 
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
 {
@@ -155,13 +168,11 @@ size_t lp_tensor_bytes(const lp_tensor *tensor)
     return (size_t)tensor->rows * (size_t)tensor->cols * sizes[tensor->type];
 }
 
-enum { FLOOR_TENSORS = 16 };
-
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols)
 {
     if (!model->tensors)
-        model->tensors = lp_arena_alloc(&model->arena, FLOOR_TENSORS * sizeof *model->tensors);
-    if (!model->tensors || model->tensor_count == FLOOR_TENSORS)
+        model->tensors = lp_arena_alloc(&model->arena, LP_FLOOR_TENSORS * sizeof *model->tensors);
+    if (!model->tensors || model->tensor_count == LP_FLOOR_TENSORS)
         return NULL;
     lp_tensor tensor = {lp_arena_text(&model->arena, name), type, rows, cols, NULL};
     tensor.data = lp_arena_alloc(&model->arena, lp_tensor_bytes(&tensor));
@@ -225,12 +236,18 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
 
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
 {
-    char text[40];
-    bool whole = value == (double)(int64_t)value;
+    char text[64];
+    bool whole = fabs(value) < 1e15 && value == (double)(int64_t)value;
     int digits = whole ? 17 : 1;
     do
         snprintf(text, sizeof text, "%.*g", digits, value);
     while (strtod(text, NULL) != value && ++digits <= 17);
+    const char *point = localeconv()->decimal_point;
+    char *found = strstr(text, point);
+    if (found) {
+        *found = '.';
+        memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
+    }
     return lp_model_property_set(model, error, name, "%s", text);
 }
 

@@ -1,5 +1,7 @@
 #include "model/model_file.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +38,7 @@ static const config_field fields[] = {
     NUMBER(dropout, NETWORKS, 0, 1),
     WHOLE(order, FLOORS, 0, 3),
 };
-enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+enum { FIELD_COUNT = sizeof fields / sizeof *fields, LARGEST_FREQUENCIES = 1000000 };
 
 static bool field_matters(const config_field *field, const lp_model_config *config)
 {
@@ -50,8 +52,13 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "format.version", "%s", FORMAT_VERSION));
     LP_TRY(lp_model_property_set(model, error, "task", "classify"));
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
-    if (config->row->build)
+    if (config->row->build) {
         LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
+        LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
+        LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
+        if (config->encoding->sees_time)
+            LP_TRY(lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
+    }
     LP_TRY(lp_model_property_set(model, error, "target_time", "%s", config->target_known ? "known" : "unknown"));
     for (int i = 0; i < FIELD_COUNT; i++) {
         const void *place = (const char *)config + fields[i].offset;
@@ -106,9 +113,9 @@ static lapse_status wrong(lapse_error *error, const char *path, const char *name
 static bool parse_field(const lp_container *container, const config_field *field, lp_model_config *config)
 {
     const char *text = lp_container_property(container, field->name);
-    char *end = NULL;
-    double value = text ? strtod(text, &end) : 0;
-    if (!text || end == text || *end || !(value >= field->least && value <= field->most))
+    double value = 0;
+    if (!text || !lp_number_parse(text, text + strlen(text), &value) || value < field->least || value > field->most ||
+        (field->whole && value != floor(value)))
         return false;
     void *place = (char *)config + field->offset;
     if (field->whole)
@@ -116,6 +123,33 @@ static bool parse_field(const lp_container *container, const config_field *field
     else
         *(double *)place = value;
     return true;
+}
+
+/* The place of a property's text in a NULL-terminated list of names, or -1. */
+static int parse_name(const lp_container *container, const char *property, const char *const *names)
+{
+    const char *text = lp_container_property(container, property);
+    for (int i = 0; text && names[i]; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* What networks have beyond numbers. */
+static lapse_status parse_network(const lp_container *container, const char *path, lp_model_config *config,
+                                  lapse_error *error)
+{
+    const char *encoding = lp_container_property(container, "encoding");
+    config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
+    if (!config->encoding)
+        return wrong(error, path, "encoding");
+    int projection = parse_name(container, "projection", lp_projection_names);
+    int combine = parse_name(container, "combine", lp_combine_names);
+    if (projection < 0 || combine < 0)
+        return wrong(error, path, projection < 0 ? "projection" : "combine");
+    config->projection = (lp_projection)projection;
+    config->combine = (lp_combine)combine;
+    return LAPSE_OK;
 }
 
 static lapse_status parse_config(const lp_container *container, const char *path, lp_model_config *config,
@@ -129,14 +163,16 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this model file has version %s; this Lapse reads version %s", version ? version : "?",
                           FORMAT_VERSION);
-    const char *model = lp_container_property(container, "model"), *encoding = lp_container_property(container, "encoding");
+    const char *task = lp_container_property(container, "task"), *model = lp_container_property(container, "model");
     const char *target_time = lp_container_property(container, "target_time");
+    if (!task || strcmp(task, "classify") != 0)
+        return wrong(error, path, "task");
     config->row = model ? lp_model_row_find(model) : NULL;
     if (!config->row)
         return wrong(error, path, "model");
-    config->encoding = !config->row->build ? lp_encodings[0] : encoding ? lp_encoding_find(encoding) : NULL;
-    if (!config->encoding)
-        return wrong(error, path, "encoding");
+    config->encoding = lp_encodings[0];
+    if (config->row->build)
+        LP_TRY(parse_network(container, path, config, error));
     if (!target_time || (strcmp(target_time, "known") != 0 && strcmp(target_time, "unknown") != 0))
         return wrong(error, path, "target_time");
     config->target_known = strcmp(target_time, "known") == 0;
@@ -149,6 +185,8 @@ static lapse_status parse_config(const lp_container *container, const char *path
     if (config->row->build && config->encoding->default_periods && !periods)
         return wrong(error, path, "periods");
     if (config->row->build && config->encoding->default_harmonics && config->harmonics < 1)
+        return wrong(error, path, "harmonics");
+    if ((int64_t)config->periods * config->harmonics > LARGEST_FREQUENCIES)
         return wrong(error, path, "harmonics");
     return LAPSE_OK;
 }
@@ -177,16 +215,31 @@ static lapse_status parse_names(const lp_container *container, const char *path,
     return LAPSE_OK;
 }
 
+/* Whether the file has what a network of this configuration needs: asked before room is made for it, since a made-up
+ * configuration may need any amount. */
+static lapse_status check_shapes(const lp_model_config *config, const lp_container *container, const char *path,
+                                 lapse_error *error)
+{
+    lp_network network;
+    LP_TRY(lp_network_build(&network, config, false, error));
+    lapse_status status = LAPSE_OK;
+    for (int i = 0; status == LAPSE_OK && i < network.graph.parameter_count; i++) {
+        const lp_value *value = network.graph.parameters[i].value;
+        const lp_tensor *found = lp_container_tensor(container, value->name);
+        if (!found || found->type != LP_TENSOR_F32 || found->rows != value->rows || found->cols != value->cols)
+            status = wrong(error, path, value->name);
+    }
+    lp_graph_clear(&network.graph);
+    return status;
+}
+
 /* Networks have their tensors' places already; floors take what the file has. */
 static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path, lapse_error *error)
 {
     if (model->config.row->build) {
         for (int i = 0; i < model->tensor_count; i++) {
             lp_tensor *tensor = &model->tensors[i];
-            const lp_tensor *found = lp_container_tensor(container, tensor->name);
-            if (!found || found->type != tensor->type || found->rows != tensor->rows || found->cols != tensor->cols)
-                return wrong(error, path, tensor->name);
-            memcpy(tensor->data, found->data, lp_tensor_bytes(tensor));
+            memcpy(tensor->data, lp_container_tensor(container, tensor->name)->data, lp_tensor_bytes(tensor));
         }
         return LAPSE_OK;
     }
@@ -194,15 +247,26 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
         const lp_tensor *found = &container->tensors[i];
         if (strcmp(found->name, NAME_OFFSETS) == 0 || strcmp(found->name, NAME_BYTES) == 0)
             continue;
+        if (model->tensor_count == LP_FLOOR_TENSORS)
+            return wrong(error, path, found->name);
         void *data = lp_model_tensor_add(model, found->name, found->type, found->rows, found->cols);
         if (!data)
-            return wrong(error, path, found->name);
+            return lp_fail_memory(error, "a model", lp_tensor_bytes(found));
         memcpy(data, found->data, lp_tensor_bytes(found));
     }
     lapse_status status = model->config.row->check(model, error);
     if (status != LAPSE_OK && error)
         snprintf(error->file, sizeof error->file, "%s", path);
     return status;
+}
+
+static bool parse_whole(const char *text, const char *digits, int base, uint64_t *value)
+{
+    if (!text || !*text || text[strspn(text, digits)])
+        return false;
+    errno = 0;
+    *value = strtoull(text, NULL, base);
+    return errno == 0;
 }
 
 static lapse_status take_properties(lapse_model *model, const lp_container *container, const char *path,
@@ -212,10 +276,12 @@ static lapse_status take_properties(lapse_model *model, const lp_container *cont
         LP_TRY(lp_model_property_set(model, error, container->property_name[i], "%s", container->property_value[i]));
     const char *seed = lp_model_property_find(model, "seed"), *split = lp_model_property_find(model, "split");
     const char *fingerprint = lp_model_property_find(model, "dataset.fingerprint");
-    if (!seed || !split || !fingerprint)
-        return wrong(error, path, !seed ? "seed" : !split ? "split" : "dataset.fingerprint");
-    model->seed = strtoull(seed, NULL, 10);
-    model->fingerprint = strtoull(fingerprint, NULL, 16);
+    if (!parse_whole(seed, "0123456789", 10, &model->seed))
+        return wrong(error, path, "seed");
+    if (!parse_whole(fingerprint, "0123456789abcdef", 16, &model->fingerprint))
+        return wrong(error, path, "dataset.fingerprint");
+    if (!split || (strcmp(split, "column") != 0 && strcmp(split, "sequence") != 0))
+        return wrong(error, path, "split");
     model->split_by_column = strcmp(split, "column") == 0;
     return LAPSE_OK;
 }
@@ -230,6 +296,8 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     lapse_status status = parse_config(container, path, &config, error);
     if (status == LAPSE_OK)
         status = parse_names(container, path, config.kinds, &arena, &names, error);
+    if (status == LAPSE_OK && config.row->build)
+        status = check_shapes(&config, container, path, error);
     if (status == LAPSE_OK)
         status = lp_model_new(&config, &names, &made, error);
     lp_arena_clear(&arena);

@@ -17,8 +17,9 @@ typedef struct lp_runner {
     const lp_backend *backend;
     const lp_network *network;
     lp_plan plan;
-    int threads;
-    char **work, **scratch; /* one of each a thread; owned */
+    int threads;            /* to run on */
+    int workers;            /* of them that can have work at the same time */
+    char **work, **scratch; /* [workers]; owned */
 } lp_runner;
 
 /* For batches that are no larger than *batch can be. Plans the network's graph. */

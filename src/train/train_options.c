@@ -10,6 +10,7 @@
 #include "data/split.h"
 #include "model/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ void lapse_train_options_default(lapse_train_options *options)
         .task = "classify",
         .model = "attention",
         .encoding = "mercer",
+        .projection = "linear",
+        .combine = "concatenate",
         .target_time = "known",
         .dropout = -1,
         .learning_rate = 0.001,
@@ -56,6 +59,16 @@ const char *const *lapse_encoding_names(void)
     for (int i = 0; i < 15 && lp_encodings[i]; i++)
         names[i] = lp_encodings[i]->name;
     return names;
+}
+
+const char *const *lapse_projection_names(void)
+{
+    return lp_projection_names;
+}
+
+const char *const *lapse_combine_names(void)
+{
+    return lp_combine_names;
 }
 
 /* ------------------------------------------------------------------------------------ what the data says ----- */
@@ -165,7 +178,7 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
         {"dims", options->dims, 1, 4096},
         {"blocks", options->blocks, 1, 3},
         {"heads", options->heads, 1, 4},
-        {"context", options->context, 1, 65535},
+        {"context", options->context, 1, 4096},
         {"periods", options->periods, 0, 4096},
         {"harmonics", options->harmonics, 0, 256},
         {"dropout", options->dropout, 0, 0.9},
@@ -188,6 +201,9 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
                            ranges[i].value, ranges[i].least, ranges[i].most);
     if (options->dims % options->heads)
         return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", options->heads, options->dims);
+    if (!isfinite(options->period_min) || !isfinite(options->period_max))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "period-min (%g s) and period-max (%g s) must be finite",
+                       options->period_min, options->period_max);
     if (!(options->period_max >= options->period_min))
         return lp_fail(error, LAPSE_ERROR_USAGE, "period-max (%g s) is shorter than period-min (%g s)",
                        options->period_max, options->period_min);
@@ -200,6 +216,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("task", options->task, lapse_task_names(), error));
     LP_TRY(choose("model", options->model, lapse_model_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
+    LP_TRY(choose("projection", options->projection, lp_projection_names, error));
+    LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     return choose("target-time", options->target_time, target_times, error);
 }
 

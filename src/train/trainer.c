@@ -7,11 +7,22 @@
 #include <math.h>
 #include <string.h>
 
+/* The place of a name in a list that is known to hold it. */
+static int place_of(const char *name, const char *const *names)
+{
+    int i = 0;
+    while (names[i] && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
 static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train_options *options)
 {
     return (lp_model_config){
         .row = lp_model_row_find(options->model),
         .encoding = lp_encoding_find(options->encoding),
+        .projection = (lp_projection)place_of(options->projection, lp_projection_names),
+        .combine = (lp_combine)place_of(options->combine, lp_combine_names),
         .target_known = strcmp(options->target_time, "known") == 0,
         .kinds = (int)dataset->kinds.count,
         .dims = options->dims,
@@ -87,7 +98,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         return lp_fail_memory(error, "the parameters", trainer->adam.size * sizeof *trainer->parameters);
     lp_network_start(&trainer->network.graph, options->seed, trainer->parameters);
     memcpy(trainer->model->parameters, trainer->parameters, trainer->adam.size * sizeof *trainer->parameters);
-    trainer->targets = (lp_targets){trainer->dataset, trainer->split, LP_SPLIT_TRAIN, options->context};
+    trainer->targets = (lp_targets){trainer->dataset, trainer->split, LP_SPLIT_TRAIN, options->context, false};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
     return lp_evaluator_init(&trainer->evaluator, trainer->model, trainer->dataset, trainer->split, LP_SPLIT_VALID,
                              options->threads, error);

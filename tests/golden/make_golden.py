@@ -3,9 +3,10 @@
     /usr/bin/python3 tests/golden/make_golden.py          (Debian: python3-torch; not needed to run the tests)
 
 Run it again only when the model itself changes; it draws everything from a fixed seed, so that the file changes in nothing
-else. The network is written here a second time, from docs/model.md, in the most direct way there is: keys and values for
+else. The network is written here a second time, after docs/model.md, in the most direct way there is: keys and values for
 every pair (q, i) from the features Phi(s_q - t_i) of their own lag, one window after the other, in float64, gradients by
-torch.autograd. So it shares neither code nor algebra with what it is compared with.
+torch.autograd. So it shares no code with what it is compared with, nor the
+reflection that spares lapse the pairs.
 
 For each case (mercer, bochner, position) the file holds, with the case's name before a point:
 

@@ -39,8 +39,10 @@ static lp_node *plain_attention(lp_graph *graph, int cols, int heads, int extra)
 /* Every input has another use after the attention, so that all of its gradients are added to what is there. */
 static lp_node *met_attention(lp_graph *graph, int cols, int heads, int extra)
 {
-    lp_value *query = lp_example_tokens(graph, "query", heads * cols), *key = lp_example_tokens(graph, "key", heads * cols);
-    lp_value *value = lp_example_tokens(graph, "value", heads * cols), *basis = lp_example_tokens(graph, "basis", extra);
+    lp_value *query = lp_example_tokens(graph, "query", heads * cols),
+             *key = lp_example_tokens(graph, "key", heads * cols);
+    lp_value *value = lp_example_tokens(graph, "value", heads * cols),
+             *basis = lp_example_tokens(graph, "basis", extra);
     lp_value *turned = lp_example_tokens(graph, "time_query", heads * extra), *time_out;
     lp_value *out = lp_attention(graph, query, key, value, turned, basis, heads, 1.0 / (cols + extra), 0.2, &time_out);
     lp_value *w = weight(graph, "w", heads * extra, heads * cols), *v = weight(graph, "v", extra, heads * cols);
@@ -54,7 +56,8 @@ static lp_node *handed_on(lp_graph *graph, int cols, int heads, int extra)
 {
     (void)heads;
     (void)extra;
-    lp_value *a = lp_relu(graph, lp_example_tokens(graph, "a", cols)), *b = lp_relu(graph, lp_example_tokens(graph, "b", cols));
+    lp_value *a = lp_relu(graph, lp_example_tokens(graph, "a", cols)),
+             *b = lp_relu(graph, lp_example_tokens(graph, "b", cols));
     lp_value *first = lp_relu(graph, a), *second = lp_dropout(graph, b, 0.5), *sum = lp_add(graph, a, b);
     lp_value *left = lp_add(graph, sum, first), *right = lp_add(graph, second, sum);
     return maker(lp_add(graph, left, right));
@@ -62,8 +65,10 @@ static lp_node *handed_on(lp_graph *graph, int cols, int heads, int extra)
 
 static lp_node *lag_attention(lp_graph *graph, int cols, int heads, int extra)
 {
-    lp_value *query = lp_example_tokens(graph, "query", heads * cols), *key = lp_example_tokens(graph, "key", heads * cols);
-    lp_value *value = lp_example_tokens(graph, "value", heads * cols), *basis = lp_example_tokens(graph, "basis", extra);
+    lp_value *query = lp_example_tokens(graph, "query", heads * cols),
+             *key = lp_example_tokens(graph, "key", heads * cols);
+    lp_value *value = lp_example_tokens(graph, "value", heads * cols),
+             *basis = lp_example_tokens(graph, "basis", extra);
     lp_value *turned = lp_example_tokens(graph, "time_query", heads * extra), *time_out;
     lp_value *out = lp_attention(graph, query, key, value, turned, basis, heads, 1.0 / (cols + extra), 0.2, &time_out);
     return maker(lp_linear(graph, time_out, weight(graph, "w", heads * extra, heads * cols), NULL, out, 1, false));
@@ -95,7 +100,8 @@ static lp_node *turns(lp_graph *graph, int cols, int heads, int extra)
 {
     lp_value *frequency = lp_harmonics(graph, lp_example_fixed(graph, "log_period", 1, cols), 1 + extra % 3);
     int width = 2 * cols * (1 + extra % 3);
-    lp_value *u = lp_basis(graph, times(graph, "time"), frequency), *v = lp_basis(graph, times(graph, "target"), frequency);
+    lp_value *u = lp_basis(graph, times(graph, "time"), frequency),
+             *v = lp_basis(graph, times(graph, "target"), frequency);
     lp_value *x = lp_example_tokens(graph, "x", heads * width), *y = lp_reflect(graph, lp_reflect(graph, x, u), v);
     return maker(lp_reflect(graph, lp_add(graph, y, x), lp_add(graph, u, v)));
 }

@@ -127,6 +127,28 @@ static void columns_by_name_and_number(void **state)
     expect_with(text, strlen(text), &options, "a: 5 x;");
 }
 
+static void delimiters_can_be_chosen(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"\t", "\\t", "tab"};
+    lapse_import_options options = defaults();
+    const char *text;
+    for (int i = 0; i < 3; i++) {
+        options.delimiter = given[i];
+        options.sequence = "user,x";
+        options.event = "event,y,z";
+        text = "user,x\ttime\tevent,y,z\na\t1\tb,c\n";
+        expect_with(text, strlen(text), &options, "a: 1 b,c;");
+    }
+    options = defaults();
+    options.delimiter = ":";
+    text = "user:time:event\na:1:x,y,z\n";
+    expect_with(text, strlen(text), &options, "a: 1 x,y,z;");
+    options.delimiter = " ";
+    text = "user time event\na 1 \"x y\"\n";
+    expect_with(text, strlen(text), &options, "a: 1 x y;");
+}
+
 static void without_a_header(void **state)
 {
     (void)state;
@@ -464,6 +486,7 @@ int main(void)
         cmocka_unit_test(order_and_numbers),
         cmocka_unit_test(units_of_time),
         cmocka_unit_test(columns_by_name_and_number),
+        cmocka_unit_test(delimiters_can_be_chosen),
         cmocka_unit_test(without_a_header),
         cmocka_unit_test(split_columns),
         cmocka_unit_test(filters),

@@ -12,10 +12,14 @@ static void fill(float *y, const float *bias, const float *add, int rows, int co
         memcpy(y, add, (size_t)rows * (size_t)cols * sizeof *y);
         return;
     }
-    for (int t = 0; t < rows; t++) {
+    for (int t = 0; t < rows && !add; t++)
         memcpy(y + (size_t)t * cols, bias, (size_t)cols * sizeof *y);
-        for (int c = 0; c < cols && add; c++)
-            y[(size_t)t * cols + c] += add[(size_t)t * cols + c];
+    for (int t = 0; t < rows && add; t++) {
+        float *row = y + (size_t)t * cols;
+        const float *other = add + (size_t)t * cols;
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            row[c] = bias[c] + other[c];
     }
 }
 
@@ -33,7 +37,7 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     bool added = bias || add || ADDED(0);
     for (int h = 0; h < heads; h++)
         fast_product(rows, out, in, 1, (matrix){x + h * in, heads * in, false},
-                (matrix){weight + (size_t)h * a * b, b, transpose}, added, y + h * out, heads * out);
+                     (matrix){weight + (size_t)h * a * b, b, transpose}, added, y + h * out, heads * out);
 }
 
 void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
@@ -44,7 +48,7 @@ void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->inputs[0]);
     for (int h = 0; h < heads; h++)
         fast_product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
-                ADDED(0), out + (size_t)h * a * b, b);
+                     ADDED(0), out + (size_t)h * a * b, b);
 }
 
 void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)
