@@ -22,7 +22,6 @@ typedef struct subject {
     lapse_model *model;
     lapse_spectrum spectrum;
     lapse_lags lags;
-    int *order;       /* [count] frequencies, heaviest first */
     double *features; /* [2 count] */
     double height;    /* K(0) */
 } subject;
@@ -65,7 +64,7 @@ static bool print_spectrum(const kernel_settings *s, const subject *about)
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_add(&table, "%s", heads[i]);
     for (int rank = 0; rank < shown; rank++) {
-        int i = about->order[rank];
+        int i = about->spectrum.order[rank];
         cli_table_add(&table, "%s", period_words(spectrum->period[i]).text);
         if (spectrum->harmonic[i] > 1)
             cli_table_add(&table, "%d of %s", spectrum->harmonic[i],
@@ -133,7 +132,7 @@ static bool print_phi(const kernel_settings *s, const subject *about)
     if (!row)
         return false;
     for (int line = 0; line < 2 * shown; line++) {
-        int i = about->order[line / 2];
+        int i = about->spectrum.order[line / 2];
         bool sine = line % 2 == 1;
         for (int column = 0; column < points; column++) {
             double angle = spectrum->frequency[i] * lapse_lags_at(&about->lags, column);
@@ -174,7 +173,7 @@ static int print_csv_spectrum(const subject *about)
     const lapse_spectrum *spectrum = &about->spectrum;
     puts("frequency,period,harmonic,cosine,sine,weight");
     for (int rank = 0; rank < spectrum->count; rank++) {
-        int i = about->order[rank];
+        int i = about->spectrum.order[rank];
         printf("%.12g,%.12g,%d,%.9g,%.9g,%.9g\n", spectrum->frequency[i], spectrum->period[i], spectrum->harmonic[i],
                spectrum->cosine[i], spectrum->sine[i], spectrum->weight[i]);
     }
@@ -211,7 +210,7 @@ static void json_spectrum(cli_json *json, const subject *about)
     const lapse_spectrum *spectrum = &about->spectrum;
     cli_json_array(json, "spectrum");
     for (int rank = 0; rank < spectrum->count; rank++) {
-        int i = about->order[rank];
+        int i = about->spectrum.order[rank];
         cli_json_object(json, NULL);
         cli_json_whole(json, "feature", i + 1);
         cli_json_number(json, "frequency", spectrum->frequency[i], 12);
@@ -282,30 +281,12 @@ static int save_svg(const kernel_settings *s, const subject *about)
 
 /* -------------------------------------------------------------------------------------------------- run ------- */
 
-/* Heaviest first; among equals the longer period. */
-static void sort_by_weight(const lapse_spectrum *spectrum, int *order)
-{
-    for (int i = 0; i < spectrum->count; i++) {
-        int j = i;
-        for (; j > 0; j--) {
-            int before = order[j - 1];
-            if (spectrum->weight[before] > spectrum->weight[i] ||
-                (spectrum->weight[before] == spectrum->weight[i] && spectrum->period[before] >= spectrum->period[i]))
-                break;
-            order[j] = before;
-        }
-        order[j] = i;
-    }
-}
-
 static int show(const kernel_settings *s, subject *about)
 {
     size_t count = (size_t)about->spectrum.count;
-    about->order = calloc(count + 1, sizeof *about->order);
     about->features = calloc(2 * count + 1, sizeof *about->features);
-    if (!about->order || !about->features)
+    if (!about->features)
         return cli_fail("out of memory");
-    sort_by_weight(&about->spectrum, about->order);
     about->height = lapse_spectrum_kernel(&about->spectrum, 0);
     return s->svg    ? save_svg(s, about)
            : s->csv  ? print_csv(s, about)
@@ -326,7 +307,6 @@ static int run(void *settings, const cli_call *call)
     if (status == LAPSE_OK)
         status = lapse_lags_resolve(&about.spectrum, &about.lags, &error);
     int result = status == LAPSE_OK ? show(s, &about) : cli_error(&error);
-    free(about.order);
     free(about.features);
     lapse_spectrum_clear(&about.spectrum);
     lapse_model_free(about.model);

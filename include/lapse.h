@@ -287,6 +287,7 @@ typedef struct lapse_spectrum {
     double *cosine;    /* amplitude of its cosine */
     double *sine;      /* amplitude of its sine */
     double *weight;    /* (cosine^2 + sine^2) / 2, cosine^2 at frequency 0: its part in the kernel */
+    int *order;        /* all frequencies, heaviest first; the longer period first among equals */
 } lapse_spectrum;
 
 /* Fills an empty *spectrum. A model that sees no lags (a floor, or attention over places) has none: LAPSE_ERROR_USAGE. */

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -37,7 +36,6 @@ typedef struct figure {
     const lapse_spectrum *spectrum;
     lp_svg svg;
     lp_axis lag;
-    int *order; /* [count] frequencies, heaviest first; owned */
 } figure;
 
 /* ------------------------------------------------------------------------------------------------ frame ------- */
@@ -66,22 +64,6 @@ static void number_axis(lp_svg *svg, const lp_axis *axis)
     }
 }
 
-/* Largest weights first; among equals the longer period. Insertion: there are a few hundred. */
-static void sort_by_weight(const lapse_spectrum *spectrum, int *order)
-{
-    for (int i = 0; i < spectrum->count; i++) {
-        int j = i;
-        for (; j > 0; j--) {
-            int before = order[j - 1];
-            if (spectrum->weight[before] > spectrum->weight[i] ||
-                (spectrum->weight[before] == spectrum->weight[i] && spectrum->period[before] >= spectrum->period[i]))
-                break;
-            order[j] = before;
-        }
-        order[j] = i;
-    }
-}
-
 /* --------------------------------------------------------------------------------------------- spectrum ------- */
 
 static lp_axis period_axis(const lapse_spectrum *spectrum)
@@ -104,7 +86,7 @@ static void draw_spectrum(figure *f)
 {
     const lapse_spectrum *s = f->spectrum;
     lp_svg *svg = &f->svg;
-    double most = s->count > 0 ? s->weight[f->order[0]] : 0;
+    double most = s->count > 0 ? s->weight[s->order[0]] : 0;
     lp_axis x = period_axis(s), y = {false, 0, most > 0 ? most * 1.08 : 1, SPECTRUM_BOTTOM, SPECTRUM_TOP};
     bool series = false;
     lp_svg_words(svg, "heading", LEFT, SPECTRUM_TOP - 14, "Spectrum: weight of each period in the kernel");
@@ -281,10 +263,10 @@ static bool draw_phi(figure *f)
     if (!level)
         return false;
     /* The heaviest, by falling period: slow waves at the top. */
-    int *shown = f->order;
+    int shown[ROWS_MOST];
     double most = 0;
     for (int i = 0; i < rows; i++) {
-        int moved = shown[i], j = i;
+        int moved = s->order[i], j = i;
         for (; j > 0 && s->period[shown[j - 1]] < s->period[moved]; j--)
             shown[j] = shown[j - 1];
         shown[j] = moved;
@@ -333,15 +315,8 @@ static bool draw(figure *f, const char *title)
 lapse_status lapse_spectrum_save_svg(const lapse_spectrum *spectrum, const lapse_lags *lags, const char *title,
                                      const char *path, lapse_error *error)
 {
-    figure f = {.spectrum = spectrum,
-                .lag = {strcmp(lags->axis, "log") == 0, lags->from, lags->to, LEFT, RIGHT},
-                .order = lp_alloc((size_t)spectrum->count, sizeof *f.order)};
-    bool whole = f.order != NULL;
-    if (whole) {
-        sort_by_weight(spectrum, f.order);
-        whole = draw(&f, title ? title : "Time kernel");
-    }
-    lp_free(f.order);
+    figure f = {.spectrum = spectrum, .lag = {strcmp(lags->axis, "log") == 0, lags->from, lags->to, LEFT, RIGHT}};
+    bool whole = draw(&f, title ? title : "Time kernel");
     lapse_status status = LAPSE_OK;
     lp_writer writer = {0};
     if (!whole)

@@ -149,16 +149,18 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
 lapse_status lp_spectrum_init(lapse_spectrum *spectrum, int count, lapse_error *error)
 {
     size_t n = (size_t)count;
-    double *block = lp_alloc(n, 5 * sizeof(double) + sizeof(int));
+    double *block = lp_alloc(n, 5 * sizeof(double) + 2 * sizeof(int));
     if (!block)
-        return lp_fail_memory(error, "a spectrum", n * (5 * sizeof(double) + sizeof(int)));
+        return lp_fail_memory(error, "a spectrum", n * (5 * sizeof(double) + 2 * sizeof(int)));
+    int *numbers = (int *)(void *)(block + 5 * n);
     *spectrum = (lapse_spectrum){.count = count,
                                  .frequency = block,
                                  .period = block + n,
                                  .cosine = block + 2 * n,
                                  .sine = block + 3 * n,
                                  .weight = block + 4 * n,
-                                 .harmonic = (int *)(void *)(block + 5 * n)};
+                                 .harmonic = numbers,
+                                 .order = numbers + n};
     return LAPSE_OK;
 }
 
@@ -166,6 +168,22 @@ void lapse_spectrum_clear(lapse_spectrum *spectrum)
 {
     lp_free(spectrum->frequency);
     *spectrum = (lapse_spectrum){0};
+}
+
+/* By insertion: there are a few hundred at most, mostly in order already. */
+static void sort_by_weight(lapse_spectrum *spectrum)
+{
+    for (int i = 0; i < spectrum->count; i++) {
+        int place = i;
+        for (; place > 0; place--) {
+            int before = spectrum->order[place - 1];
+            if (spectrum->weight[before] > spectrum->weight[i] ||
+                (spectrum->weight[before] == spectrum->weight[i] && spectrum->period[before] >= spectrum->period[i]))
+                break;
+            spectrum->order[place] = before;
+        }
+        spectrum->order[place] = i;
+    }
 }
 
 /* A frequency that is twice, three times, ... the one that opened the series, in unbroken order, is its harmonic. That
@@ -189,6 +207,7 @@ lapse_status lp_spectrum_complete(lapse_spectrum *spectrum, lapse_error *error)
         spectrum->period[i] = fabs(frequency) >= SLOWEST ? TWO_PI / fabs(frequency) : INFINITY;
         spectrum->weight[i] = frequency != 0 ? (a * a + b * b) / 2 : a * a;
     }
+    sort_by_weight(spectrum);
     return LAPSE_OK;
 }
 

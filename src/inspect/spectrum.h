@@ -7,7 +7,7 @@
 /* Room for `count` frequencies, all zero. Ended by lapse_spectrum_clear. */
 lapse_status lp_spectrum_init(lapse_spectrum *spectrum, int count, lapse_error *error);
 
-/* Fills periods, harmonics and weights from frequencies and amplitudes, and checks that those are numbers. */
+/* Fills periods, harmonics, weights and order from frequencies and amplitudes, and checks that those are numbers. */
 lapse_status lp_spectrum_complete(lapse_spectrum *spectrum, lapse_error *error);
 
 /* The exact mean of cos(frequency s), and of the sine, over s from .. to: what a picture shows in a cell that is wider

@@ -140,6 +140,16 @@ static void test_kernel_is_the_mean_over_time(void **state)
     lapse_spectrum_clear(&s);
 }
 
+static void test_order(void **state)
+{
+    (void)state;
+    static const double frequency[] = {1, 2, 3, 0, 5, 6}, amplitude[] = {1, 3, 2, 1, 3, 1};
+    static const int order[] = {1, 4, 2, 3, 0, 5};
+    lapse_spectrum s = spectrum_from(6, frequency, amplitude, amplitude);
+    assert_memory_equal(s.order, order, sizeof order);
+    lapse_spectrum_clear(&s);
+}
+
 static void test_series_are_found(void **state)
 {
     (void)state;
@@ -411,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_mercer),
         cmocka_unit_test(test_bochner_has_ones),
         cmocka_unit_test(test_kernel_is_the_mean_over_time),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_series_are_found),
         cmocka_unit_test(test_mean_over_a_cell),
         cmocka_unit_test(test_kernels_of_every_encoding),
