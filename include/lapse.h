@@ -290,7 +290,8 @@ typedef struct lapse_spectrum {
     int *order;        /* all frequencies, heaviest first; the longer period first among equals */
 } lapse_spectrum;
 
-/* Fills an empty *spectrum. A model that sees no lags (a floor, or attention over places) has none: LAPSE_ERROR_USAGE. */
+/* Fills an empty *spectrum. A model that sees no lags (a floor, or attention over places) has none, which is
+ * LAPSE_ERROR_USAGE. */
 lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error);
 void lapse_spectrum_clear(lapse_spectrum *spectrum);
 
@@ -343,12 +344,12 @@ typedef struct lapse_bound_error {
 
 void lapse_bound_options_default(lapse_bound_options *options);
 
-/* The samples that the claim asks for as it is printed, with times counted in units of `unit` seconds, of which its answer
- * is not free; or with unit 0, those that its proof gives when it is put right, which depend on no unit. */
+/* The samples that the claim asks for as it is printed, with times counted in units of `unit` seconds, of which its
+ * answer is not free; or with unit 0, those that its proof gives when it is put right, which depend on no unit. */
 lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit, int64_t *samples, lapse_error *error);
 
-/* The error that so many samples make on the kernel exp(-(sigma lag)^2 / 2), whose frequencies are normal with deviation
- * sigma. Takes repeats * points * samples steps of about a nanosecond. */
+/* The error that so many samples make on the kernel exp(-(sigma lag)^2 / 2), whose frequencies are normal with
+ * deviation sigma. Takes repeats * points * samples steps of about a nanosecond. */
 lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t samples, lapse_bound_error *measured,
                                  lapse_error *error);
 

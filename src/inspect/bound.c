@@ -4,9 +4,9 @@
  *
  *     4 sigma sqrt(span / epsilon) exp(-d epsilon^2 / 32)                                              (printed)
  *
- * whose first factor has a dimension: count time in another unit, and another d comes out. The slip is in the proof, which
- * divides by the threshold where Markov's inequality for a second moment divides by its square. docs/theory.md goes
- * through it; put right, with Hoeffding's own constant, the steps give
+ * whose first factor has a dimension: count time in another unit, and another d comes out. The slip is in the proof,
+ * which divides by the threshold where Markov's inequality for a second moment divides by its square. docs/theory.md
+ * goes through it; put right, with Hoeffding's own constant, the steps give
  *
  *     7 x^(2/3) exp(-d epsilon^2 / 12),     x = max(1, sigma span / epsilon)                            (proof)
  */
@@ -73,8 +73,8 @@ typedef struct measurement {
     double *error; /* of each draw */
 } measurement;
 
-/* Every frequency's cosine and sine at a lag, from the library's own functions: what the turning starts from anew now and
- * then, so that its rounding does not add up. */
+/* Every frequency's cosine and sine at a lag, from the library's own functions: what the turning starts from anew now
+ * and then, so that its rounding does not add up. */
 static void turn_to(const double *frequency, size_t count, double lag, double *cosine, double *sine)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
 /* kernel_figure.c: spectrum, kernel and features of a model in one picture.
  *
- * A lag axis spans many decades, and most waves are far shorter than a pixel of it. Values taken at one lag a pixel would
- * show patterns that are not there. So a pixel's column shows the exact mean of the wave over the lags that it covers,
- * and for the kernel also a band from the least to the greatest value met within.
+ * A lag axis spans many decades, and most waves are far shorter than a pixel of it. Values taken at one lag a pixel
+ * would show patterns that are not there. So a pixel's column shows the exact mean of the wave over the lags that it
+ * covers, and for the kernel also a band from the least to the greatest value met within.
  */
 #include "base/file.h"
 #include "inspect/axis.h"

@@ -1,5 +1,5 @@
-/* lags.c: the lags at which a kernel is looked at. Periods lie decades apart, so the axis is logarithmic unless a person
- * asks for the other. */
+/* lags.c: the lags at which a kernel is looked at. Periods lie decades apart, so the axis is logarithmic unless a
+ * person asks for the other. */
 #include "base/error.h"
 
 #include <math.h>

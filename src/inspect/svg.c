@@ -1,4 +1,5 @@
-/* svg.c: see svg.h. Colours and type stand in one style sheet at the top of every picture; shapes only name their class. */
+/* svg.c: see svg.h. Colours and type stand in one style sheet at the top of every picture; shapes only name their
+ * class. */
 #include "inspect/svg.h"
 
 #include "base/text.h"

@@ -1,4 +1,5 @@
-/* svg.h: a picture as SVG text, written into memory. Lapse needs lines, areas, cells and words, and no library for them. */
+/* svg.h: a picture as SVG text, written into memory. Lapse needs lines, areas, cells and words, and no library for
+ * them. */
 #ifndef LP_SVG_H
 #define LP_SVG_H
 

@@ -1,4 +1,5 @@
-/* test_bound.c: the samples that Claim 1 and its proof ask for, by their formulas; and that so many keep the promise. */
+/* test_bound.c: the samples that Claim 1 and its proof ask for, by their formulas; and that so many keep the
+ * promise. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"

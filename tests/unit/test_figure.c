@@ -1,5 +1,5 @@
-/* test_figure.c: pictures are well-formed XML whatever they are given, their axes have marks where people look for them,
- * and a picture that cannot be made or written leaves nothing behind. */
+/* test_figure.c: pictures are well-formed XML whatever they are given, their axes have marks where people look for
+ * them, and a picture that cannot be made or written leaves nothing behind. */
 #include "base/memory.h"
 #include "inspect/axis.h"
 #include "inspect/spectrum.h"
