@@ -97,6 +97,9 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, 
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
 
+/* What the model's encoding is built from. */
+lp_encoding_config lp_model_encoding_config(const lp_model_config *config);
+
 /* Starting values of all parameters of a graph, as functions of the seed. */
 void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters);
 

@@ -6,11 +6,16 @@
  */
 #include "model/model_rows.h"
 
+lp_encoding_config lp_model_encoding_config(const lp_model_config *config)
+{
+    return (lp_encoding_config){config->dims,      config->context,    config->periods,
+                                config->harmonics, config->period_min, config->period_max};
+}
+
 static lp_value *build(lp_graph *graph, const lp_model_config *config, bool training,
                        lp_value *const feeds[LP_FEED_COUNT])
 {
-    lp_encoding_config encoding = {config->dims,      config->context,    config->periods,
-                                   config->harmonics, config->period_min, config->period_max};
+    lp_encoding_config encoding = lp_model_encoding_config(config);
     lp_block_config block = {.dims = config->dims,
                              .heads = config->heads,
                              .dropout = training ? config->dropout : 0,
