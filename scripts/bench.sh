@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench.sh: builds and runs the benchmarks: programs bench/NAME.c and scripts bench/NAME.sh, which find the tool's path in
-# LAPSE. Without names, all of them, listed first.
+# LAPSE and start in an empty folder, which is removed afterwards. Without names, all of them, listed first.
 #
 #   scripts/bench.sh [NAME ...]
 set -eu
@@ -28,11 +28,15 @@ build_configure build
 build_quietly build product bench
 echo "machine: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; commit: $(git rev-parse --short HEAD)"
 export LAPSE=$PWD/build/lapse
+root=$PWD
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
 for name in "$@"; do
     echo "== $name"
-    if [ -e "bench/$name.c" ]; then
-        build/bench/"$name"
+    if [ -e "$root/bench/$name.c" ]; then
+        "$root/build/bench/$name"
     else
-        bash "bench/$name.sh"
+        bash "$root/bench/$name.sh"
     fi
 done

@@ -36,6 +36,11 @@ formatting()
         echo "$file: $places places; put right by: clang-format -i $file"
         status=1
     done < <(sources '*.c' '*.h' '*.cu' '*.cuh')
+    # Other versions lay out a few places otherwise.
+    if [ $status -ne 0 ] && ! clang-format --version | grep -q ' version 14\.'; then
+        echo "the layout is that of clang-format 14; this is another one, so the above is only said"
+        status=0
+    fi
     return $status
 }
 

@@ -1,6 +1,6 @@
-/* moment.c: ISO 8601 and lengths of time. Our own, because strptime and timegm know neither fractions nor every zone, and the
- * calendar is a dozen lines. A fraction is rounded once, with the whole seconds, so that the ISO and the decimal form of
- * a moment give the same double. */
+/* moment.c: ISO 8601 and lengths of time. Our own, because strptime and timegm know neither fractions nor every zone,
+ * and the calendar is a dozen lines. A fraction is rounded once, with the whole seconds, so that the ISO and the
+ * decimal form of a moment give the same double. */
 #include "base/moment.h"
 
 #include "base/error.h"
@@ -14,7 +14,8 @@
 
 /* ------------------------------------------------------------------------------------------- the calendar ---- */
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar. The year is counted from March, so that the leap day is its last. */
+/* Days from 1970-01-01 to a date of the Gregorian calendar. The year is counted from March, so that the leap day is its
+ * last. */
 static int64_t days_of_date(int64_t year, int month, int day)
 {
     year -= month <= 2;
@@ -200,9 +201,11 @@ lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error
             return lp_fail(error, LAPSE_ERROR_INPUT, "'%s' %s", shown, reason);
     } else if (!lp_number_parse(begin, end, &value)) {
         return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "'%s' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z", shown);
+                       "'%s' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z",
+                       shown);
     } else if (value < LP_MOMENT_MIN || value > LP_MOMENT_MAX) {
-        return lp_fail(error, LAPSE_ERROR_INPUT, "'%s' lies outside the years 1 to 9999: unix times are seconds", shown);
+        return lp_fail(error, LAPSE_ERROR_INPUT, "'%s' lies outside the years 1 to 9999: unix times are seconds",
+                       shown);
     }
     *time = value;
     return LAPSE_OK;
@@ -238,7 +241,7 @@ typedef struct unit {
 
 /* A week is written as 7 days. */
 static const unit units[] = {
-    {"ms", "millisecond", 0.001}, {"s", "second", 1},   {"m", "minute", 60},       {"h", "hour", 3600},
+    {"ms", "millisecond", 0.001}, {"s", "second", 1},  {"m", "minute", 60},     {"h", "hour", 3600},
     {"d", "day", 86400},          {"w", NULL, 604800}, {"y", "year", 31557600},
 };
 
@@ -251,7 +254,8 @@ lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error
     const char *begin = text, *end = text + strlen(text);
     lp_text_trim(&begin, &end);
     const char *letters = end;
-    while (letters > begin && ((letters[-1] >= 'a' && letters[-1] <= 'z') || (letters[-1] >= 'A' && letters[-1] <= 'Z')))
+    while (letters > begin &&
+           ((letters[-1] >= 'a' && letters[-1] <= 'z') || (letters[-1] >= 'A' && letters[-1] <= 'Z')))
         letters--;
     const char *number_end = letters;
     lp_text_trim(&begin, &number_end);
@@ -263,13 +267,14 @@ lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error
             continue;
         value = i == 0 ? value / 1000 : value * units[i].seconds;
         if (!(value >= 0 && value <= LP_MOMENT_MAX - LP_MOMENT_MIN))
-            return lp_fail(error, LAPSE_ERROR_INPUT, "'%s' is out of range: a length of time is 0 to 9999 years", shown);
+            return lp_fail(error, LAPSE_ERROR_INPUT, "'%s' is out of range: a length of time is 0 to 9999 years",
+                           shown);
         *seconds = value;
         return LAPSE_OK;
     }
-    return lp_fail(error, LAPSE_ERROR_INPUT,
-                   "'%s' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y",
-                   shown);
+    return lp_fail(
+        error, LAPSE_ERROR_INPUT,
+        "'%s' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y", shown);
 }
 
 /* A number as it will be shown: three digits that count, or all of those before the point. */

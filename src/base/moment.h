@@ -1,4 +1,5 @@
-/* moment.h: moments and lengths of time as text. The public calls are in lapse.h; this is what readers of fields use. */
+/* moment.h: moments and lengths of time as text. The public calls are in lapse.h; this is what readers of fields use.
+ */
 #ifndef LP_MOMENT_H
 #define LP_MOMENT_H
 

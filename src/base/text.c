@@ -1,6 +1,6 @@
-/* text.c: numbers are the hot part of an import, so the usual case (up to 15 digits or so, a small exponent) is done with one
- * exact integer and one exact power of ten, whose quotient or product IEEE arithmetic rounds correctly (Clinger 1990). The rest
- * goes to strtod, in the C locale whatever the program has set. */
+/* text.c: numbers are the hot part of an import, so the usual case (up to 15 digits or so, a small exponent) is done
+ * with one exact integer and one exact power of ten, whose quotient or product IEEE arithmetic rounds correctly
+ * (Clinger 1990). The rest goes to strtod, in the C locale whatever the program has set. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* strtod_l */
 #endif

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reads the decimal number that fills begin .. end exactly: sign, digits, point, digits, exponent. The value is correctly
- * rounded and does not depend on the locale. False for anything else: blanks, "nan", "inf", hexadecimal, no digit at
- * all, a value beyond the range of double. */
+/* Reads the decimal number that fills begin .. end exactly: sign, digits, point, digits, exponent. The value is
+ * correctly rounded and does not depend on the locale. False for anything else: blanks, "nan", "inf", hexadecimal, no
+ * digit at all, a value beyond the range of double. */
 bool lp_number_parse(const char *begin, const char *end, double *value);
 
 /* Drops blanks (spaces and tabs) at both ends of *begin .. *end. */

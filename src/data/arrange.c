@@ -5,14 +5,15 @@
  *   2. count: rows of each sequence, rare kinds left out; rows now hold common numbers
  *   3. place: where each sequence begins; kinds numbered by how often they occur
  *   4. move: times, then kinds, to their place; segments are given back as they empty
- *   5. sort: each sequence by time, where it is not in order yet
- * The blocks are cut into as many parts as there are threads; a part counts and moves its own rows. Places follow from counts in
- * the order of parts, so the result is that of one thread.
+ *   5. sort: each sequence by time, where it is not in order yet (sort.c)
+ * The blocks are cut into as many parts as there are threads; a part counts and moves its own rows. Places follow from
+ * counts in the order of parts, so the result is that of one thread.
  */
 #include "data/rows.h"
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "data/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,6 @@ typedef struct arrangement {
     double *time;
     int32_t *kind;
     uint8_t *split;
-    _Atomic bool out_of_memory;
-    _Atomic int64_t moved;
 } arrangement;
 
 static lapse_status out_of_memory(lapse_error *error)
@@ -143,7 +142,8 @@ static void count_part(void *context, int part, int worker)
     for (int64_t b = first; b < last; b++) {
         const lp_rows_block *block = &a->blocks[b];
         lp_row *row = segment_of(a, block)->row + block->first;
-        const uint32_t *sequence_number = a->sequence_number[block->worker], *kind_number = a->kind_number[block->worker];
+        const uint32_t *sequence_number = a->sequence_number[block->worker],
+                       *kind_number = a->kind_number[block->worker];
         for (int64_t i = 0; i < block->count; i++) {
             uint32_t kind = kind_number[row[i].kind >> 2], sequence = sequence_number[row[i].sequence];
             bool kept = a->kind_count[kind] > 0;
@@ -324,12 +324,14 @@ static void move_kinds(void *context, int part, int worker)
     }
 }
 
-/* Puts the cursors back to where they were before the times were moved: those of a part ended where the next part began. */
+/* Puts the cursors back to where they were before the times were moved: those of a part ended where the next part
+ * began. */
 static void rewind_cursors(arrangement *a)
 {
     size_t sequences = a->sequences.count;
     for (int p = a->parts - 1; p > 0; p--)
-        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences, sequences * sizeof *a->cursor);
+        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences,
+               sequences * sizeof *a->cursor);
     for (int64_t k = 0; k < a->kept_count; k++)
         a->cursor[a->kept[k]] = a->start[k];
 }
@@ -357,95 +359,6 @@ static bool move_rows(arrangement *a)
     refill_segments(a);
     lp_threads_run(a->threads, a->parts, move_kinds, a);
     return true;
-}
-
-/* -------------------------------------------------------------------------------------------------- 5. sort -- */
-
-typedef struct event {
-    double time;
-    int32_t kind;
-    uint8_t split;
-} event;
-
-/* Stable merge sort; spare holds count / 2 events. */
-static void sort_events(event *events, size_t count, event *spare)
-{
-    enum { FEW = 24 };
-    if (count <= FEW) {
-        for (size_t i = 1; i < count; i++) {
-            event moving = events[i];
-            size_t place = i;
-            for (; place > 0 && events[place - 1].time > moving.time; place--)
-                events[place] = events[place - 1];
-            events[place] = moving;
-        }
-        return;
-    }
-    size_t half = count / 2;
-    sort_events(events, half, spare);
-    sort_events(events + half, count - half, spare);
-    if (events[half - 1].time <= events[half].time)
-        return;
-    memcpy(spare, events, half * sizeof *events);
-    size_t left = 0, right = half, out = 0;
-    while (left < half && right < count)
-        events[out++] = events[right].time < spare[left].time ? events[right++] : spare[left++];
-    memcpy(events + out, spare + left, (half - left) * sizeof *events);
-}
-
-static void sort_sequence(arrangement *a, size_t first, size_t count, event *events)
-{
-    for (size_t i = 0; i < count; i++)
-        events[i] = (event){a->time[first + i], a->kind[first + i], a->split ? a->split[first + i] : 0};
-    sort_events(events, count, events + count);
-    for (size_t i = 0; i < count; i++) {
-        a->time[first + i] = events[i].time;
-        a->kind[first + i] = events[i].kind;
-        if (a->split)
-            a->split[first + i] = events[i].split;
-    }
-}
-
-/* Rows that come after a later one of their sequence. */
-static int64_t count_late(const double *time, size_t count)
-{
-    double latest = count ? time[0] : 0;
-    int64_t late = 0;
-    for (size_t i = 1; i < count; i++) {
-        late += time[i] < latest;
-        latest = time[i] > latest ? time[i] : latest;
-    }
-    return late;
-}
-
-enum { SORT_TASKS = 64 };
-
-static void sort_task(void *context, int task, int worker)
-{
-    (void)worker;
-    arrangement *a = context;
-    int64_t moved = 0;
-    event *events = NULL;
-    size_t capacity = 0;
-    for (int64_t s = a->kept_count * task / SORT_TASKS; s < a->kept_count * (task + 1) / SORT_TASKS; s++) {
-        size_t first = a->start[s], count = a->start[s + 1] - first;
-        int64_t late = count_late(a->time + first, count);
-        if (late == 0)
-            continue;
-        moved += late;
-        if (count + count / 2 > capacity) {
-            lp_free(events);
-            capacity = (count + count / 2) * 5 / 4;
-            events = lp_grow(NULL, capacity, sizeof *events);
-            if (!events) {
-                atomic_store(&a->out_of_memory, true);
-                return;
-            }
-        }
-        sort_sequence(a, first, count, events);
-    }
-    lp_free(events);
-    atomic_fetch_add(&a->moved, moved);
 }
 
 /* ------------------------------------------------------------------------------------------------ together --- */
@@ -506,16 +419,19 @@ static bool arrange(arrangement *a)
         recount_kinds(a);
     if (!place_kinds(a) || !move_rows(a))
         return false;
-    lp_threads_run(a->threads, SORT_TASKS, sort_task, a);
-    a->filter->moved_rows = atomic_load(&a->moved);
-    return !atomic_load(&a->out_of_memory);
+    lp_columns_to_sort columns = {a->start, a->kept_count, a->time, a->kind, a->split};
+    return lp_sort_sequences(&columns, a->threads, &a->filter->moved_rows);
 }
 
 lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_rows_filter *filter,
                              lapse_dataset *dataset, lapse_error *error)
 {
-    arrangement a = {.rows = rows, .worker_count = worker_count, .threads = threads, .with_split = with_split,
-                     .filter = filter, .dataset = dataset};
+    arrangement a = {.rows = rows,
+                     .worker_count = worker_count,
+                     .threads = threads,
+                     .with_split = with_split,
+                     .filter = filter,
+                     .dataset = dataset};
     bool good = arrange(&a);
     dataset->start = dataset->blocks[0] = a.start;
     dataset->time = dataset->blocks[1] = a.time;

@@ -1,7 +1,7 @@
 /* blocks.h: a text cut into blocks of whole records, which several workers take and read side by side.
  *
- * Blocks are numbered in the order of the text. What a worker makes of its block depends on the block alone, and results are put
- * together by number, so neither the number of workers nor the size of blocks shows in the result.
+ * Blocks are numbered in the order of the text. What a worker makes of its block depends on the block alone, and
+ * results are put together by number, so neither the number of workers nor the size of blocks shows in the result.
  */
 #ifndef LP_BLOCKS_H
 #define LP_BLOCKS_H
@@ -11,9 +11,9 @@
 #include <pthread.h>
 
 enum {
-    LP_BLOCK_LIMIT = 1 << 20,                 /* the longest record, and so the largest block */
+    LP_BLOCK_LIMIT = 1 << 20,                /* the longest record, and so the largest block */
     LP_BLOCK_ROOM = LP_BLOCK_LIMIT + 1 + 64, /* bytes a worker's buffer needs: a line end and LP_CSV_PADDING more */
-    LP_BLOCK_SIZE = LP_BLOCK_LIMIT            /* the size that is usual */
+    LP_BLOCK_SIZE = LP_BLOCK_LIMIT           /* the size that is usual */
 };
 
 /* A record that cannot be read is a block of its own. */
@@ -46,12 +46,13 @@ typedef struct lp_blocks {
     lapse_error error; /* of the source, where it failed */
 } lp_blocks;
 
-/* Reads the beginning of the text: blocks->carry then holds at least its first 4096 bytes and its first line (unless that
- * is too long), without a byte-order mark. The delimiter is to be set by the caller before the first block is taken. */
+/* Reads the beginning of the text: blocks->carry then holds at least its first 4096 bytes and its first line (unless
+ * that is too long), without a byte-order mark. The delimiter is to be set by the caller before the first block is
+ * taken. */
 lapse_status lp_blocks_open(lp_blocks *blocks, lp_source *source, size_t block_size, lapse_error *error);
 
-/* Copies the next block into buffer (LP_BLOCK_ROOM bytes), followed by LP_CSV_PADDING zero bytes. False at the end, after
- * a failure of the source (see blocks->status) or at the stop. Safe to call from several threads. */
+/* Copies the next block into buffer (LP_BLOCK_ROOM bytes), followed by LP_CSV_PADDING zero bytes. False at the end,
+ * after a failure of the source (see blocks->status) or at the stop. Safe to call from several threads. */
 bool lp_blocks_take(lp_blocks *blocks, char *buffer, lp_block *block);
 
 /* Blocks from this number on need not be read. */

@@ -1,5 +1,5 @@
-/* columns.c: columns are asked for by name or number, or found by the names people usually give them. Every failure lists the
- * columns that exist, because that is what the person needs to mend the call. */
+/* columns.c: columns are asked for by name or number, or found by the names people usually give them. Every failure
+ * lists the columns that exist, because that is what the person needs to mend the call. */
 #include "data/columns.h"
 
 #include "base/text.h"
@@ -17,15 +17,16 @@ struct role {
 };
 
 static const char *const sequence_names[] = {
-    "sequence",   "sequence_id", "user",      "user_id",    "userid",     "customer", "customer_id", "customerid", "session",
-    "session_id", "sessionid",   "visitor",   "visitor_id", "visitorid",  "account",  "account_id",  "patient",    "patient_id",
-    "device",     "device_id",   "client_id", "member_id",  "subject_id", "case_id",  "case",        "uid",        "id",
-    NULL};
-static const char *const time_names[] = {"time", "timestamp", "unix_time", "unixtime", "event_time", "datetime", "date_time",
-                                         "ts", "date", "created_at", "occurred_at", "created", "when", NULL};
-static const char *const event_names[] = {"event", "event_type", "event_name", "item", "item_id", "itemid", "action",
-                                          "activity", "type", "kind", "product", "product_id", "code", "label", "category",
-                                          NULL};
+    "sequence",   "sequence_id", "user",       "user_id",    "userid",  "customer",   "customer_id",
+    "customerid", "session",     "session_id", "sessionid",  "visitor", "visitor_id", "visitorid",
+    "account",    "account_id",  "patient",    "patient_id", "device",  "device_id",  "client_id",
+    "member_id",  "subject_id",  "case_id",    "case",       "uid",     "id",         NULL};
+static const char *const time_names[] = {"time",        "timestamp", "unix_time", "unixtime", "event_time",
+                                         "datetime",    "date_time", "ts",        "date",     "created_at",
+                                         "occurred_at", "created",   "when",      NULL};
+static const char *const event_names[] = {"event",  "event_type", "event_name", "item", "item_id", "itemid",
+                                          "action", "activity",   "type",       "kind", "product", "product_id",
+                                          "code",   "label",      "category",   NULL};
 static const struct role sequence_role = {"sequence", "--sequence", sequence_names};
 static const struct role time_role = {"time", "--time", time_names};
 static const struct role event_role = {"event", "--event", event_names};
@@ -72,14 +73,16 @@ static int64_t find(const lp_columns *columns, bool header, const char *begin, c
     return number >= 1 && number <= columns->count ? number - 1 : -1;
 }
 
-static lapse_status fail_missing(const struct chooser *chooser, const struct role *role, const char *begin, const char *end)
+static lapse_status fail_missing(const struct chooser *chooser, const struct role *role, const char *begin,
+                                 const char *end)
 {
     char names[300], shown[LP_EXCERPT_SIZE];
     lp_text_excerpt(begin, end, shown);
     if (!chooser->header)
-        return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                          "there is no column '%s' for the %s: without a header, columns are numbers from 1 to %" PRId64, shown,
-                          role->noun, chooser->columns->count);
+        return lp_fail_at(
+            chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
+            "there is no column '%s' for the %s: without a header, columns are numbers from 1 to %" PRId64, shown,
+            role->noun, chooser->columns->count);
     return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
                       "there is no column '%s' for the %s; the columns are: %s", shown, role->noun,
                       list(chooser->columns, names, sizeof names));
@@ -104,14 +107,15 @@ static lapse_status guess(const struct chooser *chooser, const struct role *role
     char names[300];
     if (!chooser->header)
         return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                          "the first row has only %" PRId64 " field%s, and no column was named for the %s (%s)", columns->count,
-                          columns->count == 1 ? "" : "s", role->noun, role->option);
+                          "the first row has only %" PRId64 " field%s, and no column was named for the %s (%s)",
+                          columns->count, columns->count == 1 ? "" : "s", role->noun, role->option);
     return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
                       "no column looks like the %s: name it with %s; the columns are: %s", role->noun, role->option,
                       list(columns, names, sizeof names));
 }
 
-static lapse_status choose(const struct chooser *chooser, const struct role *role, const char *wanted, int64_t place, int64_t *column)
+static lapse_status choose(const struct chooser *chooser, const struct role *role, const char *wanted, int64_t place,
+                           int64_t *column)
 {
     if (!wanted)
         return guess(chooser, role, place, column);
@@ -214,7 +218,8 @@ static lapse_status check_duplicates(const struct chooser *chooser)
 static lapse_status check_distinct(const struct chooser *chooser)
 {
     const lp_columns *columns = chooser->columns;
-    bool same = columns->sequence == columns->time || columns->split == columns->time || columns->split == columns->sequence;
+    bool same =
+        columns->sequence == columns->time || columns->split == columns->time || columns->split == columns->sequence;
     for (int64_t i = 0; i < columns->event_count; i++)
         same = same || columns->event[i] == columns->time || columns->event[i] == columns->split ||
                columns->event[i] == columns->sequence;

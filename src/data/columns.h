@@ -7,10 +7,10 @@
 #include "data/csv.h"
 
 typedef struct lp_columns {
-    int64_t count;     /* fields of every row */
+    int64_t count; /* fields of every row */
     int64_t sequence, time;
-    int64_t split;     /* -1: none */
-    int64_t *event;    /* event_count of them, joined by spaces */
+    int64_t split;  /* -1: none */
+    int64_t *event; /* event_count of them, joined by spaces */
     int64_t event_count;
     const char **name; /* count; "1", "2", ... where there is no header */
 } lp_columns;

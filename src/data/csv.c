@@ -1,6 +1,6 @@
-/* csv.c: the scanner marks delimiters, line ends and quotes of 64 bytes at a time in one word and then walks its bits, so that
- * plain fields cost a few instructions whatever their length. A record in which a field begins with a quote is read again
- * the careful way. */
+/* csv.c: the scanner marks delimiters, line ends and quotes of 64 bytes at a time in one word and then walks its bits,
+ * so that plain fields cost a few instructions whatever their length. A record in which a field begins with a quote is
+ * read again the careful way. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memrchr */
 #endif
@@ -75,7 +75,8 @@ static inline uint64_t marks(const char *at, char delimiter)
     uint64_t mask = 0;
     for (int i = 0; i < 4; i++) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + 16 * i));
-        __m128i hits = _mm_or_si128(_mm_cmpeq_epi8(bytes, a), _mm_or_si128(_mm_cmpeq_epi8(bytes, b), _mm_cmpeq_epi8(bytes, c)));
+        __m128i hits =
+            _mm_or_si128(_mm_cmpeq_epi8(bytes, a), _mm_or_si128(_mm_cmpeq_epi8(bytes, b), _mm_cmpeq_epi8(bytes, c)));
         mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(hits) << (16 * i);
     }
     return mask;

@@ -1,7 +1,7 @@
 /* csv.h: records and fields of delimited text (RFC 4180, read leniently).
  *
- * A field that begins with a quote ends at the next quote that is not doubled, and may hold delimiters, doubled quotes and line
- * breaks. A quote anywhere else is an ordinary character. Lines end with LF or CR LF.
+ * A field that begins with a quote ends at the next quote that is not doubled, and may hold delimiters, doubled quotes
+ * and line breaks. A quote anywhere else is an ordinary character. Lines end with LF or CR LF.
  */
 #ifndef LP_CSV_H
 #define LP_CSV_H
@@ -25,14 +25,14 @@ lp_csv_cut lp_csv_cut_text(const char *text, size_t size, char delimiter);
 typedef struct lp_csv_record {
     const char **begin, **end; /* fields 0 .. capacity-1; the caller's */
     int64_t capacity;
-    int64_t count;      /* fields there are: more than capacity if they do not fit */
-    int64_t lines;      /* line ends in the record */
-    bool after_quote;   /* a quoted field is followed by something else than a delimiter: field fault_field */
+    int64_t count;    /* fields there are: more than capacity if they do not fit */
+    int64_t lines;    /* line ends in the record */
+    bool after_quote; /* a quoted field is followed by something else than a delimiter: field fault_field */
     int64_t fault_field;
 } lp_csv_record;
 
 typedef struct lp_csv_scanner {
-    char *at, *end;   /* the next record begins at `at` */
+    char *at, *end; /* the next record begins at `at` */
     char delimiter;
     const char *base; /* 64 bytes whose marks not yet used are in mask */
     uint64_t mask;
@@ -50,7 +50,8 @@ static inline bool lp_csv_is_blank(const lp_csv_record *record)
     return record->count == 1 && record->begin[0] == record->end[0];
 }
 
-/* The delimiter of a text, told from its first line: the most frequent of comma, tab, semicolon and bar outside quotes. */
+/* The delimiter of a text, told from its first line: the most frequent of comma, tab, semicolon and bar outside quotes.
+ */
 char lp_csv_guess(const char *text, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* dataset_file.c: the .lapse file, as docs/dataset.md defines it: a header, a table of columns, the columns.
  *
- * The file is the dataset's memory: opening maps it and points into it. So everything a reader relies on is checked at open, once:
- * checksums find files that were truncated or edited, and the invariants of dataset.h are tested so that not even a file
- * with right checksums and wrong contents can lead a reader out of bounds.
+ * The file is the dataset's memory: opening maps it and points into it. So everything a reader relies on is checked at
+ * open, once: checksums find files that were truncated or edited, and the invariants of dataset.h are tested so that
+ * not even a file with right checksums and wrong contents can lead a reader out of bounds.
  */
 #include "data/dataset.h"
 
@@ -172,8 +172,8 @@ static lapse_status check_header(file_view *view)
     if (header->byte_order != BYTE_ORDER_MARK)
         return refuse(view, "the header was changed, or was written on a machine of another byte order");
     if (header->version != VERSION)
-        return refuse(view, "the file has format version %" PRIu32 ", but this version of Lapse reads %d", header->version,
-                      VERSION);
+        return refuse(view, "the file has format version %" PRIu32 ", but this version of Lapse reads %d",
+                      header->version, VERSION);
     if (header->checksum != XXH3_64bits(header, offsetof(file_header, checksum)))
         return refuse(view, "the header was changed: its checksum does not match");
     if (header->file_size > view->size)

@@ -1,5 +1,5 @@
-/* describe.c: properties are for people and for provenance. Nothing that depends on the machine, the number of threads or the
- * folder of the source is recorded: equal imports give equal files. */
+/* describe.c: properties are for people and for provenance. Nothing that depends on the machine, the number of threads
+ * or the folder of the source is recorded: equal imports give equal files. */
 #include "data/describe.h"
 
 #include <inttypes.h>
@@ -69,7 +69,8 @@ static void add_rows(description *d, const lapse_import_report *report)
     if (report->bad_rows)
         add(d, "rows.bad", "%" PRId64 " left out because they were malformed", report->bad_rows);
     if (report->rare_rows)
-        add(d, "rows.rare", "%" PRId64 " left out with %" PRId64 " rare kinds of event", report->rare_rows, report->rare_kinds);
+        add(d, "rows.rare", "%" PRId64 " left out with %" PRId64 " rare kinds of event", report->rare_rows,
+            report->rare_kinds);
     if (report->short_sequences)
         add(d, "rows.short", "%" PRId64 " left out with %" PRId64 " short sequences", report->short_rows,
             report->short_sequences);
@@ -159,7 +160,8 @@ static void add_gaps(description *d)
 static void add_times(description *d)
 {
     const lapse_dataset *dataset = d->dataset;
-    double first = dataset->time[0], last = first, *spans = lp_grow(NULL, (size_t)dataset->sequence_count, sizeof *spans);
+    double first = dataset->time[0], last = first,
+           *spans = lp_grow(NULL, (size_t)dataset->sequence_count, sizeof *spans);
     if (!spans) {
         d->failed = true;
         return;
@@ -174,7 +176,8 @@ static void add_times(description *d)
     add(d, "first.time", "%s", lapse_time_format(first, text, sizeof text));
     add(d, "last.time", "%s", lapse_time_format(last, text, sizeof text));
     add(d, "span", "%s", lapse_duration_format(last - first, text, sizeof text));
-    add(d, "sequence.span", "median %s", lapse_duration_format(median(spans, dataset->sequence_count), text, sizeof text));
+    add(d, "sequence.span", "median %s",
+        lapse_duration_format(median(spans, dataset->sequence_count), text, sizeof text));
     lp_free(spans);
 }
 

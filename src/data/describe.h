@@ -7,7 +7,8 @@
 /* Room for the properties lp_describe may set. */
 enum { LP_PROPERTY_LIMIT = 40 };
 
-/* Sets the dataset's properties: where it came from, how it was read, what was left out, and how the events lie in time. */
+/* Sets the dataset's properties: where it came from, how it was read, what was left out, and how the events lie in
+ * time. */
 lapse_status lp_describe(lapse_dataset *dataset, const lp_reading *reading, const lapse_import_report *report,
                          lapse_error *error);
 

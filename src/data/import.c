@@ -1,6 +1,6 @@
-/* import.c: an import from start to end: check the options, look at the beginning of the text, let the workers read, put their
- * rows together, describe the result. The first blocks are read by one worker until columns and unit of time are known;
- * from then on workers share nothing but the queue of blocks. */
+/* import.c: an import from start to end: check the options, look at the beginning of the text, let the workers read,
+ * put their rows together, describe the result. The first blocks are read by one worker until columns and unit of time
+ * are known; from then on workers share nothing but the queue of blocks. */
 #include "data/import.h"
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_WORKERS = 64 };
+enum { MOST_THREADS = 64 };
 
 void lapse_import_options_default(lapse_import_options *options)
 {
@@ -48,8 +48,10 @@ static lapse_status read_delimiter(const char *text, char *delimiter, lapse_erro
 static lapse_status check_options(const lapse_import_options *options, lapse_error *error)
 {
     if (options->min_events < 0 || options->min_count < 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the least number of events (%" PRId64 ") and the least count (%" PRId64
-                       ") must not be negative", options->min_events, options->min_count);
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the least number of events (%" PRId64 ") and the least count (%" PRId64
+                       ") must not be negative",
+                       options->min_events, options->min_count);
     if (options->threads < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "%d threads cannot be used: give 1 or more, or 0 for all cores",
                        options->threads);
@@ -64,7 +66,8 @@ static lapse_status check_text(const lp_reading *reading, lapse_error *error)
     const lp_blocks *blocks = &reading->blocks;
     const char *text = blocks->carry + blocks->at;
     if (blocks->left == 0)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 0, 0, "the file is empty: a header and rows were expected");
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 0, 0,
+                          "the file is empty: a header and rows were expected");
     if (blocks->left >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
         return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 1, 0, "this is UTF-16 text: save it as UTF-8");
     const char *bare_return = memchr(text, '\n', blocks->left) ? NULL : memchr(text, '\r', blocks->left - 1);
@@ -101,12 +104,11 @@ static void read_all(void *context, int task, int worker)
 
 static lapse_status start_crew(struct crew *crew, int threads, const lp_import_tuning *tuning, lapse_error *error)
 {
-    int count = threads < MOST_WORKERS ? threads : MOST_WORKERS;
-    crew->readers = lp_alloc((size_t)count, sizeof *crew->readers);
-    crew->rows = lp_alloc((size_t)count, sizeof *crew->rows);
+    crew->readers = lp_alloc((size_t)threads, sizeof *crew->readers);
+    crew->rows = lp_alloc((size_t)threads, sizeof *crew->rows);
     if (!crew->readers || !crew->rows)
-        return lp_fail_memory(error, "the workers", (size_t)count * sizeof *crew->readers);
-    for (; crew->count < count; crew->count++)
+        return lp_fail_memory(error, "the workers", (size_t)threads * sizeof *crew->readers);
+    for (; crew->count < threads; crew->count++)
         LP_TRY(lp_reader_init(&crew->readers[crew->count], &crew->reading, tuning->segment_rows, error));
     return LAPSE_OK;
 }
@@ -174,19 +176,20 @@ static lapse_status check_rows(const struct crew *crew, const lapse_import_repor
     const lapse_error *bad = &report->first_bad_row;
     const char *file = crew->reading.file;
     if (!crew->reading.have_columns)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0, "the file has only empty lines: a header and rows were expected");
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0,
+                          "the file has only empty lines: a header and rows were expected");
     if (report->rows == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0, "the file has a header but no rows");
     if (report->rows == report->bad_rows)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, bad->line, bad->column, "every row is bad (%" PRId64 "); the first: %s",
-                          report->bad_rows, bad->message);
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, bad->line, bad->column,
+                          "every row is bad (%" PRId64 "); the first: %s", report->bad_rows, bad->message);
     return LAPSE_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------- together ---- */
 
-static lapse_status read_rows(struct crew *crew, int threads, const lp_import_tuning *tuning, lapse_import_report *report,
-                              lapse_error *error)
+static lapse_status read_rows(struct crew *crew, int threads, const lp_import_tuning *tuning,
+                              lapse_import_report *report, lapse_error *error)
 {
     lp_reading *reading = &crew->reading;
     LP_TRY(check_text(reading, error));
@@ -214,7 +217,8 @@ static lapse_status make_dataset(struct crew *crew, int threads, lapse_import_re
         crew->readers[i] = (lp_reader){0};
     }
     lp_rows_filter filter = {.min_events = options->min_events, .min_count = options->min_count};
-    LP_TRY(lp_rows_arrange(crew->rows, crew->count, threads, crew->reading.columns.split >= 0, &filter, dataset, error));
+    LP_TRY(
+        lp_rows_arrange(crew->rows, crew->count, threads, crew->reading.columns.split >= 0, &filter, dataset, error));
     report->rare_rows = filter.rare_rows;
     report->rare_kinds = filter.rare_kinds;
     report->short_rows = filter.short_rows;
@@ -222,8 +226,8 @@ static lapse_status make_dataset(struct crew *crew, int threads, lapse_import_re
     report->moved_rows = filter.moved_rows;
     if (dataset->event_count == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, crew->reading.file, 0, 0,
-                          "no event is left: %" PRId64 " were of kinds that occur fewer than %" PRId64 " times, and %" PRId64
-                          " in sequences with fewer than %" PRId64 " events",
+                          "no event is left: %" PRId64 " were of kinds that occur fewer than %" PRId64
+                          " times, and %" PRId64 " in sequences with fewer than %" PRId64 " events",
                           filter.rare_rows, options->min_count, filter.short_rows, options->min_events);
     return lp_describe(dataset, &crew->reading, report, error);
 }
@@ -234,31 +238,34 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
     static const lp_import_tuning usual = {LP_BLOCK_SIZE, LP_SEGMENT_ROWS};
     tuning = tuning ? tuning : &usual;
     struct crew crew = {.reading = {.options = options, .file = source->name}};
-    lapse_import_report own;
-    report = report ? report : &own;
+    lapse_import_report made_report;
     char delimiter;
     LP_TRY(check_options(options, error));
     LP_TRY(read_unit(options->time_unit, &crew.reading.unit, error));
     LP_TRY(read_delimiter(options->delimiter, &delimiter, error));
     int threads = options->threads ? options->threads : lp_threads_available();
+    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     lapse_status status = made ? lp_blocks_open(&crew.reading.blocks, source, (size_t)tuning->block_size, error)
                                : lp_fail_memory(error, "a dataset", sizeof *made);
     crew.reading.blocks.delimiter = delimiter;
     if (status == LAPSE_OK)
-        status = read_rows(&crew, threads, tuning, report, error);
+        status = read_rows(&crew, threads, tuning, &made_report, error);
     if (status == LAPSE_OK)
-        status = make_dataset(&crew, threads, report, made, error);
+        status = make_dataset(&crew, threads, &made_report, made, error);
     end_crew(&crew);
-    if (status == LAPSE_OK)
-        *dataset = made;
-    else
+    if (status != LAPSE_OK) {
         lapse_dataset_close(made);
-    return status;
+        return status;
+    }
+    *dataset = made;
+    if (report)
+        *report = made_report;
+    return LAPSE_OK;
 }
 
-lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset, lapse_import_report *report,
-                                lapse_error *error)
+lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
+                                lapse_import_report *report, lapse_error *error)
 {
     if (!options || !options->input)
         return lp_fail(error, LAPSE_ERROR_USAGE, "no input was given: name a CSV or TSV file, or - for standard input");

@@ -10,7 +10,8 @@ typedef struct lp_import_tuning {
     int64_t segment_rows; /* rows kept in one piece */
 } lp_import_tuning;
 
-/* Reads from an open source; options->input is not looked at, source->name is used in messages. tuning NULL: as usual. */
+/* Reads from an open source; options->input is not looked at, source->name is used in messages. tuning NULL: as usual.
+ */
 lapse_status lp_import(lp_source *source, const lapse_import_options *options, const lp_import_tuning *tuning,
                        lapse_dataset **dataset, lapse_import_report *report, lapse_error *error);
 

@@ -1,5 +1,5 @@
-/* intern.c: open addressing over 16-byte slots. Most names in event data are short (numbers of users, codes): up to 8 bytes the
- * slot holds the name itself, so that a lookup touches one cache line and compares no text. */
+/* intern.c: open addressing over 16-byte slots. Most names in event data are short (numbers of users, codes): up to 8
+ * bytes the slot holds the name itself, so that a lookup touches one cache line and compares no text. */
 #include "data/intern.h"
 
 #define XXH_INLINE_ALL
@@ -84,14 +84,6 @@ static lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t s
             (size <= SHORT_NAME || memcmp(intern->bytes.data + intern->offset[slot->index], name, size) == 0))
             return slot;
     }
-}
-
-uint32_t lp_intern_find(const lp_intern *intern, const char *name, size_t size, uint64_t key)
-{
-    if (!intern->slots)
-        return LP_INTERN_NONE;
-    const lp_intern_slot *slot = probe(intern, name, size, key);
-    return slot->size ? slot->index : LP_INTERN_NONE;
 }
 
 static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64_t key)

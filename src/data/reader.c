@@ -46,8 +46,8 @@ __attribute__((format(printf, 4, 5))) static bool fail(lp_reader *reader, lapse_
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     bool memory = status == LAPSE_ERROR_MEMORY;
-    reader->status = lp_fail_at(&reader->error, status, memory ? NULL : reader->reading->file, memory ? 0 : reader->line + 1,
-                                column, "%s", message);
+    reader->status = lp_fail_at(&reader->error, status, memory ? NULL : reader->reading->file,
+                                memory ? 0 : reader->line + 1, column, "%s", message);
     reader->error_block = reader->block;
     lp_blocks_stop(&reader->reading->blocks, reader->block);
     return false;
@@ -62,8 +62,7 @@ static bool fail_memory(lp_reader *reader)
 __attribute__((format(printf, 4, 5))) static bool bad_row(lp_reader *reader, int64_t column, int64_t line,
                                                           const char *format, ...)
 {
-    lapse_error error;
-    char message[sizeof error.message];
+    char message[sizeof reader->error.message];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -128,9 +127,9 @@ static bool read_split(const char *begin, const char *end, uint32_t *split)
     static const struct {
         const char *word;
         lp_split split;
-    } words[] = {{"train", LP_SPLIT_TRAIN},    {"training", LP_SPLIT_TRAIN}, {"valid", LP_SPLIT_VALID},
+    } words[] = {{"train", LP_SPLIT_TRAIN},      {"training", LP_SPLIT_TRAIN}, {"valid", LP_SPLIT_VALID},
                  {"validation", LP_SPLIT_VALID}, {"val", LP_SPLIT_VALID},      {"dev", LP_SPLIT_VALID},
-                 {"test", LP_SPLIT_TEST},      {"testing", LP_SPLIT_TEST}};
+                 {"test", LP_SPLIT_TEST},        {"testing", LP_SPLIT_TEST}};
     lp_text_trim(&begin, &end);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (lp_text_is(begin, end, words[i].word)) {
@@ -187,7 +186,8 @@ static bool keep_rows(lp_reader *reader)
     return true;
 }
 
-/* A table of many sequences does not fit the cache: rows wait until those asked for before them have come from memory. */
+/* A table of many sequences does not fit the cache: rows wait until those asked for before them have come from memory.
+ */
 static bool keep_row(lp_reader *reader, lp_waiting_row row)
 {
     row.sequence_key = lp_intern_key(row.sequence, row.sequence_size);
@@ -209,9 +209,9 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
         return bad_row(reader, record->fault_field + 1, reader->line,
                        "a quoted field goes on after its closing quote; a quote inside it is written twice");
     if (record->count != columns->count)
-        return bad_row(reader, 0, reader->line, "this row has %" PRId64 " field%s, but the %s has %" PRId64, record->count,
-                       record->count == 1 ? "" : "s", reader->reading->options->header ? "header" : "first row",
-                       columns->count);
+        return bad_row(reader, 0, reader->line, "this row has %" PRId64 " field%s, but the %s has %" PRId64,
+                       record->count, record->count == 1 ? "" : "s",
+                       reader->reading->options->header ? "header" : "first row", columns->count);
     const char *sequence = record->begin[columns->sequence], *sequence_end = record->end[columns->sequence];
     if (sequence == sequence_end)
         return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is empty");
@@ -232,10 +232,14 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     const char *time_text = record->begin[columns->time], *time_end = record->end[columns->time];
     const char *reason = read_time(reader->reading, time_text, time_end, &time);
     if (reason)
-        return bad_row(reader, columns->time + 1, reader->line, "'%s' %s", lp_text_excerpt(time_text, time_end, shown), reason);
-    return keep_row(reader, (lp_waiting_row){.sequence = sequence, .sequence_size = (uint32_t)(sequence_end - sequence),
-                                             .event = event, .event_size = (uint32_t)(event_end - event),
-                                             .time = time, .split = split});
+        return bad_row(reader, columns->time + 1, reader->line, "'%s' %s", lp_text_excerpt(time_text, time_end, shown),
+                       reason);
+    return keep_row(reader, (lp_waiting_row){.sequence = sequence,
+                                             .sequence_size = (uint32_t)(sequence_end - sequence),
+                                             .event = event,
+                                             .event_size = (uint32_t)(event_end - event),
+                                             .time = time,
+                                             .split = split});
 }
 
 static bool fail_binary(lp_reader *reader)
@@ -269,7 +273,7 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1,
                         "a quoted field goes on after its closing quote; a quote inside it is written twice");
         } else {
-            lapse_error error;
+            lapse_error error = {0};
             lapse_status status = lp_columns_choose(&reading->columns, &reading->arena, reading->options, &first,
                                                     reading->file, reader->line + 1, &error);
             reading->have_columns = status == LAPSE_OK;

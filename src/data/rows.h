@@ -1,8 +1,9 @@
 /* rows.h: rows as the workers of an import leave them, before they are put in order.
  *
- * Each worker has tables of its own for names, so that workers never wait for one another; a row holds the worker's numbers, and
- * lp_rows_arrange maps them to common ones. Rows are kept in large segments, which are given back as soon as they
- * have been copied to their place: the whole import needs 24 bytes a row at its peak, or 16 where the text is grouped.
+ * Each worker has tables of its own for names, so that workers never wait for one another; a row holds the worker's
+ * numbers, and lp_rows_arrange maps them to common ones. Rows are kept in large segments, which are given back as soon
+ * as they have been copied to their place: the whole import needs 24 bytes a row at its peak, or 16 where the text is
+ * grouped.
  */
 #ifndef LP_ROWS_H
 #define LP_ROWS_H
@@ -24,15 +25,15 @@ enum { LP_ROW_KINDS = 1 << 29 }; /* more kinds than this do not fit lp_row and t
 enum { LP_SEGMENT_ROWS = 4500000 };
 
 typedef struct lp_segment {
-    double *time;       /* owned; capacity */
-    lp_row *row;        /* owned; capacity */
+    double *time; /* owned; capacity */
+    lp_row *row;  /* owned; capacity */
     int64_t used, capacity;
     _Atomic int64_t left; /* rows not yet copied; at 0 the column is given back */
 } lp_segment;
 
 /* What one block of text gave. */
 typedef struct lp_rows_block {
-    int64_t index;   /* of the block in the text */
+    int64_t index; /* of the block in the text */
     int32_t worker;
     int32_t segment; /* of the worker */
     int64_t first;   /* row in the segment */
@@ -57,7 +58,7 @@ typedef struct lp_rows {
     int64_t segment_rows; /* capacity of a new segment */
 } lp_rows;
 
-/* Makes room for one more block of at most `rows` rows. False when out of memory. */
+/* Makes room for one more block of at most `most` rows. False when out of memory. */
 bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most);
 
 /* The number of a name first met at `place`; LP_INTERN_NONE when out of memory. */
@@ -71,8 +72,8 @@ typedef struct lp_rows_filter {
     int64_t rare_rows, rare_kinds, short_rows, short_sequences, moved_rows; /* set by lp_rows_arrange */
 } lp_rows_filter;
 
-/* Puts the rows of all workers together in the order and numbering of a dataset: fills dataset's columns and names, which
- * belong to it. The rows are used up. Sets event_count 0 where the filter leaves nothing. */
+/* Puts the rows of all workers together in the order and numbering of a dataset: fills dataset's columns and names,
+ * which belong to it. The rows are used up. Sets event_count 0 where the filter leaves nothing. */
 lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_rows_filter *filter,
                              lapse_dataset *dataset, lapse_error *error);
 

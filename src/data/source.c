@@ -1,5 +1,5 @@
-/* source.c: read() into the caller's buffer rather than a map, because mapped pages of the input would count as memory in use
- * and a pipe cannot be mapped. Gzip members that follow one another are one text, as gzip itself has it. */
+/* source.c: read() into the caller's buffer rather than a map, because mapped pages of the input would count as memory
+ * in use and a pipe cannot be mapped. Gzip members that follow one another are one text, as gzip itself has it. */
 #include "data/source.h"
 
 #include "base/memory.h"
@@ -93,7 +93,8 @@ lapse_status lp_source_open(lp_source *source, const char *path, lapse_error *er
     return status;
 }
 
-lapse_status lp_source_open_memory(lp_source *source, const char *name, const void *data, size_t size, lapse_error *error)
+lapse_status lp_source_open_memory(lp_source *source, const char *name, const void *data, size_t size,
+                                   lapse_error *error)
 {
     *source = (lp_source){.name = name, .handle = -1, .next = data, .left = size, .ended = true};
     lapse_status status = start(source, error);

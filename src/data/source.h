@@ -7,15 +7,15 @@
 #include <zlib.h>
 
 typedef struct lp_source {
-    const char *name;  /* for messages; the caller's */
-    int handle;        /* -1 for memory */
-    char *raw;         /* owned, or NULL for memory: bytes as the system gave them */
-    const char *next;  /* raw bytes not yet used: next .. next + left */
+    const char *name; /* for messages; the caller's */
+    int handle;       /* -1 for memory */
+    char *raw;        /* owned, or NULL for memory: bytes as the system gave them */
+    const char *next; /* raw bytes not yet used: next .. next + left */
     size_t left;
-    bool ended;        /* nothing more will come into raw */
+    bool ended; /* nothing more will come into raw */
     bool gzip;
-    bool member_open;  /* inside a gzip member: the end of the file here means that it is truncated */
-    bool stream_open;  /* stream needs inflateEnd */
+    bool member_open; /* inside a gzip member: the end of the file here means that it is truncated */
+    bool stream_open; /* stream needs inflateEnd */
     z_stream stream;
 } lp_source;
 
@@ -23,7 +23,8 @@ typedef struct lp_source {
 lapse_status lp_source_open(lp_source *source, const char *path, lapse_error *error);
 
 /* Reads from memory, which must outlive the source. */
-lapse_status lp_source_open_memory(lp_source *source, const char *name, const void *data, size_t size, lapse_error *error);
+lapse_status lp_source_open_memory(lp_source *source, const char *name, const void *data, size_t size,
+                                   lapse_error *error);
 
 /* Reads up to `size` bytes of text; *count is less only at the end. */
 lapse_status lp_source_read(lp_source *source, char *into, size_t size, size_t *count, lapse_error *error);

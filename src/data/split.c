@@ -1,5 +1,5 @@
-/* split.c: exact shares rather than a coin for each sequence: sequences are ordered by a random number of their own, and the
- * order is cut. A sequence's number depends on the seed and its place in the dataset alone. */
+/* split.c: exact shares rather than a coin for each sequence: sequences are ordered by a random number of their own,
+ * and the order is cut. A sequence's number depends on the seed and its place in the dataset alone. */
 #include "data/split.h"
 
 #include "base/random.h"
@@ -26,7 +26,8 @@ static lapse_status by_chance(const lapse_dataset *dataset, uint64_t seed, uint8
     int64_t count = dataset->sequence_count;
     if (count < 3)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "%" PRId64 " sequence%s cannot be split into train, valid and test: at least 3 are needed, or a column "
+                       "%" PRId64
+                       " sequence%s cannot be split into train, valid and test: at least 3 are needed, or a column "
                        "of the source that says which split each event is in",
                        count, count == 1 ? "" : "s");
     ticket *tickets = lp_alloc((size_t)count, sizeof *tickets);
@@ -56,10 +57,11 @@ static lapse_status check(const lapse_dataset *dataset, const uint8_t *split, la
         counts[split[i]]++;
     for (int part = LP_SPLIT_TRAIN; part <= LP_SPLIT_VALID; part++)
         if (counts[part] == 0)
-            return lp_fail(error, LAPSE_ERROR_USAGE,
-                           "no event is in the split '%s': mark some in the split column, or import without that column to "
-                           "split by sequence",
-                           lp_split_name((lp_split)part));
+            return lp_fail(
+                error, LAPSE_ERROR_USAGE,
+                "no event is in the split '%s': mark some in the split column, or import without that column to "
+                "split by sequence",
+                lp_split_name((lp_split)part));
     return LAPSE_OK;
 }
 

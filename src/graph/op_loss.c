@@ -27,6 +27,13 @@ static lp_cost cross_entropy_cost(const lp_node *node, const lp_extent *extent)
     return cost;
 }
 
+/* A row of logits, padded to whole vectors. */
+static size_t cross_entropy_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    (void)extent;
+    return ((size_t)node->inputs[0]->cols + 15) / 16 * 16 * real_size;
+}
+
 static lp_node *cross_entropy_example(lp_graph *graph, lp_random *random)
 {
     lp_value *logits = lp_example_tokens(graph, "logits", 2 + (int)lp_random_below(random, 20));
@@ -42,11 +49,20 @@ lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target, 
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY, .name = "cross_entropy", .input_count = 3,
-                                   .output_count = 1, .shape = cross_entropy_shape,
-                                   .gradient = cross_entropy_gradient, .cost = cross_entropy_cost,
+const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY,
+                                   .name = "cross_entropy",
+                                   .input_count = 3,
+                                   .output_count = 1,
+                                   .shape = cross_entropy_shape,
+                                   .gradient = cross_entropy_gradient,
+                                   .cost = cross_entropy_cost,
+                                   .scratch = cross_entropy_scratch,
                                    .example = cross_entropy_example};
 
 /* (logits, target, weight, dloss [1 x 1]) -> dlogits = dloss * weight * (softmax - one at target) */
-const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT, .name = "cross_entropy_gradient",
-                                            .input_count = 4, .output_count = 1, .cost = cross_entropy_cost};
+const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT,
+                                            .name = "cross_entropy_gradient",
+                                            .input_count = 4,
+                                            .output_count = 1,
+                                            .cost = cross_entropy_cost,
+                                            .scratch = cross_entropy_scratch};

@@ -5,14 +5,22 @@
  *     logits = norm(Z) W^T + b                   [T x kinds]
  */
 #include "model/model_rows.h"
-#include "nn/attention_block.h"
+
+lp_encoding_config lp_model_encoding_config(const lp_model_config *config)
+{
+    return (lp_encoding_config){config->dims,      config->context,    config->periods,
+                                config->harmonics, config->period_min, config->period_max};
+}
 
 static lp_value *build(lp_graph *graph, const lp_model_config *config, bool training,
                        lp_value *const feeds[LP_FEED_COUNT])
 {
-    lp_encoding_config encoding = {config->dims,      config->context,    config->periods,
-                                   config->harmonics, config->period_min, config->period_max};
-    lp_block_config block = {config->dims, config->heads, training ? config->dropout : 0};
+    lp_encoding_config encoding = lp_model_encoding_config(config);
+    lp_block_config block = {.dims = config->dims,
+                             .heads = config->heads,
+                             .dropout = training ? config->dropout : 0,
+                             .projection = config->projection,
+                             .combine = config->combine};
     lp_value *table = lp_graph_parameter(graph, "event.embedding", config->kinds, config->dims, LP_START_NORMAL,
                                          1 / sqrt((double)config->dims));
     lp_features features = {0};

@@ -27,7 +27,7 @@ void lp_encoding_lags(lp_graph *graph, const lp_encoding_config *config, int har
     for (int i = 0; i < count; i++)
         log_period[i] = count > 1 ? low + (high - low) * i / (count - 1) : (low + high) / 2;
     lp_value *learned = lp_graph_parameter_values(graph, "time.log_period", 1, count, log_period);
-    lp_value *frequency = lp_harmonics(graph, learned, harmonics);
-    features->basis = lp_basis(graph, feeds[LP_FEED_TIME], frequency);
-    features->until = lp_basis(graph, feeds[LP_FEED_UNTIL], frequency);
+    features->frequency = lp_harmonics(graph, learned, harmonics);
+    features->basis = lp_basis(graph, feeds[LP_FEED_TIME], features->frequency);
+    features->until = lp_basis(graph, feeds[LP_FEED_UNTIL], features->frequency);
 }

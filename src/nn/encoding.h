@@ -19,6 +19,7 @@ typedef struct lp_encoding_config {
 
 typedef struct lp_features {
     lp_value *token;     /* [T x a], or NULL */
+    lp_value *frequency; /* [1 x F] double: of the basis, or NULL */
     lp_value *basis;     /* [T x 2F]: u(time), or NULL */
     lp_value *until;     /* [T x 2F]: u(moment asked about) */
     lp_value *amplitude; /* [1 x 2F], or NULL for all ones */

@@ -23,6 +23,8 @@ void lapse_train_options_default(lapse_train_options *options)
         .task = "classify",
         .model = "attention",
         .encoding = "mercer",
+        .projection = "linear",
+        .combine = "concatenate",
         .target_time = "known",
         .dropout = -1,
         .learning_rate = 0.001,
@@ -46,7 +48,7 @@ const char *const *lapse_task_names(void)
 const char *const *lapse_model_names(void)
 {
     static const char *names[16];
-    for (int i = 0; lp_models[i] && i < 15; i++)
+    for (int i = 0; i < 15 && lp_models[i]; i++)
         names[i] = lp_models[i]->name;
     return names;
 }
@@ -54,9 +56,19 @@ const char *const *lapse_model_names(void)
 const char *const *lapse_encoding_names(void)
 {
     static const char *names[16];
-    for (int i = 0; lp_encodings[i] && i < 15; i++)
+    for (int i = 0; i < 15 && lp_encodings[i]; i++)
         names[i] = lp_encodings[i]->name;
     return names;
+}
+
+const char *const *lapse_projection_names(void)
+{
+    return lp_projection_names;
+}
+
+const char *const *lapse_combine_names(void)
+{
+    return lp_combine_names;
 }
 
 /* ------------------------------------------------------------------------------------ what the data says ----- */
@@ -99,11 +111,11 @@ static int suggest_context(const lapse_dataset *dataset, double *sample)
     return length < 8 ? 8 : length > 100 ? 100 : (int)length;
 }
 
-/* Small enough for some 50 steps an epoch, between 16 and 128 windows. */
+/* Small enough for some 80 steps an epoch, between 16 and 128 windows. */
 static int suggest_batch(const lapse_dataset *dataset, int context)
 {
     int64_t windows = dataset->sequence_count + dataset->event_count / context;
-    int64_t batch = windows * 8 / 10 / 50 / 16 * 16;
+    int64_t batch = windows * 8 / 10 / 80 / 16 * 16;
     return batch < 16 ? 16 : batch > 128 ? 128 : (int)batch;
 }
 
@@ -166,7 +178,7 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
         {"dims", options->dims, 1, 4096},
         {"blocks", options->blocks, 1, 3},
         {"heads", options->heads, 1, 4},
-        {"context", options->context, 1, 65535},
+        {"context", options->context, 1, 4096},
         {"periods", options->periods, 0, 4096},
         {"harmonics", options->harmonics, 0, 256},
         {"dropout", options->dropout, 0, 0.9},
@@ -204,6 +216,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("task", options->task, lapse_task_names(), error));
     LP_TRY(choose("model", options->model, lapse_model_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
+    LP_TRY(choose("projection", options->projection, lp_projection_names, error));
+    LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     return choose("target-time", options->target_time, target_times, error);
 }
 

@@ -47,7 +47,8 @@ normalise() {
 
 # Runs $command in the case's folder and leaves the transcript of it in $actual.
 run_command() {
-    (cd "$folder" && exec bash -c "$command" >"$work/out" 2>"$work/err" </dev/null)
+    # A command that hangs fails, and takes what it started with it.
+    (cd "$folder" && exec timeout -s KILL 120 bash -c "$command" >"$work/out" 2>"$work/err" </dev/null)
     local status=$?
     actual=$(
         normalise <"$work/out" | sed -e 's/^$/|/;t' -e 's/^/| /'

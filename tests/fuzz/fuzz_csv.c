@@ -43,8 +43,9 @@ static void check(const lapse_dataset *dataset, const lapse_import_report *repor
 static void compare(const lapse_dataset *a, const lapse_dataset *b)
 {
     size_t events = (size_t)a->event_count;
-    if (a->event_count != b->event_count || a->sequence_count != b->sequence_count || a->kinds.count != b->kinds.count ||
-        memcmp(a->time, b->time, events * sizeof *a->time) != 0 || memcmp(a->kind, b->kind, events * sizeof *a->kind) != 0 ||
+    if (a->event_count != b->event_count || a->sequence_count != b->sequence_count ||
+        a->kinds.count != b->kinds.count || memcmp(a->time, b->time, events * sizeof *a->time) != 0 ||
+        memcmp(a->kind, b->kind, events * sizeof *a->kind) != 0 ||
         memcmp(a->start, b->start, ((size_t)a->sequence_count + 1) * sizeof *a->start) != 0 ||
         memcmp(a->kinds.bytes, b->kinds.bytes, a->kinds.offset[a->kinds.count]) != 0 ||
         memcmp(a->sequences.bytes, b->sequences.bytes, a->sequences.offset[a->sequences.count]) != 0)
@@ -78,8 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.threads = block_size % 4 ? 1 : 2; /* threads cost most of the time a run takes */
     lapse_status cut_status = import(data, size, &options, block_size, &cut, &cut_report, &cut_error);
     bool plain = size < 2 || data[0] != 0x1F || data[1] != 0x8B; /* damaged gzip may end a block early */
-    if (plain && (whole_status != cut_status || whole_error.line != cut_error.line || whole_error.column != cut_error.column ||
-                  strcmp(whole_error.message, cut_error.message) != 0))
+    if (plain && (whole_status != cut_status || whole_error.line != cut_error.line ||
+                  whole_error.column != cut_error.column || strcmp(whole_error.message, cut_error.message) != 0))
         abort();
     if (whole && cut) {
         check(whole, &whole_report);

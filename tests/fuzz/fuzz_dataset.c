@@ -1,5 +1,5 @@
-/* fuzz_dataset.c: any bytes as a dataset file. Checksums would stop nearly every input at once, so they are put right first; what
- * opens then is read whole.
+/* fuzz_dataset.c: any bytes as a dataset file. Checksums would stop nearly every input at once, so they are put right
+ * first; what opens then is read whole.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_dataset.c LIBRARY -o fuzz_dataset
  */
@@ -21,7 +21,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The places of docs/dataset.md. */
-enum { HEADER = 64, ENTRY = 64, COUNT_AT = 24, TABLE_SUM_AT = 48, SUM_AT = 56, OFFSET_AT = 32, SIZE_AT = 40, COLUMN_SUM_AT = 48 };
+enum {
+    HEADER = 64,
+    ENTRY = 64,
+    COUNT_AT = 24,
+    TABLE_SUM_AT = 48,
+    SUM_AT = 56,
+    OFFSET_AT = 32,
+    SIZE_AT = 40,
+    COLUMN_SUM_AT = 48
+};
 
 static uint64_t number_at(const char *place)
 {

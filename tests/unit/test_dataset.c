@@ -68,13 +68,15 @@ static bool equal(const lapse_dataset *a, const lapse_dataset *b)
 {
     size_t events = (size_t)a->event_count, sequences = (size_t)a->sequence_count;
     bool same = a->event_count == b->event_count && a->sequence_count == b->sequence_count && !a->split == !b->split &&
-                a->property_count == b->property_count && memcmp(a->start, b->start, (sequences + 1) * sizeof *a->start) == 0 &&
+                a->property_count == b->property_count &&
+                memcmp(a->start, b->start, (sequences + 1) * sizeof *a->start) == 0 &&
                 memcmp(a->time, b->time, events * sizeof *a->time) == 0 &&
                 memcmp(a->kind, b->kind, events * sizeof *a->kind) == 0 &&
                 (!a->split || memcmp(a->split, b->split, events) == 0) && names_equal(&a->kinds, &b->kinds) &&
                 names_equal(&a->sequences, &b->sequences);
     for (int i = 0; same && i < a->property_count; i++)
-        same = strcmp(a->property_name[i], b->property_name[i]) == 0 && strcmp(a->property_value[i], b->property_value[i]) == 0;
+        same = strcmp(a->property_name[i], b->property_name[i]) == 0 &&
+               strcmp(a->property_value[i], b->property_value[i]) == 0;
     return same;
 }
 
@@ -84,6 +86,7 @@ static lp_buffer slurp(const char *name)
     FILE *file = fopen(name, "rb");
     assert_non_null(file);
     lp_buffer_reserve(&bytes, 1 << 16);
+    memset(bytes.data, 0, bytes.capacity);
     bytes.size = fread(bytes.data, 1, bytes.capacity, file);
     fclose(file);
     return bytes;
@@ -192,6 +195,7 @@ static void every_truncation_is_refused(void **state)
     lapse_dataset *dataset = make(true, 1);
     assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
     lp_buffer bytes = slurp(path);
+    bytes.data[bytes.size] = 0; /* for the length that is one too long */
     for (size_t size = 0; size <= bytes.size + 1; size++) {
         lapse_dataset *opened = NULL;
         lapse_error error = {0};
@@ -205,7 +209,8 @@ static void every_truncation_is_refused(void **state)
         else if (size < 64)
             strcpy(expected, "the file is truncated: it ends within its header");
         else if (size > bytes.size)
-            snprintf(expected, sizeof expected, "the file was changed: it has %zu bytes instead of %zu", size, bytes.size);
+            snprintf(expected, sizeof expected, "the file was changed: it has %zu bytes instead of %zu", size,
+                     bytes.size);
         if (status != LAPSE_OK) {
             assert_string_equal(error.message, expected);
             assert_string_equal(error.file, other);
@@ -304,8 +309,10 @@ static void edited_parts_are_named(void **state)
     assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
     lapse_dataset_close(dataset);
     lp_buffer bytes = slurp(path);
-    static const char *const names[] = {"start", "time", "kind", "split", "kind.offset", "kind.text", "sequence.offset",
-                                        "sequence.text", "property.offset", "property.text"};
+    static const char *const names[] = {"start",           "time",          "kind",
+                                        "split",           "kind.offset",   "kind.text",
+                                        "sequence.offset", "sequence.text", "property.offset",
+                                        "property.text"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *byte = bytes.data + find_entry(&bytes, names[i])->offset, message[200];
         snprintf(message, sizeof message, "column '%s' was changed: its checksum does not match", names[i]);
@@ -373,6 +380,7 @@ static void forged_contents_are_refused(void **state)
         {"time", 1000 + 32, &huge, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 40, &huge, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 24, "12345678", 8, "column 8 has no proper name"},
+        {"property.offset", 1000 + 40, "\x40\0", 2, "column 'property.offset' does not fit column 'property.text'"},
         {"split", 1000 + 0, "later", 6, NULL}, /* a column of a later version is passed over */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -386,6 +394,27 @@ static void forged_contents_are_refused(void **state)
         open_as(&bytes, cases[i].message);
         lp_buffer_clear(&bytes);
     }
+    /* Without its last property value there is a name too many; and a table that runs over the end. */
+    lp_buffer bytes = {0};
+    lp_buffer_add(&bytes, good.data, good.size);
+    entry *offsets = find_entry(&bytes, "property.offset"), *text = find_entry(&bytes, "property.text");
+    offsets->size -= 8;
+    memcpy(&text->size, bytes.data + offsets->offset + offsets->size - 8, 8);
+    seal(&bytes);
+    open_as(&bytes, "column 'property.text' does not hold names and values in pairs");
+    offsets = find_entry(&bytes, "sequence.offset"), text = find_entry(&bytes, "sequence.text");
+    offsets->size -= 8;
+    memcpy(&text->size, bytes.data + offsets->offset + offsets->size - 8, 8);
+    seal(&bytes);
+    open_as(&bytes, "column 'sequence.offset' does not have a name for every sequence");
+    lp_buffer_clear(&bytes);
+    lp_buffer_add(&bytes, good.data, good.size);
+    uint32_t many = 1000;
+    memcpy(bytes.data + 24, &many, sizeof many);
+    uint64_t checksum = XXH3_64bits(bytes.data, 56);
+    memcpy(bytes.data + 56, &checksum, 8);
+    open_as(&bytes, "the table of columns does not fit the file");
+    lp_buffer_clear(&bytes);
     uint64_t counts[2] = {4, 2};
     memcpy(good.data + 32, counts, sizeof counts);
     seal(&good);
@@ -483,6 +512,49 @@ static void a_failing_write_changes_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* The same for a file that is written in several pieces. */
+static void a_full_disk_changes_nothing(void **state)
+{
+    (void)state;
+    lp_buffer text = {0};
+    lp_buffer_print(&text, "user,time,event\n");
+    for (int i = 0; i < 200000; i++)
+        lp_buffer_print(&text, "u%d,%d,x\n", i % 100, i);
+    lapse_import_options options;
+    lapse_import_options_default(&options);
+    lp_source source;
+    lapse_dataset *dataset = NULL, *small = make(true, 1), *opened = NULL;
+    assert_int_equal(lp_source_open_memory(&source, "t.csv", text.data, text.size, NULL), LAPSE_OK);
+    assert_int_equal(lp_import(&source, &options, NULL, &dataset, NULL, NULL), LAPSE_OK);
+    lp_source_close(&source);
+    lp_buffer_clear(&text);
+    assert_int_equal(lapse_dataset_save(small, path, NULL), LAPSE_OK);
+    int files = files_in_folder();
+    struct rlimit kept;
+    getrlimit(RLIMIT_FSIZE, &kept);
+    signal(SIGXFSZ, SIG_IGN);
+    for (rlim_t limit = 1000; limit < 2400000; limit += 400000) {
+        struct rlimit full = {limit, kept.rlim_max};
+        lapse_error error = {0};
+        setrlimit(RLIMIT_FSIZE, &full);
+        lapse_status status = lapse_dataset_save(dataset, path, &error);
+        setrlimit(RLIMIT_FSIZE, &kept);
+        assert_int_equal(status, LAPSE_ERROR_FILE);
+        assert_string_equal(error.message, "cannot write: File too large");
+        assert_int_equal(files_in_folder(), files);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(lapse_dataset_open(path, &opened, NULL), LAPSE_OK);
+    assert_true(equal(small, opened));
+    lapse_dataset_close(opened);
+    assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
+    assert_int_equal(lapse_dataset_open(path, &opened, NULL), LAPSE_OK);
+    assert_true(equal(dataset, opened));
+    lapse_dataset_close(opened);
+    lapse_dataset_close(dataset);
+    lapse_dataset_close(small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +568,7 @@ int main(void)
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_failing_write_changes_nothing),
+        cmocka_unit_test(a_full_disk_changes_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

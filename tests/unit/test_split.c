@@ -33,8 +33,9 @@ static lapse_dataset *make(int sequences, const char *split)
 static void shares_are_exact(void **state)
 {
     (void)state;
-    static const int cases[][4] = {{3, 1, 1, 1},    {4, 2, 1, 1},      {5, 3, 1, 1},       {9, 7, 1, 1},      {10, 8, 1, 1},
-                                   {15, 12, 2, 1},  {99, 79, 10, 10}, {100, 80, 10, 10}, {1234, 987, 124, 123}};
+    static const int cases[][4] = {{3, 1, 1, 1},     {4, 2, 1, 1},      {5, 3, 1, 1},
+                                   {9, 7, 1, 1},     {10, 8, 1, 1},     {15, 12, 2, 1},
+                                   {99, 79, 10, 10}, {100, 80, 10, 10}, {1234, 987, 124, 123}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         lapse_dataset *dataset = make(cases[c][0], NULL);
         uint8_t *split = NULL;
@@ -117,14 +118,18 @@ static void refuse(lapse_dataset *dataset, const char *message)
 static void empty_splits_are_refused(void **state)
 {
     (void)state;
-    refuse(make(1, NULL), "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-                          "source that says which split each event is in");
-    refuse(make(2, NULL), "2 sequences cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-                          "source that says which split each event is in");
-    refuse(make(5, "test"), "no event is in the split 'train': mark some in the split column, or import without that column to "
-                            "split by sequence");
-    refuse(make(5, "train"), "no event is in the split 'valid': mark some in the split column, or import without that column to "
-                             "split by sequence");
+    refuse(make(1, NULL),
+           "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
+           "source that says which split each event is in");
+    refuse(make(2, NULL),
+           "2 sequences cannot be split into train, valid and test: at least 3 are needed, or a column of the "
+           "source that says which split each event is in");
+    refuse(make(5, "test"),
+           "no event is in the split 'train': mark some in the split column, or import without that column to "
+           "split by sequence");
+    refuse(make(5, "train"),
+           "no event is in the split 'valid': mark some in the split column, or import without that column to "
+           "split by sequence");
 }
 
 static void every_allocation_may_fail(void **state)

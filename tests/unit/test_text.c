@@ -25,11 +25,34 @@ static bool parse(const char *text, double *value)
 static void numbers_are_exact(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "0", "-0", "1", "+7", "1.", ".5", "00012.50", "1326506723.403", "1e3", "1E-3", "2.5e+2", "9007199254740993",
-        "9007199254740992", "123456789012345678", "12345678901234567890123", "0.1", "0.30000000000000004", "1e22", "1e23",
-        "1.7976931348623157e308", "4.9e-324", "2.2250738585072011e-308", "1e-400", "-1.5e-7", "179769313486231570000e288",
-        "0.000000000000000000000000000001", "8.5e-23", "1326506723.40312345678901234567890"};
+    static const char *const texts[] = {"0",
+                                        "-0",
+                                        "1",
+                                        "+7",
+                                        "1.",
+                                        ".5",
+                                        "00012.50",
+                                        "1326506723.403",
+                                        "1e3",
+                                        "1E-3",
+                                        "2.5e+2",
+                                        "9007199254740993",
+                                        "9007199254740992",
+                                        "123456789012345678",
+                                        "12345678901234567890123",
+                                        "0.1",
+                                        "0.30000000000000004",
+                                        "1e22",
+                                        "1e23",
+                                        "1.7976931348623157e308",
+                                        "4.9e-324",
+                                        "2.2250738585072011e-308",
+                                        "1e-400",
+                                        "-1.5e-7",
+                                        "179769313486231570000e288",
+                                        "0.000000000000000000000000000001",
+                                        "8.5e-23",
+                                        "1326506723.40312345678901234567890"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         double value = 99;
         assert_true(parse(texts[i], &value));
@@ -41,9 +64,9 @@ static void numbers_are_exact(void **state)
 static void what_is_no_number_is_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",     ".",    "-",    "+",   "e5",   "1e",    "1e+",      "nan",  "NaN", "inf", "-inf",
-                                        "Infinity", "0x10", "1 ",   " 1", "1,5", "1.2.3", "--1",      "1e5.5", "1_000", "1e400",
-                                        "-1e400", "1d5"};
+    static const char *const texts[] = {"",      ".",   "-",     "+",        "e5",    "1e",     "1e+", "nan",
+                                        "NaN",   "inf", "-inf",  "Infinity", "0x10",  "1 ",     " 1",  "1,5",
+                                        "1.2.3", "--1", "1e5.5", "1_000",    "1e400", "-1e400", "1d5"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         double value = 99;
         if (parse(texts[i], &value))
@@ -106,10 +129,21 @@ static void words_and_utf8(void **state)
     static const struct {
         const char *text;
         bool good;
-    } cases[] = {{"", true}, {"plain ascii text", true}, {"na\xC3\xAFve", true}, {"\xE2\x82\xAC", true}, {"\xF0\x9F\x8E\xB2", true},
-                 {"\xC0\x80", false}, {"\xE0\x80\x80", false}, {"\xED\xA0\x80", false}, {"\xF4\x90\x80\x80", false},
-                 {"abc\xC3", false}, {"\x80", false}, {"abcdefgh\xFFijk", false}, {"\xF5\x80\x80\x80", false},
-                 {"abcdefghijkl\xE4", false}, {"\xE2\x82", false}};
+    } cases[] = {{"", true},
+                 {"plain ascii text", true},
+                 {"na\xC3\xAFve", true},
+                 {"\xE2\x82\xAC", true},
+                 {"\xF0\x9F\x8E\xB2", true},
+                 {"\xC0\x80", false},
+                 {"\xE0\x80\x80", false},
+                 {"\xED\xA0\x80", false},
+                 {"\xF4\x90\x80\x80", false},
+                 {"abc\xC3", false},
+                 {"\x80", false},
+                 {"abcdefgh\xFFijk", false},
+                 {"\xF5\x80\x80\x80", false},
+                 {"abcdefghijkl\xE4", false},
+                 {"\xE2\x82", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(lp_text_is_utf8(cases[i].text, cases[i].text + strlen(cases[i].text)), cases[i].good);
 }
@@ -118,7 +152,8 @@ static void excerpts_fit_a_message(void **state)
 {
     (void)state;
     char out[LP_EXCERPT_SIZE];
-    const char *text = "a\tb\xFF" "c\xC3\xA4";
+    const char *text = "a\tb\xFF"
+                       "c\xC3\xA4";
     assert_string_equal(lp_text_excerpt(text, text + strlen(text), out), "a?b?c\xC3\xA4");
     char many[200];
     memset(many, 'x', sizeof many);
@@ -174,29 +209,30 @@ static void bad_moments_say_why(void **state)
     (void)state;
     static const struct {
         const char *text, *message;
-    } cases[] = {{"", "'" NOT_TIME},
-                 {"soon", "'soon" NOT_TIME},
-                 {"nan", "'nan" NOT_TIME},
-                 {"inf", "'inf" NOT_TIME},
-                 {"0x10", "'0x10" NOT_TIME},
-                 {"2012-01-14T02:05:23", "'2012-01-14T02:05:23' has no zone: append Z for UTC, or an offset such as +02:00"},
-                 {"2012-01-14 02:05", "'2012-01-14 02:05' has no zone: append Z for UTC, or an offset such as +02:00"},
-                 {"2011-02-29", "'2011-02-29' has a date that does not exist"},
-                 {"1900-02-29", "'1900-02-29' has a date that does not exist"},
-                 {"2012-13-01", "'2012-13-01' has a date that does not exist"},
-                 {"2012-00-10", "'2012-00-10' has a date that does not exist"},
-                 {"0000-01-01", "'0000-01-01' has a date that does not exist"},
-                 {"2012-01-14T24:00:00Z", "'2012-01-14T24:00:00Z' has an hour, minute or second that does not exist"},
-                 {"2012-01-14T10:30:60Z", "'2012-01-14T10:30:60Z' has an hour, minute or second that does not exist"},
-                 {"2012-01-14T10:30:00X", "'2012-01-14T10:30:00X' has a zone that is not Z, UTC or an offset such as +02:00"},
-                 {"2012-01-14T10:30:00+25:00",
-                  "'2012-01-14T10:30:00+25:00' has a zone that is not Z, UTC or an offset such as +02:00"},
-                 {"2012-01-14T10:30:00+02:00x", "'2012-01-14T10:30:00+02:00x" NOT_ISO},
-                 {"2012-1-14", "'2012-1-14" NOT_ISO},
-                 {"2012-01-14T10", "'2012-01-14T10" NOT_ISO},
-                 {"2012-01-14T10:30:00.Z", "'2012-01-14T10:30:00.Z" NOT_ISO},
-                 {"1326506723403", "'1326506723403' lies outside the years 1 to 9999: unix times are seconds"},
-                 {"0001-01-01T00:00:00+01:00", "'0001-01-01T00:00:00+01:00' lies outside the years 1 to 9999"}};
+    } cases[] = {
+        {"", "'" NOT_TIME},
+        {"soon", "'soon" NOT_TIME},
+        {"nan", "'nan" NOT_TIME},
+        {"inf", "'inf" NOT_TIME},
+        {"0x10", "'0x10" NOT_TIME},
+        {"2012-01-14T02:05:23", "'2012-01-14T02:05:23' has no zone: append Z for UTC, or an offset such as +02:00"},
+        {"2012-01-14 02:05", "'2012-01-14 02:05' has no zone: append Z for UTC, or an offset such as +02:00"},
+        {"2011-02-29", "'2011-02-29' has a date that does not exist"},
+        {"1900-02-29", "'1900-02-29' has a date that does not exist"},
+        {"2012-13-01", "'2012-13-01' has a date that does not exist"},
+        {"2012-00-10", "'2012-00-10' has a date that does not exist"},
+        {"0000-01-01", "'0000-01-01' has a date that does not exist"},
+        {"2012-01-14T24:00:00Z", "'2012-01-14T24:00:00Z' has an hour, minute or second that does not exist"},
+        {"2012-01-14T10:30:60Z", "'2012-01-14T10:30:60Z' has an hour, minute or second that does not exist"},
+        {"2012-01-14T10:30:00X", "'2012-01-14T10:30:00X' has a zone that is not Z, UTC or an offset such as +02:00"},
+        {"2012-01-14T10:30:00+25:00",
+         "'2012-01-14T10:30:00+25:00' has a zone that is not Z, UTC or an offset such as +02:00"},
+        {"2012-01-14T10:30:00+02:00x", "'2012-01-14T10:30:00+02:00x" NOT_ISO},
+        {"2012-1-14", "'2012-1-14" NOT_ISO},
+        {"2012-01-14T10", "'2012-01-14T10" NOT_ISO},
+        {"2012-01-14T10:30:00.Z", "'2012-01-14T10:30:00.Z" NOT_ISO},
+        {"1326506723403", "'1326506723403' lies outside the years 1 to 9999: unix times are seconds"},
+        {"0001-01-01T00:00:00+01:00", "'0001-01-01T00:00:00+01:00' lies outside the years 1 to 9999"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double time = 99;
         lapse_error error = {0};
@@ -244,8 +280,8 @@ static void lengths_are_read(void **state)
     static const struct {
         const char *text;
         double seconds;
-    } cases[] = {{"90s", 90}, {"15m", 900}, {"3h", 10800}, {"2d", 172800}, {"1w", 604800}, {"2y", 63115200},
-                 {"250ms", 0.25}, {"0.5 h", 1800}, {" 1.5d ", 129600}, {"0s", 0}, {"1e2s", 100}, {"3H", 10800}};
+    } cases[] = {{"90s", 90},     {"15m", 900},    {"3h", 10800},      {"2d", 172800}, {"1w", 604800}, {"2y", 63115200},
+                 {"250ms", 0.25}, {"0.5 h", 1800}, {" 1.5d ", 129600}, {"0s", 0},      {"1e2s", 100},  {"3H", 10800}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double seconds = 99;
         assert_int_equal(lapse_duration_parse(cases[i].text, &seconds, NULL), LAPSE_OK);
@@ -257,7 +293,8 @@ static void lengths_are_read(void **state)
         lapse_error error = {0};
         char message[200];
         snprintf(message, sizeof message,
-                 "'%s' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y", bad[i]);
+                 "'%s' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y",
+                 bad[i]);
         assert_int_equal(lapse_duration_parse(bad[i], &seconds, &error), LAPSE_ERROR_INPUT);
         assert_string_equal(error.message, message);
         assert_true(seconds == 99);
@@ -276,11 +313,28 @@ static void lengths_are_written(void **state)
     static const struct {
         double seconds;
         const char *text;
-    } cases[] = {{0, "0 seconds"}, {1, "1 second"}, {0.25, "250 milliseconds"}, {0.001, "1 millisecond"}, {45, "45 seconds"},
-                 {59.99, "1 minute"}, {59.96, "1 minute"}, {59.9, "59.9 seconds"}, {60, "1 minute"}, {5400, "1.5 hours"},
-                 {3599.9, "1 hour"}, {86400, "1 day"}, {259200, "3 days"}, {604800, "7 days"}, {31557600, "1 year"},
-                 {3155760000.0, "100 years"}, {63115200000.0, "2000 years"}, {-259200, "-3 days"}, {1e-5, "0.01 milliseconds"},
-                 {0.9999, "1 second"}, {NAN, "unknown"}, {INFINITY, "unknown"}};
+    } cases[] = {{0, "0 seconds"},
+                 {1, "1 second"},
+                 {0.25, "250 milliseconds"},
+                 {0.001, "1 millisecond"},
+                 {45, "45 seconds"},
+                 {59.99, "1 minute"},
+                 {59.96, "1 minute"},
+                 {59.9, "59.9 seconds"},
+                 {60, "1 minute"},
+                 {5400, "1.5 hours"},
+                 {3599.9, "1 hour"},
+                 {86400, "1 day"},
+                 {259200, "3 days"},
+                 {604800, "7 days"},
+                 {31557600, "1 year"},
+                 {3155760000.0, "100 years"},
+                 {63115200000.0, "2000 years"},
+                 {-259200, "-3 days"},
+                 {1e-5, "0.01 milliseconds"},
+                 {0.9999, "1 second"},
+                 {NAN, "unknown"},
+                 {INFINITY, "unknown"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
         assert_string_equal(lapse_duration_format(cases[i].seconds, text, sizeof text), cases[i].text);
@@ -290,12 +344,18 @@ static void lengths_are_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_exact),          cmocka_unit_test(what_is_no_number_is_refused),
-        cmocka_unit_test(random_numbers_agree_with_strtod), cmocka_unit_test(the_locale_does_not_matter),
-        cmocka_unit_test(words_and_utf8),             cmocka_unit_test(excerpts_fit_a_message),
-        cmocka_unit_test(moments_are_read),           cmocka_unit_test(bad_moments_say_why),
-        cmocka_unit_test(the_calendar_has_no_gaps),   cmocka_unit_test(moments_are_written),
-        cmocka_unit_test(lengths_are_read),           cmocka_unit_test(lengths_are_written),
+        cmocka_unit_test(numbers_are_exact),
+        cmocka_unit_test(what_is_no_number_is_refused),
+        cmocka_unit_test(random_numbers_agree_with_strtod),
+        cmocka_unit_test(the_locale_does_not_matter),
+        cmocka_unit_test(words_and_utf8),
+        cmocka_unit_test(excerpts_fit_a_message),
+        cmocka_unit_test(moments_are_read),
+        cmocka_unit_test(bad_moments_say_why),
+        cmocka_unit_test(the_calendar_has_no_gaps),
+        cmocka_unit_test(moments_are_written),
+        cmocka_unit_test(lengths_are_read),
+        cmocka_unit_test(lengths_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void options_that_cannot_be(void **state)
     CHECK_OPTION(blocks, 4, "blocks cannot be 4; it can be from 1 to 3");
     CHECK_OPTION(heads, 5, "heads cannot be 5; it can be from 1 to 4");
     CHECK_OPTION(heads, 3, "heads (3) must divide dims (4)");
-    CHECK_OPTION(context, -3, "context cannot be -3; it can be from 1 to 65535");
+    CHECK_OPTION(context, -3, "context cannot be -3; it can be from 1 to 4096");
     CHECK_OPTION(periods, -1, "periods cannot be -1; it can be from 0 to 4096");
     CHECK_OPTION(harmonics, 257, "harmonics cannot be 257; it can be from 0 to 256");
     CHECK_OPTION(dropout, 0.95, "dropout cannot be 0.95; it can be from 0 to 0.9");

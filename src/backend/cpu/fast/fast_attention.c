@@ -1,27 +1,27 @@
 /* fast_attention.c: causal attention as blocks of matrix products.
  *
  * A segment's queries are taken some rows at a time against all keys up to the last of them, so that little is computed
- * above the diagonal: few rows in a short segment, where the diagonal is much of the work, more in a long one. Scores of a block are two products (event columns, time columns), then each row becomes
+ * above the diagonal. Scores of a block are two products (event columns, time columns), then each row becomes
  * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
  * whole segment, so that the products that sum over queries have long sums.
  *
- * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding costs
- * less than a loop's remainder.
+ * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding
+ * costs less than a loop's remainder.
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
-/* SHORT: the longest segment taken by FEW rows. Measured; see docs/performance.md. */
-enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960, PAD = 16 };
+/* Two tiles of a product: fewer rows cost more calls, more rows more pairs above the diagonal. */
+enum { ROWS = 2 * FAST_ROWS };
+_Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 
 /* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
 typedef struct part {
-    int length, stride;      /* tokens of the segment; columns of the scratch matrices */
-    int rows;                /* taken at a time */
-    int first;               /* the segment's first token in the shard */
-    int number, heads;       /* which head, of how many */
-    int cols, extra;         /* columns of query, key, value; of the basis (0: no time half) */
+    int length, stride; /* tokens of the segment; columns of the scratch matrices */
+    int first;          /* the segment's first token in the shard */
+    int number, heads;  /* which head, of how many */
+    int cols, extra;    /* columns of query, key, value; of the basis (0: no time half) */
     matrix query, key, value, time_query, basis;
     float *key_turned, *value_turned, *basis_turned; /* [cols or extra x stride] */
     float scale;
@@ -30,14 +30,9 @@ typedef struct part {
     uint64_t *element;
 } part;
 
-static int padded(int count)
-{
-    return (count + PAD - 1) / PAD * PAD;
-}
-
 static int block_end(const part *p, int from)
 {
-    return from + p->rows < p->length ? from + p->rows : p->length;
+    return from + ROWS < p->length ? from + ROWS : p->length;
 }
 
 /* The columns of head `number` from the segment's first token on. */
@@ -54,8 +49,7 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
 {
     part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
     p.length = run->segment[segment + 1] - p.first;
-    p.stride = padded(p.length);
-    p.rows = p.length <= SHORT ? FEW : MANY;
+    p.stride = fast_padded(p.length);
     p.cols = node->inputs[0]->cols / p.heads;
     p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
     p.scale = (float)node->with.scale;
@@ -71,7 +65,7 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     p.key_turned = p.basis_turned + (size_t)p.extra * p.stride;
     p.value_turned = p.key_turned + (size_t)p.cols * p.stride;
     p.element = (uint64_t *)(void *)(p.value_turned + (size_t)p.cols * p.stride);
-    p.bits = (uint16_t *)(void *)(p.element + MANY * p.stride / 8);
+    p.bits = (uint16_t *)(void *)(p.element + ROWS * p.stride / 8);
     return p;
 }
 
@@ -99,45 +93,50 @@ static void start(const part *p)
         fast_transpose(p->length, p->extra, p->basis.data, p->basis.stride, p->basis_turned, p->stride);
 }
 
-/* Random bits for the rows from `from` to `to`, one row behind the other, row q being padded(q + 1) long. */
+/* Random bits for the rows from `from` to `to`, one row behind the other, row q being fast_padded(q + 1) long. */
 static void draw(const lp_node *node, const lp_run *run, const part *p, int from, int to)
 {
     int count = 0;
     for (int q = from; q < to; q++) {
         uint64_t row = (run->first_token + (uint64_t)(p->first + q)) * (uint64_t)p->heads + (uint64_t)p->number;
-        int wide = padded(q + 1) / 8;
+        int wide = fast_padded(q + 1) / 8;
         for (int k = 0; k < wide; k++)
             p->element[count++] = row * 65536 + (uint64_t)k;
     }
     fast_random_bits(run->seed, lp_dropout_purpose(node->with.stream), run->step, p->element, count, p->bits);
 }
 
-/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster than
- * edges, and nothing reads past `to`. */
+/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster
+ * than edges, and nothing reads past `to`. */
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
     matrix keys = {p->key_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
-    fast_product(to - from, padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores, p->stride);
+    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores,
+                 p->stride);
     if (p->extra)
-        fast_product(to - from, padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
+        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true,
+                     scores, p->stride);
+}
+
+/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single
+ * elements would have to leave the store buffer before it can be read again. */
+static void hide(float *row, int count)
+{
+    int length = fast_padded(count);
+#pragma omp simd
+    for (int i = length - FAST_LANES; i < length; i++)
+        row[i] = i < count ? row[i] : -INFINITY;
 }
 
 /* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
  * of exp. */
 static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
 {
-    float sum = 0;
-    int length = padded(count);
-    for (int i = count; i < length; i++)
-        row[i] = -INFINITY;
+    int length = fast_padded(count);
+    hide(row, count);
     float largest = fast_largest(row, length);
-#pragma omp simd reduction(+ : sum)
-    for (int i = 0; i < length; i++) {
-        float power = fast_exp(row[i] - largest);
-        row[i] = power;
-        sum += power;
-    }
+    float sum = fast_powers(row, row, length, largest);
     float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
 #pragma omp simd
     for (int i = 0; i < length; i++)
@@ -151,7 +150,7 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 {
     uint32_t threshold = lp_dropout_threshold(node->with.rate);
     float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
-    for (int from = 0; from < p->length; from += p->rows) {
+    for (int from = 0; from < p->length; from += ROWS) {
         int to = block_end(p, from), stride;
         const uint16_t *bits = p->bits;
         if (threshold)
@@ -159,7 +158,7 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
         score_block(p, from, to);
         for (int q = from; q < to; q++) {
             log_sum[(size_t)q * p->heads] = softmax_row(p->scores + (size_t)q * p->stride, q + 1, to, bits, threshold);
-            bits += threshold ? padded(q + 1) : 0;
+            bits += threshold ? fast_padded(q + 1) : 0;
         }
         matrix chances = {p->scores + (size_t)from * p->stride, p->stride, false};
         float *out = place(node, run, 0, p, from, &stride);
@@ -199,11 +198,10 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
                                  float scale)
 {
     float share = (float)(65536.0 / (65536.0 - threshold));
-    int length = padded(count);
-    for (int i = count; i < length; i++) {
-        row[i] = -INFINITY;
-        drow[i] = 0;
-    }
+    int length = fast_padded(count);
+    hide(row, count);
+    for (int i = length - FAST_LANES; i < length; i++)
+        drow[i] = i < count ? drow[i] : 0;
 #pragma omp simd
     for (int i = 0; i < length; i++) {
         float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;
@@ -228,16 +226,16 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
         draw(node, run, p, from, to);
     score_block(p, from, to);
     matrix values = {p->value_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
-    fast_product(count, padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
+    fast_product(count, fast_padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
     if (p->extra)
-        fast_product(count, padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
+        fast_product(count, fast_padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
     for (int q = from; q < to; q++) {
         float delta = dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
         if (p->extra)
             delta += dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
         softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, to, bits,
                              threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
-        bits += threshold ? padded(q + 1) : 0;
+        bits += threshold ? fast_padded(q + 1) : 0;
     }
     matrix slopes = {dscores, p->stride, false};
     if (node->outputs[0]) {
@@ -280,9 +278,9 @@ void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
             part p = part_of(node, run, s, number);
             start(&p);
             fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_turned, p.stride);
-            for (int from = 0; from < p.length; from += p.rows)
+            for (int from = 0; from < p.length; from += ROWS)
                 backward_block(node, run, &p, from, block_end(&p, from));
-            for (int from = 0; from < p.length; from += p.rows)
+            for (int from = 0; from < p.length; from += ROWS)
                 backward_keys(node, run, &p, from, block_end(&p, from));
         }
 }

@@ -30,24 +30,71 @@ static inline float fast_exp(float x)
     return x < -87.0f ? 0.0f : power * scale.value;
 }
 
-/* The largest of a row that is not empty. By lanes, since not every compiler makes vectors of a plain largest-of loop. */
-static inline float fast_largest(const float *row, int count)
+/* Rows that are summed or searched are padded to whole lanes, and their lanes are brought together as a tree: a
+ * compiler left to itself adds sixteen numbers one after the other. */
+enum { FAST_LANES = 16 };
+typedef float fast_lanes __attribute__((vector_size(FAST_LANES * sizeof(float)), aligned(4), may_alias));
+typedef int32_t fast_mask __attribute__((vector_size(FAST_LANES * sizeof(float))));
+
+static inline int fast_padded(int count)
 {
-    enum { LANES = 16 };
-    float lanes[LANES], largest = row[0];
-    for (int l = 0; l < LANES; l++)
-        lanes[l] = largest;
-    int i = 0;
-    for (; i + LANES <= count; i += LANES) {
+    return (count + FAST_LANES - 1) / FAST_LANES * FAST_LANES;
+}
+
+static inline float fast_lanes_sum(const fast_lanes *lanes)
+{
+    fast_lanes v = *lanes;
+    v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    return v[0] + v[1];
+}
+
+static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
+{
+    fast_mask greater = (fast_mask)(*other > *most);
+    *most = (fast_lanes)(((fast_mask)*other & greater) | ((fast_mask)*most & ~greater));
+}
+
+/* The largest of a padded row. Long rows go four vectors at a time: one comparison need not wait for the last. */
+static inline float fast_largest(const float *row, int length)
+{
+    enum { WIDE = 4 * FAST_LANES };
+    fast_lanes v = *(const fast_lanes *)row, w;
+    int i = FAST_LANES;
+    if (length >= 2 * WIDE) {
+        float wide[WIDE];
+        memcpy(wide, row, sizeof wide);
+        for (i = WIDE; i + WIDE <= length; i += WIDE) {
 #pragma omp simd
-        for (int l = 0; l < LANES; l++)
-            lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
+            for (int l = 0; l < WIDE; l++)
+                wide[l] = row[i + l] > wide[l] ? row[i + l] : wide[l];
+        }
+        for (int l = 0; l < WIDE; l += FAST_LANES)
+            fast_lanes_raise(&v, (const fast_lanes *)(wide + l));
     }
-    for (int l = 0; i + l < count; l++)
-        lanes[l] = row[i + l] > lanes[l] ? row[i + l] : lanes[l];
-    for (int l = 0; l < LANES; l++)
-        largest = lanes[l] > largest ? lanes[l] : largest;
-    return largest;
+    for (; i < length; i += FAST_LANES)
+        fast_lanes_raise(&v, (const fast_lanes *)(row + i));
+    w = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    fast_lanes_raise(&v, &w);
+    w = __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    fast_lanes_raise(&v, &w);
+    w = __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    fast_lanes_raise(&v, &w);
+    return v[0] > v[1] ? v[0] : v[1];
+}
+
+/* out = exp(in - most), padded rows that may be one; returns the sum. */
+static inline float fast_powers(const float *in, float *out, int length, float most)
+{
+    fast_lanes sum = {0};
+    for (int i = 0; i < length; i += FAST_LANES) {
+#pragma omp simd
+        for (int l = 0; l < FAST_LANES; l++)
+            out[i + l] = fast_exp(in[i + l] - most);
+        sum += *(const fast_lanes *)(out + i);
+    }
+    return fast_lanes_sum(&sum);
 }
 
 /* Cosine and sine of a phase given in turns, within 1.5e-7. Whole and quarter turns are dropped in double, so the phase
@@ -61,23 +108,25 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
     float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
     int32_t quarter = (int32_t)quarters;
     float s = x + x * square * (-1.6666654611e-1f + square * (8.3321608736e-3f + square * -1.9515295891e-4f));
-    float c = 1.0f - 0.5f * square +
-              square * square * (4.166664568298827e-2f + square * (-1.388731625493765e-3f + square * 2.443315711809948e-5f));
+    float c =
+        1.0f - 0.5f * square +
+        square * square * (4.166664568298827e-2f + square * (-1.388731625493765e-3f + square * 2.443315711809948e-5f));
     float low = quarter & 1 ? s : c, high = quarter & 1 ? c : s;
     *cosine = (quarter + 1) & 2 ? -low : low;
     *sine = quarter & 2 ? -high : high;
 }
 
-/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. */
-#define FAST_PHILOX_ROUND                                                        \
-    do {                                                                         \
-        uint64_t p = (uint64_t)0xD2511F53u * a, q = (uint64_t)0xCD9E8D57u * c;   \
-        a = (uint32_t)(q >> 32) ^ b ^ k0;                                        \
-        c = (uint32_t)(p >> 32) ^ d ^ k1;                                        \
-        b = (uint32_t)q;                                                         \
-        d = (uint32_t)p;                                                         \
-        k0 += 0x9E3779B9u;                                                       \
-        k1 += 0xBB67AE85u;                                                       \
+/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. The words stay in
+ * 64 bits, the upper half clear, so that products need no widening in between. */
+#define FAST_PHILOX_ROUND                                                                                              \
+    do {                                                                                                               \
+        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c;                                                             \
+        a = (q >> 32) ^ b ^ k0;                                                                                        \
+        c = (p >> 32) ^ d ^ k1;                                                                                        \
+        b = q & 0xFFFFFFFFu;                                                                                           \
+        d = p & 0xFFFFFFFFu;                                                                                           \
+        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;                                                                         \
+        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;                                                                         \
     } while (0)
 
 /* The random bits of blocks `element[0 .. count-1]`, 16 for each of a block's 8 columns in their order, as
@@ -87,8 +136,8 @@ static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t st
 {
 #pragma omp simd
     for (int i = 0; i < count; i++) {
-        uint32_t a = (uint32_t)element[i], b = (uint32_t)(element[i] >> 32), c = step, d = purpose;
-        uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+        uint64_t a = element[i] & 0xFFFFFFFFu, b = element[i] >> 32, c = step, d = purpose;
+        uint64_t k0 = seed & 0xFFFFFFFFu, k1 = seed >> 32;
         FAST_PHILOX_ROUND;
         FAST_PHILOX_ROUND;
         FAST_PHILOX_ROUND;

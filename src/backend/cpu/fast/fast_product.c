@@ -11,23 +11,21 @@
 #include <cblas.h>
 #include <string.h>
 
-/* A tile of ROWS x VECTORS accumulators fills the registers of each kind of CPU and leaves room for the operands. */
-#if defined(__AVX512F__)
-enum { LANES = 16, ROWS = 8, VECTORS = 3 };
-#elif defined(__AVX__)
-enum { LANES = 8, ROWS = 6, VECTORS = 2 };
-#elif defined(__aarch64__)
-enum { LANES = 4, ROWS = 8, VECTORS = 3 };
-#else
-enum { LANES = 4, ROWS = 6, VECTORS = 2 };
-#endif
+enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS };
 
-/* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a matrix
- * that this file is better at than BLAS. */
+/* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a
+ * matrix that this file is better at than BLAS. */
 enum { DEPTH = 256, LARGE = 1 << 18 };
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
+
+/* The loops over a tile must vanish, or its sums would live in memory. */
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
 
 /* One piece of a product: element (i, p) of the left side is a[i * row + p * step]. */
 typedef struct piece {
@@ -51,55 +49,59 @@ static inline void hide_overlap(vector *amount, int overlap)
 }
 
 /* c [rows x vectors * LANES]; inlined with constant rows and vectors, so that the sums stay in registers. */
-static inline __attribute__((always_inline)) void tile(const piece *x, int rows, int vectors)
+static inline __attribute__((always_inline)) void tile(const piece *x, const float *a, float *c, int rows, int vectors)
 {
     vector sum[ROWS][VECTORS];
-    const float *a = x->a, *b = x->b;
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
+    const float *b = x->b;
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
         for (int j = 0; j < vectors; j++)
             sum[i][j] = (vector){0};
+    }
     for (int p = 0; p < x->k; p++, a += x->step, b += x->b_stride) {
         vector right[VECTORS];
-#pragma GCC unroll 3
+        UNROLL
         for (int j = 0; j < vectors; j++)
             right[j] = *(const vector *)(b + j * LANES);
-#pragma GCC unroll 8
+        UNROLL
         for (int i = 0; i < rows; i++) {
             float left = a[i * x->row];
-#pragma GCC unroll 3
+            UNROLL
             for (int j = 0; j < vectors; j++)
                 sum[i][j] += left * right[j];
         }
     }
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
         for (int j = 0; j < vectors; j++) {
-            vector *to = (vector *)(x->c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
+            vector *to = (vector *)(c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
             if (x->add && x->overlap)
                 hide_overlap(&amount, x->overlap);
             if (x->add)
                 amount += *to;
             *to = amount;
         }
+    }
 }
 
-static inline __attribute__((always_inline)) void rows_of_tiles(piece x, int m, int vectors)
+static inline __attribute__((always_inline)) void rows_of_tiles(const piece *x, int m, int vectors)
 {
+    const float *a = x->a;
+    float *c = x->c;
     while (m > 0) {
         int rows = m >= ROWS ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (rows == ROWS)
-            tile(&x, ROWS, vectors);
+            tile(x, a, c, ROWS, vectors);
         else if (rows == 4)
-            tile(&x, 4, vectors);
+            tile(x, a, c, 4, vectors);
         else if (rows == 2)
-            tile(&x, 2, vectors);
+            tile(x, a, c, 2, vectors);
         else
-            tile(&x, 1, vectors);
-        x.a += rows * x.row;
-        x.c += rows * x.c_stride;
+            tile(x, a, c, 1, vectors);
+        a += rows * x->row;
+        c += rows * x->c_stride;
         m -= rows;
     }
 }
@@ -107,11 +109,11 @@ static inline __attribute__((always_inline)) void rows_of_tiles(piece x, int m, 
 static void strip(const piece *x, int m, int vectors)
 {
     if (vectors == 1)
-        rows_of_tiles(*x, m, 1);
+        rows_of_tiles(x, m, 1);
     else if (vectors == 2)
-        rows_of_tiles(*x, m, 2);
+        rows_of_tiles(x, m, 2);
     else
-        rows_of_tiles(*x, m, VECTORS);
+        rows_of_tiles(x, m, VECTORS);
 }
 
 /* The right side's `cols` columns, copied with zeros up to whole vectors. */
@@ -150,25 +152,31 @@ static void narrow(piece x, int m, int cols)
     }
 }
 
-/* `cols` columns of the result, at most VECTORS vectors, for x.k terms. */
-static void column_strip(piece x, int m, int cols, bool transposed)
+/* `cols` columns of the result, at most VECTORS vectors, for x->k terms. Where whole vectors lie in place, x is handed
+ * on as it is: a copy of it would have to wait for its parts to be written. */
+static void column_strip(const piece *x, int m, int cols, bool transposed)
 {
     float copy[DEPTH * VECTORS * LANES];
     int full = cols / LANES, width = (cols + LANES - 1) / LANES * LANES;
-    if (transposed || !full)
-        copy_right(&x, cols, width, transposed, copy);
-    if (!full) {
-        narrow(x, m, cols);
+    if (!transposed && full * LANES == cols) {
+        strip(x, m, full);
         return;
     }
-    strip(&x, m, full);
+    piece y = *x;
+    if (transposed || !full)
+        copy_right(&y, cols, width, transposed, copy);
+    if (!full) {
+        narrow(y, m, cols);
+        return;
+    }
+    strip(&y, m, full);
     if (full * LANES == cols)
         return;
     /* The last columns as one more vector that ends with them and begins among those already done. */
-    x.b += cols - LANES;
-    x.c += cols - LANES;
-    x.overlap = width - cols;
-    strip(&x, m, 1);
+    y.b += cols - LANES;
+    y.c += cols - LANES;
+    y.overlap = width - cols;
+    strip(&y, m, 1);
 }
 
 static void clear(int m, int n, float *c, int stride)
@@ -184,12 +192,15 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
     if (k == 0 && !add)
         clear(m, n, c, stride);
     if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE) {
-        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, m, n,
-                    k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
+        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
+                    m, n, k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
         return;
     }
-    piece x = {.row = a.transposed ? 1 : (size_t)a.stride, .step = a.transposed ? (size_t)a.stride : 1,
-               .b_stride = (size_t)b.stride, .c_stride = (size_t)stride, .alpha = alpha};
+    piece x = {.row = a.transposed ? 1 : (size_t)a.stride,
+               .step = a.transposed ? (size_t)a.stride : 1,
+               .b_stride = (size_t)b.stride,
+               .c_stride = (size_t)stride,
+               .alpha = alpha};
     for (int p = 0; p < k; p += DEPTH) {
         x.k = k - p < DEPTH ? k - p : DEPTH;
         x.a = a.data + p * x.step;
@@ -200,7 +211,7 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
             cols = left <= most ? left : left <= most + LANES ? most - LANES : most;
             x.b = b.data + (b.transposed ? (size_t)done * b.stride + (size_t)p : (size_t)p * b.stride + (size_t)done);
             x.c = c + done;
-            column_strip(x, m, cols, b.transposed);
+            column_strip(&x, m, cols, b.transposed);
         }
     }
 }
@@ -227,7 +238,8 @@ void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, floa
     for (; r + 4 <= rows; r += 4) {
         int c = 0;
         for (; c + 4 <= cols; c += 4)
-            turn_four(in + (size_t)r * in_stride + c, (size_t)in_stride, out + (size_t)c * out_stride + r, (size_t)out_stride);
+            turn_four(in + (size_t)r * in_stride + c, (size_t)in_stride, out + (size_t)c * out_stride + r,
+                      (size_t)out_stride);
         for (; c < cols; c++)
             for (int i = r; i < r + 4; i++)
                 out[(size_t)c * out_stride + i] = in[(size_t)i * in_stride + c];

@@ -1,9 +1,10 @@
-/* import.c: how fast and in how much memory a CSV file becomes a dataset file.
+/* import_speed.c: how fast and in how much memory a CSV file becomes a dataset file.
  *
- *   bench_import FOLDER [MEGABYTES [THREADS]]        1000 MB and all cores unless said otherwise
+ *   import_speed [FOLDER [MEGABYTES [THREADS]]]      here, 1000 MB and all cores unless said otherwise
  *
- * Makes files in FOLDER (user,time,event; 200,000 users, 500 kinds of event, times with milliseconds) in three orders, imports
- * each end to end in a process of its own (read, sort, save, sync), checks the result against what was written, and prints
+ * Makes files in FOLDER (user,time,event; 200,000 users, 500 kinds of event, times with milliseconds) in three orders,
+ * imports each end to end in a process of its own (read, sort, save, sync), checks the result against what was written,
+ * and prints
  *
  *   order      MB  rows  read s  save s  MB/s  peak MB  peak / file  open s
  *
@@ -11,8 +12,8 @@
  *   user       rows grouped by user, each in the order of time: an export
  *   random     rows in no order: every sequence has to be sorted
  *
- * The files are removed at the end. The first reading of a file may come from disk; it was just written, so it does not.
- * Peak memory is the largest resident set of the importing process (getrusage).
+ * The files are removed at the end. The first reading of a file may come from disk; it was just written, so it does
+ * not. Peak memory is the largest resident set of the importing process (getrusage).
  */
 #include "base/random.h"
 
@@ -29,7 +30,7 @@
 
 enum { USERS = 200000, KINDS = 500 };
 
-typedef enum order { ORDER_TIME, ORDER_USER, ORDER_RANDOM, ORDER_COUNT } order;
+typedef enum row_order { ORDER_TIME, ORDER_USER, ORDER_RANDOM, ORDER_COUNT } row_order;
 
 static const char *const order_names[ORDER_COUNT] = {"time", "user", "random"};
 
@@ -46,7 +47,7 @@ typedef struct totals {
     int64_t milliseconds; /* sum over rows, modulo 2^64 */
 } totals;
 
-static totals make_file(const char *path, order order, int64_t bytes)
+static totals make_file(const char *path, row_order order, int64_t bytes)
 {
     totals made = {0};
     FILE *file = fopen(path, "wb");
@@ -66,7 +67,8 @@ static totals make_file(const char *path, order order, int64_t bytes)
         int64_t time = order == ORDER_RANDOM ? 1325376000000 + lp_random_below(&random, 4000000000u) : clock;
         double u = lp_random_uniform(&random);
         int kind = (int)(u * u * KINDS);
-        made.bytes += fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), kind);
+        made.bytes +=
+            fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), kind);
         made.rows++;
         made.milliseconds += time;
     }
@@ -104,20 +106,21 @@ static void check(const lapse_dataset *dataset, const totals *made)
         events += count;
     }
     if (events != made->rows || milliseconds != made->milliseconds) {
-        fprintf(stderr, "%" PRId64 " rows went in and %" PRId64 " came out, or their times differ\n", made->rows, events);
+        fprintf(stderr, "%" PRId64 " rows went in and %" PRId64 " came out, or their times differ\n", made->rows,
+                events);
         exit(1);
     }
 }
 
-typedef struct timing {
+typedef struct import_timing {
     double read, save;
-} timing;
+} import_timing;
 
 /* Imports in a process of its own, so that its memory can be told; the timing comes back through a pipe. */
-static timing import_apart(const char *input, const char *output, int threads, double *peak)
+static import_timing import_apart(const char *input, const char *output, int threads, double *peak)
 {
     int ends[2];
-    timing timing = {0, 0};
+    import_timing timing = {0, 0};
     if (pipe(ends) != 0)
         exit(1);
     fflush(stdout);
@@ -153,21 +156,18 @@ static timing import_apart(const char *input, const char *output, int threads, d
 
 int main(int count, char **arguments)
 {
-    if (count < 2) {
-        fprintf(stderr, "usage: bench_import FOLDER [MEGABYTES [THREADS]]\n");
-        return 2;
-    }
+    const char *folder = count > 1 ? arguments[1] : ".";
     int64_t bytes = (int64_t)(1e6 * (count > 2 ? atof(arguments[2]) : 1000));
     int threads = count > 3 ? atoi(arguments[3]) : 0;
     char input[4096], output[4096];
-    snprintf(input, sizeof input, "%s/bench_import.csv", arguments[1]);
-    snprintf(output, sizeof output, "%s/bench_import.lapse", arguments[1]);
+    snprintf(input, sizeof input, "%s/import_speed.csv", folder);
+    snprintf(output, sizeof output, "%s/import_speed.lapse", folder);
     printf("%-8s %8s %10s %8s %8s %8s %8s %12s %8s\n", "order", "MB", "rows", "read s", "save s", "MB/s", "peak MB",
            "peak / file", "open s");
-    for (order order = 0; order < ORDER_COUNT; order++) {
+    for (row_order order = 0; order < ORDER_COUNT; order++) {
         totals made = make_file(input, order, bytes);
         double peak;
-        timing timing = import_apart(input, output, threads, &peak);
+        import_timing timing = import_apart(input, output, threads, &peak);
         lapse_dataset *dataset = NULL;
         lapse_error error = {0};
         double start = seconds_now();
@@ -176,8 +176,9 @@ int main(int count, char **arguments)
         check(dataset, &made);
         lapse_dataset_close(dataset);
         double size = (double)made.bytes;
-        printf("%-8s %8.0f %10" PRId64 " %8.2f %8.2f %8.0f %8.0f %12.2f %8.2f\n", order_names[order], size / 1e6, made.rows,
-               timing.read, timing.save, size / 1e6 / (timing.read + timing.save), peak / 1e6, peak / size, open_seconds);
+        printf("%-8s %8.0f %10" PRId64 " %8.2f %8.2f %8.0f %8.0f %12.2f %8.2f\n", order_names[order], size / 1e6,
+               made.rows, timing.read, timing.save, size / 1e6 / (timing.read + timing.save), peak / 1e6, peak / size,
+               open_seconds);
         fflush(stdout);
     }
     unlink(input);

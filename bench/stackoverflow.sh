@@ -1,0 +1,50 @@
+#!/bin/bash
+# stackoverflow.sh: accuracy on the Stack Overflow badges, the table of docs/results.md: every encoding at equal settings (one
+# block, 32 dims), the floors, and the defaults alone; seeds 1 to 5 set both the split and the start. Mean (standard deviation).
+#
+#   ./run bench stackoverflow        SEEDS="1 2 3" for fewer, DATA=FOLDER for data elsewhere
+set -eu
+data=${DATA:-../shared/data}/stackoverflow/events.csv.gz
+seeds=${SEEDS:-1 2 3 4 5}
+if [ ! -e "$data" ]; then
+    echo "skipped: there is no $data"
+    exit 0
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$LAPSE" import "$data" -o "$folder/so.lapse" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+
+# row NAME OPTION...: trains with every seed and prints one line.
+row()
+{
+    local name=$1 seed
+    shift
+    : >"$folder/scores"
+    SECONDS=0
+    for seed in $seeds; do
+        "$LAPSE" train "$folder/so.lapse" -o "$folder/m" --seed "$seed" --checkpoint none --no-eval "$@" \
+            >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+        "$LAPSE" eval "$folder/m" "$folder/so.lapse" --split test --bootstrap 0 --json >>"$folder/scores"
+        echo >>"$folder/scores"
+    done
+    awk -v name="$name" -v seconds=$SECONDS '
+        function number(key) { match($0, "\"" key "\": *[0-9.e+-]+"); v = substr($0, RSTART, RLENGTH); sub(/.*: */, "", v); return v + 0 }
+        /"accuracy"/ { n++; a = 100 * number("accuracy"); s += a; q += a * a; all = all sprintf(" %.2f", a) }
+        /"log_loss"/ { m++; l = number("log_loss"); t += l }
+        END { mean = s / n; d = n > 1 ? sqrt((q - n * mean * mean) / (n - 1)) : 0
+              printf "| %-24s | %.2f (%.2f) | %.4f | %3.0f s |%s\n", name, mean, d, t / m, seconds / n, all }' "$folder/scores"
+}
+
+echo "| Stack Overflow, test     | accuracy, %  | log-loss | each  | by seed"
+echo "|--------------------------|--------------|--------|-------|"
+row majority --model majority
+row "markov 1" --model markov --order 1
+row "markov 3" --model markov --order 3
+row position --encoding position --dims 32 --blocks 1
+row "bochner, 50 frequencies" --encoding bochner --periods 50 --dims 32 --blocks 1
+row "mercer, 16 x 5" --encoding mercer --periods 16 --harmonics 5 --dims 32 --blocks 1
+row "mercer, time unknown" --encoding mercer --target-time unknown --dims 32 --blocks 1
+row "mercer, mlp-query" --projection mlp-query
+row "mercer, added" --combine add
+row "mercer, anchored mlp" --projection mlp
+row "defaults alone" --task classify

@@ -1,0 +1,21 @@
+/* sort.h: events of each sequence in the order of time. */
+#ifndef LP_SORT_H
+#define LP_SORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Events grouped by sequence: those of sequence s are start[s] .. start[s + 1] - 1. The caller's. */
+typedef struct lp_columns_to_sort {
+    const uint64_t *start;
+    int64_t sequence_count;
+    double *time;
+    int32_t *kind;
+    uint8_t *split; /* NULL: none */
+} lp_columns_to_sort;
+
+/* Sorts every sequence stably by time. *late is the number of events that came after a later one of their sequence.
+ * False when out of memory: then some sequences are sorted and others not. */
+bool lp_sort_sequences(const lp_columns_to_sort *columns, int threads, int64_t *late);
+
+#endif

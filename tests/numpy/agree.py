@@ -1,0 +1,194 @@
+"""agree.py: trains tiny models of every sort and compares `lapse predict` with forward.py. Called by run.sh.
+
+    agree.py LAPSE EMPTY-FOLDER
+
+Histories are chosen for the edges of the window: one event, fewer than the context, exactly as many, one more, and so many
+that a session has to move its events down; some events share their time.
+"""
+import csv
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+
+import forward
+
+TOLERANCE = 1e-5
+CONTEXT = 8
+LENGTHS = (1, 2, CONTEXT - 1, CONTEXT, CONTEXT + 1, 2 * CONTEXT, 2 * CONTEXT + 1, 5 * CONTEXT + 3)
+AT = ("+0s", "+250ms", "+40m", "+3d", "+1w", "+2y", "2031-07-01T00:00:00Z")
+SECONDS = {"+0s": 0, "+250ms": 0.25, "+40m": 2400, "+3d": 259200, "+1w": 604800, "+2y": 2 * 365.25 * 86400}
+TRAIN = ["--epochs", "3", "--batch", "16", "--learning-rate", "0.02", "--threads", "1", "--checkpoint", "none", "--no-eval"]
+
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/model.md")
+ALWAYS = "checksum format format.version task model target_time kinds context seed split dataset.fingerprint source".split()
+OF_ATTENTION = "encoding projection combine dims blocks heads periods harmonics period_min period_max dropout score.epoch".split()
+
+
+def documented(model):
+    """The page names every key and tensor of the file, and the file has every key it should."""
+    with open(PAGE, encoding="utf-8") as file:
+        names = set(re.findall(r"`([^`\n]+)`", file.read()))
+    floor = model.metadata["model"] != "attention"
+    for key in ALWAYS + (["order"] if floor else OF_ATTENTION):
+        forward.require(key in model.metadata, f"the file does not say '{key}'")
+    tensors = {re.sub(r"^block\.\d+", "block.<n>", re.sub(r"^markov\.\d+", "markov.<k>", name)) for name in model.tensors}
+    for name in tensors | set(model.metadata):
+        forward.require(name in names, f"docs/model.md does not tell of '{name}'")
+
+
+class Suite:
+    def __init__(self, tool, folder):
+        self.tool, self.folder = tool, folder
+        self.passed = self.failed = 0
+        self.largest = 0.0
+        self.histories = []
+
+    def path(self, name):
+        return f"{self.folder}/{name}"
+
+    def lapse(self, *arguments):
+        """The tool's standard output."""
+        done = subprocess.run([self.tool, *arguments], capture_output=True, text=True, cwd=self.folder)
+        if done.returncode != 0:
+            raise ValueError(f"lapse {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def check(self, what, test, *arguments):
+        try:
+            test(*arguments)
+            self.passed += 1
+        except Exception as error:  # whatever goes wrong, the others still run
+            self.failed += 1
+            print(f"FAILED {what}: {type(error).__name__}: {error}")
+
+    def prepare(self):
+        """Shop data, and histories of the lengths wanted made of its events."""
+        self.lapse("simulate", "--preset", "shop", "--sequences", "150", "--days", "60", "--seed", "5", "-o", "shop.csv")
+        self.lapse("import", "shop.csv", "-o", "shop.lapse", "--event", "action,item")
+        with open(self.path("shop.csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
+        events = [row["action"] + " " + row["item"] for row in rows]
+        random = np.random.default_rng(11)
+        with open(self.path("history.csv"), "w") as file:
+            file.write("user,time,event\n")
+            for number, length in enumerate(LENGTHS):
+                gaps = np.round(random.exponential(random.choice([5, 3600, 400000], length)), 3)
+                gaps[random.random(length) < 0.15] = 0
+                times = np.round(1767225600 + 1e6 * number + np.cumsum(gaps), 3)
+                first = random.integers(len(events) - length)
+                kinds = events[first:first + length]  # as they followed each other, so that Markov chains know them
+                self.histories.append((f"h{length}", kinds, [float(f"{t:.3f}") for t in times]))
+                file.writelines(f"h{length},{t:.3f},{kind}\n" for kind, t in zip(kinds, times))
+
+    def train(self, name, *options):
+        self.lapse("train", "shop.lapse", "-o", name, *TRAIN, *options)
+        return forward.Model(self.path(name))
+
+    def agree(self, name, *options):
+        """One model: all histories at all times."""
+        model = self.train(name, *options)
+        documented(model)
+        asked = [word for at in AT for word in ("--at", at)]
+        answers = json.loads(self.lapse("predict", name, "history.csv", *asked, "--top", "0", "--json"))["sequences"]
+        forward.require([a["sequence"] for a in answers] == [h[0] for h in self.histories], "other sequences were answered")
+        seen = []
+        for (sequence, events, times), given in zip(self.histories, answers):
+            for at, answer in zip(AT, given["answers"]):
+                when = times[-1] + SECONDS[at] if at in SECONDS else 1940630400.0
+                forward.require(abs(answer["time"] - when) < 2e-3, f"{sequence} was asked at {answer['time']}, not {when}")
+                expected = forward.predict(model, events, times, when)
+                found = {top["event"]: top["probability"] for top in answer["top"]}
+                forward.require(set(found) == set(model.names), f"{sequence} {at}: not all kinds were answered")
+                difference = max(abs(found[kind] - p) for kind, p in zip(model.names, expected))
+                self.largest = max(self.largest, difference)
+                forward.require(difference <= TOLERANCE, f"{sequence} {at}: probabilities differ by {difference:.2g}")
+                seen.append(expected)
+        self.sees_what_it_should(model, np.array(seen).reshape(len(LENGTHS), len(AT), -1))
+
+    @staticmethod
+    def sees_what_it_should(model, seen):
+        """Agreement would mean little if every answer were the same: time must matter exactly where it should."""
+        over_time = np.abs(seen - seen[:, :1]).max()
+        over_histories = np.abs(seen - seen[:1]).max()
+        sees_time = (model.metadata["model"] == "attention" and model.metadata["encoding"] != "position"
+                     and model.metadata["target_time"] == "known")
+        forward.require(over_time > 0.01 if sees_time else over_time == 0, f"answers change by {over_time:.2g} over time")
+        forward.require((over_histories > 0.01) == (model.metadata["model"] != "majority"),
+                        f"answers change by {over_histories:.2g} from history to history")
+
+    def same_twice(self):
+        """Equal runs, and other numbers of threads, give equal files."""
+        files = []
+        for threads in ("1", "2"):
+            self.lapse("train", "shop.lapse", "-o", "same.safetensors", *TRAIN, "--dims", "8", "--threads", threads)
+            with open(self.path("same.safetensors"), "rb") as file:
+                files.append(file.read())
+        forward.require(files[0] == files[1], "equal runs gave files that differ")
+
+    def refuses(self, name, change, complaint):
+        """A file changed by change(bytes) is refused with these words."""
+        with open(self.path(name), "rb") as file:
+            changed = change(bytearray(file.read()))
+        with open(self.path("changed.safetensors"), "wb") as file:
+            file.write(changed)
+        try:
+            self.lapse("predict", "changed.safetensors", "history.csv", "--at", "+1h")
+        except ValueError as error:
+            forward.require("ended with 1:" in str(error) and complaint in str(error), f"the complaint is another: {error}")
+        else:
+            raise ValueError("the file was accepted")
+
+
+def flipped(place):
+    def change(data):
+        data[place] ^= 1
+        return data
+    return change
+
+
+def main(tool, folder):
+    suite = Suite(tool, folder)
+    suite.prepare()
+    small = ["--dims", "8", "--context", str(CONTEXT)]
+    shapes = itertools.product(("position", "bochner", "mercer"), (1, 2), (1, 2), ("known", "unknown"))
+    for encoding, blocks, heads, target in shapes:
+        options = [*small, "--encoding", encoding, "--blocks", str(blocks), "--heads", str(heads), "--target-time", target]
+        if encoding != "position":
+            options += ["--periods", "5"]
+        if encoding == "mercer":
+            options += ["--harmonics", "3"]
+        name = f"{encoding}-{blocks}-{heads}-{target}.safetensors"
+        suite.check(name, suite.agree, name, *options)
+    ways = itertools.product(("position", "bochner", "mercer"), ("linear", "mlp-query", "mlp"), ("concatenate", "add"))
+    for number, (encoding, projection, combine) in enumerate(ways):
+        name = f"{encoding}-{projection}-{combine}.safetensors"
+        target = "unknown" if number % 5 == 4 else "known"
+        suite.check(name, suite.agree, name, *small, "--encoding", encoding, "--projection", projection, "--combine", combine,
+                    "--blocks", str(1 + number % 2), "--heads", "2", "--periods", "5", "--target-time", target)
+    # Odd sizes: nothing is a multiple of anything, three of each; and one of each.
+    odd = ["--dims", "15", "--blocks", "3", "--heads", "3", "--context", "5", "--periods", "7", "--harmonics", "3"]
+    suite.check("odd sizes", suite.agree, "odd.safetensors", *odd)
+    least = ["--dims", "2", "--blocks", "1", "--heads", "1", "--context", "1", "--periods", "1", "--harmonics", "1"]
+    suite.check("least sizes", suite.agree, "least.safetensors", *least)
+    suite.check("default sizes", suite.agree, "default.safetensors")
+    suite.check("majority", suite.agree, "majority.safetensors", "--model", "majority")
+    for order in "123":
+        suite.check(f"markov {order}", suite.agree, f"markov{order}.safetensors", "--model", "markov", "--order", order)
+    suite.check("markov and context", suite.agree, "short.safetensors", "--model", "markov", "--order", "3", "--context", "1")
+    suite.check("equal runs", suite.same_twice)
+    for what, place in (("metadata", 60), ("checksum", 8 + 29), ("tensor", -1)):
+        suite.check(f"an edited {what}", suite.refuses, "odd.safetensors", flipped(place), "checksum does not match")
+    suite.check("a file cut off", suite.refuses, "odd.safetensors", lambda data: data[:-1], "was it cut off?")
+    print(f"largest difference of a probability: {suite.largest:.2g}")
+    print(f"{suite.passed} passed, {suite.failed} failed")
+    return 1 if suite.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The model file as a stranger reads it: tiny models of every sort, and whether NumPy, following docs/model.md, answers as
+# `lapse predict` does.
+#
+#   tests/numpy/run.sh build/lapse
+set -u
+export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+if [ $# -ne 1 ] || [ ! -x "$1" ]; then
+    echo "usage: tests/numpy/run.sh PATH-OF-LAPSE" >&2
+    exit 2
+fi
+# Debian's python3-numpy belongs to the system's Python, which need not be the first on the PATH.
+for python in /usr/bin/python3 python3 none; do
+    "$python" -c 'import numpy' 2>/dev/null && break
+done
+if [ "$python" = none ]; then
+    echo "skipped numpy: there is no Python with NumPy (Debian: python3-numpy)"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+fi
+tool=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" "$(dirname "$0")/agree.py" "$tool" "$work"
