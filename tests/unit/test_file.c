@@ -387,6 +387,7 @@ static void test_writer_and_others(void **state)
     assert_int_equal(lp_writer_open(&second, path, &error), LAPSE_OK);
     lp_writer_abandon(&second);
     assert_int_not_equal(access(aside, F_OK), 0);
+    assert_int_equal(unlink(path), 0);
 }
 
 int main(void)
