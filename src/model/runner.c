@@ -11,26 +11,25 @@ lapse_status lp_runner_init(lp_runner *runner, const char *backend, lp_network *
     int64_t tokens = lp_batch_shard_tokens(batch), context = batch->context;
     lp_extent largest = {tokens, tokens * (context + 1) / 2, batch->context};
     LP_TRY(lp_plan_make(&runner->plan, &network->graph, &largest, runner->backend->real_size, error));
-    runner->threads = threads;
-    runner->workers = threads < batch->shard_count ? threads : batch->shard_count;
-    runner->work = lp_alloc((size_t)runner->workers, sizeof *runner->work);
-    runner->scratch = lp_alloc((size_t)runner->workers, sizeof *runner->scratch);
+    runner->threads = runner->backend->threads(threads);
+    runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
+    runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);
     bool good = runner->work && runner->scratch;
-    for (int i = 0; good && i < runner->workers; i++) {
+    for (int i = 0; good && i < runner->threads; i++) {
         runner->work[i] = runner->backend->buffer_new(runner->plan.work_size);
         runner->scratch[i] = runner->backend->buffer_new(runner->plan.scratch_size);
         good = runner->work[i] && runner->scratch[i];
     }
     if (good)
         return LAPSE_OK;
-    size_t size = (size_t)runner->workers * (runner->plan.work_size + runner->plan.scratch_size);
+    size_t size = (size_t)runner->threads * (runner->plan.work_size + runner->plan.scratch_size);
     lp_runner_clear(runner);
     return lp_fail_memory(error, "the work buffers", size);
 }
 
 void lp_runner_clear(lp_runner *runner)
 {
-    for (int i = 0; i < runner->workers; i++) {
+    for (int i = 0; i < runner->threads; i++) {
         if (runner->work)
             runner->backend->buffer_free(runner->work[i]);
         if (runner->scratch)

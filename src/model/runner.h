@@ -17,9 +17,8 @@ typedef struct lp_runner {
     const lp_backend *backend;
     const lp_network *network;
     lp_plan plan;
-    int threads;            /* to run on */
-    int workers;            /* of them that can have work at the same time */
-    char **work, **scratch; /* [workers]; owned */
+    int threads;
+    char **work, **scratch; /* [threads]; owned */
 } lp_runner;
 
 /* For batches that are no larger than *batch can be. Plans the network's graph. */

@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -471,6 +472,20 @@ static void made_up_configurations(void **state)
     check_edits(versions, 2, "");
 }
 
+static void parameters_that_are_no_numbers(void **state)
+{
+    (void)state;
+    static const float values[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        lp_model_config config = small_config(lp_encoding_find("mercer"), 2, 1, 1);
+        lapse_model *model = described(&config);
+        ((float *)lp_model_tensor_find(model, "output.weight")->data)[3] = values[i];
+        save(model, "edited");
+        check_message("a parameter", NOT_USABLE, WRONG("output.weight"));
+        lapse_model_free(model);
+    }
+}
+
 /* The table of names has to be one: each name ends in a zero byte, where the next begins. */
 static void made_up_names(void **state)
 {
@@ -643,6 +658,7 @@ int main(void)
         cmocka_unit_test(bytes_after_the_last_tensor),
         cmocka_unit_test(made_up_configurations),
         cmocka_unit_test(made_up_names),
+        cmocka_unit_test(parameters_that_are_no_numbers),
         cmocka_unit_test(made_up_majority),
         cmocka_unit_test(made_up_markov),
         cmocka_unit_test(save_out_of_memory),

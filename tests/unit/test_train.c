@@ -383,6 +383,45 @@ static void the_first_of_equals_is_kept(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* A loss that is no number is an error before the first score; after it, the end of the run with the best model. */
+static void training_that_goes_astray(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_train_options options = small_train_options();
+    options.checkpoint = small_path("checkpoint");
+    options.resume = true;
+    lp_trainer trainer;
+    assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+    trainer.parameters[1] = NAN;
+    for (int scored = 0; scored < 2; scored++) {
+        lapse_model *model = NULL;
+        lapse_error error = {0};
+        stopper count = {0};
+        trainer.state = (lp_trainer_state){.step = 4, .score = NAN, .best_score = NAN};
+        if (scored)
+            trainer.state =
+                (lp_trainer_state){.step = 4, .epoch = 1, .score = 0.25, .best_score = 0.25, .best_epoch = 1};
+        assert_int_equal(lp_checkpoint_save(&trainer, options.checkpoint, NULL), LAPSE_OK);
+        lapse_status status = lapse_train(dataset, &options, stop_after, &count, &model, &error);
+        if (!scored) {
+            assert_int_equal(status, LAPSE_ERROR_USAGE);
+            assert_string_equal(error.message,
+                                "training went astray: the loss is not a number after step 5; use a smaller "
+                                "learning-rate than 0.02");
+            continue;
+        }
+        assert_int_equal(status, LAPSE_OK);
+        assert_int_equal(count.calls, 0);
+        assert_string_equal(lp_model_property_find(model, "score.epoch"), "1");
+        for (size_t i = 0; i < model->network.graph.parameter_size; i++)
+            assert_true(isfinite(model->parameters[i]));
+        lapse_model_free(model);
+    }
+    lp_trainer_clear(&trainer);
+    lapse_dataset_close(dataset);
+}
+
 /* --------------------------------------------------------------------------------------------- learning ------ */
 
 static double test_accuracy(const lapse_model *model, const lapse_dataset *dataset, double *log_loss)
@@ -443,6 +482,7 @@ int main(void)
         cmocka_unit_test(the_best_is_kept),
         cmocka_unit_test(when_it_is_done),
         cmocka_unit_test(the_first_of_equals_is_kept),
+        cmocka_unit_test(training_that_goes_astray),
         cmocka_unit_test(the_shop_is_learned),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);
