@@ -53,11 +53,12 @@ static void run_shard(void *context, int shard, int worker)
     const lp_batch *batch = pass->batch;
     int token = batch->shard_token[shard];
     float seed_value = pass->seed_value;
+    int32_t draw = pass->draw;
     void *inputs[LP_FEED_COUNT] = {
         [LP_FEED_KIND] = batch->kind + token,     [LP_FEED_POSITION] = batch->position + token,
         [LP_FEED_TIME] = batch->time + token,     [LP_FEED_UNTIL] = batch->until + token,
         [LP_FEED_TARGET] = batch->target + token, [LP_FEED_WEIGHT] = batch->weight + token,
-        [LP_FEED_SEED] = &seed_value,
+        [LP_FEED_SEED] = &seed_value,                  [LP_FEED_DRAW] = &draw,
     };
     lp_run run = {
         .plan = &runner->plan,
@@ -76,6 +77,17 @@ static void run_shard(void *context, int shard, int worker)
     runner->backend->run(&run);
     const lp_value *value = runner->network->loss ? runner->network->loss : runner->network->logits;
     pass->on_shard(pass->context, shard, lp_run_data(&run, value));
+}
+
+void lp_softmax_add(const float *logits, int count, double share, double *answer)
+{
+    double largest = logits[0], sum = 0;
+    for (int i = 1; i < count; i++)
+        largest = logits[i] > largest ? logits[i] : largest;
+    for (int i = 0; i < count; i++)
+        sum += exp(logits[i] - largest);
+    for (int i = 0; i < count; i++)
+        answer[i] += share * (exp(logits[i] - largest) / sum);
 }
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass)

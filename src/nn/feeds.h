@@ -12,6 +12,7 @@ typedef enum lp_feed {
     LP_FEED_TARGET,   /* [T x 1] int32 */
     LP_FEED_WEIGHT,   /* [T x 1] real */
     LP_FEED_SEED,     /* [1 x 1] real: the gradient's seed, one over the targets of the batch */
+    LP_FEED_DRAW,     /* [1 x 1] int32: which of the draws a model keeps */
     LP_FEED_COUNT
 } lp_feed;
 

@@ -55,6 +55,11 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
         return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof *evaluator->cases);
     if (!config->row->build)
         return LAPSE_OK;
+    if (config->draws > 1) {
+        evaluator->shares = lp_alloc(tokens * (size_t)config->kinds, sizeof *evaluator->shares);
+        if (!evaluator->shares)
+            return lp_fail_memory(error, "evaluation", tokens * (size_t)config->kinds * sizeof *evaluator->shares);
+    }
     LP_TRY(lp_network_build(&evaluator->network, config, false, error));
     return lp_runner_init(&evaluator->runner, "cpu", &evaluator->network, &evaluator->batch, evaluator->threads, error);
 }
@@ -86,13 +91,24 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_runner_clear(&evaluator->runner);
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
+    lp_free(evaluator->shares);
     lp_free(evaluator->predicted);
     lp_free(evaluator->loss);
     lp_free(evaluator->cases);
     *evaluator = (lp_evaluator){0};
 }
 
-/* The first choice, ties to the smaller number, and the loss in double. */
+/* The first choice, ties to the smaller number, and the loss, of probabilities. */
+static void judge(const double *answer, int count, int target, int32_t *predicted, double *loss)
+{
+    int best = 0;
+    for (int c = 1; c < count; c++)
+        best = answer[c] > answer[best] ? c : best;
+    *predicted = best;
+    *loss = -log(answer[target]);
+}
+
+/* The same of logits, in double. */
 static void judge_logits(const float *logits, int count, int target, int32_t *predicted, double *loss)
 {
     int best = 0;
@@ -116,6 +132,34 @@ static void take_logits(void *context, int shard, const float *logits)
                          &evaluator->predicted[t], &evaluator->loss[t]);
 }
 
+/* One draw's answers, added to those before it. */
+static void add_shares(void *context, int shard, const float *logits)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    const lp_model_config *config = &evaluator->model->config;
+    int kinds = config->kinds, first = batch->shard_token[shard];
+    for (int t = first; t < batch->shard_token[shard + 1]; t++)
+        if (batch->weight[t] != 0)
+            lp_softmax_add(logits + (size_t)(t - first) * (size_t)kinds, kinds, 1.0 / config->draws,
+                           evaluator->shares + (size_t)t * (size_t)kinds);
+}
+
+/* Answers that are the mean over the draws a model keeps. */
+static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
+{
+    const lp_batch *batch = &evaluator->batch;
+    size_t kinds = (size_t)evaluator->model->config.kinds;
+    memset(evaluator->shares, 0, (size_t)batch->tokens * kinds * sizeof *evaluator->shares);
+    pass->on_shard = add_shares;
+    for (pass->draw = 0; pass->draw < evaluator->model->config.draws; pass->draw++)
+        lp_runner_run(&evaluator->runner, pass);
+    for (int t = 0; t < batch->tokens; t++)
+        if (batch->weight[t] != 0)
+            judge(evaluator->shares + (size_t)t * kinds, (int)kinds, batch->target[t], &evaluator->predicted[t],
+                  &evaluator->loss[t]);
+}
+
 static void answer_shard(void *context, int shard, int worker)
 {
     (void)worker;
@@ -131,11 +175,7 @@ static void answer_shard(void *context, int shard, int worker)
             if (batch->weight[t] == 0)
                 continue;
             model->config.row->answer(model, evaluator->kinds + start, batch->event[w] + place + 1 - start, answer);
-            int best = 0;
-            for (int c = 1; c < kinds; c++)
-                best = answer[c] > answer[best] ? c : best;
-            evaluator->predicted[t] = best;
-            evaluator->loss[t] = -log(answer[batch->target[t]]);
+            judge(answer, kinds, batch->target[t], &evaluator->predicted[t], &evaluator->loss[t]);
         }
     }
 }
@@ -165,7 +205,9 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
                       evaluator->model->config.target_known, evaluator->kinds);
-        if (evaluator->model->config.row->build)
+        if (evaluator->shares)
+            run_draws(evaluator, &pass);
+        else if (evaluator->model->config.row->build)
             lp_runner_run(&evaluator->runner, &pass);
         else
             lp_threads_run(evaluator->threads, batch->shard_count, answer_shard, evaluator);

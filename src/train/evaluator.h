@@ -19,6 +19,7 @@ typedef struct lp_evaluator {
     lp_runner runner;     /* likewise */
     int threads;
     double *scratch;      /* [shards x kinds]: floors' answers; owned */
+    double *shares;       /* [tokens of a batch x kinds]: answers summed over draws, where there are several; owned */
     int32_t *predicted;   /* [tokens of a batch]; owned */
     double *loss;         /* [tokens of a batch]; owned */
     lp_case *cases;       /* [windows.targets]; owned */
