@@ -227,6 +227,10 @@ static void check_fixed(const char *encoding, bool periods_fixed, const char *na
         lp_trainer_step(&trainer);
     if ((memcmp(before, trainer.parameters + value->offset, bytes) == 0) != fixed)
         fail_msg("%s: '%s' %s", what, name, fixed ? "was changed" : "was not learned");
+    /* Nor has it a part in the norm that the gradient is clipped by. */
+    for (size_t i = 0; fixed && i < bytes / sizeof(float); i++)
+        if (trainer.adam.gradients[value->offset + i] != 0 || trainer.adam.moment1[value->offset + i] != 0)
+            fail_msg("%s: '%s' has a gradient", what, name);
     lp_trainer_clear(&trainer);
     lapse_dataset_close(dataset);
 }
@@ -243,6 +247,17 @@ static void fixed_parameters(void **state)
     check_fixed("position", false, "time.position", false);
     check_fixed("bochner-normal", false, "time.location", false);
     check_fixed("bochner-normal", false, "time.log_scale", false);
+    lapse_dataset *dataset = small_train_data(4);
+    lapse_train_options options = small_train_options();
+    options.encoding = "bochner-normal"; /* whose draws change, but not by the optimizer */
+    lp_trainer trainer;
+    start(&trainer, dataset, &options);
+    assert_int_equal(lp_trainer_epoch(&trainer, NULL), LAPSE_OK);
+    lp_trainer_step(&trainer);
+    for (int i = 0; i < options.periods; i++)
+        assert_true(trainer.adam.gradients[trainer.sampler.place + (size_t)i] == 0);
+    lp_trainer_clear(&trainer);
+    lapse_dataset_close(dataset);
 }
 
 /* The draws that a model keeps are those of its best parameters, and not a step further. */
