@@ -99,8 +99,9 @@ lapse_status lp_container_save(const lp_container *container, const char *path, 
 {
     lp_buffer header = {0};
     if (!build_header(container, &header)) {
+        lapse_status status = lp_fail_memory(error, "the header of a model file", header.size);
         lp_buffer_clear(&header);
-        return lp_fail_memory(error, "the header of a model file", header.size);
+        return status;
     }
     char digits[CHECKSUM_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)checksum(header.data, header.size, container));

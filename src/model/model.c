@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "model/model_rows.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -154,13 +155,11 @@ size_t lp_tensor_bytes(const lp_tensor *tensor)
     return (size_t)tensor->rows * (size_t)tensor->cols * sizes[tensor->type];
 }
 
-enum { FLOOR_TENSORS = 16 };
-
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols)
 {
     if (!model->tensors)
-        model->tensors = lp_arena_alloc(&model->arena, FLOOR_TENSORS * sizeof *model->tensors);
-    if (!model->tensors || model->tensor_count == FLOOR_TENSORS)
+        model->tensors = lp_arena_alloc(&model->arena, LP_FLOOR_TENSORS * sizeof *model->tensors);
+    if (!model->tensors || model->tensor_count == LP_FLOOR_TENSORS)
         return NULL;
     lp_tensor tensor = {lp_arena_text(&model->arena, name), type, rows, cols, NULL};
     tensor.data = lp_arena_alloc(&model->arena, lp_tensor_bytes(&tensor));
@@ -220,6 +219,19 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     }
     model->property_value[index] = value;
     return LAPSE_OK;
+}
+
+lapse_status lp_model_number_set(lapse_model *model, lapse_error *error, const char *name, double value)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.17g", value);
+    const char *point = localeconv()->decimal_point;
+    char *found = strstr(text, point);
+    if (found) {
+        *found = '.';
+        memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
+    }
+    return lp_model_property_set(model, error, name, "%s", text);
 }
 
 const char *lp_model_property_find(const lapse_model *model, const char *name)

@@ -93,6 +93,9 @@ void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters);
 
 lp_tensor *lp_model_tensor_find(const lapse_model *model, const char *name);
 
+/* Tensors that a floor may have. */
+enum { LP_FLOOR_TENSORS = 16 };
+
 /* Room in the arena for a tensor's data, and its place in the list. NULL when out of memory. */
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);
 size_t lp_tensor_bytes(const lp_tensor *tensor);
@@ -100,6 +103,8 @@ size_t lp_tensor_bytes(const lp_tensor *tensor);
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same for a number: 17 digits, and a point whatever the locale. */
+lapse_status lp_model_number_set(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
 
 /* Copies a table of names into an arena. False when out of memory. */

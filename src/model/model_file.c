@@ -1,5 +1,7 @@
 #include "model/model_file.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ static const config_field fields[] = {
     WHOLE(harmonics, 0, 1e6),       NUMBER(period_min, 0, 1e300),  NUMBER(period_max, 0, 1e300),
     NUMBER(dropout, 0, 1),          WHOLE(order, 0, 3),
 };
-enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+enum { FIELD_COUNT = sizeof fields / sizeof *fields, LARGEST_FREQUENCIES = 1000000 };
 
 lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
 {
@@ -41,7 +43,7 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         if (fields[i].whole)
             LP_TRY(lp_model_property_set(model, error, fields[i].name, "%d", *(const int *)place));
         else
-            LP_TRY(lp_model_property_set(model, error, fields[i].name, "%.17g", *(const double *)place));
+            LP_TRY(lp_model_number_set(model, error, fields[i].name, *(const double *)place));
     }
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", model->split_by_column ? "column" : "sequence"));
@@ -89,9 +91,9 @@ static lapse_status wrong(lapse_error *error, const char *path, const char *name
 static bool parse_field(const lp_container *container, const config_field *field, lp_model_config *config)
 {
     const char *text = lp_container_property(container, field->name);
-    char *end = NULL;
-    double value = text ? strtod(text, &end) : 0;
-    if (!text || end == text || *end || !(value >= field->least && value <= field->most))
+    double value = 0;
+    if (!text || !lp_number_parse(text, text + strlen(text), &value) || value < field->least || value > field->most ||
+        (field->whole && value != floor(value)))
         return false;
     void *place = (char *)config + field->offset;
     if (field->whole)
@@ -133,6 +135,8 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return wrong(error, path, "periods");
     if (config->row->build && config->encoding->default_harmonics && config->harmonics < 1)
         return wrong(error, path, "harmonics");
+    if ((int64_t)config->periods * config->harmonics > LARGEST_FREQUENCIES)
+        return wrong(error, path, "harmonics");
     return LAPSE_OK;
 }
 
@@ -160,16 +164,31 @@ static lapse_status parse_names(const lp_container *container, const char *path,
     return LAPSE_OK;
 }
 
+/* Whether the file has what a network of this configuration needs: asked before room is made for it, since a made-up
+ * configuration may need any amount. */
+static lapse_status check_shapes(const lp_model_config *config, const lp_container *container, const char *path,
+                                 lapse_error *error)
+{
+    lp_network network;
+    LP_TRY(lp_network_build(&network, config, false, error));
+    lapse_status status = LAPSE_OK;
+    for (int i = 0; status == LAPSE_OK && i < network.graph.parameter_count; i++) {
+        const lp_value *value = network.graph.parameters[i].value;
+        const lp_tensor *found = lp_container_tensor(container, value->name);
+        if (!found || found->type != LP_TENSOR_F32 || found->rows != value->rows || found->cols != value->cols)
+            status = wrong(error, path, value->name);
+    }
+    lp_graph_clear(&network.graph);
+    return status;
+}
+
 /* Networks have their tensors' places already; floors take what the file has. */
 static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path, lapse_error *error)
 {
     if (model->config.row->build) {
         for (int i = 0; i < model->tensor_count; i++) {
             lp_tensor *tensor = &model->tensors[i];
-            const lp_tensor *found = lp_container_tensor(container, tensor->name);
-            if (!found || found->type != tensor->type || found->rows != tensor->rows || found->cols != tensor->cols)
-                return wrong(error, path, tensor->name);
-            memcpy(tensor->data, found->data, lp_tensor_bytes(tensor));
+            memcpy(tensor->data, lp_container_tensor(container, tensor->name)->data, lp_tensor_bytes(tensor));
         }
         return LAPSE_OK;
     }
@@ -177,15 +196,26 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
         const lp_tensor *found = &container->tensors[i];
         if (strcmp(found->name, NAME_OFFSETS) == 0 || strcmp(found->name, NAME_BYTES) == 0)
             continue;
+        if (model->tensor_count == LP_FLOOR_TENSORS)
+            return wrong(error, path, found->name);
         void *data = lp_model_tensor_add(model, found->name, found->type, found->rows, found->cols);
         if (!data)
-            return wrong(error, path, found->name);
+            return lp_fail_memory(error, "a model", lp_tensor_bytes(found));
         memcpy(data, found->data, lp_tensor_bytes(found));
     }
     lapse_status status = model->config.row->check(model, error);
     if (status != LAPSE_OK && error)
         snprintf(error->file, sizeof error->file, "%s", path);
     return status;
+}
+
+static bool parse_whole(const char *text, const char *digits, int base, uint64_t *value)
+{
+    if (!text || !*text || text[strspn(text, digits)])
+        return false;
+    errno = 0;
+    *value = strtoull(text, NULL, base);
+    return errno == 0;
 }
 
 static lapse_status take_properties(lapse_model *model, const lp_container *container, const char *path,
@@ -195,10 +225,12 @@ static lapse_status take_properties(lapse_model *model, const lp_container *cont
         LP_TRY(lp_model_property_set(model, error, container->property_name[i], "%s", container->property_value[i]));
     const char *seed = lp_model_property_find(model, "seed"), *split = lp_model_property_find(model, "split");
     const char *fingerprint = lp_model_property_find(model, "dataset.fingerprint");
-    if (!seed || !split || !fingerprint)
-        return wrong(error, path, !seed ? "seed" : !split ? "split" : "dataset.fingerprint");
-    model->seed = strtoull(seed, NULL, 10);
-    model->fingerprint = strtoull(fingerprint, NULL, 16);
+    if (!parse_whole(seed, "0123456789", 10, &model->seed))
+        return wrong(error, path, "seed");
+    if (!parse_whole(fingerprint, "0123456789abcdef", 16, &model->fingerprint))
+        return wrong(error, path, "dataset.fingerprint");
+    if (!split || (strcmp(split, "column") != 0 && strcmp(split, "sequence") != 0))
+        return wrong(error, path, "split");
     model->split_by_column = strcmp(split, "column") == 0;
     return LAPSE_OK;
 }
@@ -213,6 +245,8 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     lapse_status status = parse_config(container, path, &config, error);
     if (status == LAPSE_OK)
         status = parse_names(container, path, config.kinds, &arena, &names, error);
+    if (status == LAPSE_OK && config.row->build)
+        status = check_shapes(&config, container, path, error);
     if (status == LAPSE_OK)
         status = lp_model_new(&config, &names, &made, error);
     lp_arena_clear(&arena);

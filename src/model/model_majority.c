@@ -24,8 +24,12 @@ static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error
 static lapse_status check(const lapse_model *model, lapse_error *error)
 {
     const lp_tensor *share = lp_model_tensor_find(model, "majority.share");
-    if (!share || share->type != LP_TENSOR_F64 || share->rows != 1 || share->cols != model->kinds.count)
+    if (!share || share != model->tensors || share->type != LP_TENSOR_F64 || share->rows != 1 || share->cols != model->kinds.count)
         return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'majority.share' is missing or has the wrong shape");
+    const double *shares = share->data;
+    for (int64_t kind = 0; kind < model->kinds.count; kind++)
+        if (!(shares[kind] > 0 && shares[kind] <= 1))
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'majority.share' holds what is no share");
     return LAPSE_OK;
 }
 

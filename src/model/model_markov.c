@@ -160,6 +160,23 @@ static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error
     return LAPSE_OK;
 }
 
+/* Grams of kinds that exist, in their order, each seen at least once. */
+static lapse_status check_grams(const lapse_model *model, int order, const char *gram_name, const char *times_name,
+                                lapse_error *error)
+{
+    grams g = grams_of(model, order);
+    for (int64_t i = 0; i < g.count * g.width; i++)
+        if (g.gram[i] < 0 || g.gram[i] >= model->kinds.count)
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' names a kind that does not exist", gram_name);
+    for (int64_t i = 0; i < g.count; i++) {
+        if (i > 0 && compare(g.gram + g.width * (i - 1), g.gram + g.width * i, g.width) >= 0)
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is not in order", gram_name);
+        if (g.times[i] < 1)
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' counts less than once", times_name);
+    }
+    return LAPSE_OK;
+}
+
 static lapse_status check(const lapse_model *model, lapse_error *error)
 {
     int order = model->config.order;
@@ -172,15 +189,13 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
             times->type != LP_TENSOR_I32 || gram->cols != k + 1 || times->cols != 1 || times->rows != gram->rows)
             return lp_fail(error, LAPSE_ERROR_FORMAT, "tensors '%s' and '%s' are missing or have the wrong shape",
                            gram_name, times_name);
-        const int32_t *kinds = gram->data;
-        for (int64_t i = 0; i < gram->rows * gram->cols; i++)
-            if (kinds[i] < 0 || kinds[i] >= model->kinds.count)
-                return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' names a kind that does not exist", gram_name);
+        LP_TRY(check_grams(model, k, gram_name, times_name, error));
     }
     const lp_tensor *strength = lp_model_tensor_find(model, "markov.strength");
     if (!strength || strength != &model->tensors[2 * order + 2] || strength->type != LP_TENSOR_F64 ||
-        strength->rows != 1 || strength->cols != 1)
-        return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'markov.strength' is missing or has the wrong shape");
+        strength->rows != 1 || strength->cols != 1 || !(*(const double *)strength->data > 0) ||
+        !isfinite(*(const double *)strength->data))
+        return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'markov.strength' is missing or is not one positive number");
     return LAPSE_OK;
 }
 

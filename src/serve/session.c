@@ -1,7 +1,7 @@
 /* session.c: a live history that can be asked about any time.
  *
- * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. An answer takes them through the network as one window whose
- * last moment is the one asked about.
+ * The history is the last events, at least as many as the model looks at. An answer takes them through the network as
+ * one window whose last moment is the one asked about.
  */
 #include "model/runner.h"
 
@@ -22,7 +22,9 @@ struct lapse_session {
 static lapse_status prepare(lapse_session *session, lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
-    session->capacity = 2 * (int64_t)(config->context > config->order ? config->context : config->order);
+    /* A chain looks back as far as its order, whatever the context. */
+    int kept = config->row->build || config->context > config->order ? config->context : config->order;
+    session->capacity = 2 * (int64_t)kept;
     session->times = lp_alloc((size_t)session->capacity, sizeof *session->times);
     session->kinds = lp_alloc((size_t)session->capacity, sizeof *session->kinds);
     if (!session->times || !session->kinds)
@@ -131,7 +133,9 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
     const lapse_model *model = session->model;
     if (session->count == 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the history is empty: append at least one event before asking");
-    if (!isfinite(time) || time < session->times[session->count - 1])
+    if (!isfinite(time))
+        return lp_fail(error, LAPSE_ERROR_INPUT, "the time asked about is not a number");
+    if (time < session->times[session->count - 1])
         return lp_fail(error, LAPSE_ERROR_INPUT, "the time asked about, %.3f s, lies before the last event, at %.3f s",
                        time, session->times[session->count - 1]);
     if (!model->config.row->build) {

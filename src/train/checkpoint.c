@@ -2,7 +2,7 @@
 
 #include "model/model_file.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,12 +65,27 @@ static lapse_status take(const lp_container *container, const char *name, const 
     return LAPSE_OK;
 }
 
+/* Counts are whole and within what their types hold. */
+static bool possible(const double numbers[STATE_COUNT])
+{
+    static const int counts[] = {STEP, EPOCH, WINDOW, TARGETS, BEST_EPOCH};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        double value = numbers[counts[i]], most = counts[i] == EPOCH || counts[i] == BEST_EPOCH ? UINT32_MAX : 0x1p53;
+        if (!(value >= 0 && value <= most && value == floor(value)))
+            return false;
+    }
+    return true;
+}
+
 static lapse_status restore(lp_trainer *trainer, const lp_container *container, const char *path, lapse_error *error)
 {
     double numbers[STATE_COUNT];
     size_t size = trainer->adam.size;
     LP_TRY(check_same_run(trainer, container, path, error));
     LP_TRY(take(container, STATE, path, LP_TENSOR_F64, STATE_COUNT, numbers, error));
+    if (!possible(numbers))
+        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                          "this is not a checkpoint that can be used: '%s' is missing or wrong", STATE);
     LP_TRY(take(container, PARAMETERS, path, LP_TENSOR_F32, size, trainer->parameters, error));
     LP_TRY(take(container, MOMENT1, path, LP_TENSOR_F32, size, trainer->adam.moment1, error));
     LP_TRY(take(container, MOMENT2, path, LP_TENSOR_F32, size, trainer->adam.moment2, error));

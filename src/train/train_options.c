@@ -10,6 +10,7 @@
 #include "data/split.h"
 #include "model/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,9 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
                            ranges[i].value, ranges[i].least, ranges[i].most);
     if (options->dims % options->heads)
         return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", options->heads, options->dims);
+    if (!isfinite(options->period_min) || !isfinite(options->period_max))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "period-min (%g s) and period-max (%g s) must be finite",
+                       options->period_min, options->period_max);
     if (!(options->period_max >= options->period_min))
         return lp_fail(error, LAPSE_ERROR_USAGE, "period-max (%g s) is shorter than period-min (%g s)",
                        options->period_max, options->period_min);

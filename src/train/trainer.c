@@ -40,11 +40,11 @@ static lapse_status describe_run(lapse_model *model, const lapse_dataset *datase
     }
     if (!model->config.row->build)
         return LAPSE_OK;
-    LP_TRY(lp_model_property_set(model, error, "train.learning_rate", "%.17g", options->learning_rate));
-    LP_TRY(lp_model_property_set(model, error, "train.beta1", "%.17g", options->beta1));
-    LP_TRY(lp_model_property_set(model, error, "train.beta2", "%.17g", options->beta2));
-    LP_TRY(lp_model_property_set(model, error, "train.l2", "%.17g", options->l2));
-    LP_TRY(lp_model_property_set(model, error, "train.clip", "%.17g", options->clip));
+    LP_TRY(lp_model_number_set(model, error, "train.learning_rate", options->learning_rate));
+    LP_TRY(lp_model_number_set(model, error, "train.beta1", options->beta1));
+    LP_TRY(lp_model_number_set(model, error, "train.beta2", options->beta2));
+    LP_TRY(lp_model_number_set(model, error, "train.l2", options->l2));
+    LP_TRY(lp_model_number_set(model, error, "train.clip", options->clip));
     LP_TRY(lp_model_property_set(model, error, "train.batch", "%d", options->batch));
     LP_TRY(lp_model_property_set(model, error, "train.shards", "%d", options->shards));
     LP_TRY(lp_model_property_set(model, error, "train.epochs", "%d", options->epochs));

@@ -1,0 +1,172 @@
+#include "support/naive_attention.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TOKENS = 64, DIMS = 16, FEATURES = 64 };
+
+static const lp_tensor *tensor(const lapse_model *model, int block, const char *name)
+{
+    char full[96];
+    if (block < 0)
+        snprintf(full, sizeof full, "%s", name);
+    else
+        snprintf(full, sizeof full, "block.%d.%s", block, name);
+    const lp_tensor *found = lp_model_tensor_find(model, full);
+    if (!found)
+        fail_msg("there is no tensor '%s'", full);
+    return found;
+}
+
+static double element(const lp_tensor *tensor, int64_t row, int64_t col)
+{
+    assert_true(row < tensor->rows && col < tensor->cols);
+    return ((const float *)tensor->data)[row * tensor->cols + col];
+}
+
+/* out += W x */
+static void multiply(const lapse_model *model, int block, const char *name, const double *x, double *out)
+{
+    const lp_tensor *weight = tensor(model, block, name);
+    for (int64_t r = 0; r < weight->rows; r++)
+        for (int64_t c = 0; c < weight->cols; c++)
+            out[r] += element(weight, r, c) * x[c];
+}
+
+static void add_bias(const lapse_model *model, int block, const char *name, double *out)
+{
+    const lp_tensor *bias = tensor(model, block, name);
+    for (int64_t c = 0; c < bias->cols; c++)
+        out[c] += element(bias, 0, c);
+}
+
+static void norm(const lapse_model *model, int block, const char *name, const double *x, double *out)
+{
+    char full[64];
+    int dims = model->config.dims;
+    double mean = 0, variance = 0;
+    for (int c = 0; c < dims; c++)
+        mean += x[c] / dims;
+    for (int c = 0; c < dims; c++)
+        variance += (x[c] - mean) * (x[c] - mean) / dims;
+    snprintf(full, sizeof full, "%s.gain", name);
+    const lp_tensor *gain = tensor(model, block, full);
+    snprintf(full, sizeof full, "%s.shift", name);
+    const lp_tensor *shift = tensor(model, block, full);
+    for (int c = 0; c < dims; c++)
+        out[c] = (x[c] - mean) / sqrt(variance + 1e-5) * element(gain, 0, c) + element(shift, 0, c);
+}
+
+/* What the question at `until` sees of event i besides its vector: Phi(until - time), or the place's vector. */
+static void see(const lapse_model *model, int place, double lag, double *features)
+{
+    const lp_model_config *config = &model->config;
+    if (!config->encoding->sees_time) {
+        for (int c = 0; c < config->dims; c++)
+            features[c] = element(tensor(model, -1, "time.position"), place, c);
+        return;
+    }
+    const lp_tensor *period = tensor(model, -1, "time.log_period");
+    const lp_tensor *amplitude = lp_model_tensor_find(model, "time.amplitude");
+    int harmonics = amplitude ? config->harmonics : 1, count = (int)period->cols * harmonics;
+    assert_true(2 * count <= FEATURES);
+    for (int f = 0; f < count; f++) {
+        double tau = exp(element(period, 0, f / harmonics)), angle = 2 * 3.141592653589793 * (f % harmonics + 1) * lag / tau;
+        features[f] = cos(angle) * (amplitude ? element(amplitude, 0, f) : 1);
+        features[count + f] = sin(angle) * (amplitude ? element(amplitude, 0, count + f) : 1);
+    }
+}
+
+/* Query, key or value of one pair. */
+static void role(const lapse_model *model, int block, const char *name, const double *x, const double *features,
+                 double *out)
+{
+    char full[64];
+    memset(out, 0, DIMS * sizeof *out);
+    snprintf(full, sizeof full, "%s.event.weight", name);
+    multiply(model, block, full, x, out);
+    snprintf(full, sizeof full, "%s.event.bias", name);
+    add_bias(model, block, full, out);
+    snprintf(full, sizeof full, "%s.time.weight", name);
+    multiply(model, block, full, features, out);
+}
+
+/* out_q of the formulas: what the question after place q gathers from the places before it. */
+static void attend(const lapse_model *model, int block, double z[TOKENS][DIMS], const double *normal, int q,
+                   const double *time, double until, double *out)
+{
+    int dims = model->config.dims, heads = model->config.heads, head = dims / heads;
+    double query[DIMS], key[DIMS], value[TOKENS][DIMS], score[TOKENS], features[FEATURES];
+    see(model, q, until - time[q], features);
+    role(model, block, "query", normal, features, query);
+    memset(out, 0, DIMS * sizeof *out);
+    for (int h = 0; h < heads; h++) {
+        double sum = 0;
+        for (int i = 0; i <= q; i++) {
+            see(model, i, until - time[i], features);
+            role(model, block, "key", z[i], features, key);
+            role(model, block, "value", z[i], features, value[i]);
+            score[i] = 0;
+            for (int c = h * head; c < (h + 1) * head; c++)
+                score[i] += query[c] * key[c] / sqrt((double)head);
+            sum += score[i] = exp(score[i]);
+        }
+        for (int i = 0; i <= q; i++)
+            for (int c = h * head; c < (h + 1) * head; c++)
+                out[c] += score[i] / sum * value[i][c];
+    }
+}
+
+static void run_block(const lapse_model *model, int block, int tokens, double z[TOKENS][DIMS], const double *time,
+                      const double *until)
+{
+    static double next[TOKENS][DIMS];
+    int dims = model->config.dims;
+    for (int q = 0; q < tokens; q++) {
+        double normal[DIMS], out[DIMS], hidden[DIMS], inner[DIMS] = {0}, outer[DIMS] = {0};
+        norm(model, block, "norm", z[q], normal);
+        attend(model, block, z, normal, q, time, until[q], out);
+        for (int c = 0; c < dims; c++)
+            out[c] += normal[c];
+        norm(model, block, "forward.norm", out, hidden);
+        multiply(model, block, "forward.inner.weight", hidden, inner);
+        add_bias(model, block, "forward.inner.bias", inner);
+        for (int c = 0; c < dims; c++)
+            inner[c] = fmax(inner[c], 0);
+        multiply(model, block, "forward.outer.weight", inner, outer);
+        add_bias(model, block, "forward.outer.bias", outer);
+        for (int c = 0; c < dims; c++)
+            next[q][c] = hidden[c] + outer[c];
+    }
+    memcpy(z, next, sizeof next);
+}
+
+void naive_answers(const lapse_model *model, int tokens, const int32_t *kind, const double *time, const double *until,
+                   double *out)
+{
+    static double z[TOKENS][DIMS];
+    int dims = model->config.dims, kinds = model->config.kinds;
+    assert_true(tokens <= TOKENS && dims <= DIMS);
+    for (int t = 0; t < tokens; t++)
+        for (int c = 0; c < dims; c++)
+            z[t][c] = element(tensor(model, -1, "event.embedding"), kind[t], c);
+    for (int block = 0; block < model->config.blocks; block++)
+        run_block(model, block, tokens, z, time, until);
+    for (int t = 0; t < tokens; t++) {
+        double normal[DIMS], sum = 0, *row = out + (ptrdiff_t)t * kinds;
+        norm(model, -1, "output.norm", z[t], normal);
+        memset(row, 0, (size_t)kinds * sizeof *row);
+        multiply(model, -1, "output.weight", normal, row);
+        add_bias(model, -1, "output.bias", row);
+        for (int c = 0; c < kinds; c++)
+            sum += exp(row[c]);
+        for (int c = 0; c < kinds; c++)
+            row[c] -= log(sum);
+    }
+}

@@ -1,0 +1,377 @@
+/* test_model.c: whole models: their gradients against finite differences, their answers against the formulas written a second
+ * time, and what follows from exact lags: one pass answers every question as if it were the only one; absolute time
+ * does not matter; the future does not matter. */
+#include "backend/cpu/cpu.h"
+#include "support/graph_case.h"
+#include "support/naive_attention.h"
+#include "support/small_data.h"
+#include "support/small_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TOKENS = 12, KINDS = 5 };
+#define TEN_YEARS 315576000.0
+
+/* Which model it is: said with what fails. */
+static char what[160];
+
+static void check_close(double got, double wanted, double bound, const char *part, int place)
+{
+    if (!(fabs(got - wanted) <= bound))
+        fail_msg("%s, %s, element %d: %.12g, should be %.12g within %.3g", what, part, place, got, wanted, bound);
+}
+
+static void check_rows(const double *got, const double *wanted, int count, double bound, const char *part)
+{
+    for (int i = 0; i < count; i++)
+        check_close(got[i], wanted[i], bound, part, i);
+}
+
+/* ---------------------------------------------------------------------------------- finite differences ------- */
+
+/* The derivative of the loss by *x, from four points around it. */
+static double slope(graph_case *this, double *x, double step)
+{
+    static const double steps[] = {-2, -1, 1, 2}, weights[] = {1, -8, 8, -1};
+    double at = *x, sum = 0;
+    for (int i = 0; i < 4; i++) {
+        graph_result result;
+        *x = at + steps[i] * step;
+        graph_case_run(this, sizeof(double), lp_reference_kernels_double, &result);
+        sum += weights[i] * graph_case_loss(this, &result);
+        graph_result_clear(&result);
+    }
+    *x = at;
+    return sum / (12 * step);
+}
+
+/* The difference itself is good to some 1e-15 / step. Where the corner of a relu lies within the step, a shorter one is
+ * free of it. */
+static void check_slope(graph_case *this, double *x, double gradient, const char *name, int place)
+{
+    double wanted = 0, bound = 0;
+    for (double step = 1e-5; step > 1e-8; step /= 10) {
+        wanted = slope(this, x, step);
+        bound = 1e-5 * fmax(1e-3, fmax(fabs(gradient), fabs(wanted)));
+        if (fabs(gradient - wanted) <= bound)
+            return;
+    }
+    check_close(gradient, wanted, bound, name, place);
+}
+
+/* The network of a model as a graph case: random leaves, its loss as the output. */
+static void start_network(graph_case *this, const lp_model_config *config, int seed)
+{
+    lp_network network;
+    lapse_error error = {0};
+    *this = (graph_case){.gap = 1};
+    if (lp_network_build(&network, config, true, &error) != LAPSE_OK)
+        fail_msg("%s: %s", what, error.message);
+    assert_true(network.graph.value_count <= CASE_VALUES);
+    this->graph = network.graph;
+    this->output_count = 1;
+    this->outputs[0] = network.loss;
+    for (int i = 0; i < this->graph.value_count; i++)
+        if (strcmp(this->graph.values[i]->name, "seed") == 0)
+            this->seeds[0] = this->graph.values[i];
+    lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 401);
+    graph_case_segments(this, seed % 2 ? (int[]){1, 4, 2} : (int[]){6}, seed % 2 ? 3 : 1);
+    graph_case_fill(this, &random);
+}
+
+static void check_gradients(const lp_model_config *config, int seed)
+{
+    graph_case this;
+    graph_result result;
+    snprintf(what, sizeof what, "%s %s, %d blocks, %d heads, %d dims, dropout %g, seed %d", config->row->name,
+             config->encoding->name, config->blocks, config->heads, config->dims, config->dropout, seed);
+    start_network(&this, config, seed);
+    graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &result);
+    int every = small_effort(1, 37);
+    for (int i = 0; i < this.graph.parameter_count; i++) {
+        const lp_value *value = this.graph.parameters[i].value;
+        if (!value->gradient)
+            fail_msg("%s: '%s' got no gradient", what, value->name);
+        for (int k = seed % every; k < value->rows * value->cols; k += every) {
+            check_slope(&this, &this.parameters[value->offset + (size_t)k], result.gradients[value->offset + (size_t)k],
+                        value->name, k);
+        }
+    }
+    graph_result_clear(&result);
+    graph_case_clear(&this);
+}
+
+/* Calls check for every model that is a network, encoding, number of blocks and heads. */
+static void for_each_network(void (*check)(const lp_model_config *config, int seed), double dropout)
+{
+    static const int heads[] = {1, 2, 4};
+    int seed = 0;
+    for (int m = 0; lp_models[m]; m++)
+        for (int e = 0; lp_encodings[e] && lp_models[m]->build; e++)
+            for (int blocks = 1; blocks <= 3; blocks++)
+                for (int h = 0; h < 3; h++, seed++) {
+                    lp_model_config config = small_config(lp_encodings[e], seed % 2 && blocks < 3 ? 8 : 4, blocks, heads[h]);
+                    config.row = lp_models[m];
+                    config.dropout = dropout;
+                    check(&config, seed);
+                }
+    assert_true(seed >= 27);
+}
+
+static void gradients_with_dropout(void **state)
+{
+    (void)state;
+    for_each_network(check_gradients, 0.3);
+}
+
+static void gradients_without_dropout(void **state)
+{
+    (void)state;
+    for (int e = 0; lp_encodings[e]; e++) {
+        lp_model_config config = small_config(lp_encodings[e], 4, 1 + e % 2, 2);
+        check_gradients(&config, 100 + e);
+    }
+}
+
+/* Every parameter is used: none has a gradient that is zero everywhere; but for the bias of the keys, which adds the same to
+ * every score of a query, and so nothing to their softmax. */
+static void check_used(const lp_model_config *config, int seed)
+{
+    double sum[64] = {0};
+    graph_case this;
+    for (int draw = 0; draw < 5; draw++) { /* one draw may leave a relu silent */
+        graph_result result;
+        start_network(&this, config, seed + 50 * draw);
+        assert_true(this.graph.parameter_count <= 64);
+        graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &result);
+        for (int i = 0; i < this.graph.parameter_count; i++) {
+            const lp_value *value = this.graph.parameters[i].value;
+            for (int k = 0; k < value->rows * value->cols; k++)
+                sum[i] += fabs(result.gradients[value->offset + (size_t)k]);
+            if (draw == 4 && sum[i] < 1e-6 && !strstr(value->name, ".key.event.bias"))
+                fail_msg("%s %s: '%s' has no gradient", config->row->name, config->encoding->name, value->name);
+        }
+        graph_result_clear(&result);
+        graph_case_clear(&this);
+    }
+}
+
+static void every_parameter_is_used(void **state)
+{
+    (void)state;
+    for_each_network(check_used, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- exact lags ------ */
+
+typedef struct history {
+    int32_t kind[TOKENS + 1];
+    double time[TOKENS + 1], until[TOKENS];
+} history;
+
+/* TOKENS events and the moment of one more, which is 0. */
+static void draw_history(history *this, int seed, bool known)
+{
+    lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 402);
+    for (int i = TOKENS; i >= 0; i--) {
+        this->kind[i] = (int32_t)lp_random_below(&random, KINDS);
+        this->time[i] = i == TOKENS ? 0 : this->time[i + 1] - (i % 4 ? 7 * lp_random_exponential(&random) : 0);
+    }
+    for (int i = 0; i < TOKENS; i++)
+        this->until[i] = this->time[known ? i + 1 : i];
+}
+
+static void check_formulas(const lp_model_config *config, int seed)
+{
+    double wanted[TOKENS * KINDS], exact[TOKENS * KINDS], fast[TOKENS * KINDS];
+    history events;
+    lapse_model *model = small_model(config, (uint64_t)seed);
+    snprintf(what, sizeof what, "%s %s, %d blocks, %d heads, %d dims, seed %d", config->row->name,
+             config->encoding->name, config->blocks, config->heads, config->dims, seed);
+    for (int known = 0; known < 2; known++) {
+        draw_history(&events, seed, known);
+        naive_answers(model, TOKENS, events.kind, events.time, events.until, wanted);
+        small_answers(model, "reference-double", TOKENS, events.kind, events.time, events.until, exact);
+        small_answers(model, "cpu", TOKENS, events.kind, events.time, events.until, fast);
+        check_rows(exact, wanted, TOKENS * KINDS, 1e-10, "in double");
+        check_rows(fast, wanted, TOKENS * KINDS, 1e-5, "cpu");
+    }
+    lapse_model_free(model);
+}
+
+static void answers_are_those_of_the_formulas(void **state)
+{
+    (void)state;
+    for_each_network(check_formulas, 0);
+}
+
+/* The answer of a session that is given the first `count` events, `later` seconds from now, to a question at `until`. */
+static void ask(lapse_session *session, const history *events, int count, double later, double until, double *out)
+{
+    lapse_session_clear(session);
+    for (int i = 0; i < count; i++) {
+        const char name[] = {(char)('a' + events->kind[i]), 0};
+        assert_int_equal(lapse_session_append(session, events->time[i] + later, name, NULL), LAPSE_OK);
+    }
+    assert_int_equal(lapse_session_predict(session, until + later, out, NULL), LAPSE_OK);
+    for (int c = 0; c < KINDS; c++)
+        out[c] = log(out[c]);
+}
+
+static lapse_session *new_session(const lapse_model *model)
+{
+    lapse_session *session = NULL;
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    return session;
+}
+
+static void check_questions(const lp_model_config *plain, int seed)
+{
+    for (int known = 0; known < 2; known++) {
+        lp_model_config config = *plain;
+        config.target_known = known;
+        double pass[TOKENS * KINDS], alone[KINDS], later[KINDS], cut[TOKENS * KINDS];
+        history events;
+        draw_history(&events, seed, known);
+        lapse_model *model = small_model(&config, (uint64_t)seed);
+        lapse_session *session = new_session(model);
+        snprintf(what, sizeof what, "%s, %d blocks, %d heads, time %s", config.encoding->name, config.blocks, config.heads,
+                 known ? "known" : "unknown");
+        small_answers(model, "cpu", TOKENS, events.kind, events.time, events.until, pass);
+        for (int q = 0; q < TOKENS; q++) {
+            ask(session, &events, q + 1, 0, events.time[q + 1], alone);
+            check_rows(alone, pass + (ptrdiff_t)q * KINDS, KINDS, 1e-5, "asked alone");
+            ask(session, &events, q + 1, 1.6e9 + TEN_YEARS, events.time[q + 1], later);
+            check_rows(later, alone, KINDS, 1e-4, "ten years later");
+            small_answers(model, "cpu", q + 1, events.kind, events.time, events.until, cut);
+            check_rows(cut, pass, (q + 1) * KINDS, 1e-5, "cut off");
+        }
+        lapse_session_free(session);
+        lapse_model_free(model);
+    }
+}
+
+static void one_pass_answers_every_question(void **state)
+{
+    (void)state;
+    for_each_network(check_questions, 0);
+}
+
+/* Other events and times after place q change nothing up to it. */
+static void check_causality(const lp_model_config *config, int seed)
+{
+    double before[TOKENS * KINDS], after[TOKENS * KINDS];
+    history events, other;
+    draw_history(&events, seed, true);
+    lapse_model *model = small_model(config, (uint64_t)seed);
+    snprintf(what, sizeof what, "%s, %d blocks, %d heads", config->encoding->name, config->blocks, config->heads);
+    small_answers(model, "cpu", TOKENS, events.kind, events.time, events.until, before);
+    for (int q = 0; q + 1 < TOKENS; q++) {
+        other = events;
+        for (int i = q + 1; i < TOKENS; i++) {
+            other.kind[i] = (events.kind[i] + 1) % KINDS;
+            other.time[i] = events.time[i] + 100;
+            other.until[i] = events.until[i] + 100;
+        }
+        small_answers(model, "cpu", TOKENS, other.kind, other.time, other.until, after);
+        check_rows(after, before, (q + 1) * KINDS, 1e-6, "before a change");
+        double change = 0;
+        for (int c = 0; c < KINDS; c++)
+            change = fmax(change, fabs(after[(q + 1) * KINDS + c] - before[(q + 1) * KINDS + c]));
+        if (change < 1e-6)
+            fail_msg("%s: a change of the event asked after changes nothing", what);
+    }
+    lapse_model_free(model);
+}
+
+static void the_future_does_not_matter(void **state)
+{
+    (void)state;
+    for_each_network(check_causality, 0);
+}
+
+/* With the time unknown, or unseen, the time asked about does not matter; otherwise it does. */
+static void when_the_time_asked_about_matters(void **state)
+{
+    (void)state;
+    for (int e = 0; lp_encodings[e]; e++)
+        for (int known = 0; known < 2; known++) {
+            lp_model_config config = small_config(lp_encodings[e], 8, 2, 2);
+            config.target_known = known;
+            lapse_model *model = small_model(&config, 3);
+            lapse_session *session = new_session(model);
+            history events;
+            double now[KINDS], then[KINDS];
+            draw_history(&events, 3, known);
+            ask(session, &events, TOKENS, 0, 0, now);
+            ask(session, &events, TOKENS, 0, 12345.678, then);
+            bool same = memcmp(now, then, sizeof now) == 0;
+            assert_int_equal(same, !known || !lp_encodings[e]->sees_time);
+            lapse_session_free(session);
+            lapse_model_free(model);
+        }
+}
+
+/* Starting values are functions of the seed, and follow what each parameter asks for. */
+static void starting_values(void **state)
+{
+    (void)state;
+    lp_model_config config = small_config(lp_encoding_find("mercer"), 8, 1, 2);
+    lapse_model *model = small_model(&config, 1);
+    float one[2000] = {0}, again[2000] = {0}, other[2000] = {0};
+    const lp_graph *graph = &model->network.graph;
+    assert_true(graph->parameter_size <= 2000);
+    lp_network_start(graph, 7, one);
+    lp_network_start(graph, 7, again);
+    lp_network_start(graph, 8, other);
+    assert_memory_equal(one, again, graph->parameter_size * sizeof *one);
+    assert_memory_not_equal(one, other, graph->parameter_size * sizeof *one);
+    memcpy(model->parameters, one, graph->parameter_size * sizeof *one);
+    const float *period = lp_model_tensor_find(model, "time.log_period")->data;
+    assert_true(fabs(period[0] - log(0.5)) < 1e-6 && fabs(period[2] - log(40)) < 1e-6);
+    assert_true(fabs(period[1] - (log(0.5) + log(40)) / 2) < 1e-6);
+    const float *amplitude = lp_model_tensor_find(model, "time.amplitude")->data;
+    assert_true(fabs(amplitude[0] - sqrt(0.5)) < 1e-6 && amplitude[0] == amplitude[11]);
+    const lp_tensor *weight = lp_model_tensor_find(model, "block.0.query.event.weight");
+    for (int i = 0; i < 64; i++)
+        assert_true(fabs(((const float *)weight->data)[i]) <= 1 / sqrt(8.0));
+    lapse_model_free(model);
+}
+
+/* One period starts halfway between the two, in logarithms. */
+static void one_period(void **state)
+{
+    (void)state;
+    lp_model_config config = small_config(lp_encoding_find("bochner"), 4, 1, 1);
+    config.periods = 1;
+    lapse_model *model = small_model(&config, 1);
+    lp_network_start(&model->network.graph, 1, model->parameters);
+    const lp_tensor *period = lp_model_tensor_find(model, "time.log_period");
+    assert_int_equal(period->cols, 1);
+    assert_true(fabs(*(const float *)period->data - log(sqrt(0.5 * 40))) < 1e-6);
+    assert_null(lp_model_tensor_find(model, "time.amplitude"));
+    lapse_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_with_dropout),
+        cmocka_unit_test(gradients_without_dropout),
+        cmocka_unit_test(every_parameter_is_used),
+        cmocka_unit_test(answers_are_those_of_the_formulas),
+        cmocka_unit_test(one_pass_answers_every_question),
+        cmocka_unit_test(the_future_does_not_matter),
+        cmocka_unit_test(when_the_time_asked_about_matters),
+        cmocka_unit_test(starting_values),
+        cmocka_unit_test(one_period),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
