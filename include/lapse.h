@@ -82,12 +82,31 @@ const char *const *lapse_encoding_names(void);
 
 typedef struct lapse_dataset lapse_dataset;
 
+/* Fields: what a source tells of an event beside its name. A model sees those of past events, never those of the event
+ * that it predicts. */
+typedef enum lapse_field_type {
+    LAPSE_FIELD_ACTION = 0,   /* what was done (view, search, purchase): a category that can also be predicted */
+    LAPSE_FIELD_CATEGORY = 1, /* one of a list of values */
+    LAPSE_FIELD_NUMBER = 2
+} lapse_field_type;
+
+typedef struct lapse_field {
+    const char *name; /* of the source's column; lives as long as the dataset or model */
+    lapse_field_type type;
+    int64_t category_count; /* distinct values, "" (nothing was there) included where it occurs; 0 for a number */
+} lapse_field;
+
 typedef struct lapse_import_options {
     const char *input;     /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
     const char *sequence;  /* column that says whose event it is: a name, or a 1-based number; NULL: found by name */
     const char *time;      /* column with the time; NULL: found by name */
     const char *event;     /* column with the event's name, or several joined by commas ("action,item"), whose
                             * values are joined by a space; NULL: found by name */
+    const char *action;    /* column with the action, kept as a field; NULL: none */
+    const char *const *categories; /* category_count further columns of categories; empty is a category of its own */
+    int category_count;
+    const char *const *numbers;    /* number_count columns of numbers; empty is missing, anything else is a bad row */
+    int number_count;
     const char *split;     /* column with train, valid or test; NULL: none */
     const char *delimiter; /* ",", "\t" or any one character; NULL: told from the first line */
     const char *time_unit; /* "auto", "s", "ms" or "iso" */
@@ -133,6 +152,16 @@ const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t se
 /* The events of one sequence, oldest first: *times and *kinds point to *count elements inside the dataset. */
 void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **kinds,
                             int64_t *count);
+
+/* The fields of every event, for index 0, 1, ... until it returns false: the action first, then categories, then
+ * numbers. */
+bool lapse_dataset_field(const lapse_dataset *dataset, int index, lapse_field *field);
+const char *lapse_dataset_category_name(const lapse_dataset *dataset, int field, int64_t category);
+
+/* A field of the events of one sequence, inside the dataset: *categories of an action or category, *numbers of a number
+ * (NaN where missing). The other one is NULL. */
+void lapse_dataset_field_values(const lapse_dataset *dataset, int field, int64_t sequence, const int32_t **categories,
+                                const double **numbers);
 
 /* What is known about the dataset, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value);

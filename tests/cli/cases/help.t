@@ -64,6 +64,14 @@ $ lapse import --help
 |                             numbers
 |   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
 |                             (default: stop)
+|   --action COLUMN           column with what was done (view, search, purchase),
+|                             a field of each event that can also be predicted
+|                             (default: none)
+|   --field COLUMN            a further column of categories that models see of
+|                             past events; may be given several times
+|   --number COLUMN           a further column of numbers that models see of past
+|                             events, empty where missing; may be given several
+|                             times
 |   --split-column COLUMN     column that says train, valid or test (default:
 |                             none)
 |   --min-events N            drop sequences with fewer events (default: 1)
@@ -74,6 +82,7 @@ $ lapse import --help
 |
 | Examples:
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
+|   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
 $ lapse info --help
 | usage: lapse info FILE [options]
