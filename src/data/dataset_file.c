@@ -398,8 +398,9 @@ static lapse_status bind_fields(const file_view *view, lapse_dataset *dataset)
         last = type;
         dataset->fields[f].name = lp_names_get(&names, f);
         dataset->fields[f].type = (lapse_field_type)type;
-        LP_TRY(bind_field(view, f, dataset->event_count, &dataset->fields[f]));
     }
+    for (int f = 0; f < names.count; f++)
+        LP_TRY(bind_field(view, f, dataset->event_count, &dataset->fields[f]));
     dataset->field_count = (int)names.count;
     return LAPSE_OK;
 }
