@@ -28,8 +28,7 @@ typedef struct outcome {
     lapse_progress last;
     double seconds;
     bool interrupted;
-    bool scored;
-    lapse_scores scores;
+    cli_targets targets; /* scored, or empty */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
@@ -149,8 +148,7 @@ static void print_text(const train_settings *s, const outcome *out)
         printf("; the best was epoch %d of %d with %s on the validation split", out->last.best_epoch, out->last.epoch,
                cli_percent(out->last.best_score, 2).text);
     fputc('\n', stdout);
-    if (out->scored)
-        cli_scores_print(stdout, &out->scores);
+    cli_targets_print(stdout, &out->targets, false);
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
@@ -169,9 +167,9 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
     cli_json_whole(&json, "best_epoch", out->last.best_epoch);
     cli_json_number(&json, "best_score", out->last.best_score, 9);
     cli_json_number(&json, "seconds", out->seconds, 4);
-    if (out->scored) {
+    if (out->targets.count > 0) {
         cli_json_object(&json, "scores");
-        cli_scores_json(&json, &out->scores, false);
+        cli_targets_json(&json, &out->targets, false);
         cli_json_end(&json, '}');
     }
     cli_json_end(&json, '}');
@@ -189,8 +187,7 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
     } else if (!s->no_eval) {
         lapse_evaluate_options_default(&evaluate);
         evaluate.threads = s->train.threads;
-        out->scored = lapse_evaluate(model, dataset, &evaluate, &out->scores, &error) == LAPSE_OK;
-        if (!out->scored) {
+        if (cli_targets_evaluate(&out->targets, model, dataset, &evaluate, &error) != LAPSE_OK) {
             cli_note("the model is saved in %s, but could not be scored (--no-eval leaves that out):", s->output);
             result = cli_error(&error);
         }
@@ -199,8 +196,7 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
         print_json(s, out, call->verb);
     else if (!out->interrupted)
         print_text(s, out);
-    if (out->scored)
-        lapse_scores_clear(&out->scores);
+    cli_targets_clear(&out->targets);
     return result;
 }
 
@@ -304,6 +300,12 @@ static const cli_option options[] = {
      .only = "mercer bochner", .help = "longest period at the start, such as 2y", DATA_DECIDES},
     {.name = "dropout", .kind = CLI_NUMBER, AT(train.dropout), .placeholder = "SHARE", .group = in_model,
      .only = "attention", .help = "share of the activations left out in training, 0 to 0.9", DATA_DECIDES},
+    {.name = "predict", .kind = CLI_CHOICE, AT(train.predict), .placeholder = "WHAT", .group = in_model,
+     .only = "attention", .help = "what is predicted: the event, the action that came with --action at the import, or "
+     "both", .choices = lapse_predict_names},
+    {.name = "field-dims", .kind = CLI_WHOLE, AT(train.field_dims), .placeholder = "N", .group = in_model,
+     .only = "attention", .help = "width of the embedding of each field of categories",
+     .unset = "by the number of its categories"},
     {.name = "order", .kind = CLI_WHOLE, AT(train.order), .placeholder = "N", .group = in_model, .only = "markov",
      .help = "events that a Markov chain looks back, 1 to 3", DATA_DECIDES},
 

@@ -77,6 +77,7 @@ const char *lapse_time_format(double time, char *out, size_t out_size);
 const char *const *lapse_task_names(void);
 const char *const *lapse_model_names(void);
 const char *const *lapse_encoding_names(void);
+const char *const *lapse_predict_names(void);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
@@ -186,6 +187,8 @@ typedef struct lapse_train_options {
     double period_max;       /* longest starting period, seconds */
     double dropout;          /* 0 to 0.9 */
     int order;               /* of the Markov chain, 1 to 3 */
+    const char *predict;     /* "event", "action" or "both"; the losses of both are added */
+    int field_dims;          /* width of the embedding of each field of categories */
 
     double learning_rate;    /* Adam's */
     double beta1, beta2;     /* Adam's */
@@ -208,7 +211,8 @@ typedef struct lapse_progress {
     int64_t step, steps;            /* within the epoch, from 1 */
     bool epoch_end;                 /* this call closes the epoch: score is new */
     double loss;                    /* mean over the epoch so far, nats an event */
-    double score, best_score;       /* monitored score on the validation split: newest and best; NaN before the first */
+    double score, best_score;       /* monitored score on the validation split: newest and best; NaN before the first.
+                                     * It is the accuracy, or the mean of both accuracies where two things are predicted */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left;   /* since the start of this call; left in this epoch */
@@ -240,6 +244,17 @@ const char *lapse_model_kind_name(const lapse_model *model, int64_t kind);
 /* The number of a kind of event by its name, or -1. */
 int64_t lapse_model_kind_find(const lapse_model *model, const char *name);
 
+/* The fields that the model sees of past events, for index 0, 1, ... until it returns false; and their categories. */
+bool lapse_model_field(const lapse_model *model, int index, lapse_field *field);
+const char *lapse_model_category_name(const lapse_model *model, int field, int64_t category);
+int64_t lapse_model_category_find(const lapse_model *model, int field, const char *name); /* or -1 */
+
+/* What the model predicts: "event" (its names are the kinds), "action" (those of the action field), or both, for index 0,
+ * 1, ... until it returns NULL; and the names that can be the answer. */
+const char *lapse_model_target(const lapse_model *model, int index);
+int64_t lapse_model_target_size(const lapse_model *model, const char *target); /* 0 for what it does not predict */
+const char *lapse_model_target_name(const lapse_model *model, const char *target, int64_t number);
+
 /* What is known about the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);
 
@@ -254,6 +269,7 @@ typedef struct lapse_kind_score {
 } lapse_kind_score;
 
 typedef struct lapse_scores {
+    const char *target;      /* "event" or "action": what was predicted; its names are the kinds below */
     const char *split;       /* "train", "valid", "test" or "all" */
     const char *target_time; /* "known" or "unknown" */
     int64_t cases;           /* predicted events */
@@ -267,13 +283,15 @@ typedef struct lapse_scores {
 
 typedef struct lapse_evaluate_options {
     const char *split; /* "train", "valid", "test" or "all": the model knows which sequences these are */
+    const char *target; /* "event" or "action"; NULL: the first that the model predicts */
     int threads;       /* 0: all cores; never changes the result */
     int bootstrap;     /* resamples for the intervals; 0: none */
 } lapse_evaluate_options;
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
 
-/* Scores the model on every event but each sequence's first. The dataset must know no kinds unknown to the model. */
+/* Scores the model on every event but each sequence's first. The dataset must have the model's fields, and no kinds or
+ * categories unknown to the model. */
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset, const lapse_evaluate_options *options,
                             lapse_scores *scores, lapse_error *error);
 void lapse_scores_clear(lapse_scores *scores);
@@ -292,9 +310,29 @@ void lapse_session_clear(lapse_session *session);
 /* Appends an event. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
+/* What a field of an event holds. */
+typedef struct lapse_value {
+    const char *text; /* of an action or category; NULL is "", nothing was there */
+    double number;    /* of a number; NaN: missing */
+} lapse_value;
+
+typedef struct lapse_event {
+    double time;
+    const char *event;
+    const lapse_value *fields; /* field_count of them, in the order of lapse_model_field */
+    int field_count;
+} lapse_event;
+
+/* Appends an event with its fields. A model that has fields wants all of them of every event. */
+lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
+
 /* Fills probabilities[0 .. kind_count-1]: the chance of each kind, given that the next event happens at this time,
  * which must not lie before the last one. The history must not be empty. */
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
+
+/* The same for one of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
+lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
+                                          double *probabilities, lapse_error *error);
 
 /* -------------------------------------------------------------------------------------------- simulation ----- */
 

@@ -27,6 +27,7 @@ typedef struct lp_trainer {
     lapse_model *model;          /* its parameters are the best so far; owned until handed over */
     lp_network network;          /* with loss and gradients */
     lp_targets targets;
+    lp_translation translation;
     lp_windows windows;          /* of the current epoch, in its order */
     lp_batch batch;
     lp_runner runner;
