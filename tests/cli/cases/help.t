@@ -140,6 +140,11 @@ $ lapse train --help
 |                             chosen from the data)
 |   --dropout SHARE           share of the activations left out in training, 0 to
 |                             0.9 (default: chosen from the data)
+|   --predict WHAT            what is predicted: the event, the action that came
+|                             with --action at the import, or both: event, action,
+|                             both (default: event)
+|   --field-dims N            width of the embedding of each field of categories
+|                             (default: by the number of its categories)
 |   --order N                 events that a Markov chain looks back, 1 to 3
 |                             (default: chosen from the data)
 |

@@ -26,6 +26,7 @@ $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --t
 |   "best_score": null,
 |   "seconds": N,
 |   "scores": {
+|     "target": "event",
 |     "split": "test",
 |     "target_time": "known",
 |     "cases": 8,
@@ -54,6 +55,7 @@ $ lapse eval markov.safetensors events.lapse --split valid --bootstrap 0 --json
 | {
 |   "model": "markov.safetensors",
 |   "data": "events.lapse",
+|   "target": "event",
 |   "split": "valid",
 |   "target_time": "known",
 |   "cases": 8,
@@ -78,7 +80,8 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 | Data      events.lapse: 96 events in 12 sequences, of 4 kinds
 | Model     task classify, model attention, encoding mercer, target-time known,
 |           dims 8, blocks 1, heads 1, context 16, periods 4, harmonics 2,
-|           period-min 4 minutes, period-max 8.37 days, dropout 0.2
+|           period-min 4 minutes, period-max 8.37 days, dropout 0.2, predict
+|           event, field-dims by the number of its categories
 | Training  learning-rate 0.001, beta1 0.9, beta2 0.98, l2 0, clip 5, batch 4,
 |           epochs 2, patience 10
 | Run       seed 3, shards 16, threads 1, checkpoint m.safetensors.checkpoint,
