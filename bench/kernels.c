@@ -16,6 +16,10 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 typedef struct shape {
     const char *name;
     int segments, length, cols, frequencies, heads, kinds;
@@ -48,34 +52,60 @@ static void *need(void *block)
     return block;
 }
 
-/* GFLOP/s of multiply-adds that wait for nothing: the best any product could do on one core. The compiler's own vectors
- * are as wide as the level this file is built for, so the widest product of OpenBLAS is taken where it is faster. */
-static double measure_peak(const lp_kernel *kernels)
+/* ---------------------------------------------------------------------------------------------- the peak ----- */
+
+/* Multiply-adds that wait for nothing: CHAINS independent sums in registers. */
+enum { CHAINS = 12, TURNS = 1000000 };
+
+#ifdef __x86_64__
+__attribute__((target("avx512f"))) static float chains_512(void)
 {
-    enum { SIZE = 384 };
-    lp_graph graph = {0};
-    lp_value *x = lp_graph_input(&graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, SIZE);
-    lp_value *w = lp_graph_parameter(&graph, "w", SIZE, SIZE, LP_START_ONES, 1);
-    lp_linear(&graph, x, w, NULL, NULL, 1, false);
-    lp_extent extent = {.tokens = SIZE, .pairs = SIZE, .longest = 1};
-    lp_plan plan;
-    if (lp_plan_make(&plan, &graph, &extent, sizeof(float), NULL) != LAPSE_OK)
-        return 0;
-    void *inputs[] = {need(lp_alloc(SIZE * SIZE, 4))};
-    void *parameters = need(lp_alloc(graph.parameter_size, 4)), *work = need(lp_alloc(plan.work_size, 1));
-    lp_run run = {.plan = &plan, .work = work, .inputs = inputs, .parameters = parameters, .tokens = SIZE};
-    double best = 1e9;
-    for (int i = 0; i < 20; i++) {
-        double start = now();
-        kernels[LP_OP_LINEAR](graph.nodes[0], &run);
-        best = fmin(best, now() - start);
-    }
-    lp_free(inputs[0]);
-    lp_free(parameters);
-    lp_free(work);
-    lp_graph_clear(&graph);
-    return 2.0 * SIZE * SIZE * SIZE / best * 1e-9;
+    __m512 sum[CHAINS], x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(1e-3f);
+    for (int i = 0; i < CHAINS; i++)
+        sum[i] = _mm512_set1_ps((float)i);
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < CHAINS; i++)
+            sum[i] = _mm512_fmadd_ps(sum[i], x, y);
+    for (int i = 1; i < CHAINS; i++)
+        sum[0] = _mm512_add_ps(sum[0], sum[i]);
+    return _mm512_cvtss_f32(sum[0]);
 }
+
+__attribute__((target("avx2,fma"))) static float chains_256(void)
+{
+    __m256 sum[CHAINS], x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(1e-3f);
+    for (int i = 0; i < CHAINS; i++)
+        sum[i] = _mm256_set1_ps((float)i);
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < CHAINS; i++)
+            sum[i] = _mm256_fmadd_ps(sum[i], x, y);
+    for (int i = 1; i < CHAINS; i++)
+        sum[0] = _mm256_add_ps(sum[0], sum[i]);
+    return _mm256_cvtss_f32(sum[0]);
+}
+#endif
+
+/* GFLOP/s of one core at its best, or 0 where this program does not know how to ask. */
+static double measure_peak(void)
+{
+    double best = 0;
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    bool wide = __builtin_cpu_supports("avx512f");
+    if (!wide && !__builtin_cpu_supports("fma"))
+        return 0;
+    volatile float sink;
+    for (int i = 0; i < 10; i++) {
+        double start = now();
+        sink = wide ? chains_512() : chains_256();
+        best = fmax(best, 2e-9 * TURNS * CHAINS * (wide ? 16 : 8) / (now() - start));
+    }
+    (void)sink;
+#endif
+    return best;
+}
+
+/* ----------------------------------------------------------------------------------------------- the step ----- */
 
 /* One step of the exact-lag model: one block, with dropout. */
 static void build(bench *this)
@@ -90,7 +120,8 @@ static void build(bench *this)
     lp_value *weight = lp_graph_input(g, "weight", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, 1);
     lp_value *seed = lp_graph_input(g, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, 1, 1);
     lp_value *table = lp_graph_parameter(g, "table", s->kinds, d, LP_START_NORMAL, 0.1);
-    lp_value *frequency = lp_harmonics(g, lp_graph_parameter(g, "log_period", 1, s->frequencies / 5, LP_START_NORMAL, 1), 5);
+    lp_value *frequency =
+        lp_harmonics(g, lp_graph_parameter(g, "log_period", 1, s->frequencies / 5, LP_START_NORMAL, 1), 5);
     lp_value *u = lp_basis(g, time, frequency), *turn = lp_basis(g, target_time, frequency);
     lp_value *z = lp_dropout(g, lp_embed(g, table, ids), 0.2), *time_out;
     lp_value *gain = lp_graph_parameter(g, "gain", 1, d, LP_START_ONES, 1);
@@ -101,9 +132,11 @@ static void build(bench *this)
     lp_value *scale = lp_graph_parameter(g, "scale", 1, e, LP_START_ONES, 1);
     lp_value *key_time = lp_graph_parameter(g, "key_time", d, e, LP_START_NORMAL, 0.1);
     lp_value *value_time = lp_graph_parameter(g, "value_time", d, e, LP_START_NORMAL, 0.1);
-    lp_value *turned = lp_reflect(g, lp_linear(g, side[0], lp_scale_columns(g, key_time, scale), NULL, NULL, 1, false), turn);
+    lp_value *turned =
+        lp_reflect(g, lp_linear(g, side[0], lp_scale_columns(g, key_time, scale), NULL, NULL, 1, false), turn);
     lp_value *out = lp_attention(g, side[0], side[1], side[2], turned, u, s->heads, 0.17, 0.2, &time_out);
-    lp_value *both = lp_linear(g, lp_reflect(g, time_out, turn), lp_scale_columns(g, value_time, scale), NULL, out, 1, true);
+    lp_value *both =
+        lp_linear(g, lp_reflect(g, time_out, turn), lp_scale_columns(g, value_time, scale), NULL, out, 1, true);
     lp_value *bias = lp_graph_parameter(g, "bias", 1, d, LP_START_ZEROS, 0);
     lp_value *inner = lp_graph_parameter(g, "inner", d, d, LP_START_NORMAL, 0.1);
     lp_value *y = lp_add(g, z, lp_dropout(g, lp_relu(g, lp_linear(g, both, inner, bias, NULL, 1, true)), 0.2));
@@ -163,10 +196,17 @@ static lp_run run_new(bench *this, lp_plan *plan, size_t real_size)
         else
             ((double *)(void *)parameters)[i] = x;
     }
-    return (lp_run){.plan = plan, .work = need(lp_alloc(plan->work_size, 1)),
-                    .scratch = need(lp_alloc(plan->scratch_size, 1)), .inputs = inputs, .parameters = parameters,
-                    .gradients = need(lp_alloc(this->graph.parameter_size, real_size)), .tokens = this->tokens,
-                    .segments = this->shape->segments, .segment = this->segment, .seed = 1, .step = 1};
+    return (lp_run){.plan = plan,
+                    .work = need(lp_alloc(plan->work_size, 1)),
+                    .scratch = need(lp_alloc(plan->scratch_size, 1)),
+                    .inputs = inputs,
+                    .parameters = parameters,
+                    .gradients = need(lp_alloc(this->graph.parameter_size, real_size)),
+                    .tokens = this->tokens,
+                    .segments = this->shape->segments,
+                    .segment = this->segment,
+                    .seed = 1,
+                    .step = 1};
 }
 
 static void run_free(const bench *this, lp_run *run)
@@ -214,6 +254,11 @@ static int by_time(const void *a, const void *b)
     return x[0] < y[0] ? 1 : x[0] > y[0] ? -1 : 0;
 }
 
+static double share(double rate, double peak)
+{
+    return peak > 0 ? 100 * rate / peak : 0;
+}
+
 static void report(const bench *this, const double *best, double peak)
 {
     double sums[LP_OP_COUNT][4] = {{0}}; /* seconds, operations, bytes, op */
@@ -235,10 +280,10 @@ static void report(const bench *this, const double *best, double peak)
     for (int i = 0; i < LP_OP_COUNT && sums[i][0] > 0; i++) {
         double rate = sums[i][1] / sums[i][0] * 1e-9;
         printf("  %-24s %9.1f %6.1f%% %9.2f %7.1f%% %8.2f\n", lp_op_table[(int)sums[i][3]]->name, sums[i][0] * 1e6,
-               100 * sums[i][0] / all, rate, 100 * rate / peak, sums[i][2] / sums[i][0] * 1e-9);
+               100 * sums[i][0] / all, rate, share(rate, peak), sums[i][2] / sums[i][0] * 1e-9);
     }
     printf("  %-24s %9.1f %7s %9.2f %7.1f%%   %.0f events/s\n\n", "all", all * 1e6, "", flop / all * 1e-9,
-           100 * flop / all * 1e-9 / peak, this->tokens / all);
+           share(flop / all * 1e-9, peak), this->tokens / all);
 }
 
 static int bench_shape(const shape *s, int rounds, const lp_kernel *kernels, double peak)
@@ -248,8 +293,8 @@ static int bench_shape(const shape *s, int rounds, const lp_kernel *kernels, dou
     build(&this);
     cut(&this);
     double error = check(&this, kernels);
-    printf("%s: %d segments, %d tokens, %lld pairs; largest error of a gradient %.1e\n", s->name, s->segments, this.tokens,
-           (long long)this.extent.pairs, error);
+    printf("%s: %d segments, %d tokens, %lld pairs; largest error of a gradient %.1e\n", s->name, s->segments,
+           this.tokens, (long long)this.extent.pairs, error);
     if (!(error < 1e-4)) {
         fprintf(stderr, "kernels: wrong results, not timed\n");
         return 1;
@@ -276,8 +321,8 @@ int main(int count, char **arguments)
     const char *wanted = count > 1 ? arguments[1] : NULL;
     int rounds = count > 2 ? atoi(arguments[2]) : 200, failed = 0;
     const lp_kernel *kernels = lp_cpu_kernels();
-    double peak = measure_peak(kernels);
-    printf("level %s; largest product seen %.1f GFLOP/s on one thread\n\n", lp_cpu_level(), peak);
+    double peak = measure_peak();
+    printf("level %s; multiply-adds alone: %.1f GFLOP/s on one thread\n\n", lp_cpu_level(), peak);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (!wanted || strcmp(wanted, shapes[i].name) == 0)
             failed |= bench_shape(&shapes[i], rounds, kernels, peak);

@@ -44,4 +44,7 @@ row position --encoding position --dims 32 --blocks 1
 row "bochner, 50 frequencies" --encoding bochner --periods 50 --dims 32 --blocks 1
 row "mercer, 16 x 5" --encoding mercer --periods 16 --harmonics 5 --dims 32 --blocks 1
 row "mercer, time unknown" --encoding mercer --target-time unknown --dims 32 --blocks 1
+row "mercer, mlp-query" --projection mlp-query
+row "mercer, added" --combine add
+row "mercer, anchored mlp" --projection mlp
 row "defaults alone" --task classify

@@ -15,6 +15,7 @@ typedef struct train_settings {
     const char *data, *output;
     const char *checkpoint; /* as asked for: NULL beside the model, "none" for none */
     bool no_eval, json;
+    bool has_fields; /* the dataset's events have */
 } train_settings;
 
 /* What the progress calls leave behind. */
@@ -39,20 +40,23 @@ static bool on_progress(const lapse_progress *progress, void *context)
     return !cli_interrupted();
 }
 
-/* The names that decide which settings matter: the model's and, where it has one, the encoding's. */
-static void names_of(const lapse_train_options *train, const char *names[3])
+/* The names that decide which settings matter: the model's and, where it has them, the encoding's and "fields". */
+static void names_of(const train_settings *s, const char *names[4])
 {
     int count = 0;
-    names[count++] = train->model;
-    if (strcmp(train->model, "attention") == 0)
-        names[count++] = train->encoding;
+    names[count++] = s->train.model;
+    if (strcmp(s->train.model, "attention") == 0) {
+        names[count++] = s->train.encoding;
+        if (s->has_fields)
+            names[count++] = "fields";
+    }
     names[count] = NULL;
 }
 
 static void print_banner(const train_settings *s, const lapse_dataset *dataset, const cli_verb *verb)
 {
-    const char *names[3];
-    names_of(&s->train, names);
+    const char *names[4];
+    names_of(s, names);
     fputs("Data      ", stderr);
     cli_text_print(stderr, s->data);
     fprintf(stderr, ": %s in %s, of %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
@@ -154,8 +158,8 @@ static void print_text(const train_settings *s, const outcome *out)
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
 {
     cli_json json = {.file = stdout};
-    const char *names[3];
-    names_of(&s->train, names);
+    const char *names[4];
+    names_of(s, names);
     cli_json_object(&json, NULL);
     cli_json_text(&json, "data", s->data);
     cli_json_text(&json, "output", s->output);
@@ -235,6 +239,7 @@ static int run(void *settings, const cli_call *call)
     if (status == LAPSE_OK)
         status = lapse_train_options_resolve(dataset, &s->train, &error);
     if (status == LAPSE_OK) {
+        s->has_fields = lapse_dataset_field(dataset, 0, &(lapse_field){0});
         print_banner(s, dataset, call->verb);
         status = learn(s, dataset, &model, &out, &error);
     }
@@ -280,6 +285,11 @@ static const cli_option options[] = {
      .help = "what learns it", .choices = lapse_model_names},
     {.name = "encoding", .kind = CLI_CHOICE, AT(train.encoding), .placeholder = "NAME", .group = in_model,
      .only = "attention", .help = "how attention sees time", .choices = lapse_encoding_names},
+    {.name = "projection", .kind = CLI_CHOICE, AT(train.projection), .placeholder = "NAME", .group = in_model,
+     .only = "attention", .help = "what makes query, key and value of event and time; mlp: without exact lags",
+     .choices = lapse_projection_names},
+    {.name = "combine", .kind = CLI_CHOICE, AT(train.combine), .placeholder = "HOW", .group = in_model,
+     .only = "attention", .help = "how time joins the event", .choices = lapse_combine_names},
     {.name = "target-time", .kind = CLI_CHOICE, AT(train.target_time), .placeholder = "RULE", .group = in_model,
      .only = "attention", .help = "whether the time of the predicted event is given", .choices = target_time_names},
     {.name = "dims", .kind = CLI_WHOLE, AT(train.dims), .placeholder = "N", .group = in_model, .only = "attention",
@@ -301,10 +311,10 @@ static const cli_option options[] = {
     {.name = "dropout", .kind = CLI_NUMBER, AT(train.dropout), .placeholder = "SHARE", .group = in_model,
      .only = "attention", .help = "share of the activations left out in training, 0 to 0.9", DATA_DECIDES},
     {.name = "predict", .kind = CLI_CHOICE, AT(train.predict), .placeholder = "WHAT", .group = in_model,
-     .only = "attention", .help = "what is predicted: the event, the action that came with --action at the import, or "
+     .only = "fields", .help = "what is predicted: the event, the action that came with --action at the import, or "
      "both", .choices = lapse_predict_names},
     {.name = "field-dims", .kind = CLI_WHOLE, AT(train.field_dims), .placeholder = "N", .group = in_model,
-     .only = "attention", .help = "width of the embedding of each field of categories",
+     .only = "fields", .help = "width of the embedding of each field of categories",
      .unset = "by the number of its categories"},
     {.name = "order", .kind = CLI_WHOLE, AT(train.order), .placeholder = "N", .group = in_model, .only = "markov",
      .help = "events that a Markov chain looks back, 1 to 3", DATA_DECIDES},
@@ -316,7 +326,7 @@ static const cli_option options[] = {
     {.name = "beta2", .kind = CLI_NUMBER, AT(train.beta2), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's memory of its square", DATA_DECIDES},
     {.name = "l2", .kind = CLI_NUMBER, AT(train.l2), .placeholder = "X", .group = in_training, .only = "attention",
-     .help = "weight of the squared parameters in the loss", DATA_DECIDES},
+     .help = "pull of every parameter towards zero: so many times itself is added to its gradient", DATA_DECIDES},
     {.name = "clip", .kind = CLI_NUMBER, AT(train.clip), .placeholder = "X", .group = in_training, .only = "attention",
      .help = "largest norm of the gradient; 0 does not clip", DATA_DECIDES},
     {.name = "batch", .kind = CLI_WHOLE, AT(train.batch), .placeholder = "N", .group = in_training,

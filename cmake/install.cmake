@@ -7,7 +7,7 @@ file(RELATIVE_PATH LAPSE_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /pr
 list(JOIN OPENBLAS_LDFLAGS " " openblas)
 list(JOIN JANSSON_LDFLAGS " " jansson)
 list(JOIN XXHASH_LDFLAGS " " xxhash)
-set(LAPSE_PC_LIBRARIES "${openblas} ${jansson} ${xxhash} -lz ${OpenMP_C_FLAGS} -lm")
+set(LAPSE_PC_LIBRARIES "${openblas} ${jansson} ${xxhash} -lz -pthread -lm")
 string(REGEX REPLACE "/$" "" LAPSE_PC_PREFIX "${LAPSE_PC_PREFIX}")
 configure_file(cmake/lapse.pc.in lapse.pc @ONLY)
 

@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         for (int64_t kind = 1; kind < kinds; kind++)
             best = chance[kind] > chance[best] ? kind : best;
         if (status == LAPSE_OK)
-            printf("after %.0f hours: %s (%.1f %%)\n", after[i] / hour, lapse_model_kind_name(model, best),
+            printf("%.0f h later: %s (%.1f %%)\n", after[i] / hour, lapse_model_kind_name(model, best),
                    100 * chance[best]);
     }
     if (status != LAPSE_OK)

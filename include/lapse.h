@@ -78,6 +78,8 @@ const char *const *lapse_task_names(void);
 const char *const *lapse_model_names(void);
 const char *const *lapse_encoding_names(void);
 const char *const *lapse_predict_names(void);
+const char *const *lapse_projection_names(void);
+const char *const *lapse_combine_names(void);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
@@ -176,6 +178,9 @@ typedef struct lapse_train_options {
     const char *task;        /* "classify" */
     const char *model;       /* "attention", or a floor: "majority", "markov" */
     const char *encoding;    /* "mercer", "bochner", "position": how attention sees time */
+    const char *projection;  /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
+                              * then see times from one anchor a window instead of exact lags */
+    const char *combine;     /* "concatenate" or "add": how time joins the event */
     const char *target_time; /* "known": lags are taken to the time of the predicted event; "unknown": to the last one */
     int dims;                /* width of the event embedding and of each block */
     int blocks;              /* attention blocks, 1 to 3 */
@@ -192,7 +197,7 @@ typedef struct lapse_train_options {
 
     double learning_rate;    /* Adam's */
     double beta1, beta2;     /* Adam's */
-    double l2;               /* weight of the squared parameters in the loss */
+    double l2;               /* l2 times a parameter is added to its gradient */
     double clip;             /* largest norm of the gradient; 0: not clipped */
     int batch;               /* windows in a step */
     int epochs;              /* at most */

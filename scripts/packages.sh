@@ -20,16 +20,13 @@ valgrind|valgrind|to find wrong uses of memory|tool valgrind
 full|valgrind|to find wrong uses of memory|tool valgrind
 full|g++|the header as C++|tool g++
 full|clang|a second compiler|tool clang
-full|libomp-dev|OpenMP for clang|compile clang omp.h
 full|python3-numpy|the forward pass rewritten in NumPy|numpy
 lint|clang-format|formatting|tool clang-format
 lint|clang-tidy|static checks|tool clang-tidy
 lint|clang|how clang-tidy is to read the sources|tool clang
-lint|libomp-dev|OpenMP for clang|compile clang omp.h
 lint|cppcheck|static checks|tool cppcheck
 lint|shellcheck|checks of the scripts|tool shellcheck
 fuzz|clang|the compiler that fuzzes|tool clang
-fuzz|libomp-dev|OpenMP for clang|compile clang omp.h
 fuzz|libclang-rt-dev|the fuzzer itself|fuzzer
 '
 
@@ -40,7 +37,7 @@ packages_have()
     tool) command -v "$2" ;;
     module) command -v pkg-config && pkg-config --exists "$2" ;;
     compile)
-        command -v "$2" && echo "#include <$3>" | "$2" -fopenmp -E -x c -
+        command -v "$2" && echo "#include <$3>" | "$2" -E -x c -
         ;;
     numpy) /usr/bin/python3 -c 'import numpy' ;;
     fuzzer)

@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/tally.sh
 
 quick_suites="cli scripts"
-limit=${LAPSE_TEST_LIMIT:-300} # seconds until a program counts as hanging
+limit=${LAPSE_TEST_LIMIT:-900} # seconds until a program counts as hanging
 jobs=$(nproc)
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT

@@ -86,14 +86,6 @@ static lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t s
     }
 }
 
-uint32_t lp_intern_find(const lp_intern *intern, const char *name, size_t size, uint64_t key)
-{
-    if (!intern->slots)
-        return LP_INTERN_NONE;
-    const lp_intern_slot *slot = probe(intern, name, size, key);
-    return slot->size ? slot->index : LP_INTERN_NONE;
-}
-
 static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64_t key)
 {
     if (intern->count >= LP_INTERN_NONE - 1 || size >= UINT32_MAX)

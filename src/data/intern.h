@@ -28,13 +28,10 @@ uint64_t lp_intern_key(const char *name, size_t size);
 /* The number of a name, which is added if it is new (then *added is set). key is lp_intern_key of the name. */
 uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_t key, bool *added);
 
-/* The number of a name, or LP_INTERN_NONE. */
-uint32_t lp_intern_find(const lp_intern *intern, const char *name, size_t size, uint64_t key);
-
 /* Asks for the memory that lp_intern_add will look at for this key. */
 void lp_intern_prefetch(const lp_intern *intern, uint64_t key);
 
-/* Gives the slots back: names can still be read, no longer added or found. */
+/* Gives the slots back: names can still be read, no longer added. */
 void lp_intern_seal(lp_intern *intern);
 void lp_intern_clear(lp_intern *intern);
 

@@ -63,8 +63,7 @@ static bool fail_memory(lp_reader *reader)
 __attribute__((format(printf, 4, 5))) static bool bad_row(lp_reader *reader, int64_t column, int64_t line,
                                                           const char *format, ...)
 {
-    lapse_error error;
-    char message[sizeof error.message];
+    char message[sizeof reader->error.message];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -339,7 +338,7 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1,
                         "a quoted field goes on after its closing quote; a quote inside it is written twice");
         } else {
-            lapse_error error;
+            lapse_error error = {0};
             lapse_status status = lp_columns_choose(&reading->columns, &reading->arena, reading->options, &first,
                                                     reading->file, reader->line + 1, &error);
             reading->have_columns = status == LAPSE_OK;

@@ -65,7 +65,7 @@ typedef struct lp_rows {
 /* Says what fields rows have, before there is a row. False when out of memory. */
 bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count);
 
-/* Makes room for one more block of at most `rows` rows. False when out of memory. */
+/* Makes room for one more block of at most `most` rows. False when out of memory. */
 bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most);
 
 /* The number of a name first met at `place`; LP_INTERN_NONE when out of memory. */

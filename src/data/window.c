@@ -49,10 +49,10 @@ static void cover(lp_windows *list, const lp_targets *targets, int64_t sequence,
 
 lapse_status lp_windows_evaluation(lp_windows *list, const lp_targets *targets, lapse_error *error)
 {
-    int stride = targets->context > 1 ? targets->context / 2 : 1;
+    int stride = targets->context > 1 && !targets->last_only ? targets->context / 2 : 1;
     LP_TRY(reserve(list, targets, stride, error));
     for (int64_t s = 0; s < targets->dataset->sequence_count; s++)
-        cover(list, targets, s, targets->context, stride, true);
+        cover(list, targets, s, targets->last_only ? 1 : targets->context, stride, true);
     return LAPSE_OK;
 }
 

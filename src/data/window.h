@@ -33,6 +33,7 @@ typedef struct lp_targets {
     const uint8_t *split;
     lp_split wanted;
     int context;
+    bool last_only; /* evaluation asks each window for one event, after its last place */
 } lp_targets;
 
 /* Fills list, which starts as {0} and may be filled again; for one lp_targets and any epoch only the first filling

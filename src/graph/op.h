@@ -40,7 +40,7 @@ typedef enum lp_op_id {
 } lp_op_id;
 
 /* The most queries that attention takes at a time: what its scratch is sized for. */
-enum { LP_ATTENTION_ROWS = 32 };
+enum { LP_ATTENTION_ROWS = 16 };
 
 /* How large a shard is, for costs. */
 typedef struct lp_extent {

@@ -64,8 +64,8 @@ static lp_cost attention_gradient_cost(const lp_node *node, const lp_extent *ext
     return cost;
 }
 
-/* Two square blocks of pairs, probabilities and their gradient; key, value and basis of a head turned on their side; and
- * for a block of rows 16 random bits a pair, with the 8-byte number of every 8 pairs. */
+/* Two square blocks of pairs, probabilities and their gradient; key, value and basis of a head turned on their side;
+ * and for a block of rows 16 random bits a pair, with the 8-byte number of every 8 pairs. */
 static size_t attention_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
     size_t stride = ((size_t)extent->longest + 15) / 16 * 16;
@@ -100,13 +100,23 @@ lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value
     return node ? node->outputs[0] : NULL;
 }
 
-/* (query, key, value, time_query?, basis?) -> out [T x H*d], log of each row's sum of exp [T x H], time_out [T x H*E] */
-const lp_op lp_op_attention = {.id = LP_OP_ATTENTION, .name = "attention", .input_count = 5, .output_count = 3,
-                               .shape = attention_shape, .gradient = attention_gradient, .cost = attention_cost,
-                               .scratch = attention_scratch, .example = attention_example};
+/* (query, key, value, time_query?, basis?) -> out [T x H*d], log of each row's sum of exp [T x H], time_out [T x H*E]
+ */
+const lp_op lp_op_attention = {.id = LP_OP_ATTENTION,
+                               .name = "attention",
+                               .input_count = 5,
+                               .output_count = 3,
+                               .shape = attention_shape,
+                               .gradient = attention_gradient,
+                               .cost = attention_cost,
+                               .scratch = attention_scratch,
+                               .example = attention_example};
 
 /* (query, key, value, time_query?, basis?, log sum, out, dout, time_out?, dtime_out?)
  *     -> dquery, dkey, dvalue, dtime_query, dbasis */
-const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT, .name = "attention_gradient",
-                                        .input_count = 10, .output_count = 5, .cost = attention_gradient_cost,
+const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
+                                        .name = "attention_gradient",
+                                        .input_count = 10,
+                                        .output_count = 5,
+                                        .cost = attention_gradient_cost,
                                         .scratch = attention_scratch};

@@ -49,13 +49,20 @@ lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target, 
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY, .name = "cross_entropy", .input_count = 3,
-                                   .output_count = 1, .shape = cross_entropy_shape,
-                                   .gradient = cross_entropy_gradient, .cost = cross_entropy_cost,
+const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY,
+                                   .name = "cross_entropy",
+                                   .input_count = 3,
+                                   .output_count = 1,
+                                   .shape = cross_entropy_shape,
+                                   .gradient = cross_entropy_gradient,
+                                   .cost = cross_entropy_cost,
                                    .scratch = cross_entropy_scratch,
                                    .example = cross_entropy_example};
 
 /* (logits, target, weight, dloss [1 x 1]) -> dlogits = dloss * weight * (softmax - one at target) */
-const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT, .name = "cross_entropy_gradient",
-                                            .input_count = 4, .output_count = 1, .cost = cross_entropy_cost,
+const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT,
+                                            .name = "cross_entropy_gradient",
+                                            .input_count = 4,
+                                            .output_count = 1,
+                                            .cost = cross_entropy_cost,
                                             .scratch = cross_entropy_scratch};

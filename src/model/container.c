@@ -220,7 +220,8 @@ static lapse_status read_all(lp_container *container, const char *path, lapse_er
     uint64_t header_size = 0;
     for (int i = 0; i < 8; i++)
         header_size |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
-    if (header_size < 2 || header_size > HEADER_LIMIT || bytes[8] != '{')
+    bool braced = container->map.size > 8 && bytes[8] == '{';
+    if (header_size < 2 || header_size > HEADER_LIMIT || !braced)
         return damaged(error, path, "it does not begin with a safetensors header");
     if (header_size > container->map.size - 8)
         return damaged(error, path, "its header is cut off");

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const lp_model_row *const lp_models[] = {&lp_model_attention, &lp_model_markov, &lp_model_majority, NULL};
@@ -270,10 +271,14 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     return LAPSE_OK;
 }
 
-lapse_status lp_model_number_set(lapse_model *model, lapse_error *error, const char *name, double value)
+lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
 {
     char text[64];
-    snprintf(text, sizeof text, "%.17g", value);
+    bool whole = fabs(value) < 1e15 && value == (double)(int64_t)value;
+    int digits = whole ? 17 : 1;
+    do
+        snprintf(text, sizeof text, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
     const char *point = localeconv()->decimal_point;
     char *found = strstr(text, point);
     if (found) {

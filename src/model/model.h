@@ -7,7 +7,7 @@
 #define LP_MODEL_H
 
 #include "data/dataset.h"
-#include "nn/encoding.h"
+#include "nn/attention_block.h"
 
 typedef struct lp_model_row lp_model_row;
 
@@ -31,6 +31,8 @@ typedef struct lp_model_field {
 typedef struct lp_model_config {
     const lp_model_row *row;
     const lp_encoding *encoding;
+    lp_projection projection;
+    lp_combine combine;
     bool target_known; /* lags are taken to the time of the event asked for, otherwise to the last event */
     int kinds;         /* classes */
     int dims, blocks, heads, context;
@@ -97,6 +99,13 @@ struct lp_model_row {
     void (*answer)(const lapse_model *model, const int32_t *kinds, int64_t count, double *probabilities);
 };
 
+/* Times are measured from the window's last moment instead of from each place's own: only a window's last place is then
+ * asked as a session would be. */
+static inline bool lp_model_config_anchored(const lp_model_config *config)
+{
+    return config->row->build && config->projection == LP_PROJECTION_MLP && config->encoding->sees_time;
+}
+
 /* In the order of preference, NULL-terminated. */
 extern const lp_model_row *const lp_models[];
 const lp_model_row *lp_model_row_find(const char *name);
@@ -138,8 +147,8 @@ size_t lp_tensor_bytes(const lp_tensor *tensor);
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same for a number: 17 digits, and a point whatever the locale. */
-lapse_status lp_model_number_set(lapse_model *model, lapse_error *error, const char *name, double value);
+/* The same for a number: as few digits as read back to the same double, and a point whatever the locale. */
+lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
 
 /* The number of a name, or -1. */

@@ -14,7 +14,6 @@
  * is what it was. Keys and values, being linear, would be such sums in a wider block too.
  */
 #include "model/model_rows.h"
-#include "nn/attention_block.h"
 
 #include <stdio.h>
 
@@ -56,7 +55,11 @@ static void build(lp_graph *graph, const lp_model_config *config, bool training,
     static const char *const outputs[LP_TARGET_COUNT] = {"output", "output.action"};
     lp_encoding_config encoding = {config->dims,      config->context,    config->periods,
                                    config->harmonics, config->period_min, config->period_max};
-    lp_block_config block = {config->dims, config->heads, training ? config->dropout : 0};
+    lp_block_config block = {.dims = config->dims,
+                             .heads = config->heads,
+                             .dropout = training ? config->dropout : 0,
+                             .projection = config->projection,
+                             .combine = config->combine};
     lp_value *joint = joint_vector(graph, config, feeds);
     lp_features features = {0};
     config->encoding->build(graph, &encoding, feeds, &features);

@@ -41,22 +41,33 @@ static field_key key_of(int field, const char *what)
     return key;
 }
 
+/* Which models a setting belongs to. */
+typedef enum config_owner { ANY_MODEL, NETWORKS, FLOORS } config_owner;
+
 /* The whole numbers and numbers of a configuration: one table for writing and reading. */
 typedef struct config_field {
     const char *name;
     size_t offset;
     bool whole;
+    config_owner owner;
     double least, most;
 } config_field;
 
-#define WHOLE(member, least, most) {#member, offsetof(lp_model_config, member), true, least, most}
-#define NUMBER(member, least, most) {#member, offsetof(lp_model_config, member), false, least, most}
+#define WHOLE(member, owner, least, most) {#member, offsetof(lp_model_config, member), true, owner, least, most}
+#define NUMBER(member, owner, least, most) {#member, offsetof(lp_model_config, member), false, owner, least, most}
 
 static const config_field fields[] = {
-    WHOLE(kinds, 1, 2e9),           WHOLE(dims, 1, 65536),         WHOLE(blocks, 1, 64),
-    WHOLE(heads, 1, 64),            WHOLE(context, 1, 1e6),        WHOLE(periods, 0, 1e6),
-    WHOLE(harmonics, 0, 1e6),       NUMBER(period_min, 0, 1e300),  NUMBER(period_max, 0, 1e300),
-    NUMBER(dropout, 0, 1),          WHOLE(order, 0, 3),
+    WHOLE(kinds, ANY_MODEL, 1, 2e9),
+    WHOLE(context, ANY_MODEL, 1, 1e6),
+    WHOLE(dims, NETWORKS, 1, 65536),
+    WHOLE(blocks, NETWORKS, 1, 64),
+    WHOLE(heads, NETWORKS, 1, 64),
+    WHOLE(periods, NETWORKS, 0, 1e6),
+    WHOLE(harmonics, NETWORKS, 0, 1e6),
+    NUMBER(period_min, NETWORKS, 0, 1e300),
+    NUMBER(period_max, NETWORKS, 0, 1e300),
+    NUMBER(dropout, NETWORKS, 0, 1),
+    WHOLE(order, FLOORS, 0, 3),
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields, LARGEST_FREQUENCIES = 1000000 };
 
@@ -72,10 +83,15 @@ static lapse_status describe_fields(lapse_model *model, lapse_error *error)
         LP_TRY(lp_model_property_set(model, error, key_of(f, "dims").text, "%d", field->dims));
         if (field->type != LAPSE_FIELD_NUMBER)
             continue;
-        LP_TRY(lp_model_number_set(model, error, key_of(f, "mean").text, field->mean));
-        LP_TRY(lp_model_number_set(model, error, key_of(f, "deviation").text, field->deviation));
+        LP_TRY(lp_model_property_number(model, error, key_of(f, "mean").text, field->mean));
+        LP_TRY(lp_model_property_number(model, error, key_of(f, "deviation").text, field->deviation));
     }
     return LAPSE_OK;
+}
+
+static bool field_matters(const config_field *field, const lp_model_config *config)
+{
+    return field->owner == ANY_MODEL || (field->owner == NETWORKS) == (config->row->build != NULL);
 }
 
 lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
@@ -85,16 +101,23 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "format.version", "%s", FORMAT_VERSION));
     LP_TRY(lp_model_property_set(model, error, "task", "classify"));
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
-    LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
+    if (config->row->build) {
+        LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
+        LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
+        LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
+        if (config->encoding->sees_time)
+            LP_TRY(lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
+    }
     LP_TRY(lp_model_property_set(model, error, "target_time", "%s", config->target_known ? "known" : "unknown"));
     for (int i = 0; i < FIELD_COUNT; i++) {
         const void *place = (const char *)config + fields[i].offset;
-        if (fields[i].whole)
-            LP_TRY(lp_model_property_set(model, error, fields[i].name, "%d", *(const int *)place));
-        else
-            LP_TRY(lp_model_number_set(model, error, fields[i].name, *(const double *)place));
+        if (!field_matters(&fields[i], config))
+            continue;
+        double value = fields[i].whole ? *(const int *)place : *(const double *)place;
+        LP_TRY(lp_model_property_number(model, error, fields[i].name, value));
     }
-    LP_TRY(describe_fields(model, error));
+    if (config->row->build)
+        LP_TRY(describe_fields(model, error));
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", model->split_by_column ? "column" : "sequence"));
     return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx", (unsigned long long)model->fingerprint);
@@ -166,6 +189,33 @@ static bool parse_field(const lp_container *container, const config_field *field
     return true;
 }
 
+/* The place of a property's text in a NULL-terminated list of names, or -1. */
+static int parse_name(const lp_container *container, const char *property, const char *const *names)
+{
+    const char *text = lp_container_property(container, property);
+    for (int i = 0; text && names[i]; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* What networks have beyond numbers. */
+static lapse_status parse_network(const lp_container *container, const char *path, lp_model_config *config,
+                                  lapse_error *error)
+{
+    const char *encoding = lp_container_property(container, "encoding");
+    config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
+    if (!config->encoding)
+        return wrong(error, path, "encoding");
+    int projection = parse_name(container, "projection", lp_projection_names);
+    int combine = parse_name(container, "combine", lp_combine_names);
+    if (projection < 0 || combine < 0)
+        return wrong(error, path, projection < 0 ? "projection" : "combine");
+    config->projection = (lp_projection)projection;
+    config->combine = (lp_combine)combine;
+    return LAPSE_OK;
+}
+
 static lapse_status parse_config(const lp_container *container, const char *path, lp_model_config *config,
                                  lapse_error *error)
 {
@@ -177,21 +227,23 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this model file has version %s; this Lapse reads version %s", version ? version : "?",
                           FORMAT_VERSION);
-    const char *model = lp_container_property(container, "model"), *encoding = lp_container_property(container, "encoding");
+    const char *task = lp_container_property(container, "task"), *model = lp_container_property(container, "model");
     const char *target_time = lp_container_property(container, "target_time");
+    if (!task || strcmp(task, "classify") != 0)
+        return wrong(error, path, "task");
     config->row = model ? lp_model_row_find(model) : NULL;
-    config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
     if (!config->row)
         return wrong(error, path, "model");
-    if (!config->encoding)
-        return wrong(error, path, "encoding");
+    config->encoding = lp_encodings[0];
+    if (config->row->build)
+        LP_TRY(parse_network(container, path, config, error));
     if (!target_time || (strcmp(target_time, "known") != 0 && strcmp(target_time, "unknown") != 0))
         return wrong(error, path, "target_time");
     config->target_known = strcmp(target_time, "known") == 0;
     for (int i = 0; i < FIELD_COUNT; i++)
-        if (!parse_field(container, &fields[i], config))
+        if (field_matters(&fields[i], config) && !parse_field(container, &fields[i], config))
             return wrong(error, path, fields[i].name);
-    if (config->dims % config->heads)
+    if (config->row->build && config->dims % config->heads)
         return wrong(error, path, "heads");
     bool periods = config->periods > 0 && config->period_min > 0 && config->period_max >= config->period_min;
     if (config->row->build && config->encoding->default_periods && !periods)

@@ -16,6 +16,14 @@
  *
  * Token features P (positions) are simply joined to Z: query, key and value each get P W^T.
  *
+ * That is the paper's section 6 with time concatenated and linear projections. Two choices vary it:
+ *
+ *   added         time enters as Z + E Phi with one E for the whole block: Wqt, Wkt, Wvt are then Wq E, Wk E, Wv E, and all
+ *                 of the above holds
+ *   mlp-query     query = relu(the above) W^T + b. Nothing else changes: lags stay exact
+ *   mlp           key and value likewise. An MLP of Phi(t' - t_i) does not factor, so features belong to tokens here:
+ *                 Phi(t_i - anchor), the anchor being the window's last moment, as in the authors' code
+ *
  * Then Y = N + out, H = norm(Y), and the block gives H + dropout(W2 dropout(relu(W1 H + b1)) + b2).
  */
 #include "nn/attention_block.h"
@@ -23,6 +31,10 @@
 #include <stdio.h>
 
 enum { NAME_SIZE = 96 };
+
+const char *const lp_projection_names[] = {
+    [LP_PROJECTION_LINEAR] = "linear", [LP_PROJECTION_MLP_QUERY] = "mlp-query", [LP_PROJECTION_MLP] = "mlp", NULL};
+const char *const lp_combine_names[] = {[LP_COMBINE_CONCATENATE] = "concatenate", [LP_COMBINE_ADD] = "add", NULL};
 
 static double uniform_spread(int inputs)
 {
@@ -54,61 +66,107 @@ lp_value *lp_layer(lp_graph *graph, const char *name, lp_value *x, int out, lp_v
     return lp_linear(graph, x, weight, bias, add, 1, true);
 }
 
-/* The weight by which query, key or value sees the features: [dims x columns], scaled by the amplitudes. */
-static lp_value *feature_weight(lp_graph *graph, int index, const char *role, int dims, int cols,
-                                const lp_features *features)
+/* One block being built. */
+typedef struct block {
+    lp_graph *graph;
+    const lp_block_config *config;
+    int index;
+    const lp_features *features;
+    lp_value *shared; /* E [dims x columns] where time is added */
+} block;
+
+/* Query, key or value: how it sees events, and how it sees time. */
+typedef struct role {
+    const char *name;
+    lp_value *event_weight; /* [dims x dims] */
+    lp_value *time_weight;  /* [dims x columns of the features], scaled by the amplitudes; NULL: it sees none */
+    lp_value *value;        /* [T x dims]: as far as it belongs to a token */
+} role;
+
+static lp_value *parameter(const block *b, const char *name, const char *part, int rows, int cols, int inputs)
 {
     char full[NAME_SIZE];
-    snprintf(full, sizeof full, "block.%d.%s.time.weight", index, role);
-    lp_value *weight = lp_graph_parameter(graph, full, dims, cols, LP_START_UNIFORM, uniform_spread(cols));
-    return features->amplitude ? lp_scale_columns(graph, weight, features->amplitude) : weight;
+    snprintf(full, sizeof full, "block.%d.%s.%s", b->index, name, part);
+    return lp_graph_parameter(b->graph, full, rows, cols, LP_START_UNIFORM, uniform_spread(inputs));
 }
 
-/* Query, key or value as far as it belongs to a token: the event's part, and that of token features. `own` is what the
- * role sees of lags by itself: only the query has that. */
-static lp_value *project(lp_graph *graph, const lp_block_config *config, int index, const char *role, lp_value *z,
-                         const lp_features *features, lp_value *own)
+static lp_value *scaled(const block *b, lp_value *weight)
 {
-    char full[NAME_SIZE];
-    snprintf(full, sizeof full, "block.%d.%s.event", index, role);
-    lp_value *sum = lp_layer(graph, full, z, config->dims, NULL);
-    lp_value *seen = features->token ? features->token : own;
-    if (!seen)
-        return sum;
-    lp_value *weight = feature_weight(graph, index, role, config->dims, seen->cols, features);
-    return lp_linear(graph, seen, weight, NULL, sum, 1, true);
+    return b->features->amplitude ? lp_scale_columns(b->graph, weight, b->features->amplitude) : weight;
 }
 
-static lp_value *attend(lp_graph *graph, const lp_block_config *config, int index, lp_value *z, lp_value *normal,
-                        const lp_features *features)
+/* The weight by which a role sees `cols` features. Added time goes through the event's weight. */
+static lp_value *time_weight(const block *b, const role *r, int cols)
 {
-    lp_value *basis = features->basis, *until = features->until;
-    lp_value *own = basis ? lp_reflect(graph, basis, until) : NULL; /* u(t' - t_q) */
-    lp_value *query = project(graph, config, index, "query", normal, features, own);
-    lp_value *key = project(graph, config, index, "key", z, features, NULL);
-    lp_value *value = project(graph, config, index, "value", z, features, NULL);
+    if (b->shared)
+        return lp_linear(b->graph, r->event_weight, b->shared, NULL, NULL, 1, false);
+    return scaled(b, parameter(b, r->name, "time.weight", b->config->dims, cols, cols));
+}
+
+/* `token` is what the role sees of time by itself (NULL: nothing, or only through pairs). */
+static role project(const block *b, const char *name, lp_value *z, lp_value *token, bool mlp)
+{
+    int dims = b->config->dims;
+    role r = {.name = name};
+    r.event_weight = parameter(b, name, "event.weight", dims, dims, dims);
+    lp_value *bias = parameter(b, name, "event.bias", 1, dims, dims);
+    r.value = lp_linear(b->graph, z, r.event_weight, bias, NULL, 1, true);
+    lp_value *seen = token ? token : b->features->basis;
+    if (seen)
+        r.time_weight = time_weight(b, &r, seen->cols);
+    if (token)
+        r.value = lp_linear(b->graph, token, r.time_weight, NULL, r.value, 1, true);
+    if (mlp) {
+        char full[NAME_SIZE];
+        snprintf(full, sizeof full, "block.%d.%s.outer", b->index, name);
+        r.value = lp_layer(b->graph, full, lp_relu(b->graph, r.value), dims, NULL);
+    }
+    return r;
+}
+
+static lp_value *attend(block *b, lp_value *z, lp_value *normal)
+{
+    lp_graph *graph = b->graph;
+    const lp_block_config *config = b->config;
+    lp_value *token = b->features->token, *basis = b->features->basis, *until = b->features->until;
+    lp_value *own = basis ? lp_reflect(graph, basis, until) : token; /* u(t' - t_q) */
+    if (config->combine == LP_COMBINE_ADD && own)
+        b->shared = scaled(b, parameter(b, "time", "weight", config->dims, own->cols, own->cols));
+    bool all = config->projection == LP_PROJECTION_MLP;
+    role query = project(b, "query", normal, own, all || config->projection == LP_PROJECTION_MLP_QUERY);
+    role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
     double scale = 1 / sqrt((double)config->dims / config->heads);
     if (!basis) {
-        lp_value *out = lp_attention(graph, query, key, value, NULL, NULL, config->heads, scale, config->dropout, NULL);
+        lp_value *out = lp_attention(graph, query.value, key.value, value.value, NULL, NULL, config->heads, scale,
+                                     config->dropout, NULL);
         return lp_add(graph, normal, out);
     }
-    lp_value *key_weight = feature_weight(graph, index, "key", config->dims, basis->cols, features);
-    lp_value *value_weight = feature_weight(graph, index, "value", config->dims, basis->cols, features);
-    lp_value *time_query =
-        lp_reflect(graph, lp_linear(graph, query, key_weight, NULL, NULL, config->heads, false), until);
+    lp_value *time_query = lp_linear(graph, query.value, key.time_weight, NULL, NULL, config->heads, false);
     lp_value *time_out;
-    lp_value *out = lp_attention(graph, query, key, value, time_query, basis, config->heads, scale, config->dropout,
-                                 &time_out);
-    return lp_linear(graph, lp_reflect(graph, time_out, until), value_weight, NULL, lp_add(graph, normal, out),
+    lp_value *out = lp_attention(graph, query.value, key.value, value.value, lp_reflect(graph, time_query, until), basis,
+                                 config->heads, scale, config->dropout, &time_out);
+    return lp_linear(graph, lp_reflect(graph, time_out, until), value.time_weight, NULL, lp_add(graph, normal, out),
                      config->heads, true);
+}
+
+/* Lag features as token features, measured from the window's last moment, which is 0. */
+static lp_features anchored(const lp_features *features)
+{
+    lp_features tokens = *features;
+    if (features->basis)
+        tokens.token = features->basis;
+    tokens.basis = tokens.until = NULL;
+    return tokens;
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
                              const lp_features *features)
 {
     char full[NAME_SIZE];
+    lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
+    block b = {.graph = graph, .config = config, .index = index, .features = &seen};
     snprintf(full, sizeof full, "block.%d.norm", index);
-    lp_value *mixed = attend(graph, config, index, z, lp_norm(graph, full, z), features);
+    lp_value *mixed = attend(&b, z, lp_norm(graph, full, z));
     snprintf(full, sizeof full, "block.%d.forward.norm", index);
     lp_value *hidden = lp_norm(graph, full, mixed);
     snprintf(full, sizeof full, "block.%d.forward.inner", index);

@@ -4,9 +4,26 @@
 
 #include "nn/encoding.h"
 
+/* Which of query, key and value are multilayer perceptrons of event and time rather than linear in them. */
+typedef enum lp_projection {
+    LP_PROJECTION_LINEAR,
+    LP_PROJECTION_MLP_QUERY, /* the query; lags stay exact */
+    LP_PROJECTION_MLP,       /* all three; times are measured from one anchor a window */
+    LP_PROJECTION_COUNT
+} lp_projection;
+
+extern const char *const lp_projection_names[LP_PROJECTION_COUNT + 1]; /* NULL-terminated */
+
+/* How the time's features join the event's vector. */
+typedef enum lp_combine { LP_COMBINE_CONCATENATE, LP_COMBINE_ADD, LP_COMBINE_COUNT } lp_combine;
+
+extern const char *const lp_combine_names[LP_COMBINE_COUNT + 1]; /* NULL-terminated */
+
 typedef struct lp_block_config {
     int dims, heads;
     double dropout;
+    lp_projection projection;
+    lp_combine combine;
 } lp_block_config;
 
 /* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… */

@@ -1,7 +1,7 @@
 /* session.c: a live history that can be asked about any time.
  *
- * The history is the last events, at least as many as the model looks at. An answer takes them through the network as
- * one window whose last moment is the one asked about.
+ * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network is
+ * asked with the last `context` of them as one window whose last moment is the one asked about.
  */
 #include "model/runner.h"
 

@@ -39,7 +39,8 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lapse_model *model
                                const uint8_t *split, lp_split wanted, int threads, lapse_error *error)
 {
     *evaluator = (lp_evaluator){.model = model, .threads = threads};
-    evaluator->targets = (lp_targets){dataset, split, wanted, model->config.context};
+    evaluator->targets =
+        (lp_targets){dataset, split, wanted, model->config.context, lp_model_config_anchored(&model->config)};
     lapse_status status = lp_translation_init(&evaluator->translation, model, dataset, error);
     if (status == LAPSE_OK)
         status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);

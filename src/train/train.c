@@ -86,7 +86,7 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         lp_trainer_score(trainer);
         state->best_epoch = 0;
     }
-    LP_TRY(lp_model_number_set(trainer->model, error, "score.valid.accuracy", state->best_score));
+    LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.accuracy", state->best_score));
     return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
 }
 

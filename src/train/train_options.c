@@ -23,6 +23,8 @@ void lapse_train_options_default(lapse_train_options *options)
         .task = "classify",
         .model = "attention",
         .encoding = "mercer",
+        .projection = "linear",
+        .combine = "concatenate",
         .target_time = "known",
         .predict = "event",
         .dropout = -1,
@@ -63,6 +65,16 @@ const char *const *lapse_encoding_names(void)
 const char *const *lapse_predict_names(void)
 {
     return lp_predict_names;
+}
+
+const char *const *lapse_projection_names(void)
+{
+    return lp_projection_names;
+}
+
+const char *const *lapse_combine_names(void)
+{
+    return lp_combine_names;
 }
 
 /* ------------------------------------------------------------------------------------ what the data says ----- */
@@ -172,7 +184,7 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
         {"dims", options->dims, 1, 4096},
         {"blocks", options->blocks, 1, 3},
         {"heads", options->heads, 1, 4},
-        {"context", options->context, 1, 65535},
+        {"context", options->context, 1, 4096},
         {"periods", options->periods, 0, 4096},
         {"harmonics", options->harmonics, 0, 256},
         {"dropout", options->dropout, 0, 0.9},
@@ -212,6 +224,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("model", options->model, lapse_model_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
     LP_TRY(choose("predict", options->predict, lp_predict_names, error));
+    LP_TRY(choose("projection", options->projection, lp_projection_names, error));
+    LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     return choose("target-time", options->target_time, target_times, error);
 }
 

@@ -46,11 +46,22 @@ static void describe_fields(const lp_trainer *trainer, lp_model_field *fields)
     }
 }
 
+/* The place of a name in a list that is known to hold it. */
+static int place_of(const char *name, const char *const *names)
+{
+    int i = 0;
+    while (names[i] && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
 static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train_options *options)
 {
     return (lp_model_config){
         .row = lp_model_row_find(options->model),
         .encoding = lp_encoding_find(options->encoding),
+        .projection = (lp_projection)place_of(options->projection, lp_projection_names),
+        .combine = (lp_combine)place_of(options->combine, lp_combine_names),
         .target_known = strcmp(options->target_time, "known") == 0,
         .kinds = (int)dataset->kinds.count,
         .dims = options->dims,
@@ -63,9 +74,7 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
         .period_max = options->period_max,
         .dropout = options->dropout,
         .order = options->order,
-        .predict = strcmp(options->predict, "both") == 0     ? LP_PREDICT_BOTH
-                   : strcmp(options->predict, "action") == 0 ? LP_PREDICT_ACTION
-                                                             : LP_PREDICT_EVENT,
+        .predict = (lp_predict)place_of(options->predict, lp_predict_names),
     };
 }
 
@@ -82,15 +91,15 @@ static lapse_status describe_run(lapse_model *model, const lapse_dataset *datase
     }
     if (!model->config.row->build)
         return LAPSE_OK;
-    LP_TRY(lp_model_number_set(model, error, "train.learning_rate", options->learning_rate));
-    LP_TRY(lp_model_number_set(model, error, "train.beta1", options->beta1));
-    LP_TRY(lp_model_number_set(model, error, "train.beta2", options->beta2));
-    LP_TRY(lp_model_number_set(model, error, "train.l2", options->l2));
-    LP_TRY(lp_model_number_set(model, error, "train.clip", options->clip));
-    LP_TRY(lp_model_property_set(model, error, "train.batch", "%d", options->batch));
-    LP_TRY(lp_model_property_set(model, error, "train.shards", "%d", options->shards));
-    LP_TRY(lp_model_property_set(model, error, "train.epochs", "%d", options->epochs));
-    return lp_model_property_set(model, error, "train.patience", "%d", options->patience);
+    LP_TRY(lp_model_property_number(model, error, "train.learning_rate", options->learning_rate));
+    LP_TRY(lp_model_property_number(model, error, "train.beta1", options->beta1));
+    LP_TRY(lp_model_property_number(model, error, "train.beta2", options->beta2));
+    LP_TRY(lp_model_property_number(model, error, "train.l2", options->l2));
+    LP_TRY(lp_model_property_number(model, error, "train.clip", options->clip));
+    LP_TRY(lp_model_property_number(model, error, "train.batch", options->batch));
+    LP_TRY(lp_model_property_number(model, error, "train.shards", options->shards));
+    LP_TRY(lp_model_property_number(model, error, "train.epochs", options->epochs));
+    return lp_model_property_number(model, error, "train.patience", options->patience);
 }
 
 static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
@@ -137,7 +146,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         return lp_fail_memory(error, "the parameters", trainer->adam.size * sizeof *trainer->parameters);
     lp_network_start(&trainer->network.graph, options->seed, trainer->parameters);
     memcpy(trainer->model->parameters, trainer->parameters, trainer->adam.size * sizeof *trainer->parameters);
-    trainer->targets = (lp_targets){trainer->dataset, trainer->split, LP_SPLIT_TRAIN, options->context};
+    trainer->targets = (lp_targets){trainer->dataset, trainer->split, LP_SPLIT_TRAIN, options->context, false};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
     return lp_evaluator_init(&trainer->evaluator, trainer->model, trainer->dataset, trainer->split, LP_SPLIT_VALID,
                              options->threads, error);

@@ -8,6 +8,8 @@ that a session has to move its events down; some events share their time.
 import csv
 import itertools
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -21,6 +23,23 @@ LENGTHS = (1, 2, CONTEXT - 1, CONTEXT, CONTEXT + 1, 2 * CONTEXT, 2 * CONTEXT + 1
 AT = ("+0s", "+250ms", "+40m", "+3d", "+1w", "+2y", "2031-07-01T00:00:00Z")
 SECONDS = {"+0s": 0, "+250ms": 0.25, "+40m": 2400, "+3d": 259200, "+1w": 604800, "+2y": 2 * 365.25 * 86400}
 TRAIN = ["--epochs", "3", "--batch", "16", "--learning-rate", "0.02", "--threads", "1", "--checkpoint", "none", "--no-eval"]
+
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/model.md")
+ALWAYS = "checksum format format.version task model target_time kinds context seed split dataset.fingerprint source".split()
+OF_ATTENTION = "encoding projection combine dims blocks heads periods harmonics period_min period_max dropout score.epoch".split()
+
+
+def documented(model):
+    """The page names every key and tensor of the file, and the file has every key it should."""
+    with open(PAGE, encoding="utf-8") as file:
+        names = set(re.findall(r"`([^`\n]+)`", file.read()))
+    floor = model.metadata["model"] != "attention"
+    for key in ALWAYS + (["order"] if floor else OF_ATTENTION):
+        forward.require(key in model.metadata, f"the file does not say '{key}'")
+    tensors = {re.sub(r"^block\.\d+", "block.<n>", re.sub(r"^markov\.\d+", "markov.<k>", name)) for name in model.tensors}
+    for name in tensors | set(model.metadata):
+        forward.require(name in names, f"docs/model.md does not tell of '{name}'")
 
 
 class Suite:
@@ -74,6 +93,7 @@ class Suite:
     def agree(self, name, *options):
         """One model: all histories at all times."""
         model = self.train(name, *options)
+        documented(model)
         asked = [word for at in AT for word in ("--at", at)]
         answers = json.loads(self.lapse("predict", name, "history.csv", *asked, "--top", "0", "--json"))["sequences"]
         forward.require([a["sequence"] for a in answers] == [h[0] for h in self.histories], "other sequences were answered")
@@ -145,6 +165,12 @@ def main(tool, folder):
             options += ["--harmonics", "3"]
         name = f"{encoding}-{blocks}-{heads}-{target}.safetensors"
         suite.check(name, suite.agree, name, *options)
+    ways = itertools.product(("position", "bochner", "mercer"), ("linear", "mlp-query", "mlp"), ("concatenate", "add"))
+    for number, (encoding, projection, combine) in enumerate(ways):
+        name = f"{encoding}-{projection}-{combine}.safetensors"
+        target = "unknown" if number % 5 == 4 else "known"
+        suite.check(name, suite.agree, name, *small, "--encoding", encoding, "--projection", projection, "--combine", combine,
+                    "--blocks", str(1 + number % 2), "--heads", "2", "--periods", "5", "--target-time", target)
     # Odd sizes: nothing is a multiple of anything, three of each; and one of each.
     odd = ["--dims", "15", "--blocks", "3", "--heads", "3", "--context", "5", "--periods", "7", "--harmonics", "3"]
     suite.check("odd sizes", suite.agree, "odd.safetensors", *odd)

@@ -1,4 +1,4 @@
-"""forward.py: the forward pass of a Lapse model, written from docs/model.md and from nothing else.
+"""forward.py: the forward pass of a Lapse model in NumPy, following docs/model.md step by step.
 
 It needs NumPy alone; the reader of safetensors is part of it. Everything is computed in double and pair by pair, as the
 page has it: slow, plain, and without any of the library's own ways of doing it fast.
@@ -104,7 +104,10 @@ def features(model, times, asked):
     mercer = model.metadata["encoding"] == "mercer"
     harmonics = np.arange(1, (model.number("harmonics") if mercer else 1) + 1)
     frequency = (2 * np.pi * harmonics * np.exp(-model.wide("time.log_period")[0])[:, None]).ravel()
-    turns = (asked[:, None] - times[None, :])[:, :, None] * frequency / (2 * np.pi)
+    lags = asked[:, None] - times[None, :]
+    if model.metadata["lags"] == "anchored":
+        lags = np.broadcast_to(times - asked[-1], (count, count))
+    turns = lags[:, :, None] * frequency / (2 * np.pi)
     angle = 2 * np.pi * (turns - np.round(turns))
     amplitude = model.wide("time.amplitude")[0] if mercer else 1.0
     return np.concatenate([np.cos(angle), np.sin(angle)], axis=2) * amplitude
@@ -114,14 +117,23 @@ def block(model, name, z, x):
     count, dims = z.shape
     width = dims // model.number("heads")
     normal = norm(model, name + ".norm", z)
-    weight = {role: model.wide(f"{name}.{role}.time.weight") for role in ("query", "key", "value")}
+    roles = ("query", "key", "value")
+    if model.metadata["combine"] == "add":
+        weight = {role: model.wide(f"{name}.{role}.event.weight") @ model.wide(f"{name}.time.weight") for role in roles}
+    else:
+        weight = {role: model.wide(f"{name}.{role}.time.weight") for role in roles}
+    mlp = {"linear": (), "mlp-query": ("query",), "mlp": roles}[model.metadata["projection"]]
+
+    def outer(role, sum):
+        return layer(model, f"{name}.{role}.outer", np.maximum(0, sum)) if role in mlp else sum
+
     query = layer(model, name + ".query.event", normal)
     key, value = layer(model, name + ".key.event", z), layer(model, name + ".value.event", z)
     mixed = np.zeros_like(z)
     for q in range(count):
-        asks = query[q] + x[q, q] @ weight["query"].T
-        keys = key[:q + 1] + x[q, :q + 1] @ weight["key"].T
-        values = value[:q + 1] + x[q, :q + 1] @ weight["value"].T
+        asks = outer("query", query[q] + x[q, q] @ weight["query"].T)
+        keys = outer("key", key[:q + 1] + x[q, :q + 1] @ weight["key"].T)
+        values = outer("value", value[:q + 1] + x[q, :q + 1] @ weight["value"].T)
         for first in range(0, dims, width):
             head = slice(first, first + width)
             mixed[q, head] = softmax(keys[:, head] @ asks[head] / np.sqrt(width)) @ values[:, head]

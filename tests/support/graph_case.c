@@ -24,7 +24,8 @@ void graph_case_gradients(graph_case *this, lp_node *node)
         this->seeds[this->output_count++] =
             lp_graph_input(&this->graph, "seed", output->type, output->rows_of, output->rows, output->cols);
     }
-    assert_int_equal(lp_graph_gradients(&this->graph, this->output_count, this->outputs, this->seeds, &error), LAPSE_OK);
+    assert_int_equal(lp_graph_gradients(&this->graph, this->output_count, this->outputs, this->seeds, &error),
+                     LAPSE_OK);
     for (int i = 0; i < this->graph.value_count; i++) {
         lp_value *value = this->graph.values[i];
         if (value->place == LP_PLACE_INPUT && value->gradient && value->gradient->place == LP_PLACE_WORK)
@@ -154,10 +155,17 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
     }
     void *parameters = lp_alloc(this->graph.parameter_size, real_size);
     to_type(parameters, this->parameters, (int)this->graph.parameter_size, LP_TYPE_REAL, real_size);
-    lp_run run = {.plan = &this->plan, .work = poisoned(this->plan.work_size), .inputs = inputs,
-                  .scratch = poisoned(this->plan.scratch_size), .parameters = parameters,
-                  .gradients = poisoned(this->graph.parameter_size * real_size), .tokens = this->tokens,
-                  .segments = this->segments, .segment = this->segment, .seed = 77, .step = 5,
+    lp_run run = {.plan = &this->plan,
+                  .work = poisoned(this->plan.work_size),
+                  .inputs = inputs,
+                  .scratch = poisoned(this->plan.scratch_size),
+                  .parameters = parameters,
+                  .gradients = poisoned(this->graph.parameter_size * real_size),
+                  .tokens = this->tokens,
+                  .segments = this->segments,
+                  .segment = this->segment,
+                  .seed = 77,
+                  .step = 5,
                   .first_token = this->first_token};
     for (int i = 0; i < this->graph.node_count; i++)
         kernels[this->graph.nodes[i]->op->id](this->graph.nodes[i], &run);

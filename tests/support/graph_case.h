@@ -15,7 +15,7 @@ typedef struct graph_case {
     lp_plan plan;
     int tokens, segments;
     int32_t segment[CASE_SEGMENTS + 1];
-    double gap; /* mean seconds between events */
+    double gap;                  /* mean seconds between events */
     double *inputs[CASE_VALUES]; /* by slot; elements in rows */
     double *parameters;          /* graph.parameter_size */
     int output_count;            /* what the gradients are of */

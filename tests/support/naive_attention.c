@@ -83,18 +83,52 @@ static void see(const lapse_model *model, int place, double lag, double *feature
     }
 }
 
+/* The lag of event i as the question at `until` sees it; or its time itself, where times are measured from the anchor 0. */
+static double lag_of(const lapse_model *model, double until, double time)
+{
+    return lp_model_config_anchored(&model->config) ? time : until - time;
+}
+
+static bool is_mlp(const lapse_model *model, const char *name)
+{
+    lp_projection projection = model->config.projection;
+    return projection == LP_PROJECTION_MLP || (projection == LP_PROJECTION_MLP_QUERY && strcmp(name, "query") == 0);
+}
+
+/* relu(x) W^T + b, in place */
+static void outer_layer(const lapse_model *model, int block, const char *name, double *x)
+{
+    char full[64];
+    double inner[DIMS];
+    for (int c = 0; c < DIMS; c++)
+        inner[c] = fmax(x[c], 0);
+    memset(x, 0, DIMS * sizeof *x);
+    snprintf(full, sizeof full, "%s.outer.weight", name);
+    multiply(model, block, full, inner, x);
+    snprintf(full, sizeof full, "%s.outer.bias", name);
+    add_bias(model, block, full, x);
+}
+
 /* Query, key or value of one pair. */
 static void role(const lapse_model *model, int block, const char *name, const double *x, const double *features,
                  double *out)
 {
     char full[64];
+    double joined[DIMS];
+    memcpy(joined, x, sizeof joined);
     memset(out, 0, DIMS * sizeof *out);
+    if (model->config.combine == LP_COMBINE_ADD)
+        multiply(model, block, "time.weight", features, joined);
     snprintf(full, sizeof full, "%s.event.weight", name);
-    multiply(model, block, full, x, out);
+    multiply(model, block, full, joined, out);
     snprintf(full, sizeof full, "%s.event.bias", name);
     add_bias(model, block, full, out);
-    snprintf(full, sizeof full, "%s.time.weight", name);
-    multiply(model, block, full, features, out);
+    if (model->config.combine == LP_COMBINE_CONCATENATE) {
+        snprintf(full, sizeof full, "%s.time.weight", name);
+        multiply(model, block, full, features, out);
+    }
+    if (is_mlp(model, name))
+        outer_layer(model, block, name, out);
 }
 
 /* out_q of the formulas: what the question after place q gathers from the places before it. */
@@ -103,13 +137,13 @@ static void attend(const lapse_model *model, int block, double z[TOKENS][DIMS], 
 {
     int dims = model->config.dims, heads = model->config.heads, head = dims / heads;
     double query[DIMS], key[DIMS], value[TOKENS][DIMS], score[TOKENS], features[FEATURES];
-    see(model, q, until - time[q], features);
+    see(model, q, lag_of(model, until, time[q]), features);
     role(model, block, "query", normal, features, query);
     memset(out, 0, DIMS * sizeof *out);
     for (int h = 0; h < heads; h++) {
         double sum = 0;
         for (int i = 0; i <= q; i++) {
-            see(model, i, until - time[i], features);
+            see(model, i, lag_of(model, until, time[i]), features);
             role(model, block, "key", z[i], features, key);
             role(model, block, "value", z[i], features, value[i]);
             score[i] = 0;
@@ -129,7 +163,7 @@ static void run_block(const lapse_model *model, int block, int tokens, double z[
     static double next[TOKENS][DIMS];
     int dims = model->config.dims;
     for (int q = 0; q < tokens; q++) {
-        double normal[DIMS], out[DIMS], hidden[DIMS], inner[DIMS] = {0}, outer[DIMS] = {0};
+        double normal[DIMS] = {0}, out[DIMS], hidden[DIMS], inner[DIMS] = {0}, outer[DIMS] = {0};
         norm(model, block, "norm", z[q], normal);
         attend(model, block, z, normal, q, time, until[q], out);
         for (int c = 0; c < dims; c++)

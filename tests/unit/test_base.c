@@ -7,8 +7,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -308,6 +311,56 @@ static void test_threads_with_few_tasks(void **state)
     assert_true(lp_threads_available() >= 1);
 }
 
+/* Tasks within tasks, and callers side by side: each task runs once, whoever runs it. */
+static void run_more(void *context, int task, int worker)
+{
+    (void)worker;
+    _Atomic int *sums = context;
+    for (int i = 0; i <= task; i++)
+        atomic_fetch_add(&sums[task], 1);
+}
+
+static void run_within(void *context, int task, int worker)
+{
+    (void)worker;
+    _Atomic int(*sums)[TASKS] = context;
+    lp_threads_run(3, TASKS, run_more, sums[task]);
+}
+
+static void test_threads_within_threads(void **state)
+{
+    (void)state;
+    static _Atomic int sums[8][TASKS];
+    memset(sums, 0, sizeof sums);
+    lp_threads_run(4, 8, run_within, sums);
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < TASKS; k++)
+            assert_int_equal(sums[i][k], k + 1);
+}
+
+/* A child process has no threads of its parent's pool. */
+static void test_threads_after_a_fork(void **state)
+{
+    (void)state;
+    static tasks t = {.threads = 3};
+    lp_threads_run(3, TASKS, mark, &t);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(20);
+        memset(&t, 0, sizeof t);
+        t.threads = 3;
+        lp_threads_run(3, TASKS, mark, &t);
+        int runs = 0;
+        for (int i = 0; i < TASKS; i++)
+            runs += t.done[i];
+        _exit(runs == TASKS ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* ------------------------------------------------------------------------------------------- randomness ------ */
 
 /* The known answers that come with Random123 (Salmon et al. 2011) for philox4x32-10. */
@@ -391,6 +444,8 @@ int main(void)
         cmocka_unit_test(test_buffer_survives_a_failing_allocation),
         cmocka_unit_test(test_threads_run_each_task_once),
         cmocka_unit_test(test_threads_with_few_tasks),
+        cmocka_unit_test(test_threads_within_threads),
+        cmocka_unit_test(test_threads_after_a_fork),
         cmocka_unit_test(test_philox_known_answers),
         cmocka_unit_test(test_random_takes_words_in_order),
         cmocka_unit_test(test_random_distributions),

@@ -127,6 +127,28 @@ static void columns_by_name_and_number(void **state)
     expect_with(text, strlen(text), &options, "a: 5 x;");
 }
 
+static void delimiters_can_be_chosen(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"\t", "\\t", "tab"};
+    lapse_import_options options = defaults();
+    const char *text;
+    for (int i = 0; i < 3; i++) {
+        options.delimiter = given[i];
+        options.sequence = "user,x";
+        options.event = "event,y,z";
+        text = "user,x\ttime\tevent,y,z\na\t1\tb,c\n";
+        expect_with(text, strlen(text), &options, "a: 1 b,c;");
+    }
+    options = defaults();
+    options.delimiter = ":";
+    text = "user:time:event\na:1:x,y,z\n";
+    expect_with(text, strlen(text), &options, "a: 1 x,y,z;");
+    options.delimiter = " ";
+    text = "user time event\na 1 \"x y\"\n";
+    expect_with(text, strlen(text), &options, "a: 1 x y;");
+}
+
 static void without_a_header(void **state)
 {
     (void)state;
@@ -370,6 +392,42 @@ static void cuts_and_threads_do_not_show(void **state)
     }
 }
 
+/* Long sequences with many equal times: each event is named by its row, which must rise among equals. */
+static void equal_times_keep_the_order_of_the_source(void **state)
+{
+    (void)state;
+    enum { ROWS = 5000, USERS = 7 };
+    uint64_t seed = 99;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 0);
+    lp_buffer text = {0};
+    lp_buffer_print(&text, "user,time,event,part\n");
+    for (int row = 0; row < ROWS; row++)
+        lp_buffer_print(&text, "%u,%u,%d,%s\n", lp_random_below(&random, USERS), lp_random_below(&random, 30), row,
+                        row % 3 ? "train" : "test");
+    lapse_import_options options = defaults();
+    options.split = "part";
+    for (options.threads = 1; options.threads <= 3; options.threads++) {
+        lapse_dataset *dataset = NULL;
+        assert_int_equal(import_bytes(text.data, text.size, &options, 3000, &dataset, NULL, NULL), LAPSE_OK);
+        assert_int_equal(lapse_dataset_event_count(dataset), ROWS);
+        assert_int_equal(lapse_dataset_sequence_count(dataset), USERS);
+        for (int64_t s = 0; s < USERS; s++) {
+            for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
+                int row = atoi(lapse_dataset_kind_name(dataset, dataset->kind[i]));
+                assert_int_equal(dataset->split[i], row % 3 ? LP_SPLIT_TRAIN : LP_SPLIT_TEST);
+                if (i == dataset->start[s])
+                    continue;
+                int before = atoi(lapse_dataset_kind_name(dataset, dataset->kind[i - 1]));
+                assert_true(dataset->time[i - 1] < dataset->time[i] ||
+                            (dataset->time[i - 1] == dataset->time[i] && before < row));
+            }
+        }
+        lapse_dataset_close(dataset);
+    }
+    lp_buffer_clear(&text);
+}
+
 /* Whichever worker meets a bad row first, the one that comes first in the text is reported. */
 static void the_first_bad_row_is_reported(void **state)
 {
@@ -428,6 +486,7 @@ int main(void)
         cmocka_unit_test(order_and_numbers),
         cmocka_unit_test(units_of_time),
         cmocka_unit_test(columns_by_name_and_number),
+        cmocka_unit_test(delimiters_can_be_chosen),
         cmocka_unit_test(without_a_header),
         cmocka_unit_test(split_columns),
         cmocka_unit_test(filters),
@@ -435,6 +494,7 @@ int main(void)
         cmocka_unit_test(gzip_is_read),
         cmocka_unit_test(files_and_standard_input),
         cmocka_unit_test(cuts_and_threads_do_not_show),
+        cmocka_unit_test(equal_times_keep_the_order_of_the_source),
         cmocka_unit_test(the_first_bad_row_is_reported),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -23,7 +23,7 @@ typedef struct refusal {
 } refusal;
 
 #define HEAD "user,time,event\na,1,x\n"
-#define NOT_TIME                                                                                                       \
+#define NOT_TIME \
     "' is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z"
 #define AFTER_QUOTE "a quoted field goes on after its closing quote; a quote inside it is written twice"
 #define OPEN_QUOTE "a quoted field begins in this line and does not end: its closing quote is missing"
@@ -152,6 +152,17 @@ static void missing_columns_list_those_that_exist(void **state)
     options.header = false;
     refuse_with("a,1\n", 4, &options, LAPSE_ERROR_INPUT, 1, 0,
                 "the first row has only 2 fields, and no column was named for the event (--event)");
+    /* So many that they do not fit the message. */
+    lp_buffer wide = {0};
+    for (int i = 1; i <= 100; i++)
+        lp_buffer_print(&wide, "column number %d%s", i, i < 100 ? "," : "\n");
+    lapse_dataset *dataset = NULL;
+    lapse_error error = {0};
+    options = defaults();
+    assert_int_equal(import_bytes(wide.data, wide.size, &options, 64, &dataset, NULL, &error), LAPSE_ERROR_INPUT);
+    assert_true(strlen(error.message) < 400);
+    assert_string_equal(error.message + strlen(error.message) - 21, "column number 16, ...");
+    lp_buffer_clear(&wide);
     options = defaults();
     options.event = "time";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 1, 0,

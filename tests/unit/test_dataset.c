@@ -86,6 +86,7 @@ static lp_buffer slurp(const char *name)
     FILE *file = fopen(name, "rb");
     assert_non_null(file);
     lp_buffer_reserve(&bytes, 1 << 16);
+    memset(bytes.data, 0, bytes.capacity);
     bytes.size = fread(bytes.data, 1, bytes.capacity, file);
     fclose(file);
     return bytes;
@@ -379,6 +380,7 @@ static void forged_contents_are_refused(void **state)
         {"time", 1000 + 32, &huge, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 40, &huge, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 24, "12345678", 8, "column 8 has no proper name"},
+        {"property.offset", 1000 + 40, "\x40\0", 2, "column 'property.offset' does not fit column 'property.text'"},
         {"split", 1000 + 0, "later", 6, NULL}, /* a column of a later version is passed over */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -392,6 +394,27 @@ static void forged_contents_are_refused(void **state)
         open_as(&bytes, cases[i].message);
         lp_buffer_clear(&bytes);
     }
+    /* Without its last property value there is a name too many; and a table that runs over the end. */
+    lp_buffer bytes = {0};
+    lp_buffer_add(&bytes, good.data, good.size);
+    entry *offsets = find_entry(&bytes, "property.offset"), *text = find_entry(&bytes, "property.text");
+    offsets->size -= 8;
+    memcpy(&text->size, bytes.data + offsets->offset + offsets->size - 8, 8);
+    seal(&bytes);
+    open_as(&bytes, "column 'property.text' does not hold names and values in pairs");
+    offsets = find_entry(&bytes, "sequence.offset"), text = find_entry(&bytes, "sequence.text");
+    offsets->size -= 8;
+    memcpy(&text->size, bytes.data + offsets->offset + offsets->size - 8, 8);
+    seal(&bytes);
+    open_as(&bytes, "column 'sequence.offset' does not have a name for every sequence");
+    lp_buffer_clear(&bytes);
+    lp_buffer_add(&bytes, good.data, good.size);
+    uint32_t many = 1000;
+    memcpy(bytes.data + 24, &many, sizeof many);
+    uint64_t checksum = XXH3_64bits(bytes.data, 56);
+    memcpy(bytes.data + 56, &checksum, 8);
+    open_as(&bytes, "the table of columns does not fit the file");
+    lp_buffer_clear(&bytes);
     uint64_t counts[2] = {4, 2};
     memcpy(good.data + 32, counts, sizeof counts);
     seal(&good);
@@ -489,6 +512,49 @@ static void a_failing_write_changes_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* The same for a file that is written in several pieces. */
+static void a_full_disk_changes_nothing(void **state)
+{
+    (void)state;
+    lp_buffer text = {0};
+    lp_buffer_print(&text, "user,time,event\n");
+    for (int i = 0; i < 200000; i++)
+        lp_buffer_print(&text, "u%d,%d,x\n", i % 100, i);
+    lapse_import_options options;
+    lapse_import_options_default(&options);
+    lp_source source;
+    lapse_dataset *dataset = NULL, *small = make(true, 1), *opened = NULL;
+    assert_int_equal(lp_source_open_memory(&source, "t.csv", text.data, text.size, NULL), LAPSE_OK);
+    assert_int_equal(lp_import(&source, &options, NULL, &dataset, NULL, NULL), LAPSE_OK);
+    lp_source_close(&source);
+    lp_buffer_clear(&text);
+    assert_int_equal(lapse_dataset_save(small, path, NULL), LAPSE_OK);
+    int files = files_in_folder();
+    struct rlimit kept;
+    getrlimit(RLIMIT_FSIZE, &kept);
+    signal(SIGXFSZ, SIG_IGN);
+    for (rlim_t limit = 1000; limit < 2400000; limit += 400000) {
+        struct rlimit full = {limit, kept.rlim_max};
+        lapse_error error = {0};
+        setrlimit(RLIMIT_FSIZE, &full);
+        lapse_status status = lapse_dataset_save(dataset, path, &error);
+        setrlimit(RLIMIT_FSIZE, &kept);
+        assert_int_equal(status, LAPSE_ERROR_FILE);
+        assert_string_equal(error.message, "cannot write: File too large");
+        assert_int_equal(files_in_folder(), files);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(lapse_dataset_open(path, &opened, NULL), LAPSE_OK);
+    assert_true(equal(small, opened));
+    lapse_dataset_close(opened);
+    assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
+    assert_int_equal(lapse_dataset_open(path, &opened, NULL), LAPSE_OK);
+    assert_true(equal(dataset, opened));
+    lapse_dataset_close(opened);
+    lapse_dataset_close(dataset);
+    lapse_dataset_close(small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,6 +568,7 @@ int main(void)
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_failing_write_changes_nothing),
+        cmocka_unit_test(a_full_disk_changes_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -30,7 +30,8 @@ static void check_turn(double turns)
     fast_turn(turns, &cosine, &sine);
     double angle = two_pi * (turns - nearbyint(turns));
     if (!(fabs((double)cosine - cos(angle)) <= 1.5e-7 && fabs((double)sine - sin(angle)) <= 1.5e-7))
-        fail_msg("%.17g turns: %.9g %.9g, should be %.9g %.9g", turns, (double)cosine, (double)sine, cos(angle), sin(angle));
+        fail_msg("%.17g turns: %.9g %.9g, should be %.9g %.9g", turns, (double)cosine, (double)sine, cos(angle),
+                 sin(angle));
 }
 
 static void test_turn(void **state)
@@ -74,6 +75,7 @@ static void test_bits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exp), cmocka_unit_test(test_turn), cmocka_unit_test(test_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exp), cmocka_unit_test(test_turn),
+                                       cmocka_unit_test(test_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

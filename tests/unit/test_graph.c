@@ -1,4 +1,5 @@
-/* test_graph.c: building, gradients' bookkeeping, planning and dumping; every mistake's message; failing allocations. */
+/* test_graph.c: building, gradients' bookkeeping, planning and dumping; every mistake's message; failing allocations.
+ */
 #include "graph/plan.h"
 #include "support/graph_samples.h"
 
@@ -57,7 +58,8 @@ static void test_mistakes_of_rows(void **state)
                   "graph: dropout wants a real value");
     check_message(&g, lp_layer_norm(&g, tokens(&g, 3), fixed(&g, 1, 2), fixed(&g, 1, 3), 1e-5),
                   "graph: layer_norm wants a gain and a shift for each column");
-    check_message(&g, lp_scale_columns(&g, tokens(&g, 3), fixed(&g, 1, 2)), "graph: scale_columns wants one factor a column");
+    check_message(&g, lp_scale_columns(&g, tokens(&g, 3), fixed(&g, 1, 2)),
+                  "graph: scale_columns wants one factor a column");
     check_message(&g, lp_cross_entropy(&g, tokens(&g, 3), tokens(&g, 1), tokens(&g, 1)),
                   "graph: cross_entropy wants one target and one weight a row");
 }
@@ -80,8 +82,9 @@ static void test_mistakes_of_products(void **state)
                   "graph: attention wants query, key and value of one shape, divided by the heads");
     check_message(&g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 4), NULL, NULL, 3, 1, 0, NULL),
                   "graph: attention wants query, key and value of one shape, divided by the heads");
-    check_message(&g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 4), tokens(&g, 5), tokens(&g, 3), 2, 1, 0, NULL),
-                  "graph: attention wants a time query for each head and column of the basis");
+    check_message(
+        &g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 4), tokens(&g, 5), tokens(&g, 3), 2, 1, 0, NULL),
+        "graph: attention wants a time query for each head and column of the basis");
     check_message(&g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 4), tokens(&g, 5), NULL, 1, 1, 0, NULL),
                   "graph: attention wants a time query for each head and column of the basis");
 }
@@ -152,7 +155,8 @@ static void test_dump(void **state)
     assert_string_equal(
         out.data,
         "  0 embed %1:kind.weight parameter[5 x 3] %0:kind input[T x 1 int32] -> %2:embed work[T x 3]\n"
-        "  1 linear %2:embed work[T x 3] %3:out.weight parameter[3 x 3] - %2:embed work[T x 3] -> %4:linear work[T x 3]\n"
+        "  1 linear %2:embed work[T x 3] %3:out.weight parameter[3 x 3] - %2:embed work[T x 3] -> %4:linear work[T x "
+        "3]\n"
         "  2 linear_outer %5:x input[T x 3] %2:embed work[T x 3] -> %6:out.weight gradient[3 x 3]\n"
         "  3 linear %5:x input[T x 3] %3:out.weight parameter[3 x 3] - - -> %7:embed work[T x 3]\n"
         "  4 add %5:x input[T x 3] - -> %7:embed work[T x 3] (added)\n"
@@ -193,7 +197,8 @@ static void check_plan(const lp_plan *plan)
         spans[i] = (span){-1, -1};
     for (int i = 0; i < graph->node_count; i++)
         for (int k = 0; k < LP_NODE_INPUTS + LP_NODE_OUTPUTS; k++)
-            live(spans, k < LP_NODE_INPUTS ? graph->nodes[i]->inputs[k] : graph->nodes[i]->outputs[k - LP_NODE_INPUTS], i);
+            live(spans, k < LP_NODE_INPUTS ? graph->nodes[i]->inputs[k] : graph->nodes[i]->outputs[k - LP_NODE_INPUTS],
+                 i);
     for (int i = 0; i < graph->value_count; i++) {
         const lp_value *a = graph->values[i];
         if (a->place != LP_PLACE_WORK || spans[i].first < 0)
@@ -204,7 +209,8 @@ static void check_plan(const lp_plan *plan)
             const lp_value *b = graph->values[k];
             if (b->place != LP_PLACE_WORK || spans[k].first < 0)
                 continue;
-            bool together = (a->kept || spans[i].last >= spans[k].first) && (b->kept || spans[k].last >= spans[i].first);
+            bool together =
+                (a->kept || spans[i].last >= spans[k].first) && (b->kept || spans[k].last >= spans[i].first);
             bool apart = a->offset + size_of(a, plan) <= b->offset || b->offset + size_of(b, plan) <= a->offset;
             if (together && !apart)
                 fail_msg("values %d and %d live at once and overlap", k, i);
@@ -323,10 +329,14 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mistakes_of_rows),      cmocka_unit_test(test_mistakes_of_products),
-        cmocka_unit_test(test_mistakes_of_time),      cmocka_unit_test(test_mistakes_of_gradients),
-        cmocka_unit_test(test_dump),                  cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_plan_shares),           cmocka_unit_test(test_plan_empty),
+        cmocka_unit_test(test_mistakes_of_rows),
+        cmocka_unit_test(test_mistakes_of_products),
+        cmocka_unit_test(test_mistakes_of_time),
+        cmocka_unit_test(test_mistakes_of_gradients),
+        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_plan_shares),
+        cmocka_unit_test(test_plan_empty),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

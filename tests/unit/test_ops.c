@@ -191,11 +191,36 @@ static void test_shapes(void **state)
                 graph_case_segments(&this, more[k].lengths, more[k].count);
                 graph_case_gradients(&this, graph_samples[sample].build(&this.graph, cols[i], heads, cols[11 - i]));
                 graph_case_fill(&this, &random);
-                snprintf(what, sizeof what, "%s of %d columns, %d heads, %d tokens", graph_samples[sample].name, cols[i],
-                         heads, this.tokens);
+                snprintf(what, sizeof what, "%s of %d columns, %d heads, %d tokens", graph_samples[sample].name,
+                         cols[i], heads, this.tokens);
                 check_floats(&this);
                 graph_case_clear(&this);
             }
+}
+
+/* Products with more terms than are summed at a time, and so large that BLAS takes them. */
+static void test_large_products(void **state)
+{
+    (void)state;
+    static const struct {
+        int tokens, in, out;
+    } sizes[] = {{300, 33, 21}, {20, 530, 70}, {530, 520, 7}, {7, 700, 400}, {600, 11, 500}};
+    for (int i = 0; i < 10; i++) {
+        graph_case this = {.gap = 1};
+        lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 205);
+        int in = sizes[i / 2].in, out = sizes[i / 2].out;
+        bool transpose = i % 2;
+        graph_case_segments(&this, &sizes[i / 2].tokens, 1);
+        lp_value *x = lp_example_tokens(&this.graph, "x", in);
+        lp_value *w = lp_example_fixed(&this.graph, "w", transpose ? out : in, transpose ? in : out);
+        lp_value *once = lp_linear(&this.graph, x, w, NULL, NULL, 1, transpose);
+        lp_value *again = lp_linear(&this.graph, x, w, NULL, NULL, 1, transpose);
+        graph_case_gradients(&this, lp_add(&this.graph, once, again)->maker);
+        graph_case_fill(&this, &random);
+        snprintf(what, sizeof what, "product of %d x %d x %d", this.tokens, in, out);
+        check_floats(&this);
+        graph_case_clear(&this);
+    }
 }
 
 /* Cosines and sines must be right to a float's last places even after millions of turns. */
@@ -313,9 +338,9 @@ static void test_shards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),       cmocka_unit_test(test_gradients), cmocka_unit_test(test_sample_gradients),
-        cmocka_unit_test(test_floats),      cmocka_unit_test(test_shapes),    cmocka_unit_test(test_basis_error),
-        cmocka_unit_test(test_same_bits),   cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_table),     cmocka_unit_test(test_gradients), cmocka_unit_test(test_sample_gradients),
+        cmocka_unit_test(test_floats),    cmocka_unit_test(test_shapes),    cmocka_unit_test(test_basis_error),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_shards),    cmocka_unit_test(test_large_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

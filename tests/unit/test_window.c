@@ -44,7 +44,7 @@ static void start_case(window_case *this, int seed)
     } else {
         assert_int_equal(lp_split_make(this->dataset, (uint64_t)seed, &this->split, &error), LAPSE_OK);
     }
-    this->targets = (lp_targets){this->dataset, this->split, (lp_split)(seed / 2 % 4), contexts[seed % 7]};
+    this->targets = (lp_targets){this->dataset, this->split, (lp_split)(seed / 2 % 4), contexts[seed % 7], false};
     snprintf(what, sizeof what, "seed %d, context %d, part %d, split by %s", seed, this->targets.context,
              (int)this->targets.wanted, seed % 2 ? "event" : "sequence");
 }
@@ -148,7 +148,7 @@ static void training_offsets(void **state)
     double time[100] = {0};
     int32_t kind[100] = {0};
     lapse_dataset *dataset = small_dataset(1, lengths, time, kind, 1, NULL);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 10};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 10, false};
     lp_windows list = {0};
     int seen[11] = {0}, different = 0;
     snprintf(what, sizeof what, "one sequence of 100");
@@ -182,7 +182,7 @@ static void shuffles(void **state)
     (void)state;
     lp_random random = lp_random_start(5, LP_PURPOSE_TEST, 301);
     lapse_dataset *dataset = small_dataset_random(&random, 40, 30, 3, 10, false);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false};
     lp_windows plain = {0}, one = {0}, again = {0}, other = {0}, seeded = {0};
     lp_windows *lists[] = {&plain, &one, &again, &other, &seeded};
     for (int i = 0; i < 5; i++)
@@ -210,7 +210,7 @@ static void nothing_to_shuffle(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("a b abc", NULL);
     static const uint8_t split[] = {0, 0, 0, 0, 0};
-    lp_targets none = {dataset, split, LP_SPLIT_TEST, 4}, all = {dataset, split, LP_SPLIT_COUNT, 4};
+    lp_targets none = {dataset, split, LP_SPLIT_TEST, 4, false}, all = {dataset, split, LP_SPLIT_COUNT, 4, false};
     lp_windows list = {0};
     assert_int_equal(lp_windows_evaluation(&list, &none, NULL), LAPSE_OK);
     lp_windows_shuffle(&list, 1, 1);
@@ -304,7 +304,7 @@ static void batch_takes_the_models_kinds(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc", NULL);
     static const int32_t kinds[] = {2, 1, 0};
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false};
     lp_windows list = {0};
     lp_batch batch;
     assert_int_equal(lp_windows_evaluation(&list, &targets, NULL), LAPSE_OK);
@@ -322,7 +322,7 @@ static void out_of_memory(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc abcd", NULL);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 2};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 2, false};
     lp_windows list = {0};
     lp_batch batch;
     lapse_error error;

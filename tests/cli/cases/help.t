@@ -120,6 +120,11 @@ $ lapse train --help
 |                             (default: attention)
 |   --encoding NAME           how attention sees time: mercer, bochner, position
 |                             (default: mercer)
+|   --projection NAME         what makes query, key and value of event and time;
+|                             mlp: without exact lags: linear, mlp-query, mlp
+|                             (default: linear)
+|   --combine HOW             how time joins the event: concatenate, add (default:
+|                             concatenate)
 |   --target-time RULE        whether the time of the predicted event is given:
 |                             known, unknown (default: known)
 |   --dims N                  width of the event embedding and of each block
@@ -152,8 +157,8 @@ $ lapse train --help
 |   --learning-rate X         Adam's step size (default: 0.001)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
-|   --l2 X                    weight of the squared parameters in the loss
-|                             (default: 0)
+|   --l2 X                    pull of every parameter towards zero: so many times
+|                             itself is added to its gradient (default: 0)
 |   --clip X                  largest norm of the gradient; 0 does not clip
 |                             (default: 5)
 |   --batch N                 windows of events in a step (default: chosen from

@@ -78,10 +78,10 @@ $ ls
 $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 --batch 4 \
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
 | Data      events.lapse: 96 events in 12 sequences, of 4 kinds
-| Model     task classify, model attention, encoding mercer, target-time known,
-|           dims 8, blocks 1, heads 1, context 16, periods 4, harmonics 2,
-|           period-min 4 minutes, period-max 8.37 days, dropout 0.2, predict
-|           event, field-dims by the number of its categories
+| Model     task classify, model attention, encoding mercer, projection linear,
+|           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
+|           context 16, periods 4, harmonics 2, period-min 4 minutes, period-max
+|           8.37 days, dropout 0.2
 | Training  learning-rate 0.001, beta1 0.9, beta2 0.98, l2 0, clip 5, batch 4,
 |           epochs 2, patience 10
 | Run       seed 3, shards 16, threads 1, checkpoint m.safetensors.checkpoint,

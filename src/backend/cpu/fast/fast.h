@@ -49,7 +49,7 @@ extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];
 #define INPUT(i) ((const float *)(node->inputs[i] ? lp_run_data(run, node->inputs[i]) : NULL))
 #define OUTPUT(i) ((float *)(node->outputs[i] ? lp_run_data(run, node->outputs[i]) : NULL))
 /* Whether output i is added to. */
-#define ADDED(i) ((node->accumulate >> (i) & 1) != 0)
+#define ADDED(i) ((node->accumulate >> (i)&1) != 0)
 
 static inline size_t element_count(const lp_run *run, const lp_value *value)
 {

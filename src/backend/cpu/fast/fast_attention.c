@@ -1,27 +1,27 @@
 /* fast_attention.c: causal attention as blocks of matrix products.
  *
  * A segment's queries are taken some rows at a time against all keys up to the last of them, so that little is computed
- * above the diagonal: few rows in a short segment, where the diagonal is much of the work, more in a long one. Scores of a block are two products (event columns, time columns), then each row becomes
+ * above the diagonal. Scores of a block are two products (event columns, time columns), then each row becomes
  * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
  * whole segment, so that the products that sum over queries have long sums.
  *
- * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding costs
- * less than a loop's remainder.
+ * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding
+ * costs less than a loop's remainder.
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
-/* SHORT: the longest segment taken by FEW rows. Measured; see docs/performance.md. */
-enum { MANY = LP_ATTENTION_ROWS, FEW = 8, SHORT = 960 };
+/* Two tiles of a product: fewer rows cost more calls, more rows more pairs above the diagonal. */
+enum { ROWS = 2 * FAST_ROWS };
+_Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 
 /* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
 typedef struct part {
-    int length, stride;      /* tokens of the segment; columns of the scratch matrices */
-    int rows;                /* taken at a time */
-    int first;               /* the segment's first token in the shard */
-    int number, heads;       /* which head, of how many */
-    int cols, extra;         /* columns of query, key, value; of the basis (0: no time half) */
+    int length, stride; /* tokens of the segment; columns of the scratch matrices */
+    int first;          /* the segment's first token in the shard */
+    int number, heads;  /* which head, of how many */
+    int cols, extra;    /* columns of query, key, value; of the basis (0: no time half) */
     matrix query, key, value, time_query, basis;
     float *key_turned, *value_turned, *basis_turned; /* [cols or extra x stride] */
     float scale;
@@ -32,7 +32,7 @@ typedef struct part {
 
 static int block_end(const part *p, int from)
 {
-    return from + p->rows < p->length ? from + p->rows : p->length;
+    return from + ROWS < p->length ? from + ROWS : p->length;
 }
 
 /* The columns of head `number` from the segment's first token on. */
@@ -50,7 +50,6 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
     p.length = run->segment[segment + 1] - p.first;
     p.stride = fast_padded(p.length);
-    p.rows = p.length <= SHORT ? FEW : MANY;
     p.cols = node->inputs[0]->cols / p.heads;
     p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
     p.scale = (float)node->with.scale;
@@ -66,7 +65,7 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     p.key_turned = p.basis_turned + (size_t)p.extra * p.stride;
     p.value_turned = p.key_turned + (size_t)p.cols * p.stride;
     p.element = (uint64_t *)(void *)(p.value_turned + (size_t)p.cols * p.stride);
-    p.bits = (uint16_t *)(void *)(p.element + MANY * p.stride / 8);
+    p.bits = (uint16_t *)(void *)(p.element + ROWS * p.stride / 8);
     return p;
 }
 
@@ -107,19 +106,21 @@ static void draw(const lp_node *node, const lp_run *run, const part *p, int from
     fast_random_bits(run->seed, lp_dropout_purpose(node->with.stream), run->step, p->element, count, p->bits);
 }
 
-/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster than
- * edges, and nothing reads past `to`. */
+/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster
+ * than edges, and nothing reads past `to`. */
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
     matrix keys = {p->key_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
-    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores, p->stride);
+    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores,
+                 p->stride);
     if (p->extra)
-        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true, scores, p->stride);
+        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true,
+                     scores, p->stride);
 }
 
-/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single elements
- * would have to leave the store buffer before it can be read again. */
+/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single
+ * elements would have to leave the store buffer before it can be read again. */
 static void hide(float *row, int count)
 {
     int length = fast_padded(count);
@@ -135,7 +136,7 @@ static float softmax_row(float *restrict row, int count, int wide, const uint16_
     int length = fast_padded(count);
     hide(row, count);
     float largest = fast_largest(row, length);
-    float sum = fast_powers(row, length, largest);
+    float sum = fast_powers(row, row, length, largest);
     float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
 #pragma omp simd
     for (int i = 0; i < length; i++)
@@ -149,7 +150,7 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 {
     uint32_t threshold = lp_dropout_threshold(node->with.rate);
     float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
-    for (int from = 0; from < p->length; from += p->rows) {
+    for (int from = 0; from < p->length; from += ROWS) {
         int to = block_end(p, from), stride;
         const uint16_t *bits = p->bits;
         if (threshold)
@@ -277,9 +278,9 @@ void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
             part p = part_of(node, run, s, number);
             start(&p);
             fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_turned, p.stride);
-            for (int from = 0; from < p.length; from += p.rows)
+            for (int from = 0; from < p.length; from += ROWS)
                 backward_block(node, run, &p, from, block_end(&p, from));
-            for (int from = 0; from < p.length; from += p.rows)
+            for (int from = 0; from < p.length; from += ROWS)
                 backward_keys(node, run, &p, from, block_end(&p, from));
         }
 }

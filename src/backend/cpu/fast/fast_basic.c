@@ -2,23 +2,20 @@
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 
+#include <assert.h>
+
 /* y may be a or b: gradients that meet are added in place. */
 void LP_FAST(add)(const lp_node *node, const lp_run *run)
 {
     const float *a = INPUT(0), *b = INPUT(1);
     float *y = OUTPUT(0);
     size_t size = element_count(run, node->outputs[0]);
+    assert(!b || !ADDED(0)); /* only gradients are added to, and those come one by one */
     if (!b && !ADDED(0)) {
         memcpy(y, a, size * sizeof *y);
         return;
     }
     const float *other = b ? b : y;
-    if (b && ADDED(0)) {
-#pragma omp simd
-        for (size_t i = 0; i < size; i++)
-            y[i] += a[i] + b[i];
-        return;
-    }
 #pragma omp simd
     for (size_t i = 0; i < size; i++)
         y[i] = other[i] + a[i];

@@ -2,24 +2,20 @@
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_product.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* y = bias + add, or y += bias + add: what the product is then added to. One of the two may be NULL. */
-static void fill(float *y, const float *bias, const float *add, int rows, int cols, bool added)
+/* y = bias + add: what the product is then added to. One of the two may be NULL. */
+static void fill(float *y, const float *bias, const float *add, int rows, int cols)
 {
-    if (!bias && !added) {
+    if (!bias) {
         memcpy(y, add, (size_t)rows * (size_t)cols * sizeof *y);
         return;
     }
     for (int t = 0; t < rows; t++) {
-        float *row = y + (size_t)t * cols;
-        const float *first = bias ? bias : add + (size_t)t * cols;
-        if (!added)
-            memcpy(row, first, (size_t)cols * sizeof *row);
-        for (int c = 0; c < cols && added; c++)
-            row[c] += first[c];
-        for (int c = 0; c < cols && bias && add; c++)
-            row[c] += add[(size_t)t * cols + c];
+        memcpy(y + (size_t)t * cols, bias, (size_t)cols * sizeof *y);
+        for (int c = 0; c < cols && add; c++)
+            y[(size_t)t * cols + c] += add[(size_t)t * cols + c];
     }
 }
 
@@ -31,12 +27,13 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     bool transpose = node->with.transpose;
     int in = transpose ? b : a, out = transpose ? a : b; /* columns of a head */
     int rows = lp_run_rows(run, node->outputs[0]);
+    assert(!(bias || add) || !ADDED(0)); /* a product that is a gradient has neither */
     if (bias || add)
-        fill(y, bias, add, rows, heads * out, ADDED(0));
+        fill(y, bias, add, rows, heads * out);
     bool added = bias || add || ADDED(0);
     for (int h = 0; h < heads; h++)
         fast_product(rows, out, in, 1, (matrix){x + h * in, heads * in, false},
-                (matrix){weight + (size_t)h * a * b, b, transpose}, added, y + h * out, heads * out);
+                     (matrix){weight + (size_t)h * a * b, b, transpose}, added, y + h * out, heads * out);
 }
 
 void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
@@ -47,7 +44,7 @@ void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->inputs[0]);
     for (int h = 0; h < heads; h++)
         fast_product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
-                ADDED(0), out + (size_t)h * a * b, b);
+                     ADDED(0), out + (size_t)h * a * b, b);
 }
 
 void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)

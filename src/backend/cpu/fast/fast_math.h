@@ -30,8 +30,8 @@ static inline float fast_exp(float x)
     return x < -87.0f ? 0.0f : power * scale.value;
 }
 
-/* Rows that are summed or searched are padded to whole lanes, and their lanes are brought together as a tree: a compiler
- * left to itself adds sixteen numbers one after the other. */
+/* Rows that are summed or searched are padded to whole lanes, and their lanes are brought together as a tree: a
+ * compiler left to itself adds sixteen numbers one after the other. */
 enum { FAST_LANES = 16 };
 typedef float fast_lanes __attribute__((vector_size(FAST_LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t fast_mask __attribute__((vector_size(FAST_LANES * sizeof(float))));
@@ -56,11 +56,24 @@ static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
     *most = (fast_lanes)(((fast_mask)*other & greater) | ((fast_mask)*most & ~greater));
 }
 
-/* The largest of a padded row. */
+/* The largest of a padded row. Long rows go four vectors at a time: one comparison need not wait for the last. */
 static inline float fast_largest(const float *row, int length)
 {
+    enum { WIDE = 4 * FAST_LANES };
     fast_lanes v = *(const fast_lanes *)row, w;
-    for (int i = FAST_LANES; i < length; i += FAST_LANES)
+    int i = FAST_LANES;
+    if (length >= 2 * WIDE) {
+        float wide[WIDE];
+        memcpy(wide, row, sizeof wide);
+        for (i = WIDE; i + WIDE <= length; i += WIDE) {
+#pragma omp simd
+            for (int l = 0; l < WIDE; l++)
+                wide[l] = row[i + l] > wide[l] ? row[i + l] : wide[l];
+        }
+        for (int l = 0; l < WIDE; l += FAST_LANES)
+            fast_lanes_raise(&v, (const fast_lanes *)(wide + l));
+    }
+    for (; i < length; i += FAST_LANES)
         fast_lanes_raise(&v, (const fast_lanes *)(row + i));
     w = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
     fast_lanes_raise(&v, &w);
@@ -71,15 +84,15 @@ static inline float fast_largest(const float *row, int length)
     return v[0] > v[1] ? v[0] : v[1];
 }
 
-/* row = exp(row - most), a padded row; returns the sum. */
-static inline float fast_powers(float *row, int length, float most)
+/* out = exp(in - most), padded rows that may be one; returns the sum. */
+static inline float fast_powers(const float *in, float *out, int length, float most)
 {
     fast_lanes sum = {0};
     for (int i = 0; i < length; i += FAST_LANES) {
 #pragma omp simd
         for (int l = 0; l < FAST_LANES; l++)
-            row[i + l] = fast_exp(row[i + l] - most);
-        sum += *(const fast_lanes *)(row + i);
+            out[i + l] = fast_exp(in[i + l] - most);
+        sum += *(const fast_lanes *)(out + i);
     }
     return fast_lanes_sum(&sum);
 }
@@ -95,8 +108,9 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
     float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
     int32_t quarter = (int32_t)quarters;
     float s = x + x * square * (-1.6666654611e-1f + square * (8.3321608736e-3f + square * -1.9515295891e-4f));
-    float c = 1.0f - 0.5f * square +
-              square * square * (4.166664568298827e-2f + square * (-1.388731625493765e-3f + square * 2.443315711809948e-5f));
+    float c =
+        1.0f - 0.5f * square +
+        square * square * (4.166664568298827e-2f + square * (-1.388731625493765e-3f + square * 2.443315711809948e-5f));
     float low = quarter & 1 ? s : c, high = quarter & 1 ? c : s;
     *cosine = (quarter + 1) & 2 ? -low : low;
     *sine = quarter & 2 ? -high : high;
@@ -104,15 +118,15 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
 
 /* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. The words stay in
  * 64 bits, the upper half clear, so that products need no widening in between. */
-#define FAST_PHILOX_ROUND                                           \
-    do {                                                            \
-        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c;          \
-        a = (q >> 32) ^ b ^ k0;                                     \
-        c = (p >> 32) ^ d ^ k1;                                     \
-        b = q & 0xFFFFFFFFu;                                        \
-        d = p & 0xFFFFFFFFu;                                        \
-        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;                      \
-        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;                      \
+#define FAST_PHILOX_ROUND                                                                                              \
+    do {                                                                                                               \
+        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c;                                                             \
+        a = (q >> 32) ^ b ^ k0;                                                                                        \
+        c = (p >> 32) ^ d ^ k1;                                                                                        \
+        b = q & 0xFFFFFFFFu;                                                                                           \
+        d = p & 0xFFFFFFFFu;                                                                                           \
+        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;                                                                         \
+        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;                                                                         \
     } while (0)
 
 /* The random bits of blocks `element[0 .. count-1]`, 16 for each of a block's 8 columns in their order, as

@@ -74,16 +74,25 @@ void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* powers[c] = exp(row[c] - largest), with zeros up to a whole vector; returns their sum. Short rows are the rule: running
- * over the padding costs less than a loop's remainder. */
+/* powers[c] = exp(row[c] - largest), with zeros up to a whole vector; returns their sum. Short rows are the rule, so
+ * the last columns are a padded vector, not a loop's remainder. */
 static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
 {
-    int length = fast_padded(cols);
+    int full = cols / FAST_LANES * FAST_LANES;
+    float last[FAST_LANES], most, sum = 0;
 #pragma omp simd
-    for (int c = 0; c < length; c++)
-        powers[c] = c < cols ? row[c] : -INFINITY;
-    *largest = fast_largest(powers, length);
-    return fast_powers(powers, length, *largest);
+    for (int l = 0; l < FAST_LANES; l++)
+        last[l] = full + l < cols ? row[full + l] : -INFINITY;
+    most = fast_largest(last, FAST_LANES);
+    if (full > 0) {
+        float other = fast_largest(row, full);
+        most = other > most ? other : most;
+        sum = fast_powers(row, powers, full, most);
+    }
+    if (full < cols)
+        sum += fast_powers(last, powers + full, FAST_LANES, most);
+    *largest = most;
+    return sum;
 }
 
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)

@@ -11,19 +11,10 @@
 #include <cblas.h>
 #include <string.h>
 
-/* A tile of ROWS x VECTORS accumulators fills the registers of each kind of CPU and leaves room for the operands. */
-#if defined(__AVX512F__)
-enum { LANES = 16, ROWS = 8, VECTORS = 3 };
-#elif defined(__AVX__)
-enum { LANES = 8, ROWS = 6, VECTORS = 2 };
-#elif defined(__aarch64__)
-enum { LANES = 4, ROWS = 8, VECTORS = 3 };
-#else
-enum { LANES = 4, ROWS = 6, VECTORS = 2 };
-#endif
+enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS };
 
-/* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a matrix
- * that this file is better at than BLAS. */
+/* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a
+ * matrix that this file is better at than BLAS. */
 enum { DEPTH = 256, LARGE = 1 << 18 };
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
@@ -63,10 +54,11 @@ static inline __attribute__((always_inline)) void tile(const piece *x, int rows,
     vector sum[ROWS][VECTORS];
     const float *a = x->a, *b = x->b;
     UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         UNROLL
         for (int j = 0; j < vectors; j++)
             sum[i][j] = (vector){0};
+    }
     for (int p = 0; p < x->k; p++, a += x->step, b += x->b_stride) {
         vector right[VECTORS];
         UNROLL
@@ -81,7 +73,7 @@ static inline __attribute__((always_inline)) void tile(const piece *x, int rows,
         }
     }
     UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         UNROLL
         for (int j = 0; j < vectors; j++) {
             vector *to = (vector *)(x->c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
@@ -91,6 +83,7 @@ static inline __attribute__((always_inline)) void tile(const piece *x, int rows,
                 amount += *to;
             *to = amount;
         }
+    }
 }
 
 static inline __attribute__((always_inline)) void rows_of_tiles(piece x, int m, int vectors)
@@ -191,12 +184,15 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
     if (k == 0 && !add)
         clear(m, n, c, stride);
     if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE) {
-        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, m, n,
-                    k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
+        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
+                    m, n, k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
         return;
     }
-    piece x = {.row = a.transposed ? 1 : (size_t)a.stride, .step = a.transposed ? (size_t)a.stride : 1,
-               .b_stride = (size_t)b.stride, .c_stride = (size_t)stride, .alpha = alpha};
+    piece x = {.row = a.transposed ? 1 : (size_t)a.stride,
+               .step = a.transposed ? (size_t)a.stride : 1,
+               .b_stride = (size_t)b.stride,
+               .c_stride = (size_t)stride,
+               .alpha = alpha};
     for (int p = 0; p < k; p += DEPTH) {
         x.k = k - p < DEPTH ? k - p : DEPTH;
         x.a = a.data + p * x.step;
@@ -234,7 +230,8 @@ void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, floa
     for (; r + 4 <= rows; r += 4) {
         int c = 0;
         for (; c + 4 <= cols; c += 4)
-            turn_four(in + (size_t)r * in_stride + c, (size_t)in_stride, out + (size_t)c * out_stride + r, (size_t)out_stride);
+            turn_four(in + (size_t)r * in_stride + c, (size_t)in_stride, out + (size_t)c * out_stride + r,
+                      (size_t)out_stride);
         for (; c < cols; c++)
             for (int i = r; i < r + 4; i++)
                 out[(size_t)c * out_stride + i] = in[(size_t)i * in_stride + c];

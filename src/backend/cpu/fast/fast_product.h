@@ -4,6 +4,17 @@
 
 #include "backend/cpu/fast/fast.h"
 
+/* A tile of FAST_ROWS x FAST_VECTORS sums fills the registers of each kind of CPU and leaves room for the operands. */
+#if defined(__AVX512F__)
+enum { FAST_WIDTH = 16, FAST_ROWS = 8, FAST_VECTORS = 3 };
+#elif defined(__AVX__)
+enum { FAST_WIDTH = 8, FAST_ROWS = 6, FAST_VECTORS = 2 };
+#elif defined(__aarch64__)
+enum { FAST_WIDTH = 4, FAST_ROWS = 8, FAST_VECTORS = 3 };
+#else
+enum { FAST_WIDTH = 4, FAST_ROWS = 6, FAST_VECTORS = 2 };
+#endif
+
 /* A matrix stored by rows, `stride` elements apart; transposed: it is used on its side. */
 typedef struct matrix {
     const float *data;

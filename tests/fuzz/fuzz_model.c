@@ -1,0 +1,78 @@
+/* fuzz_model.c: any bytes as a model file. The checksum would stop nearly every input at once, so it is put right first; what
+ * loads then is asked.
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_model.c LIBRARY -o fuzz_model
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create */
+#endif
+#include "model/model.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char BEGINNING[] = "{\"__metadata__\":{\"checksum\":\"";
+enum { CHECKSUM_AT = 8 + sizeof BEGINNING - 1, DIGITS = 16, LARGEST_CONTEXT = 64, LARGEST_WIDTH = 1000 };
+
+static void seal(char *bytes, size_t size)
+{
+    if (size < CHECKSUM_AT + DIGITS)
+        return;
+    memcpy(bytes + 8, BEGINNING, sizeof BEGINNING - 1);
+    memset(bytes + CHECKSUM_AT, '0', DIGITS);
+    char digits[DIGITS + 1];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)XXH3_64bits(bytes + 8, size - 8));
+    memcpy(bytes + CHECKSUM_AT, digits, DIGITS);
+}
+
+/* Asks a model of a size that does not take long. */
+static void ask(const lapse_model *model)
+{
+    const lp_model_config *config = &model->config;
+    if (config->context > LARGEST_CONTEXT || config->kinds > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
+        config->periods > LARGEST_WIDTH || config->harmonics > LARGEST_WIDTH)
+        return;
+    lapse_session *session = NULL;
+    double *probabilities = malloc((size_t)config->kinds * sizeof *probabilities);
+    if (!probabilities || lapse_session_new(model, &session, NULL) != LAPSE_OK)
+        abort();
+    for (int i = 0; i < 5; i++)
+        if (lapse_session_append(session, i * 1e8, lapse_model_kind_name(model, i % config->kinds), NULL) != LAPSE_OK ||
+            lapse_session_predict(session, i * 1e8 + 0.5, probabilities, NULL) != LAPSE_OK)
+            abort();
+    lapse_session_free(session);
+    free(probabilities);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    char *bytes = malloc(size), path[64];
+    int handle = memfd_create("fuzz", 0);
+    if (!bytes || handle < 0)
+        abort();
+    memcpy(bytes, data, size);
+    seal(bytes, size);
+    if (write(handle, bytes, size) != (ssize_t)size)
+        abort();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", handle);
+    lapse_model *model = NULL;
+    lapse_error error;
+    if (lapse_model_load(path, &model, &error) == LAPSE_OK)
+        ask(model);
+    else if (error.status != LAPSE_ERROR_FORMAT)
+        abort();
+    lapse_model_free(model);
+    close(handle);
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,149 @@
+/* test_allocations.c: after its first step training allocates nothing: not in the library, not in what it calls. Every way to ask
+ * the C library for memory is counted here, which is why this is a program of its own. */
+#include "support/small_data.h"
+#include "support/small_train.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static _Atomic int counting, counted;
+
+/* glibc's own functions under the names it keeps for such programs. */
+#if defined(__GLIBC__) && !defined(SANITIZED)
+#define INTERPOSED 1
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+static void count(void)
+{
+    if (atomic_load(&counting))
+        atomic_fetch_add(&counted, 1);
+}
+
+void *malloc(size_t size)
+{
+    count();
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size)
+{
+    count();
+    return __libc_calloc(number, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+    count();
+    return __libc_realloc(block, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    count();
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t size)
+{
+    count();
+    *block = __libc_memalign(alignment, size);
+    return *block ? 0 : ENOMEM;
+}
+#else
+#define INTERPOSED 0
+#endif
+
+/* Up to the newest report: what a run does after its last is no step. */
+static int counted_when_last_reported;
+
+/* Counts from the first step on. */
+static bool count_steps(const lapse_progress *progress, void *context)
+{
+    int *epochs = context;
+    *epochs += progress->epoch_end;
+    counted_when_last_reported = atomic_load(&counted);
+    atomic_store(&counting, 1);
+    return true;
+}
+
+static void training_allocates_nothing(void **state)
+{
+    (void)state;
+    const char *under = getenv("LAPSE_TEST_UNDER");
+    if (!INTERPOSED || (under && strcmp(under, "valgrind") == 0))
+        skip(); /* they bring an allocator of their own */
+    lapse_dataset *dataset = small_train_data(1);
+    for (int e = 0; lapse_encoding_names()[e]; e++)
+        for (int threads = 1; threads <= 3; threads++) {
+            lapse_train_options options = small_train_options();
+            options.encoding = lapse_encoding_names()[e];
+            options.blocks = 2;
+            options.threads = threads;
+            options.dims = 8 * threads; /* so that the optimizer has more to do than fits a task */
+            int epochs = 0;
+            atomic_store(&counted, 0);
+            lapse_model *model = small_train(dataset, &options, count_steps, &epochs);
+            atomic_store(&counting, 0);
+            assert_int_equal(epochs, 3);
+            if (counted_when_last_reported != 0)
+                fail_msg("%s, %d threads: %d allocations after the first step", options.encoding, threads,
+                         counted_when_last_reported);
+            lapse_model_free(model);
+        }
+    lapse_dataset_close(dataset);
+}
+
+/* The counter does count: a test that cannot fail proves nothing. */
+static void the_counter_counts(void **state)
+{
+    (void)state;
+    if (!INTERPOSED)
+        skip();
+    const char *under = getenv("LAPSE_TEST_UNDER");
+    if (under && strcmp(under, "valgrind") == 0)
+        skip();
+    void *volatile blocks[5] = {0};
+    void *aligned = NULL;
+    atomic_store(&counted, 0);
+    atomic_store(&counting, 1);
+    blocks[0] = malloc(3);
+    blocks[1] = calloc(3, 3);
+    blocks[2] = realloc(NULL, 3);
+    blocks[3] = aligned_alloc(64, 64);
+    int status = posix_memalign(&aligned, 64, 64);
+    blocks[4] = aligned;
+    atomic_store(&counting, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(atomic_load(&counted), 5);
+    for (int i = 0; i < 5; i++)
+        free(blocks[i]);
+    int before = atomic_load(&counted);
+    atomic_store(&counting, 1);
+    lp_free(lp_alloc(1, 1));
+    atomic_store(&counting, 0);
+    assert_int_equal(atomic_load(&counted), before + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_counter_counts), cmocka_unit_test(training_allocates_nothing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

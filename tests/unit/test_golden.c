@@ -1,0 +1,425 @@
+/* test_golden.c: whole training steps compared with PyTorch's: loss, the gradient of every parameter, and what Adam makes of
+ * them. tests/golden/make_golden.py wrote the numbers, from a network of its own that forms every pair of events; it also
+ * says what the file holds. Here the same batch goes through the graph that training uses: in double, to find mistakes of
+ * algebra that a float would hide, and in float with the kernels that people get.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "backend/backend.h"
+#include "base/file.h"
+#include "model/model.h"
+#include "train/adam.h"
+
+static const char GOLDEN[] = "tests/golden/step.safetensors";
+enum { NAME_SIZE = 128, SHARDS = 2 };
+
+/* ---------------------------------------------------------------------------------------- the golden file ----- */
+
+/* The header is parsed here: the library's own container wants a checksum, which a file made elsewhere has not. */
+static lp_map map;
+static json_t *header;
+static const char *data;
+
+static int open_golden(void **state)
+{
+    (void)state;
+    lapse_error error;
+    if (lp_map_open(&map, GOLDEN, &error) != LAPSE_OK) {
+        print_error("%s: %s (tests run in the project's root)\n", error.file, error.message);
+        return -1;
+    }
+    uint64_t size = 0;
+    for (int i = 0; i < 8; i++)
+        size |= (uint64_t)(unsigned char)map.data[i] << (8 * i);
+    header = size <= map.size - 8 ? json_loadb(map.data + 8, size, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    data = map.data + 8 + size;
+    return header ? 0 : -1;
+}
+
+static int close_golden(void **state)
+{
+    (void)state;
+    json_decref(header);
+    lp_map_close(&map);
+    return 0;
+}
+
+static double setting(const char *case_name, const char *name)
+{
+    char full[NAME_SIZE];
+    snprintf(full, sizeof full, "%s%s%s", case_name, *case_name ? "." : "", name);
+    const char *text = json_string_value(json_object_get(json_object_get(header, "__metadata__"), full));
+    if (!text)
+        fail_msg("%s has no setting '%s'", GOLDEN, full);
+    return strtod(text, NULL);
+}
+
+static double element(const char *type, const char *place, size_t i)
+{
+    float single;
+    double wide;
+    int32_t whole;
+    if (strcmp(type, "F64") == 0)
+        return memcpy(&wide, place + i * sizeof wide, sizeof wide), wide;
+    if (strcmp(type, "F32") == 0)
+        return memcpy(&single, place + i * sizeof single, sizeof single), (double)single;
+    assert_string_equal(type, "I32");
+    return memcpy(&whole, place + i * sizeof whole, sizeof whole), (double)whole;
+}
+
+/* Copies tensor <case>.<part> to out as doubles. Its shape must be this one; rows -1 takes any. Returns its elements. */
+static size_t tensor(const char *case_name, const char *part, int64_t rows, int64_t cols, double *out, size_t room)
+{
+    char full[NAME_SIZE];
+    const char *type;
+    json_int_t found_rows, found_cols, begin, end;
+    snprintf(full, sizeof full, "%s.%s", case_name, part);
+    json_t *entry = json_object_get(header, full);
+    if (!entry)
+        fail_msg("%s has no tensor '%s'", GOLDEN, full);
+    assert_int_equal(json_unpack(entry, "{s:s, s:[I,I], s:[I,I]}", "dtype", &type, "shape", &found_rows, &found_cols,
+                                 "data_offsets", &begin, &end),
+                     0);
+    if ((rows >= 0 && found_rows != rows) || found_cols != cols)
+        fail_msg("'%s' is %lld x %lld, and should be %lld x %lld", full, (long long)found_rows, (long long)found_cols,
+                 (long long)rows, (long long)cols);
+    size_t count = (size_t)(found_rows * found_cols);
+    assert_true(count <= room && data + end <= map.data + map.size);
+    for (size_t i = 0; i < count; i++)
+        out[i] = element(type, data + begin, i);
+    return count;
+}
+
+/* ---------------------------------------------------------------------------------------------- one case ------ */
+
+enum { TOKENS = 64, WINDOWS = 16 };
+
+typedef struct golden_case {
+    const char *name;
+    lp_network network;
+    int context, windows, tokens, segment[WINDOWS + 1];
+    double feed[LP_FEED_COUNT][TOKENS];
+    double targets; /* events asked for */
+    double loss;
+    double *start, *gradient; /* [parameter_size], in the graph's order; owned */
+} golden_case;
+
+/* Part `part` of every parameter, as the graph lays them out. Freed by the caller. */
+static double *parameters(const golden_case *this, const char *part)
+{
+    const lp_graph *graph = &this->network.graph;
+    double *out = calloc(graph->parameter_size, sizeof *out);
+    assert_non_null(out);
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_value *value = graph->parameters[i].value;
+        char full[NAME_SIZE];
+        snprintf(full, sizeof full, "%s.%s", part, value->name);
+        tensor(this->name, full, value->rows, value->cols, out + value->offset, graph->parameter_size - value->offset);
+    }
+    return out;
+}
+
+/* How many tensors of the case belong to a part: none may be without a parameter here. */
+static int count_part(const char *case_name, const char *part)
+{
+    char prefix[NAME_SIZE];
+    const char *name;
+    json_t *entry;
+    int count = 0;
+    snprintf(prefix, sizeof prefix, "%s.%s.", case_name, part);
+    json_object_foreach(header, name, entry)
+    {
+        count += strncmp(name, prefix, strlen(prefix)) == 0;
+    }
+    return count;
+}
+
+static void read_batch(golden_case *this)
+{
+    static const char *const names[LP_FEED_COUNT] = {"kind", "position", "time", "until", "target", "weight", NULL};
+    for (int i = 0; i < LP_FEED_COUNT; i++)
+        if (names[i])
+            this->tokens = (int)tensor(this->name, names[i], -1, 1, this->feed[i], TOKENS);
+    double segment[WINDOWS + 1];
+    this->windows = 7;
+    tensor(this->name, "segment", 1, this->windows + 1, segment, WINDOWS + 1);
+    for (int w = 0; w <= this->windows; w++)
+        this->segment[w] = (int)segment[w];
+    assert_int_equal(this->segment[this->windows], this->tokens);
+    for (int t = 0; t < this->tokens; t++)
+        this->targets += this->feed[LP_FEED_WEIGHT][t];
+    assert_true(this->targets > 0 && this->targets < this->tokens);
+    this->feed[LP_FEED_SEED][0] = 1 / this->targets;
+}
+
+static void open_case(golden_case *this, const char *name)
+{
+    lapse_error error;
+    *this = (golden_case){.name = name, .context = (int)setting(name, "context")};
+    lp_model_config config = {
+        .row = lp_model_row_find("attention"),
+        .encoding = lp_encoding_find(name),
+        .target_known = setting(name, "target_known") != 0,
+        .kinds = (int)setting(name, "kinds"),
+        .dims = (int)setting(name, "dims"),
+        .blocks = (int)setting(name, "blocks"),
+        .heads = (int)setting(name, "heads"),
+        .context = this->context,
+        .periods = (int)setting(name, "periods"),
+        .harmonics = (int)setting(name, "harmonics"),
+        .period_min = 1,
+        .period_max = 2,
+    };
+    assert_int_equal(lp_network_build(&this->network, &config, true, &error), LAPSE_OK);
+    read_batch(this);
+    tensor(name, "loss", 1, 1, &this->loss, 1);
+    this->start = parameters(this, "start");
+    this->gradient = parameters(this, "gradient");
+    assert_int_equal(count_part(name, "start"), this->network.graph.parameter_count);
+    assert_int_equal(count_part(name, "gradient"), this->network.graph.parameter_count);
+}
+
+static void close_case(golden_case *this)
+{
+    free(this->start);
+    free(this->gradient);
+    lp_graph_clear(&this->network.graph);
+}
+
+static void to_real(void *out, size_t real_size, const double *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (real_size == sizeof(float))
+            ((float *)out)[i] = (float)in[i];
+        else
+            ((double *)out)[i] = in[i];
+    }
+}
+
+static double from_real(const void *in, size_t real_size, size_t i)
+{
+    return real_size == sizeof(float) ? (double)((const float *)in)[i] : ((const double *)in)[i];
+}
+
+/* The case's feeds from a token on, in the types of the graph's inputs. Blocks are freed by the caller. */
+static void make_feeds(const golden_case *this, size_t real_size, int token, int tokens, void *inputs[LP_FEED_COUNT])
+{
+    for (int i = 0; i < this->network.graph.value_count; i++) {
+        const lp_value *value = this->network.graph.values[i];
+        if (value->place != LP_PLACE_INPUT)
+            continue;
+        bool fixed = value->rows_of == LP_ROWS_FIXED;
+        const double *from = this->feed[value->slot] + (fixed ? 0 : token);
+        int count = fixed ? 1 : tokens;
+        void *block = inputs[value->slot] = lp_alloc((size_t)count, sizeof(double));
+        assert_non_null(block);
+        if (value->type != LP_TYPE_INT32)
+            to_real(block, value->type == LP_TYPE_REAL ? real_size : sizeof(double), from, (size_t)count);
+        for (int t = 0; t < count && value->type == LP_TYPE_INT32; t++)
+            ((int32_t *)block)[t] = (int32_t)from[t];
+    }
+}
+
+/* One pass over windows begin .. end-1 with these parameters: the shard's gradients (reals) go to *gradients; returns its
+ * loss. */
+static double run_shard(golden_case *this, const lp_backend *backend, const void *at, int begin, int end,
+                        void *gradients)
+{
+    lapse_error error;
+    lp_plan plan;
+    int token = this->segment[begin], tokens = this->segment[end] - token;
+    lp_extent extent = {tokens, (int64_t)tokens * (this->context + 1) / 2, this->context};
+    assert_int_equal(lp_plan_make(&plan, &this->network.graph, &extent, backend->real_size, &error), LAPSE_OK);
+    int32_t segment[WINDOWS + 1];
+    for (int w = begin; w <= end; w++)
+        segment[w - begin] = this->segment[w] - token;
+    void *inputs[LP_FEED_COUNT];
+    make_feeds(this, backend->real_size, token, tokens, inputs);
+    lp_run run = {.plan = &plan,
+                  .work = backend->buffer_new(plan.work_size),
+                  .inputs = inputs,
+                  .parameters = at,
+                  .scratch = backend->buffer_new(plan.scratch_size),
+                  .gradients = gradients,
+                  .tokens = tokens,
+                  .segments = end - begin,
+                  .segment = segment,
+                  .seed = 1,
+                  .first_token = (uint64_t)token};
+    assert_true(run.work && run.scratch);
+    backend->run(&run);
+    double loss = from_real(lp_run_data(&run, this->network.loss), backend->real_size, 0);
+    for (int i = 0; i < LP_FEED_COUNT; i++)
+        lp_free(inputs[i]);
+    backend->buffer_free(run.work);
+    backend->buffer_free(run.scratch);
+    return loss;
+}
+
+/* The whole batch in two shards, as training would cut it; gradients [SHARDS x parameter_size] reals. */
+static double run_batch(golden_case *this, const char *backend_name, void *gradients)
+{
+    const lp_backend *backend = lp_backend_find(backend_name);
+    assert_non_null(backend);
+    size_t size = this->network.graph.parameter_size;
+    void *at = lp_alloc(size, backend->real_size);
+    assert_non_null(at);
+    to_real(at, backend->real_size, this->start, size);
+    double loss = 0;
+    for (int shard = 0; shard < SHARDS; shard++)
+        loss += run_shard(this, backend, at, this->windows * shard / SHARDS, this->windows * (shard + 1) / SHARDS,
+                          (char *)gradients + (size_t)shard * size * backend->real_size);
+    lp_free(at);
+    return loss;
+}
+
+/* --------------------------------------------------------------------------------------------- comparing ------ */
+
+static double largest(const double *x, size_t count)
+{
+    double most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs(x[i]));
+    return most;
+}
+
+/* Every element to `tolerance` of the largest of its parameter. What is 0 but for rounding, as the gradient of a bias of
+ * keys is (it shifts all scores alike), is measured by a thousandth of the largest there is. */
+static double worst_gradient(const golden_case *this, const double *found)
+{
+    const lp_graph *graph = &this->network.graph;
+    double least = 1e-3 * largest(this->gradient, graph->parameter_size), worst = 0;
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_value *value = graph->parameters[i].value;
+        size_t count = (size_t)value->rows * (size_t)value->cols;
+        double scale = fmax(largest(this->gradient + value->offset, count), least);
+        for (size_t k = value->offset; k < value->offset + count; k++) {
+            double difference = fabs(found[k] - this->gradient[k]) / scale;
+            worst = difference <= worst ? worst : difference; /* a NaN is the worst of all */
+        }
+    }
+    return worst;
+}
+
+static void check_gradients(const char *case_name, const char *backend_name, double tolerance)
+{
+    golden_case this;
+    open_case(&this, case_name);
+    size_t size = this.network.graph.parameter_size, real_size = lp_backend_find(backend_name)->real_size;
+    void *gradients = lp_alloc(SHARDS * size, real_size);
+    double *sum = calloc(size, sizeof *sum);
+    assert_true(gradients && sum);
+    double loss = run_batch(&this, backend_name, gradients);
+    for (size_t i = 0; i < SHARDS * size; i++)
+        sum[i % size] += from_real(gradients, real_size, i);
+    double loss_error = fabs(loss - this.loss) / this.loss, worst = worst_gradient(&this, sum);
+    print_message("# %s, %s: loss off by %.1e, gradients by %.1e\n", case_name, backend_name, loss_error, worst);
+    assert_true(loss_error <= tolerance);
+    assert_true(worst <= tolerance);
+    free(sum);
+    lp_free(gradients);
+    close_case(&this);
+}
+
+static const char *const case_names[] = {"mercer", "bochner", "position"};
+enum { CASE_COUNT = 3 };
+
+static void test_double(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASE_COUNT; i++)
+        check_gradients(case_names[i], "reference-double", 1e-9);
+}
+
+static void test_reference(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASE_COUNT; i++)
+        check_gradients(case_names[i], "reference", 1e-4);
+}
+
+static void test_cpu(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASE_COUNT; i++)
+        check_gradients(case_names[i], "cpu", 1e-4);
+}
+
+/* Fills Adam's moments from the file, or leaves it at rest. */
+static void load_moments(const golden_case *this, lp_adam *adam)
+{
+    double *first = parameters(this, "moment1"), *second = parameters(this, "moment2");
+    to_real(adam->moment1, sizeof(float), first, adam->size);
+    to_real(adam->moment2, sizeof(float), second, adam->size);
+    free(first);
+    free(second);
+}
+
+/* One step from `start` on gradients of the cpu's kernels: every parameter moves as PyTorch's did, to `tolerance` of the
+ * learning rate and the rounding of a float. */
+static void check_step(const char *case_name, const char *part, uint64_t step, bool at_rest, double tolerance)
+{
+    golden_case this;
+    lapse_error error;
+    open_case(&this, case_name);
+    lp_adam adam = {.size = this.network.graph.parameter_size,
+                    .shards = SHARDS,
+                    .threads = 2,
+                    .learning_rate = setting("", "learning_rate"),
+                    .beta1 = setting("", "beta1"),
+                    .beta2 = setting("", "beta2"),
+                    .epsilon = setting("", "epsilon"),
+                    .l2 = setting("", "l2"),
+                    .clip = setting("", "clip")};
+    assert_int_equal(lp_adam_init(&adam, &error), LAPSE_OK);
+    if (!at_rest)
+        load_moments(&this, &adam);
+    double *expected = parameters(&this, part), worst = 0;
+    float *values = lp_alloc(adam.size, sizeof *values);
+    assert_non_null(values);
+    to_real(values, sizeof *values, this.start, adam.size);
+    run_batch(&this, "cpu", adam.gradients);
+    lp_adam_step(&adam, step, values);
+    for (size_t i = 0; i < adam.size; i++) {
+        double difference = fabs((double)values[i] - expected[i]), rounding = 1.2e-7 * fabs(expected[i]);
+        double over = (difference - rounding) / adam.learning_rate;
+        worst = over <= worst ? worst : over;
+    }
+    print_message("# %s, %s: parameters off by %.1e of the learning rate\n", case_name, part, worst);
+    assert_true(worst <= tolerance);
+    free(expected);
+    lp_free(values);
+    lp_adam_clear(&adam);
+    close_case(&this);
+}
+
+/* From rest the step is lr * g / (|g| + epsilon): where g happens to be as small as epsilon, rounding shows. */
+static void test_first_step(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASE_COUNT; i++)
+        check_step(case_names[i], "after", 1, true, 1e-2);
+}
+
+static void test_later_step(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASE_COUNT; i++)
+        check_step(case_names[i], "later", (uint64_t)setting("", "later"), false, 1e-4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_double),     cmocka_unit_test(test_reference),  cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_first_step), cmocka_unit_test(test_later_step),
+    };
+    return cmocka_run_group_tests(tests, open_golden, close_golden);
+}
