@@ -244,6 +244,9 @@ $ lapse predict --help
 |                             numbers
 |   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
 |                             (default: stop)
+|   --action COLUMN           column with the action, for a model that sees it;
+|                             its other fields keep their names (default: the one
+|                             the model was trained from)
 |   --threads N               threads to read the file with (default: all cores)
 |
 | Examples:
