@@ -118,6 +118,25 @@ static void categories_are_numbered_by_how_often_they_occur(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* What comes first need not be the most frequent. */
+static void values_keep_their_names_when_numbered(void **state)
+{
+    (void)state;
+    static const char text[] = "user,time,item,action\na,1,x,rare\na,2,x,often\na,3,x,often\nb,1,x,some\nb,2,x,often\n"
+                               "b,3,x,some\n";
+    lapse_import_options options = defaults();
+    options.event = "item";
+    options.action = "action";
+    expect_with(text, sizeof text - 1, &options,
+                "a: 1 x [rare], 2 x [often], 3 x [often];b: 1 x [some], 2 x [often], 3 x [some];");
+    lapse_dataset *dataset = NULL;
+    assert_int_equal(import_bytes(text, sizeof text - 1, &options, 64, &dataset, NULL, NULL), LAPSE_OK);
+    static const char *const names[] = {"often", "some", "rare"};
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(lapse_dataset_category_name(dataset, 0, i), names[i]);
+    lapse_dataset_close(dataset);
+}
+
 /* Only what is left after the filters has categories. */
 static void dropped_rows_take_their_categories_along(void **state)
 {
@@ -462,6 +481,7 @@ int main(void)
         cmocka_unit_test(fields_follow_their_events),
         cmocka_unit_test(without_a_header_columns_are_numbers),
         cmocka_unit_test(categories_are_numbered_by_how_often_they_occur),
+        cmocka_unit_test(values_keep_their_names_when_numbered),
         cmocka_unit_test(dropped_rows_take_their_categories_along),
         cmocka_unit_test(bad_fields_are_bad_rows),
         cmocka_unit_test(wrong_columns_are_named),
