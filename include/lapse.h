@@ -339,6 +339,87 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error);
 
+/* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
+
+/* What a model has learned of time: the frequencies w of its encoding and the amplitudes of their two features,
+ *
+ *     Phi(lag) = ( cosine[i] cos(w_i lag), for all i; then sine[i] sin(w_i lag), for all i )
+ *
+ * in the order of the model. docs/theory.md has the formulas. */
+typedef struct lapse_spectrum {
+    int count;         /* frequencies; Phi has twice as many numbers */
+    double *frequency; /* radians a second; may be negative or 0 where it was drawn */
+    double *period;    /* seconds: 2 pi / |frequency|; infinite where that is below 1e-15 */
+    int *harmonic;     /* which multiple it is of the frequency that opens its series; 1: it opens one */
+    double *cosine;    /* amplitude of its cosine */
+    double *sine;      /* amplitude of its sine */
+    double *weight;    /* (cosine^2 + sine^2) / 2, cosine^2 at frequency 0: its part in the kernel */
+    int *order;        /* all frequencies, heaviest first; the longer period first among equals */
+} lapse_spectrum;
+
+/* Fills an empty *spectrum. A model that sees no lags (a floor, or attention over places) has none, which is
+ * LAPSE_ERROR_USAGE. */
+lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error);
+void lapse_spectrum_clear(lapse_spectrum *spectrum);
+
+/* K(lag) = sum of weight cos(frequency lag): the mean over all t of <Phi(t), Phi(t - lag)>. Where the amplitudes of
+ * cosine and sine are equal, every t gives the mean. */
+double lapse_spectrum_kernel(const lapse_spectrum *spectrum, double lag);
+
+/* Fills features[0 .. 2 count - 1] with Phi(lag). */
+void lapse_spectrum_features(const lapse_spectrum *spectrum, double lag, double *features);
+
+/* Lags to look at. */
+typedef struct lapse_lags {
+    const char *axis; /* "log" or "linear": how the lags are spaced */
+    double from, to;  /* seconds, both included; 0: chosen from the periods (a linear axis begins at 0 as it says) */
+    int points;       /* 2 to 100,000 */
+} lapse_lags;
+
+void lapse_lags_default(lapse_lags *lags);
+const char *const *lapse_axis_names(void);
+
+/* Puts what the spectrum suggests wherever lags ask for it, and checks every value. */
+lapse_status lapse_lags_resolve(const lapse_spectrum *spectrum, lapse_lags *lags, lapse_error *error);
+
+/* Lag 0 .. points - 1 of resolved lags, in seconds. */
+double lapse_lags_at(const lapse_lags *lags, int index);
+
+/* Draws spectrum, kernel and Phi over resolved lags as an SVG file; "-" is standard output. The title may be NULL. */
+lapse_status lapse_spectrum_save_svg(const lapse_spectrum *spectrum, const lapse_lags *lags, const char *title,
+                                     const char *path, lapse_error *error);
+
+/* How many frequencies must be drawn for the mean of their cosines to be a kernel to within epsilon at every lag up to
+ * span, all but once in 1 / delta draws: Claim 1 of the paper, and what its proof gives (docs/theory.md). */
+typedef struct lapse_bound_options {
+    double epsilon;  /* largest error allowed, of a kernel that is 1 at lag 0: 0.0001 to 2 */
+    double span;     /* seconds: largest lag */
+    double sigma;    /* radians a second: root of the second moment of the frequencies */
+    double delta;    /* chance of a larger error: above 0, below 1 */
+    int repeats;     /* draws that a measurement takes */
+    uint64_t seed;   /* of the draws */
+    int threads;     /* 0: all cores; never changes the result */
+} lapse_bound_options;
+
+typedef struct lapse_bound_error {
+    int64_t samples;     /* frequencies in a draw */
+    int repeats, within; /* draws, and those whose error stayed below epsilon */
+    double mean, worst;  /* largest error over all lags: mean and largest over the draws */
+    int points;          /* lags looked at, from 0 to span */
+    double step;         /* seconds between two of them; above 0.1 / sigma the errors may be understated */
+} lapse_bound_error;
+
+void lapse_bound_options_default(lapse_bound_options *options);
+
+/* The samples that the claim asks for as it is printed, with times counted in units of `unit` seconds, of which its
+ * answer is not free; or with unit 0, those that its proof gives when it is put right, which depend on no unit. */
+lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit, int64_t *samples, lapse_error *error);
+
+/* The error that so many samples make on the kernel exp(-(sigma lag)^2 / 2), whose frequencies are normal with
+ * deviation sigma. Takes repeats * points * samples steps of about a nanosecond. */
+lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t samples, lapse_bound_error *measured,
+                                 lapse_error *error);
+
 /* -------------------------------------------------------------------------------------------- simulation ----- */
 
 /* Events drawn from a known law, so that the best possible scores are known too. */

@@ -15,7 +15,8 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/build.sh
 build_configure build-fuzz -DCMAKE_C_COMPILER=clang -DLAPSE_FUZZ=ON -DLAPSE_SHARED=OFF -DLAPSE_CUDA=OFF \
     -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g" || exit 1
-build_quietly build-fuzz || exit 1
+mapfile -t targets < <(for source in tests/fuzz/fuzz_*.c; do basename "$source" .c; done)
+build_quietly build-fuzz "${targets[@]}" || exit 1
 
 failed=0 count=0
 mkdir -p build-fuzz/found

@@ -55,5 +55,5 @@ if [ -x "$tool" ] && [ -e examples/ask.c ]; then
     "$tool" import "$prefix/shop.csv" -o "$prefix/shop.lapse" --event action,item
     "$tool" train "$prefix/shop.lapse" -o "$prefix/shop.safetensors" --task classify --epochs 1
     "$prefix/ask" "$prefix/shop.safetensors" | tee "$prefix/answer"
-    [ "$(grep -c "^after .* hours: .*%)$" "$prefix/answer")" -eq 2 ]
+    [ "$(grep -c ": .* (.*%)$" "$prefix/answer")" -eq 2 ]
 fi

@@ -33,7 +33,9 @@ typedef struct lp_backend {
     void (*buffer_free)(void *buffer);
     void (*copy_in)(void *buffer, const void *host, size_t size);
     void (*copy_out)(void *host, const void *buffer, size_t size);
-    /* Runs all nodes for one shard. Several threads may do so at once, each with buffers of its own. */
+    /* How many threads may run shards at once, of so many wanted. */
+    int (*threads)(int wanted);
+    /* Runs all nodes for one shard; each thread that does so has buffers of its own. */
     void (*run)(const lp_run *run);
     /* Returns when all that was asked for is done. */
     void (*sync)(void);

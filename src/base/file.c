@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,6 +60,28 @@ static bool written_as_it_comes(const char *path)
     return strcmp(path, "-") == 0 || (stat(path, &there) == 0 && !S_ISREG(there.st_mode));
 }
 
+/* The file beside path, empty and locked: what a killed process left of one is used again, and two processes never write
+ * the same. Returns -1 with errno set. */
+static int open_aside(const char *aside)
+{
+    for (;;) {
+        struct stat mine, there;
+        int handle = open(aside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        if (handle < 0)
+            return -1;
+        bool locked = flock(handle, LOCK_EX | LOCK_NB) == 0 && fstat(handle, &mine) == 0;
+        /* Whoever had it may have renamed it since it was opened here. */
+        bool same = locked && stat(aside, &there) == 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+        if (same && ftruncate(handle, 0) == 0)
+            return handle;
+        int code = errno;
+        close(handle);
+        errno = code == EWOULDBLOCK ? EBUSY : code;
+        if (!locked || same)
+            return -1;
+    }
+}
+
 lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *error)
 {
     *writer = (lp_writer){.handle = -1};
@@ -78,8 +101,8 @@ lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *er
     } else if (as_it_comes) {
         writer->handle = open(path, O_WRONLY | O_CLOEXEC);
     } else {
-        snprintf(writer->aside, size, "%s.%ld.tmp", path, (long)getpid());
-        writer->handle = open(writer->aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        snprintf(writer->aside, size, "%s.tmp", path);
+        writer->handle = open_aside(writer->aside);
     }
     if (writer->handle < 0) {
         lapse_status status = lp_fail_errno(error, "write", path);
@@ -165,17 +188,12 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 {
     lapse_status status = flush(writer, writer->data, writer->used, error);
     if (status == LAPSE_OK && writer->aside) {
-        if (fsync(writer->handle) != 0 || close(writer->handle) != 0) {
+        if (fsync(writer->handle) != 0 || rename(writer->aside, writer->path) != 0) {
             status = lp_fail_errno(error, "write", writer->path);
         } else {
-            writer->handle = -1;
-            if (rename(writer->aside, writer->path) != 0) {
-                status = lp_fail_errno(error, "write", writer->path);
-            } else {
-                sync_folder(writer->path);
-                lp_free(writer->aside);
-                writer->aside = NULL;
-            }
+            sync_folder(writer->path);
+            lp_free(writer->aside);
+            writer->aside = NULL;
         }
     }
     lp_writer_abandon(writer);
@@ -184,10 +202,10 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 
 void lp_writer_abandon(lp_writer *writer)
 {
-    if (writer->path && writer->handle >= 0 && writer->handle != STDOUT_FILENO)
-        close(writer->handle);
     if (writer->aside)
         unlink(writer->aside);
+    if (writer->path && writer->handle >= 0 && writer->handle != STDOUT_FILENO)
+        close(writer->handle);
     lp_free(writer->aside);
     lp_free(writer->path);
     lp_free(writer->data);

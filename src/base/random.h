@@ -24,6 +24,7 @@ typedef enum lp_purpose {
     LP_PURPOSE_OFFSET = 4,   /* where the windows of a sequence begin in an epoch */
     LP_PURPOSE_DROPOUT = 5,
     LP_PURPOSE_BOOTSTRAP = 6,
+    LP_PURPOSE_BOUND = 16,   /* frequencies whose kernel is held against the true one */
     LP_PURPOSE_SIMULATE = 7,
     LP_PURPOSE_TEST = 8
 } lp_purpose;

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { MOST_WORKERS = 256, SPINS = 4000 };
@@ -86,10 +87,12 @@ static void start_workers(int wanted)
     }
 }
 
+/* All threads asked for are started at once, though a job with few tasks needs fewer: a later one starts none. */
 static void run_together(int threads, int count, lp_task task, void *context)
 {
     pthread_mutex_lock(&pool.lock);
     start_workers(threads - 1);
+    threads = threads < count ? threads : count;
     pool.task = task;
     pool.context = context;
     pool.count = count;
@@ -125,14 +128,13 @@ static void watch_forks(void)
 
 void lp_threads_run(int threads, int count, lp_task task, void *context)
 {
-    if (threads > count)
-        threads = count;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bool together = threads > 1 && count > 1;
     if (threads > MOST_WORKERS)
         threads = MOST_WORKERS;
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (threads > 1)
+    if (together)
         pthread_once(&once, watch_forks);
-    if (threads > 1 && pthread_mutex_trylock(&pool.owner) == 0) {
+    if (together && pthread_mutex_trylock(&pool.owner) == 0) {
         run_together(threads, count, task, context);
         pthread_mutex_unlock(&pool.owner);
         return;

@@ -192,12 +192,26 @@ static lp_value *gradient_value(lp_graph *graph, const lp_value *target, lp_node
     return gradient;
 }
 
+/* A seed is the caller's: what is to be added to it goes to a copy. */
+static void own_gradient(lp_graph *graph, lp_value *target)
+{
+    lp_value *seed = target->gradient;
+    if (!seed || seed->place != LP_PLACE_INPUT)
+        return;
+    target->gradient = NULL;
+    lp_graph_gradient_node(graph, lp_op_table[LP_OP_ADD], (lp_value *[]){seed, NULL}, NULL, &target);
+}
+
 lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *with,
                                 lp_value *const *targets)
 {
     bool wanted = false;
-    for (int i = 0; i < op->output_count; i++)
-        wanted |= targets[i] && targets[i]->learned;
+    for (int i = 0; i < op->output_count; i++) {
+        if (!targets[i] || !targets[i]->learned)
+            continue;
+        wanted = true;
+        own_gradient(graph, targets[i]);
+    }
     if (!wanted)
         return NULL;
     lp_node *node = node_new(graph, op, inputs, with);

@@ -40,6 +40,18 @@ static lp_value *total_loss(lp_graph *graph, lp_value *const logits[LP_TARGET_CO
     return sum;
 }
 
+lp_encoding_config lp_model_encoding(const lp_model_config *config)
+{
+    return (lp_encoding_config){
+        .dims = config->dims,
+        .context = config->context,
+        .periods = config->periods,
+        .harmonics = config->harmonics,
+        .period_min = config->period_min,
+        .period_max = config->period_max,
+    };
+}
+
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
 {
     *network = (lp_network){0};

@@ -132,6 +132,9 @@ float lp_model_standardize(const lp_model_field *field, double number);
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
 
+/* What an encoding sees of the configuration. */
+lp_encoding_config lp_model_encoding(const lp_model_config *config);
+
 /* Starting values of all parameters of a graph, as functions of the seed. */
 void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters);
 

@@ -53,8 +53,7 @@ static void build(lp_graph *graph, const lp_model_config *config, bool training,
                   lp_value *logits[LP_TARGET_COUNT])
 {
     static const char *const outputs[LP_TARGET_COUNT] = {"output", "output.action"};
-    lp_encoding_config encoding = {config->dims,      config->context,    config->periods,
-                                   config->harmonics, config->period_min, config->period_max};
+    lp_encoding_config encoding = lp_model_encoding(config);
     lp_block_config block = {.dims = config->dims,
                              .heads = config->heads,
                              .dropout = training ? config->dropout : 0,

@@ -364,6 +364,10 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
         for (int i = 0; i < model->tensor_count; i++) {
             lp_tensor *tensor = &model->tensors[i];
             memcpy(tensor->data, lp_container_tensor(container, tensor->name)->data, lp_tensor_bytes(tensor));
+            const float *values = tensor->data;
+            for (int64_t k = 0; k < tensor->rows * tensor->cols; k++)
+                if (!isfinite(values[k]))
+                    return wrong(error, path, tensor->name);
         }
         return LAPSE_OK;
     }

@@ -11,7 +11,7 @@ lapse_status lp_runner_init(lp_runner *runner, const char *backend, lp_network *
     int64_t tokens = lp_batch_shard_tokens(batch), context = batch->context;
     lp_extent largest = {tokens, tokens * (context + 1) / 2, batch->context};
     LP_TRY(lp_plan_make(&runner->plan, &network->graph, &largest, runner->backend->real_size, error));
-    runner->threads = threads < batch->shard_count ? threads : batch->shard_count;
+    runner->threads = runner->backend->threads(threads);
     runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
     runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);
     bool good = runner->work && runner->scratch;

@@ -24,7 +24,7 @@ typedef struct lp_runner {
     const lp_network *network;
     lp_plan plan;
     int threads;
-    char **work, **scratch; /* one of each a thread; owned */
+    char **work, **scratch; /* [threads]; owned */
 } lp_runner;
 
 /* For batches that are no larger than *batch can be. Plans the network's graph. */

@@ -55,6 +55,16 @@ static lapse_status save_if_due(const lp_trainer *trainer, run_watch *watch, boo
     return lp_checkpoint_save(trainer, options->checkpoint, error);
 }
 
+/* The loss is no longer a number, and what was learned is lost with it. The best of earlier epochs is not. */
+static lapse_status astray(const lp_trainer *trainer, lapse_error *error)
+{
+    if (trainer->state.best_epoch > 0)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "training went astray: the loss is not a number after step %llu; use a smaller learning-rate than %g",
+                   (unsigned long long)trainer->state.step, trainer->options.learning_rate);
+}
+
 /* Trains until it is done, or until the caller wants to stop. */
 static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
 {
@@ -65,6 +75,8 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         while (go_on && !lp_trainer_epoch_done(trainer)) {
             lp_trainer_step(trainer);
             watch->events += trainer->batch.targets;
+            if (!isfinite(state->loss))
+                return astray(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
             go_on = report(trainer, watch, state->epoch + 1, false, state->loss / (double)state->targets);
         }

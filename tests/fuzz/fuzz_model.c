@@ -33,12 +33,21 @@ static void seal(char *bytes, size_t size)
     memcpy(bytes + CHECKSUM_AT, digits, DIGITS);
 }
 
+/* Whether sums of products of the parameters stay numbers, as those of any trained model do. */
+static bool moderate(const lapse_model *model)
+{
+    for (size_t i = 0; i < model->network.graph.parameter_size; i++)
+        if (!(fabsf(model->parameters[i]) < 1e4f))
+            return false;
+    return true;
+}
+
 /* Asks a model of a size that does not take long. */
 static void ask(const lapse_model *model)
 {
     const lp_model_config *config = &model->config;
     if (config->context > LARGEST_CONTEXT || config->kinds > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
-        config->periods > LARGEST_WIDTH || config->harmonics > LARGEST_WIDTH)
+        config->periods > LARGEST_WIDTH || config->harmonics > LARGEST_WIDTH || !moderate(model))
         return;
     lapse_session *session = NULL;
     double *probabilities = malloc((size_t)config->kinds * sizeof *probabilities);

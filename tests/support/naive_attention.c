@@ -77,7 +77,8 @@ static void see(const lapse_model *model, int place, double lag, double *feature
     int harmonics = amplitude ? config->harmonics : 1, count = (int)period->cols * harmonics;
     assert_true(2 * count <= FEATURES);
     for (int f = 0; f < count; f++) {
-        double tau = exp(element(period, 0, f / harmonics)), angle = 2 * 3.141592653589793 * (f % harmonics + 1) * lag / tau;
+        double tau = exp(element(period, 0, f / harmonics)),
+               angle = 2 * 3.141592653589793 * (f % harmonics + 1) * lag / tau;
         features[f] = cos(angle) * (amplitude ? element(amplitude, 0, f) : 1);
         features[count + f] = sin(angle) * (amplitude ? element(amplitude, 0, count + f) : 1);
     }

@@ -17,7 +17,8 @@ lapse_dataset *small_dataset_spelled(const char *events, const char *split);
 
 /* `sequences` random ones of 1 .. longest events, some at equal times; with a split of each event where asked for. The
  * kinds follow one another by a rule that looks at the time between them, so that there is something to learn. */
-lapse_dataset *small_dataset_random(lp_random *random, int sequences, int longest, int kinds, double gap, bool by_event);
+lapse_dataset *small_dataset_random(lp_random *random, int sequences, int longest, int kinds, double gap,
+                                    bool by_event);
 
 /* The simulated shop, imported as the tool does. */
 lapse_dataset *small_dataset_shop(int64_t sequences, double days, uint64_t seed);

@@ -85,18 +85,26 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
     lp_extent extent = {tokens, (int64_t)tokens * (tokens + 1) / 2, tokens};
     assert_int_equal(lp_plan_make(&plan, &network.graph, &extent, backend->real_size, NULL), LAPSE_OK);
     void *inputs[LP_FEED_COUNT] = {
-        [LP_FEED_KIND] = (void *)(uintptr_t)kind, [LP_FEED_POSITION] = position,
-        [LP_FEED_TIME] = (void *)(uintptr_t)time, [LP_FEED_UNTIL] = (void *)(uintptr_t)until,
+        [LP_FEED_KIND] = (void *)(uintptr_t)kind,
+        [LP_FEED_POSITION] = position,
+        [LP_FEED_TIME] = (void *)(uintptr_t)time,
+        [LP_FEED_UNTIL] = (void *)(uintptr_t)until,
     };
     void *parameters = to_real(model->parameters, network.graph.parameter_size, backend->real_size);
-    lp_run run = {.plan = &plan, .work = backend->buffer_new(plan.work_size), .inputs = inputs,
-                  .scratch = backend->buffer_new(plan.scratch_size), .parameters = parameters, .tokens = tokens,
-                  .segments = 1, .segment = segment};
+    lp_run run = {.plan = &plan,
+                  .work = backend->buffer_new(plan.work_size),
+                  .inputs = inputs,
+                  .scratch = backend->buffer_new(plan.scratch_size),
+                  .parameters = parameters,
+                  .tokens = tokens,
+                  .segments = 1,
+                  .segment = segment};
     assert_true(run.work && run.scratch);
     backend->run(&run);
     const void *logits = lp_run_data(&run, network.logits[LP_TARGET_EVENT]);
     for (int i = 0; i < tokens * kinds; i++)
-        out[i] = backend->real_size == sizeof(double) ? ((const double *)logits)[i] : (double)((const float *)logits)[i];
+        out[i] =
+            backend->real_size == sizeof(double) ? ((const double *)logits)[i] : (double)((const float *)logits)[i];
     for (int t = 0; t < tokens; t++)
         log_softmax(out + (ptrdiff_t)t * kinds, kinds);
     backend->buffer_free(run.work);

@@ -32,8 +32,8 @@ lapse_train_options small_train_options(void)
     return options;
 }
 
-lapse_model *small_train(const lapse_dataset *dataset, const lapse_train_options *options, lapse_on_progress on_progress,
-                          void *context)
+lapse_model *small_train(const lapse_dataset *dataset, const lapse_train_options *options,
+                         lapse_on_progress on_progress, void *context)
 {
     lapse_model *model = NULL;
     lapse_error error = {0};

@@ -10,7 +10,7 @@ lapse_dataset *small_train_data(uint64_t seed);
 /* Three epochs of a model of 4 dims, with a checkpoint at every step where one is asked for. */
 lapse_train_options small_train_options(void);
 
-lapse_model *small_train(const lapse_dataset *dataset, const lapse_train_options *options, lapse_on_progress on_progress,
-                         void *context);
+lapse_model *small_train(const lapse_dataset *dataset, const lapse_train_options *options,
+                         lapse_on_progress on_progress, void *context);
 
 #endif

@@ -97,7 +97,8 @@ static void training_allocates_nothing(void **state)
             options.encoding = lapse_encoding_names()[e];
             options.blocks = 2;
             options.threads = threads;
-            options.dims = 8 * threads; /* so that the optimizer has more to do than fits a task */
+            options.dims = 8 * threads; /* three threads: two tasks of the optimizer, and two shards */
+            options.shards = 5 - threads;
             int epochs = 0;
             atomic_store(&counted, 0);
             lapse_model *model = small_train(dataset, &options, count_steps, &epochs);
@@ -144,6 +145,7 @@ static void the_counter_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_counter_counts), cmocka_unit_test(training_allocates_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_counter_counts),
+                                       cmocka_unit_test(training_allocates_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -360,9 +360,40 @@ static void test_writer_to_a_full_standard_output(void **state)
     assert_string_equal(error.file, "-");
 }
 
+/* A file left behind by a killed process is used again; one that another writer holds is not. */
+static void test_writer_and_others(void **state)
+{
+    (void)state;
+    lapse_error error;
+    lp_writer first, second;
+    char path[300], aside[310], text[8] = {0};
+    snprintf(path, sizeof path, "%s/shared", folder);
+    snprintf(aside, sizeof aside, "%s.tmp", path);
+    FILE *left = fopen(aside, "w");
+    assert_non_null(left);
+    fputs("left behind by someone", left);
+    fclose(left);
+    assert_int_equal(lp_writer_open(&first, path, &error), LAPSE_OK);
+    assert_int_equal(lp_writer_open(&second, path, &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: Device or resource busy");
+    assert_int_equal(lp_writer_add(&first, "mine", 4, &error), LAPSE_OK);
+    assert_int_equal(lp_writer_commit(&first, &error), LAPSE_OK);
+    assert_int_not_equal(access(aside, F_OK), 0);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, sizeof text, file), 4);
+    fclose(file);
+    assert_string_equal(text, "mine");
+    assert_int_equal(lp_writer_open(&second, path, &error), LAPSE_OK);
+    lp_writer_abandon(&second);
+    assert_int_not_equal(access(aside, F_OK), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_writer_and_others),
         cmocka_unit_test(test_map_reads_a_file),
         cmocka_unit_test(test_map_refuses_what_is_no_file),
         cmocka_unit_test(test_writer_appears_at_commit),

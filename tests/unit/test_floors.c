@@ -213,8 +213,10 @@ static void evaluated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(majority_by_hand),           cmocka_unit_test(markov_by_hand),
-        cmocka_unit_test(markov_counted_again),       cmocka_unit_test(files_give_the_same_answers),
+        cmocka_unit_test(majority_by_hand),
+        cmocka_unit_test(markov_by_hand),
+        cmocka_unit_test(markov_counted_again),
+        cmocka_unit_test(files_give_the_same_answers),
         cmocka_unit_test(evaluated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

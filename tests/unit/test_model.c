@@ -119,7 +119,8 @@ static void for_each_network(void (*check)(const lp_model_config *config, int se
         for (int e = 0; lp_encodings[e] && lp_models[m]->build; e++)
             for (int blocks = 1; blocks <= 3; blocks++)
                 for (int h = 0; h < 3; h++, seed++) {
-                    lp_model_config config = small_config(lp_encodings[e], seed % 2 && blocks < 3 ? 8 : 4, blocks, heads[h]);
+                    lp_model_config config =
+                        small_config(lp_encodings[e], seed % 2 && blocks < 3 ? 8 : 4, blocks, heads[h]);
                     config.row = lp_models[m];
                     config.dropout = dropout;
                     check(&config, seed);
@@ -254,8 +255,8 @@ static void check_questions(const lp_model_config *plain, int seed)
         draw_history(&events, seed, known);
         lapse_model *model = small_model(&config, (uint64_t)seed);
         lapse_session *session = new_session(model);
-        snprintf(what, sizeof what, "%s, %d blocks, %d heads, time %s", config.encoding->name, config.blocks, config.heads,
-                 known ? "known" : "unknown");
+        snprintf(what, sizeof what, "%s, %d blocks, %d heads, time %s", config.encoding->name, config.blocks,
+                 config.heads, known ? "known" : "unknown");
         small_answers(model, "cpu", TOKENS, events.kind, events.time, events.until, pass);
         for (int q = 0; q < TOKENS; q++) {
             ask(session, &events, q + 1, 0, events.time[q + 1], alone);

@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,9 +156,12 @@ static void texts(void **state)
         {"a \"quoted\" \\ path\n\t\x01\x7f", "a \"quoted\" \\ path\n\t\x01\x7f"},
         {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
         {"caf\xe9", "caf\xef\xbf\xbd"},
-        {"\xff|\xc0\x80|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82", "\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|"
-         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd"},
-        {"\xe0\x80\x80|\xf0\x80\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xff|\xc0\x80|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82",
+         "\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|"
+         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|"
+         "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xe0\x80\x80|\xf0\x80\x80\x80",
+         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lapse_model *model = fit_floor("majority", 1);
@@ -347,7 +351,8 @@ static void made_up_headers(void **state)
         {"\"F32\"", "\"F16\"", "a tensor has a type or shape that cannot be"},
         {"\"F32\",\"shape\":[5,", "\"F32\",\"shape\":[-5,", "a tensor has a type or shape that cannot be"},
         {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[5,-2]", "a tensor has a type or shape that cannot be"},
-        {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[9000000000,9000000000]", "a tensor has a type or shape that cannot be"},
+        {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[9000000000,9000000000]",
+         "a tensor has a type or shape that cannot be"},
         {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[5]", "a tensor's entry is not understood"},
         {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[5,2,1]", "a tensor's entry is not understood"},
         {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[5,2.0]", "a tensor's entry is not understood"},
@@ -460,10 +465,25 @@ static void made_up_configurations(void **state)
     };
     check_edits(cases, sizeof cases / sizeof *cases, NOT_USABLE);
     static const edit_case versions[] = {
-        {"\"format.version\":\"1\"", "\"format.version\":\"2\"", "this model file has version 2; this Lapse reads version 1"},
+        {"\"format.version\":\"1\"", "\"format.version\":\"2\"",
+         "this model file has version 2; this Lapse reads version 1"},
         {"\"format.version\"", "\"format.vision\"", "this model file has version ?; this Lapse reads version 1"},
     };
     check_edits(versions, 2, "");
+}
+
+static void parameters_that_are_no_numbers(void **state)
+{
+    (void)state;
+    static const float values[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        lp_model_config config = small_config(lp_encoding_find("mercer"), 2, 1, 1);
+        lapse_model *model = described(&config);
+        ((float *)lp_model_tensor_find(model, "output.weight")->data)[3] = values[i];
+        save(model, "edited");
+        check_message("a parameter", NOT_USABLE, WRONG("output.weight"));
+        lapse_model_free(model);
+    }
 }
 
 /* The table of names has to be one: each name ends in a zero byte, where the next begins. */
@@ -471,8 +491,9 @@ static void made_up_names(void **state)
 {
     (void)state;
     save_small("m");
-    static const uint64_t wrong[][6] = {{1, 2, 4, 6, 8, 10}, {0, 0, 4, 6, 8, 10}, {0, 4, 2, 6, 8, 10}, {0, 1, 4, 6, 8, 10},
-                                        {0, 2, 4, 6, 8, 8},  {0, 2, 4, 6, 8, 11}, {0, 2, 4, 6, 8, UINT64_MAX}};
+    static const uint64_t wrong[][6] = {{1, 2, 4, 6, 8, 10},        {0, 0, 4, 6, 8, 10}, {0, 4, 2, 6, 8, 10},
+                                        {0, 1, 4, 6, 8, 10},        {0, 2, 4, 6, 8, 8},  {0, 2, 4, 6, 8, 11},
+                                        {0, 2, 4, 6, 8, UINT64_MAX}};
     lp_buffer bytes = small_file_read(small_path("m"));
     uint64_t size;
     memcpy(&size, bytes.data, sizeof size);
@@ -626,14 +647,22 @@ static void load_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_saved_is_loaded), cmocka_unit_test(lookups),
-        cmocka_unit_test(texts),                   cmocka_unit_test(locales),
-        cmocka_unit_test(every_truncation),        cmocka_unit_test(every_flipped_byte),
-        cmocka_unit_test(made_up_headers),         cmocka_unit_test(made_up_beginnings),
+        cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(lookups),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(locales),
+        cmocka_unit_test(every_truncation),
+        cmocka_unit_test(every_flipped_byte),
+        cmocka_unit_test(made_up_headers),
+        cmocka_unit_test(made_up_beginnings),
         cmocka_unit_test(bytes_after_the_last_tensor),
-        cmocka_unit_test(made_up_configurations),  cmocka_unit_test(made_up_names),
-        cmocka_unit_test(made_up_majority),        cmocka_unit_test(made_up_markov),
-        cmocka_unit_test(save_out_of_memory),      cmocka_unit_test(load_out_of_memory),
+        cmocka_unit_test(made_up_configurations),
+        cmocka_unit_test(made_up_names),
+        cmocka_unit_test(parameters_that_are_no_numbers),
+        cmocka_unit_test(made_up_majority),
+        cmocka_unit_test(made_up_markov),
+        cmocka_unit_test(save_out_of_memory),
+        cmocka_unit_test(load_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);
 }

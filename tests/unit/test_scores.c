@@ -150,8 +150,8 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),   cmocka_unit_test(all_right_and_all_wrong),
-        cmocka_unit_test(bootstrap), cmocka_unit_test(sequences_are_resampled),
+        cmocka_unit_test(by_hand),       cmocka_unit_test(all_right_and_all_wrong),
+        cmocka_unit_test(bootstrap),     cmocka_unit_test(sequences_are_resampled),
         cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,8 @@ static void evaluation_says_the_same(void **state)
                     int64_t target = window->first + place + 1;
                     lapse_session_clear(session);
                     append(session, dataset, window->first, target);
-                    assert_int_equal(lapse_session_predict(session, dataset->time[target], probabilities, NULL), LAPSE_OK);
+                    assert_int_equal(lapse_session_predict(session, dataset->time[target], probabilities, NULL),
+                                     LAPSE_OK);
                     for (int kind = 0; kind < KINDS; kind++)
                         sum += probabilities[kind];
                     assert_true(fabs(sum - 1) < 1e-12);
@@ -220,9 +221,12 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluation_says_the_same), cmocka_unit_test(long_histories),
-        cmocka_unit_test(asking_leaves_no_trace),   cmocka_unit_test(chains_look_back),
-        cmocka_unit_test(errors),                   cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(evaluation_says_the_same),
+        cmocka_unit_test(long_histories),
+        cmocka_unit_test(asking_leaves_no_trace),
+        cmocka_unit_test(chains_look_back),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static void check_resume_fails(const lapse_dataset *dataset, const lapse_train_o
     assert_string_equal(error.file, options->checkpoint);
 }
 
-#define ANOTHER(difference)                                                                                     \
+#define ANOTHER(difference)                                                                                           \
     "this checkpoint is of another run: " difference "; give the same data and options, or remove the checkpoint to " \
     "start anew"
 
@@ -264,8 +264,8 @@ static void impossible_checkpoints(void **state)
     for (int i = 0; i < 4; i++) {
         bool found;
         lapse_error error = {0};
-        trainer.state = (lp_trainer_state){.window = i == 1 ? -1 : 0, .targets = i == 2 ? -7 : 0,
-                                           .step = i == 3 ? UINT64_MAX : 0};
+        trainer.state =
+            (lp_trainer_state){.window = i == 1 ? -1 : 0, .targets = i == 2 ? -7 : 0, .step = i == 3 ? UINT64_MAX : 0};
         assert_int_equal(lp_checkpoint_save(&trainer, small_path("checkpoint"), &error), LAPSE_OK);
         assert_int_equal(lp_trainer_init(&fresh, dataset, &options, NULL), LAPSE_OK);
         lapse_status status = lp_checkpoint_load(&fresh, small_path("checkpoint"), &found, &error);
@@ -358,6 +358,70 @@ static void when_it_is_done(void **state)
     assert_true(lp_trainer_done(&trainer));
 }
 
+/* A score that is only as good as the best does not replace it; a better one does. */
+static void the_first_of_equals_is_kept(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_train_options options = small_train_options();
+    lp_trainer trainer;
+    assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+    size_t size = trainer.adam.size * sizeof *trainer.parameters;
+    lp_trainer_score(&trainer);
+    assert_int_equal(trainer.state.best_epoch, 1);
+    trainer.parameters[0] += 1e-6f; /* other bits, the same score */
+    lp_trainer_score(&trainer);
+    assert_int_equal(trainer.state.epoch, 2);
+    assert_true(trainer.state.score == trainer.state.best_score);
+    assert_int_equal(trainer.state.best_epoch, 1);
+    assert_memory_not_equal(trainer.model->parameters, trainer.parameters, size);
+    trainer.state.best_score -= 0.01;
+    lp_trainer_score(&trainer);
+    assert_int_equal(trainer.state.best_epoch, 3);
+    assert_memory_equal(trainer.model->parameters, trainer.parameters, size);
+    lp_trainer_clear(&trainer);
+    lapse_dataset_close(dataset);
+}
+
+/* A loss that is no number is an error before the first score; after it, the end of the run with the best model. */
+static void training_that_goes_astray(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_train_options options = small_train_options();
+    options.checkpoint = small_path("checkpoint");
+    options.resume = true;
+    lp_trainer trainer;
+    assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+    trainer.parameters[1] = NAN;
+    for (int scored = 0; scored < 2; scored++) {
+        lapse_model *model = NULL;
+        lapse_error error = {0};
+        stopper count = {0};
+        trainer.state = (lp_trainer_state){.step = 4, .score = NAN, .best_score = NAN};
+        if (scored)
+            trainer.state =
+                (lp_trainer_state){.step = 4, .epoch = 1, .score = 0.25, .best_score = 0.25, .best_epoch = 1};
+        assert_int_equal(lp_checkpoint_save(&trainer, options.checkpoint, NULL), LAPSE_OK);
+        lapse_status status = lapse_train(dataset, &options, stop_after, &count, &model, &error);
+        if (!scored) {
+            assert_int_equal(status, LAPSE_ERROR_USAGE);
+            assert_string_equal(error.message,
+                                "training went astray: the loss is not a number after step 5; use a smaller "
+                                "learning-rate than 0.02");
+            continue;
+        }
+        assert_int_equal(status, LAPSE_OK);
+        assert_int_equal(count.calls, 0);
+        assert_string_equal(lp_model_property_find(model, "score.epoch"), "1");
+        for (size_t i = 0; i < model->network.graph.parameter_size; i++)
+            assert_true(isfinite(model->parameters[i]));
+        lapse_model_free(model);
+    }
+    lp_trainer_clear(&trainer);
+    lapse_dataset_close(dataset);
+}
+
 /* --------------------------------------------------------------------------------------------- learning ------ */
 
 static double test_accuracy(const lapse_model *model, const lapse_dataset *dataset, double *log_loss)
@@ -400,7 +464,8 @@ static void the_shop_is_learned(void **state)
     lapse_model_free(model);
     lapse_dataset_close(dataset);
     if (!(accuracy[1] > accuracy[0] + 0.05 && loss[1] < loss[0] - 0.1))
-        fail_msg("accuracy %.3f, log-loss %.3f; the floor has %.3f and %.3f", accuracy[1], loss[1], accuracy[0], loss[0]);
+        fail_msg("accuracy %.3f, log-loss %.3f; the floor has %.3f and %.3f", accuracy[1], loss[1], accuracy[0],
+                 loss[0]);
 }
 
 int main(void)
@@ -416,6 +481,8 @@ int main(void)
         cmocka_unit_test(impossible_checkpoints),
         cmocka_unit_test(the_best_is_kept),
         cmocka_unit_test(when_it_is_done),
+        cmocka_unit_test(the_first_of_equals_is_kept),
+        cmocka_unit_test(training_that_goes_astray),
         cmocka_unit_test(the_shop_is_learned),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);

@@ -25,7 +25,8 @@ static void check_option_error(const lapse_dataset *dataset, const lapse_train_o
     lapse_train_options resolved = *options;
     lapse_error error = {0};
     lapse_model *model = NULL;
-    if (lapse_train_options_resolve(dataset, &resolved, &error) != LAPSE_ERROR_USAGE || strcmp(error.message, message) != 0)
+    if (lapse_train_options_resolve(dataset, &resolved, &error) != LAPSE_ERROR_USAGE ||
+        strcmp(error.message, message) != 0)
         fail_msg("'%s', should be '%s'", error.message, message);
     assert_memory_equal(&resolved, options, sizeof resolved); /* as they were */
     assert_int_equal(lapse_train(dataset, options, NULL, NULL, &model, &error), LAPSE_ERROR_USAGE);
@@ -33,11 +34,11 @@ static void check_option_error(const lapse_dataset *dataset, const lapse_train_o
     assert_null(model);
 }
 
-#define CHECK_OPTION(member, value, message)               \
-    do {                                                   \
-        lapse_train_options options = small_train_options();     \
-        options.member = value;                            \
-        check_option_error(dataset, &options, message);    \
+#define CHECK_OPTION(member, value, message)                 \
+    do {                                                     \
+        lapse_train_options options = small_train_options(); \
+        options.member = value;                              \
+        check_option_error(dataset, &options, message);      \
     } while (0)
 
 static void options_that_cannot_be(void **state)
@@ -162,12 +163,14 @@ static void check_train_fails(const char *events, const char *split, lapse_statu
 static void datasets_too_small(void **state)
 {
     (void)state;
-    check_train_fails("abcabc", NULL, LAPSE_ERROR_USAGE,
-                      "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-                      "source that says which split each event is in");
-    check_train_fails("abc abc", "ttt ttt", LAPSE_ERROR_USAGE,
-                      "no event is in the split 'valid': mark some in the split column, or import without that column to "
-                      "split by sequence");
+    check_train_fails(
+        "abcabc", NULL, LAPSE_ERROR_USAGE,
+        "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
+        "source that says which split each event is in");
+    check_train_fails(
+        "abc abc", "ttt ttt", LAPSE_ERROR_USAGE,
+        "no event is in the split 'valid': mark some in the split column, or import without that column to "
+        "split by sequence");
     check_train_fails("a b c", NULL, LAPSE_ERROR_INPUT,
                       "there is nothing to predict: no sequence has a second event in the split 'valid'");
     check_train_fails("abc abc", "ttt vtt", LAPSE_ERROR_INPUT,
@@ -194,19 +197,23 @@ static void what_cannot_be_evaluated(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc abc abc abc", NULL);
-    lapse_dataset *other = small_dataset_spelled("abc abc abd", NULL), *column = small_dataset_spelled("abc abc", "ttt vve");
+    lapse_dataset *other = small_dataset_spelled("abc abc abd", NULL),
+                  *column = small_dataset_spelled("abc abc", "ttt vve");
     lapse_dataset *moved = small_dataset_spelled("abc abc abc acb", NULL);
     lapse_train_options options = small_train_options();
     options.model = "markov";
-    lapse_model *model = small_train(dataset, &options, NULL, NULL), *by_column = small_train(column, &options, NULL, NULL);
+    lapse_model *model = small_train(dataset, &options, NULL, NULL),
+                *by_column = small_train(column, &options, NULL, NULL);
     check_evaluate_fails(model, dataset, "exam", LAPSE_ERROR_USAGE,
                          "there is no split 'exam'; there are train, valid, test and all");
-    check_evaluate_fails(model, moved, "test", LAPSE_ERROR_INPUT,
-                         "this is not the dataset the model was trained on, so its split 'test' is not known here; to score "
-                         "every event use the split 'all'");
-    check_evaluate_fails(by_column, dataset, "test", LAPSE_ERROR_INPUT,
-                         "the model was trained with a split column, and this dataset has none; to score every event use the "
-                         "split 'all'");
+    check_evaluate_fails(
+        model, moved, "test", LAPSE_ERROR_INPUT,
+        "this is not the dataset the model was trained on, so its split 'test' is not known here; to score "
+        "every event use the split 'all'");
+    check_evaluate_fails(
+        by_column, dataset, "test", LAPSE_ERROR_INPUT,
+        "the model was trained with a split column, and this dataset has none; to score every event use the "
+        "split 'all'");
     check_evaluate_fails(model, other, "all", LAPSE_ERROR_UNKNOWN,
                          "the dataset has events 'd', which the model does not know; leave them out of the import");
     lapse_evaluate_options evaluate;
@@ -320,10 +327,14 @@ static void evaluate_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_that_cannot_be), cmocka_unit_test(defaults_come_from_the_data),
-        cmocka_unit_test(odd_datasets),           cmocka_unit_test(datasets_too_small),
-        cmocka_unit_test(what_cannot_be_evaluated), cmocka_unit_test(kinds_go_by_name),
-        cmocka_unit_test(train_out_of_memory),    cmocka_unit_test(evaluate_out_of_memory),
+        cmocka_unit_test(options_that_cannot_be),
+        cmocka_unit_test(defaults_come_from_the_data),
+        cmocka_unit_test(odd_datasets),
+        cmocka_unit_test(datasets_too_small),
+        cmocka_unit_test(what_cannot_be_evaluated),
+        cmocka_unit_test(kinds_go_by_name),
+        cmocka_unit_test(train_out_of_memory),
+        cmocka_unit_test(evaluate_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);
 }

@@ -247,8 +247,8 @@ static void check_window(const window_case *this, const lp_batch *batch, const l
     CHECK(batch->until[token - 1] == 0);
 }
 
-static void check_batch(const window_case *this, const lp_batch *batch, const lp_windows *list, int64_t first, int count,
-                        bool known)
+static void check_batch(const window_case *this, const lp_batch *batch, const lp_windows *list, int64_t first,
+                        int count, bool known)
 {
     int window = 0, token = 0, targets = 0;
     CHECK(batch->windows == count && batch->shard_window[0] == 0 && batch->shard_token[0] == 0);
@@ -347,10 +347,14 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(evaluation_windows), cmocka_unit_test(training_windows),
-        cmocka_unit_test(training_offsets),   cmocka_unit_test(shuffles),
-        cmocka_unit_test(nothing_to_shuffle), cmocka_unit_test(batches),
-        cmocka_unit_test(batch_takes_the_models_kinds), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(evaluation_windows),
+        cmocka_unit_test(training_windows),
+        cmocka_unit_test(training_offsets),
+        cmocka_unit_test(shuffles),
+        cmocka_unit_test(nothing_to_shuffle),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(batch_takes_the_models_kinds),
+        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,18 @@ static void copy_out(void *host, const void *buffer, size_t size)
     memcpy(host, buffer, size);
 }
 
+/* The plain kernels call nothing that could mind. */
+static int any_threads(int wanted)
+{
+    return wanted;
+}
+
+/* A sequential OpenBLAS gives wrong results when several threads call it at once. */
+static int safe_threads(int wanted)
+{
+    return lp_cpu_threads_safe() ? wanted : 1;
+}
+
 static void sync(void)
 {
 }
@@ -45,9 +57,9 @@ static void run_fast(const lp_run *run)
 }
 
 static const lp_backend backends[] = {
-    {"cpu", sizeof(float), buffer_new, lp_free, copy_in, copy_out, run_fast, sync},
-    {"reference", sizeof(float), buffer_new, lp_free, copy_in, copy_out, run_reference_float, sync},
-    {"reference-double", sizeof(double), buffer_new, lp_free, copy_in, copy_out, run_reference_double, sync},
+    {"cpu", sizeof(float), buffer_new, lp_free, copy_in, copy_out, safe_threads, run_fast, sync},
+    {"reference", sizeof(float), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_float, sync},
+    {"reference-double", sizeof(double), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_double, sync},
 };
 
 const lp_backend *lp_backend_find(const char *name)

@@ -279,5 +279,64 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 8
+| 10
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
+$ lapse kernel --help
+| usage: lapse kernel MODEL [options]
+|
+| Shows the periods of a model's time encoding with their amplitudes, the kernel
+| K(lag) that they make, which tells how alike two moments are to the model when
+| they lie so far apart, and the features Phi(lag) themselves. docs/theory.md has
+| the formulas.
+|
+|   MODEL                     a model that sees lags
+|
+| Options:
+|   --axis AXIS               how lags are spaced: log, linear (default: log)
+|   --from DURATION           the first lag, such as 1m (default: a tenth of the
+|                             shortest period; 0 on a linear axis)
+|   --to DURATION             the last lag, such as 2y (default: the longest
+|                             period)
+|   --points N                how many lags; a picture has one for each of its
+|                             pixels (default: 60)
+|   --part PART               what is shown: all, spectrum, kernel, phi (default:
+|                             all)
+|   --top N                   frequencies shown as text, heaviest first; 0 is all
+|                             (default: 12)
+|   --csv                     print a row for each lag with K and Phi, or with
+|                             --part spectrum one for each frequency
+|   --json                    print one JSON object
+|   --svg FILE                draw all parts into this file instead; - is standard
+|                             output (default: not drawn)
+|
+| Examples:
+|   lapse kernel model.safetensors
+|   lapse kernel model.safetensors --axis linear --to 30d --svg kernel.svg
+|   lapse kernel model.safetensors --csv --part spectrum
+$ lapse bound --help
+| usage: lapse bound --tmax DURATION --sigma N/DURATION [options]
+|
+| Tells how many frequencies must be drawn for the mean of their cosines to come
+| within epsilon of the kernel at every lag up to tmax: as Claim 1 of the paper is
+| printed, whose answer depends on the unit of time, and as its proof gives it
+| when it is put right. Beside each stands the error measured for that number on a
+| kernel whose frequencies are known to be normal. docs/theory.md goes through the
+| proof.
+|
+| Options:
+|   --epsilon E               the largest error allowed; the kernel is 1 at lag 0
+|                             (default: 0.1)
+|   --tmax DURATION           the largest lag, such as 30d
+|   --sigma N/DURATION        the spread of the frequencies, such as 1/2h
+|   --delta D                 the chance of a larger error (default: 0.05)
+|   --repeats N               draws to measure the error by; 0 measures nothing
+|                             (default: 20)
+|   --seed N                  the same seed draws the same frequencies (default:
+|                             1)
+|   --threads N               threads to use; never changes the result (default:
+|                             all cores)
+|   --json                    print one JSON object
+|
+| Examples:
+|   lapse bound --epsilon 0.1 --tmax 30d --sigma 1/2h
+|   lapse bound --epsilon 0.2 --tmax 1y --sigma 1/7d --delta 0.01 --repeats 50

@@ -68,6 +68,8 @@ $ ls
 | bad.csv
 | events.csv
 | events.lapse
+| fields.csv
+| fields_history.csv
 | history.csv
 | majority.safetensors
 | markov.safetensors

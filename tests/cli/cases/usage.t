@@ -11,6 +11,8 @@ $ lapse
 !   train       learn from a dataset and keep the best model
 !   eval        score a model on a dataset
 !   predict     tell what happens at a time, for each history in a file
+!   kernel      show what a model has learned of time
+!   bound       tell how many sampled frequencies a kernel needs
 !   help        explain a verb, or print the man page
 !
 ! `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.
@@ -30,6 +32,8 @@ $ lapse --help
 |   train       learn from a dataset and keep the best model
 |   eval        score a model on a dataset
 |   predict     tell what happens at a time, for each history in a file
+|   kernel      show what a model has learned of time
+|   bound       tell how many sampled frequencies a kernel needs
 |   help        explain a verb, or print the man page
 |
 | `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.

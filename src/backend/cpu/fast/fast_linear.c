@@ -12,10 +12,14 @@ static void fill(float *y, const float *bias, const float *add, int rows, int co
         memcpy(y, add, (size_t)rows * (size_t)cols * sizeof *y);
         return;
     }
-    for (int t = 0; t < rows; t++) {
+    for (int t = 0; t < rows && !add; t++)
         memcpy(y + (size_t)t * cols, bias, (size_t)cols * sizeof *y);
-        for (int c = 0; c < cols && add; c++)
-            y[(size_t)t * cols + c] += add[(size_t)t * cols + c];
+    for (int t = 0; t < rows && add; t++) {
+        float *row = y + (size_t)t * cols;
+        const float *other = add + (size_t)t * cols;
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            row[c] = bias[c] + other[c];
     }
 }
 

@@ -74,25 +74,34 @@ void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* powers[c] = exp(row[c] - largest), with zeros up to a whole vector; returns their sum. Short rows are the rule, so
- * the last columns are a padded vector, not a loop's remainder. */
+/* powers = exp(row - most) for the one vector at row; returns the sum of its lanes from `overlap` on. */
+static float last_powers(const float *row, float *restrict powers, int overlap, float most)
+{
+    float own[FAST_LANES];
+#pragma omp simd
+    for (int l = 0; l < FAST_LANES; l++) {
+        powers[l] = fast_exp(row[l] - most);
+        own[l] = l >= overlap ? powers[l] : 0;
+    }
+    return fast_lanes_sum((const fast_lanes *)own);
+}
+
+/* powers[c] = exp(row[c] - largest); returns their sum. Short rows are the rule, so the last columns are a vector that
+ * begins among those already done, or is padded where the row has less than one, and not a loop's remainder. */
 static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
 {
-    int full = cols / FAST_LANES * FAST_LANES;
-    float last[FAST_LANES], most, sum = 0;
-#pragma omp simd
-    for (int l = 0; l < FAST_LANES; l++)
-        last[l] = full + l < cols ? row[full + l] : -INFINITY;
-    most = fast_largest(last, FAST_LANES);
-    if (full > 0) {
-        float other = fast_largest(row, full);
-        most = other > most ? other : most;
-        sum = fast_powers(row, powers, full, most);
+    int full = cols / FAST_LANES * FAST_LANES, last = cols - FAST_LANES;
+    if (!full) {
+        float padded[FAST_LANES];
+        for (int l = 0; l < FAST_LANES; l++)
+            padded[l] = l < cols ? row[l] : -INFINITY;
+        *largest = fast_largest(padded, FAST_LANES);
+        return fast_powers(padded, powers, FAST_LANES, *largest);
     }
-    if (full < cols)
-        sum += fast_powers(last, powers + full, FAST_LANES, most);
-    *largest = most;
-    return sum;
+    float most = fast_largest(row, full), other = fast_largest(row + last, FAST_LANES);
+    *largest = most = other > most ? other : most;
+    float sum = fast_powers(row, powers, full, most);
+    return full < cols ? sum + last_powers(row + last, powers + last, full - last, most) : sum;
 }
 
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)

@@ -49,10 +49,10 @@ static inline void hide_overlap(vector *amount, int overlap)
 }
 
 /* c [rows x vectors * LANES]; inlined with constant rows and vectors, so that the sums stay in registers. */
-static inline __attribute__((always_inline)) void tile(const piece *x, int rows, int vectors)
+static inline __attribute__((always_inline)) void tile(const piece *x, const float *a, float *c, int rows, int vectors)
 {
     vector sum[ROWS][VECTORS];
-    const float *a = x->a, *b = x->b;
+    const float *b = x->b;
     UNROLL
     for (int i = 0; i < rows; i++) {
         UNROLL
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void tile(const piece *x, int rows,
     for (int i = 0; i < rows; i++) {
         UNROLL
         for (int j = 0; j < vectors; j++) {
-            vector *to = (vector *)(x->c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
+            vector *to = (vector *)(c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
             if (x->add && x->overlap)
                 hide_overlap(&amount, x->overlap);
             if (x->add)
@@ -86,20 +86,22 @@ static inline __attribute__((always_inline)) void tile(const piece *x, int rows,
     }
 }
 
-static inline __attribute__((always_inline)) void rows_of_tiles(piece x, int m, int vectors)
+static inline __attribute__((always_inline)) void rows_of_tiles(const piece *x, int m, int vectors)
 {
+    const float *a = x->a;
+    float *c = x->c;
     while (m > 0) {
         int rows = m >= ROWS ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (rows == ROWS)
-            tile(&x, ROWS, vectors);
+            tile(x, a, c, ROWS, vectors);
         else if (rows == 4)
-            tile(&x, 4, vectors);
+            tile(x, a, c, 4, vectors);
         else if (rows == 2)
-            tile(&x, 2, vectors);
+            tile(x, a, c, 2, vectors);
         else
-            tile(&x, 1, vectors);
-        x.a += rows * x.row;
-        x.c += rows * x.c_stride;
+            tile(x, a, c, 1, vectors);
+        a += rows * x->row;
+        c += rows * x->c_stride;
         m -= rows;
     }
 }
@@ -107,11 +109,11 @@ static inline __attribute__((always_inline)) void rows_of_tiles(piece x, int m, 
 static void strip(const piece *x, int m, int vectors)
 {
     if (vectors == 1)
-        rows_of_tiles(*x, m, 1);
+        rows_of_tiles(x, m, 1);
     else if (vectors == 2)
-        rows_of_tiles(*x, m, 2);
+        rows_of_tiles(x, m, 2);
     else
-        rows_of_tiles(*x, m, VECTORS);
+        rows_of_tiles(x, m, VECTORS);
 }
 
 /* The right side's `cols` columns, copied with zeros up to whole vectors. */
@@ -150,25 +152,31 @@ static void narrow(piece x, int m, int cols)
     }
 }
 
-/* `cols` columns of the result, at most VECTORS vectors, for x.k terms. */
-static void column_strip(piece x, int m, int cols, bool transposed)
+/* `cols` columns of the result, at most VECTORS vectors, for x->k terms. Where whole vectors lie in place, x is handed
+ * on as it is: a copy of it would have to wait for its parts to be written. */
+static void column_strip(const piece *x, int m, int cols, bool transposed)
 {
     float copy[DEPTH * VECTORS * LANES];
     int full = cols / LANES, width = (cols + LANES - 1) / LANES * LANES;
-    if (transposed || !full)
-        copy_right(&x, cols, width, transposed, copy);
-    if (!full) {
-        narrow(x, m, cols);
+    if (!transposed && full * LANES == cols) {
+        strip(x, m, full);
         return;
     }
-    strip(&x, m, full);
+    piece y = *x;
+    if (transposed || !full)
+        copy_right(&y, cols, width, transposed, copy);
+    if (!full) {
+        narrow(y, m, cols);
+        return;
+    }
+    strip(&y, m, full);
     if (full * LANES == cols)
         return;
     /* The last columns as one more vector that ends with them and begins among those already done. */
-    x.b += cols - LANES;
-    x.c += cols - LANES;
-    x.overlap = width - cols;
-    strip(&x, m, 1);
+    y.b += cols - LANES;
+    y.c += cols - LANES;
+    y.overlap = width - cols;
+    strip(&y, m, 1);
 }
 
 static void clear(int m, int n, float *c, int stride)
@@ -203,7 +211,7 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
             cols = left <= most ? left : left <= most + LANES ? most - LANES : most;
             x.b = b.data + (b.transposed ? (size_t)done * b.stride + (size_t)p : (size_t)p * b.stride + (size_t)done);
             x.c = c + done;
-            column_strip(x, m, cols, b.transposed);
+            column_strip(&x, m, cols, b.transposed);
         }
     }
 }
