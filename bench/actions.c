@@ -1,7 +1,7 @@
 /* actions.c: what the action of past events is worth. The simulated shop's law is about pairs (view coffee, buy coffee);
  * the question is always which item comes next, at a given time.
  *
- *   actions [SEQUENCES [SEEDS]]      2000 shoppers and seeds 1 to 3 unless said otherwise
+ *   actions [SEQUENCES [SEEDS]]      4000 shoppers and seeds 1 to 3 unless said otherwise
  *
  *   item                 events are items: the model cannot tell a view from a purchase
  *   item, action field   events are items, and past events have their action as a field
@@ -67,11 +67,12 @@ static lapse_model *train(const lapse_dataset *dataset, int row, uint64_t seed)
     options.predict = rows[row].predict;
     options.seed = seed;
     options.dims = 32;
-    options.blocks = 1;
+    options.blocks = 2;
+    options.heads = 2;
     options.context = 64;
     options.epochs = 30;
     options.patience = 6;
-    options.learning_rate = 0.004;
+    options.learning_rate = 0.003;
     options.dropout = 0.1;
     need(lapse_train(dataset, &options, NULL, NULL, &model, &error));
     return model;
@@ -86,7 +87,8 @@ static const char *item_of(const char *kind)
 
 static void append(lapse_session *session, const lapse_dataset *dataset, int64_t event, bool action)
 {
-    lapse_value value = {.text = action ? lapse_dataset_category_name(dataset, 0, dataset->fields[0].category[event]) : NULL};
+    lapse_value value = {.text = action ? lapse_dataset_category_name(dataset, 0, dataset->fields[0].category[event])
+                                        : NULL};
     lapse_event next = {dataset->time[event], lapse_dataset_kind_name(dataset, dataset->kind[event]), &value, action};
     need(lapse_session_append_event(session, &next, &error));
 }
@@ -184,7 +186,7 @@ static void run_seed(int64_t sequences, uint64_t seed, result results[ROWS])
 
 int main(int argc, char **argv)
 {
-    int64_t sequences = argc > 1 ? atoll(argv[1]) : 2000;
+    int64_t sequences = argc > 1 ? atoll(argv[1]) : 4000;
     int seeds = argc > 2 ? atoi(argv[2]) : 3;
     static result results[MOST_SEEDS][ROWS];
     if (sequences < 20 || seeds < 1 || seeds > MOST_SEEDS) {
@@ -205,7 +207,8 @@ int main(int argc, char **argv)
             gain += (own->accuracy - least->accuracy) / (most->accuracy - least->accuracy);
             loss_gain += (own->log_loss - least->log_loss) / (most->log_loss - least->log_loss);
         }
-        double mean = sum / seeds, deviation = seeds > 1 ? sqrt(fmax(0, squares - seeds * mean * mean) / (seeds - 1)) : 0;
+        double mean = sum / seeds,
+               deviation = seeds > 1 ? sqrt(fmax(0, squares - seeds * mean * mean) / (seeds - 1)) : 0;
         printf("| %-30s | %.2f (%.2f) | %13.1f %% | %8.4f | %13.1f %% |\n", rows[row].name, mean, deviation,
                100 * gain / seeds, loss / seeds, 100 * loss_gain / seeds);
     }

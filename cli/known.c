@@ -39,8 +39,7 @@ static void add_unknown(unknown_names *unknown, const char *name, int64_t events
         unknown->used += (size_t)snprintf(unknown->list + unknown->used, sizeof unknown->list - unknown->used,
                                           "%s'%.100s' (%s)", unknown->used ? ", " : "", name, cli_count(events).text);
     else if (unknown->names == LISTED + 1 && unknown->used < sizeof unknown->list)
-        unknown->used +=
-            (size_t)snprintf(unknown->list + unknown->used, sizeof unknown->list - unknown->used, ", ...");
+        unknown->used += (size_t)snprintf(unknown->list + unknown->used, sizeof unknown->list - unknown->used, ", ...");
 }
 
 static int say_unknown(const unknown_names *unknown, const char *file, const char *field, bool skip)
@@ -101,7 +100,8 @@ static int find_categories(cli_known *known, int field, const lapse_model *model
     return say_unknown(&unknown, file, about.name, skip);
 }
 
-int cli_known_find(cli_known *known, const lapse_model *model, const lapse_dataset *history, const char *file, bool skip)
+int cli_known_find(cli_known *known, const lapse_model *model, const lapse_dataset *history, const char *file,
+                   bool skip)
 {
     lapse_field field;
     while (lapse_model_field(model, known->field_count, &field))
@@ -112,8 +112,7 @@ int cli_known_find(cli_known *known, const lapse_model *model, const lapse_datas
     int result = find_kinds(known, model, history, file, skip);
     for (int f = 0; f < known->field_count; f++) {
         lapse_model_field(model, f, &field);
-        int found = field.type == LAPSE_FIELD_NUMBER ? CLI_DONE
-                                                     : find_categories(known, f, model, history, file, skip);
+        int found = field.type == LAPSE_FIELD_NUMBER ? CLI_DONE : find_categories(known, f, model, history, file, skip);
         result = result == CLI_DONE ? found : result;
     }
     return result;

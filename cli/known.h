@@ -15,7 +15,8 @@ typedef struct cli_known {
 
 /* Finds the names that the model does not know and says which, with what becomes of them: skipped, or a failure. Returns
  * the exit status. */
-int cli_known_find(cli_known *known, const lapse_model *model, const lapse_dataset *history, const char *file, bool skip);
+int cli_known_find(cli_known *known, const lapse_model *model, const lapse_dataset *history, const char *file,
+                   bool skip);
 void cli_known_clear(cli_known *known);
 
 /* Appends the events of one sequence of which all is known; *appended says how many that were, *last the time of the

@@ -71,7 +71,8 @@ static lapse_status name_fields(work *w, lapse_import_options *import, lapse_err
     const char **next = w->fields;
     bool action = lapse_model_field(w->model, 0, &field) && field.type == LAPSE_FIELD_ACTION;
     if (import->action && !action) {
-        *error = (lapse_error){.status = LAPSE_ERROR_USAGE, .message = "--action was given, but the model sees no action"};
+        *error =
+            (lapse_error){.status = LAPSE_ERROR_USAGE, .message = "--action was given, but the model sees no action"};
         return LAPSE_ERROR_USAGE;
     }
     for (int i = 0; i < count; i++) {

@@ -28,7 +28,9 @@ static lapse_status out_of_memory(lapse_error *error)
 static lp_rows_names *names_of(lp_arrangement *a, int worker, int which)
 {
     lp_rows *rows = &a->rows[worker];
-    return which == LP_NAMES_SEQUENCES ? &rows->sequences : which == LP_NAMES_KINDS ? &rows->kinds : &rows->categories[which];
+    return which == LP_NAMES_SEQUENCES ? &rows->sequences
+           : which == LP_NAMES_KINDS   ? &rows->kinds
+                                       : &rows->categories[which];
 }
 
 /* A worker that came too late to read anything has no tables for categories. */
@@ -398,8 +400,8 @@ static bool arrange(lp_arrangement *a)
     a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
     a->kind_number = lp_alloc((size_t)a->worker_count, sizeof *a->kind_number);
     if (!a->sequence_number || !a->kind_number || !gather_blocks(a) ||
-        !lp_arrange_names(a, &a->sequences, a->sequence_number, LP_NAMES_SEQUENCES) || !lp_arrange_names(a, &a->kinds, a->kind_number, LP_NAMES_KINDS) ||
-        !count_kinds(a))
+        !lp_arrange_names(a, &a->sequences, a->sequence_number, LP_NAMES_SEQUENCES) ||
+        !lp_arrange_names(a, &a->kinds, a->kind_number, LP_NAMES_KINDS) || !count_kinds(a))
         return false;
     drop_names(a);
     if (!make_cursors(a))
@@ -419,7 +421,7 @@ static bool arrange(lp_arrangement *a)
         further[f] = a->dataset->fields[f].blocks[0];
         further_size[f] = a->dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
     }
-    lp_columns_to_sort columns = {a->start, a->kept_count,          a->time, a->kind,
+    lp_columns_to_sort columns = {a->start, a->kept_count,           a->time, a->kind,
                                   a->split, a->dataset->field_count, further, further_size};
     return lp_sort_sequences(&columns, a->threads, &a->filter->moved_rows);
 }
@@ -428,11 +430,11 @@ lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool 
                              lapse_dataset *dataset, lapse_error *error)
 {
     lp_arrangement a = {.rows = rows,
-                     .worker_count = worker_count,
-                     .threads = threads,
-                     .with_split = with_split,
-                     .filter = filter,
-                     .dataset = dataset};
+                        .worker_count = worker_count,
+                        .threads = threads,
+                        .with_split = with_split,
+                        .filter = filter,
+                        .dataset = dataset};
     bool good = arrange(&a);
     dataset->start = dataset->blocks[0] = a.start;
     dataset->time = dataset->blocks[1] = a.time;

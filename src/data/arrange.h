@@ -24,7 +24,7 @@ typedef struct lp_arrangement {
     int64_t kept_count;
     int field;                  /* being moved */
     uint32_t **category_number; /* of its categories: like kind_number */
-    uint64_t *start; /* owned until it is the dataset's */
+    uint64_t *start;            /* owned until it is the dataset's */
     double *time;
     int32_t *kind;
     uint8_t *split;

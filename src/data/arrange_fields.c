@@ -65,8 +65,8 @@ bool lp_arrange_field(lp_arrangement *a, int f)
     a->field = f;
     a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);
     field->blocks[0] = lp_grow(NULL, events, number ? sizeof(double) : sizeof(int32_t));
-    bool good = a->category_number && field->blocks[0] &&
-                (number || lp_arrange_names(a, &categories, a->category_number, f));
+    bool good =
+        a->category_number && field->blocks[0] && (number || lp_arrange_names(a, &categories, a->category_number, f));
     if (good) {
         lp_arrange_rewind(a);
         lp_threads_run(a->threads, a->parts, move_field, a);

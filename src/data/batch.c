@@ -27,8 +27,8 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     batch->segment = lp_alloc((size_t)windows + (size_t)shards, sizeof *batch->segment);
     batch->shard_window = lp_alloc((size_t)shards + 1, sizeof *batch->shard_window);
     batch->shard_token = lp_alloc((size_t)shards + 1, sizeof *batch->shard_token);
-    if (good && batch->action && batch->kind && batch->position && batch->time && batch->until && batch->target && batch->weight &&
-        batch->event && batch->sequence && batch->segment && batch->shard_window && batch->shard_token)
+    if (good && batch->action && batch->kind && batch->position && batch->time && batch->until && batch->target &&
+        batch->weight && batch->event && batch->sequence && batch->segment && batch->shard_window && batch->shard_token)
         return LAPSE_OK;
     lp_batch_clear(batch);
     return lp_fail_memory(error, "a batch", tokens * (36 + (size_t)fields * FIELD_SIZE));

@@ -22,7 +22,8 @@ uint64_t lp_dataset_fingerprint(const lapse_dataset *dataset)
             XXH3_64bits(field->name, strlen(field->name)),
             number ? XXH3_64bits(field->number, (size_t)dataset->event_count * sizeof *field->number)
                    : XXH3_64bits(field->category, (size_t)dataset->event_count * sizeof *field->category),
-            number ? 0 : XXH3_64bits(field->categories.bytes, (size_t)field->categories.offset[field->categories.count]),
+            number ? 0
+                   : XXH3_64bits(field->categories.bytes, (size_t)field->categories.offset[field->categories.count]),
         };
         whole = XXH3_64bits(more, sizeof more);
     }

@@ -37,7 +37,7 @@ typedef struct lp_reader {
     char *buffer; /* owned; LP_BLOCK_ROOM */
     lp_csv_record record;
     double number[LP_FIELD_LIMIT]; /* of the row being read, by field */
-    lp_buffer joined; /* the event's name, where it is made of several columns */
+    lp_buffer joined;              /* the event's name, where it is made of several columns */
     lp_rows rows;
     lp_waiting_row waiting[LP_WAITING_ROWS]; /* rows checked but not yet in rows */
     int waiting_count;

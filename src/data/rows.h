@@ -25,8 +25,8 @@ enum { LP_ROW_KINDS = 1 << 29 }; /* more kinds than this do not fit lp_row and t
 enum { LP_SEGMENT_ROWS = 4500000 };
 
 typedef struct lp_segment {
-    double *time; /* owned; capacity */
-    lp_row *row;  /* owned; capacity */
+    double *time;                /* owned; capacity */
+    lp_row *row;                 /* owned; capacity */
     void *field[LP_FIELD_LIMIT]; /* owned; capacity of uint32_t, the worker's number of the category, or of double */
     int64_t used, capacity;
     _Atomic int64_t left; /* rows not yet copied; at 0 the column is given back */

@@ -105,8 +105,7 @@ lapse_status lp_translation_init(lp_translation *translation, const lapse_model 
 {
     *translation = (lp_translation){.columns = {.kind = dataset->kind}};
     vocabulary kinds = {&dataset->kinds, &model->kinds, NULL};
-    lapse_status status =
-        renumber(translation, &kinds, dataset->event_count, &translation->columns.kind, error);
+    lapse_status status = renumber(translation, &kinds, dataset->event_count, &translation->columns.kind, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)
         status = translate_field(translation, &model->config.fields[f], dataset, error);
     if (status != LAPSE_OK)

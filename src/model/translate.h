@@ -6,8 +6,8 @@
 #include "model/model.h"
 
 typedef struct lp_translation {
-    lp_event_columns columns;          /* of the dataset itself, or owned */
-    void *owned[LP_FIELD_LIMIT + 1];   /* columns that had to be made */
+    lp_event_columns columns;        /* of the dataset itself, or owned */
+    void *owned[LP_FIELD_LIMIT + 1]; /* columns that had to be made */
     int owned_count;
 } lp_translation;
 

@@ -243,8 +243,8 @@ static lp_buffer make_table(decider by, int sequences, uint64_t seed)
         for (int i = 0; i < 12; i++) {
             uint32_t chance[] = {lp_random_below(&random, 2), lp_random_below(&random, 2), lp_random_below(&random, 2),
                                  lp_random_below(&random, 2)};
-            lp_buffer_print(&text, "u%d,%d,%s,%s,%s,%s\n", s, 10 * i + (int)lp_random_below(&random, 9), next ? "y" : "x",
-                            chance[BY_ACTION] ? "buy" : "view", chance[BY_DEVICE] ? "phone" : "",
+            lp_buffer_print(&text, "u%d,%d,%s,%s,%s,%s\n", s, 10 * i + (int)lp_random_below(&random, 9),
+                            next ? "y" : "x", chance[BY_ACTION] ? "buy" : "view", chance[BY_DEVICE] ? "phone" : "",
                             chance[BY_PRICE] ? "1300.5" : "1299");
             next = chance[by];
         }
@@ -331,7 +331,8 @@ static void fields_of_the_predicted_event_do_not_matter(void **state)
         for (int64_t i = 0; i < count; i++) {
             int64_t asked = i % 11 + 1;
             if (asked <= place ? before[i] != after[i] : asked == place + 1 && before[i] == after[i])
-                fail_msg("event %d, fields of event %d changed: %.17g and %.17g", (int)asked, place, before[i], after[i]);
+                fail_msg("event %d, fields of event %d changed: %.17g and %.17g", (int)asked, place, before[i],
+                         after[i]);
         }
         lp_free(before);
         lp_free(after);
@@ -377,8 +378,8 @@ static void evaluation_and_sessions_agree(void **state)
                 assert_int_equal(lapse_session_predict_target(session, dataset->time[i + 1], lp_predict_names[target],
                                                               probabilities, NULL),
                                  LAPSE_OK);
-                assert_int_equal(answer->target, target == LP_TARGET_EVENT ? dataset->kind[i + 1]
-                                                                           : dataset->fields[0].category[i + 1]);
+                assert_int_equal(answer->target,
+                                 target == LP_TARGET_EVENT ? dataset->kind[i + 1] : dataset->fields[0].category[i + 1]);
                 assert_true(fabs(answer->loss + log(probabilities[answer->target])) < 1e-5);
                 sum += (answer++)->loss;
             }
@@ -498,9 +499,12 @@ static void made_up_files_are_refused(void **state)
     static const struct {
         const char *key, *value;
     } edits[] = {
-        {"fields", "65"},          {"fields", "-1"},           {"fields", "2.5"},         {"fields", "5"},
-        {"predict", "all"},        {"field.0.type", "colour"}, {"field.1.type", "action"}, {"field.2.type", "category"},
-        {"field.0.dims", "0"},     {"field.1.dims", "x"},      {"field.2.dims", "2"},     {"field.2.mean", "inf"},
+        {"fields", "65"},           {"fields", "-1"},
+        {"fields", "2.5"},          {"fields", "5"},
+        {"predict", "all"},         {"field.0.type", "colour"},
+        {"field.1.type", "action"}, {"field.2.type", "category"},
+        {"field.0.dims", "0"},      {"field.1.dims", "x"},
+        {"field.2.dims", "2"},      {"field.2.mean", "inf"},
         {"field.3.deviation", "0"}, {"field.3.deviation", "-1"},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
@@ -515,7 +519,8 @@ static void made_up_files_are_refused(void **state)
         const char *named = strcmp(edits[i].value, "5") == 0 ? "field.4.name" : edits[i].key;
         if (strcmp(edits[i].key, "field.2.type") == 0)
             named = "vocabulary.field.2.offset";
-        snprintf(expected, sizeof expected, "this is not a Lapse model that can be used: '%s' is missing or wrong", named);
+        snprintf(expected, sizeof expected, "this is not a Lapse model that can be used: '%s' is missing or wrong",
+                 named);
         assert_string_equal(error.message, expected);
         lapse_model_free(model);
     }
@@ -576,10 +581,12 @@ static void what_does_not_fit_is_named(void **state)
                  "the action cannot be predicted, since the dataset has none: import it with --action COLUMN");
     refuse_train(all, "markov", "both",
                  "the model 'markov' predicts events only; for the action import the data with --event 'action'");
-    refuse_train(all, "attention", "everything", "predict cannot be 'everything'; it can be one of: event, action, both");
-    refuse_evaluate(model, none, NULL,
-                    "the model sees the action 'action' of every event, and the dataset does not have it; import it with "
-                    "--action 'action'");
+    refuse_train(all, "attention", "everything",
+                 "predict cannot be 'everything'; it can be one of: event, action, both");
+    refuse_evaluate(
+        model, none, NULL,
+        "the model sees the action 'action' of every event, and the dataset does not have it; import it with "
+        "--action 'action'");
     refuse_evaluate(model, some, NULL,
                     "the model sees the category 'device' of every event, and the dataset does not have it; import it "
                     "with --field 'device'");

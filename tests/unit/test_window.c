@@ -288,7 +288,8 @@ static void batches(void **state)
             int64_t left = list.count - first;
             int count = left < windows ? (int)left : windows;
             bool known = (seed + first) % 2;
-            lp_batch_fill(&batch, &list, first, count, &this.targets, known, &(lp_event_columns){.kind = this.dataset->kind});
+            lp_batch_fill(&batch, &list, first, count, &this.targets, known,
+                          &(lp_event_columns){.kind = this.dataset->kind});
             check_batch(&this, &batch, &list, first, count, known);
         }
         CHECK(lp_memory_count() == before);
