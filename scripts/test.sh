@@ -113,7 +113,8 @@ replay()
 sanitizers()
 {
     export LAPSE_TEST_UNDER=sanitizers
-    export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+    # Not detect_stack_use_after_return: gcc 12 then aligns locals to 32 bytes at most, and vectors want 64.
+    export ASAN_OPTIONS=strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
     if build_all build-sanitize -DLAPSE_SANITIZE=address,undefined -DLAPSE_WERROR=OFF -DLAPSE_CUDA=OFF \
         -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g"; then
         unit build-sanitize
