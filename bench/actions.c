@@ -1,7 +1,7 @@
 /* actions.c: what the action of past events is worth. The simulated shop's law is about pairs (view coffee, buy coffee);
  * the question is always which item comes next, at a given time.
  *
- *   actions [SEQUENCES [SEEDS]]      4000 shoppers and seeds 1 to 3 unless said otherwise
+ *   actions [SEQUENCES [SEEDS]]      2000 shoppers and seeds 1 to 3 unless said otherwise
  *
  *   item                 events are items: the model cannot tell a view from a purchase
  *   item, action field   events are items, and past events have their action as a field
@@ -186,7 +186,7 @@ static void run_seed(int64_t sequences, uint64_t seed, result results[ROWS])
 
 int main(int argc, char **argv)
 {
-    int64_t sequences = argc > 1 ? atoll(argv[1]) : 4000;
+    int64_t sequences = argc > 1 ? atoll(argv[1]) : 2000;
     int seeds = argc > 2 ? atoi(argv[2]) : 3;
     static result results[MOST_SEEDS][ROWS];
     if (sequences < 20 || seeds < 1 || seeds > MOST_SEEDS) {

@@ -1,5 +1,6 @@
 /* test_train_fields.c: whole runs on events with fields: what is learned from each type of field, causality, evaluation
  * against sessions, files, and what does not fit. */
+#include "data/simulate.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "support/table_text.h"
@@ -239,6 +240,68 @@ static void categories_are_translated_by_name(void **state)
     lp_buffer_clear(&more);
 }
 
+/* The law's best possible scores of items and actions: its chances of pairs, added here a second time. */
+static void the_law_is_added_up(void **state)
+{
+    (void)state;
+    lapse_simulate_options options;
+    lapse_simulation *simulation = NULL;
+    lapse_simulate_options_default(&options);
+    options.sequences = 30;
+    assert_int_equal(lapse_simulate(&options, &simulation, NULL), LAPSE_OK);
+    assert_int_equal(lapse_simulation_save(simulation, small_path("shop.csv"), NULL), LAPSE_OK);
+    lapse_import_options import = defaults();
+    lapse_dataset *dataset = NULL;
+    import.input = small_path("shop.csv");
+    import.event = "item";
+    import.action = "action";
+    assert_int_equal(lapse_dataset_read(&import, &dataset, NULL, NULL), LAPSE_OK);
+    lapse_model *model = learn(dataset, "both", 1);
+    const lp_law *law = &simulation->law;
+    double *chances = lp_alloc((size_t)law->kind_count, sizeof *chances);
+    for (int target = 0; target < LP_TARGET_COUNT; target++) {
+        double sure = 0, tied = 0, loss = 0, cases = 0; /* right for sure, and where the best are equally likely */
+        for (int64_t user = 0; user < simulation->sequence_count; user++) {
+            for (int64_t i = simulation->start[user] + 1; i < simulation->start[user + 1]; i++, cases++) {
+                const lp_law_kind *truth = &law->kinds[simulation->kind[i]];
+                double of_truth = 0, highest = 0; /* of all others */
+                lp_simulation_probabilities(simulation, user, i, chances);
+                for (int32_t a = 0; a < law->kind_count; a++) {
+                    double sum = 0;
+                    bool same = true;
+                    for (int32_t b = 0; b < law->kind_count; b++) {
+                        same = target == LP_TARGET_EVENT ? strcmp(law->kinds[a].item, law->kinds[b].item) == 0
+                                                         : strcmp(law->kinds[a].action, law->kinds[b].action) == 0;
+                        sum += same ? chances[b] : 0;
+                    }
+                    same = target == LP_TARGET_EVENT ? strcmp(law->kinds[a].item, truth->item) == 0
+                                                     : strcmp(law->kinds[a].action, truth->action) == 0;
+                    of_truth = same ? sum : of_truth;
+                    highest = same ? highest : fmax(highest, sum);
+                }
+                sure += of_truth > highest + 1e-12;
+                tied += fabs(of_truth - highest) <= 1e-12;
+                loss -= log(of_truth);
+            }
+        }
+        lapse_evaluate_options evaluate;
+        lapse_scores scores;
+        lapse_evaluate_options_default(&evaluate);
+        evaluate.split = "all";
+        evaluate.target = lp_predict_names[target];
+        assert_int_equal(lapse_simulation_evaluate(simulation, model, dataset, &evaluate, &scores, NULL), LAPSE_OK);
+        assert_string_equal(scores.target, lp_predict_names[target]);
+        assert_int_equal(scores.cases, cases);
+        assert_true(scores.accuracy > sure / cases - 1e-9 && scores.accuracy < (sure + tied) / cases + 1e-9);
+        assert_true(fabs(scores.log_loss - loss / cases) < 1e-9);
+        lapse_scores_clear(&scores);
+    }
+    lp_free(chances);
+    lapse_model_free(model);
+    lapse_dataset_close(dataset);
+    lapse_simulation_free(simulation);
+}
+
 /* ---------------------------------------------------------------------------------------------- files --------- */
 
 static void threads_files_and_resuming_do_not_show(void **state)
@@ -418,6 +481,7 @@ int main(void)
         cmocka_unit_test(fields_of_the_predicted_event_do_not_matter),
         cmocka_unit_test(evaluation_and_sessions_agree),
         cmocka_unit_test(categories_are_translated_by_name),
+        cmocka_unit_test(the_law_is_added_up),
         cmocka_unit_test(threads_files_and_resuming_do_not_show),
         cmocka_unit_test(numbers_are_standardized_by_the_training_split),
         cmocka_unit_test(what_does_not_fit_is_named),
