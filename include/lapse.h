@@ -105,11 +105,6 @@ typedef struct lapse_import_options {
     const char *time;      /* column with the time; NULL: found by name */
     const char *event;     /* column with the event's name, or several joined by commas ("action,item"), whose
                             * values are joined by a space; NULL: found by name */
-    const char *action;    /* column with the action, kept as a field; NULL: none */
-    const char *const *categories; /* category_count further columns of categories; empty is a category of its own */
-    int category_count;
-    const char *const *numbers;    /* number_count columns of numbers; empty is missing, anything else is a bad row */
-    int number_count;
     const char *split;     /* column with train, valid or test; NULL: none */
     const char *delimiter; /* ",", "\t" or any one character; NULL: told from the first line */
     const char *time_unit; /* "auto", "s", "ms" or "iso" */
@@ -118,6 +113,13 @@ typedef struct lapse_import_options {
     int64_t min_events;    /* drop sequences with fewer events */
     int64_t min_count;     /* drop events that occur fewer times in all (once, before min_events) */
     int threads;           /* 0: all cores */
+
+    /* Fields of the events, 64 at most in all. */
+    const char *action;            /* column with the action; NULL: none */
+    const char *const *categories; /* category_count further columns of categories; "" is a category of its own */
+    int category_count;
+    const char *const *numbers; /* number_count columns of numbers; empty is missing, what is no number is a bad row */
+    int number_count;
 } lapse_import_options;
 
 typedef struct lapse_import_report {
@@ -193,7 +195,7 @@ typedef struct lapse_train_options {
     double dropout;          /* 0 to 0.9 */
     int order;               /* of the Markov chain, 1 to 3 */
     const char *predict;     /* "event", "action" or "both"; the losses of both are added */
-    int field_dims;          /* width of the embedding of each field of categories */
+    int field_dims;          /* width of the embedding of each field of categories; 0: by the number of categories */
 
     double learning_rate;    /* Adam's */
     double beta1, beta2;     /* Adam's */
@@ -217,7 +219,7 @@ typedef struct lapse_progress {
     bool epoch_end;                 /* this call closes the epoch: score is new */
     double loss;                    /* mean over the epoch so far, nats an event */
     double score, best_score;       /* monitored score on the validation split: newest and best; NaN before the first.
-                                     * It is the accuracy, or the mean of both accuracies where two things are predicted */
+                                     * It is the accuracy, or the mean of both where two things are predicted */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left;   /* since the start of this call; left in this epoch */
@@ -312,7 +314,7 @@ void lapse_session_free(lapse_session *session);
 /* Forgets the history. */
 void lapse_session_clear(lapse_session *session);
 
-/* Appends an event. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
+/* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
 /* What a field of an event holds. */
@@ -332,10 +334,10 @@ typedef struct lapse_event {
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
 
 /* Fills probabilities[0 .. kind_count-1]: the chance of each kind, given that the next event happens at this time,
- * which must not lie before the last one. The history must not be empty. */
+ * which must not lie before the last one. The history must not be empty. A model that predicts the action alone refuses. */
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
 
-/* The same for one of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
+/* The same for any of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error);
 
