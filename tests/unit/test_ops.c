@@ -3,6 +3,7 @@
 #include "backend/cpu/cpu.h"
 #include "support/graph_case.h"
 #include "support/graph_samples.h"
+#include "support/small_data.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SEEDS = 20 };
 
 /* Which instance failed: said before the assertion that fails. */
 static char what[200];
@@ -87,7 +87,7 @@ static void test_gradients(void **state)
 {
     (void)state;
     for (int id = 0; id < LP_OP_COUNT; id++)
-        for (int seed = 0; seed < SEEDS && lp_op_table[id]->example; seed++) {
+        for (int seed = 0; seed < small_effort(20, 5) && lp_op_table[id]->example; seed++) {
             graph_case this;
             start_example(&this, lp_op_table[id], seed, &shards[seed % 5], 1);
             check_gradients(&this);
@@ -169,7 +169,7 @@ static void test_floats(void **state)
     (void)state;
     static const struct shard more[] = {{0, {0}}, {1, {1}}, {3, {33, 1, 70}}, {2, {64, 31}}, {1, {129}}};
     for (int id = 0; id < LP_OP_COUNT; id++)
-        for (int seed = 0; seed < SEEDS && lp_op_table[id]->example; seed++) {
+        for (int seed = 0; seed < small_effort(20, 5) && lp_op_table[id]->example; seed++) {
             graph_case this;
             start_example(&this, lp_op_table[id], seed, &more[seed % 5], 40000);
             check_floats(&this);
