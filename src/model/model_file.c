@@ -418,7 +418,7 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
                                      lapse_error *error)
 {
     lp_model_config config = {0};
-    lp_names names;
+    lp_names names = {0};
     lp_arena arena = {0};
     lapse_model *made = NULL;
     lapse_status status = parse_config(container, path, &config, error);

@@ -54,10 +54,14 @@ static void run_shard(void *context, int shard, int worker)
     int token = batch->shard_token[shard];
     float seed_value = pass->seed_value;
     void *inputs[LP_FEED_LIMIT] = {
-        [LP_FEED_KIND] = batch->kind + token,     [LP_FEED_POSITION] = batch->position + token,
-        [LP_FEED_TIME] = batch->time + token,     [LP_FEED_UNTIL] = batch->until + token,
-        [LP_FEED_TARGET] = batch->target + token, [LP_FEED_WEIGHT] = batch->weight + token,
-        [LP_FEED_SEED] = &seed_value,             [LP_FEED_ACTION] = batch->action + token,
+        [LP_FEED_KIND] = batch->kind + token,
+        [LP_FEED_POSITION] = batch->position + token,
+        [LP_FEED_TIME] = batch->time + token,
+        [LP_FEED_UNTIL] = batch->until + token,
+        [LP_FEED_TARGET] = batch->target + token,
+        [LP_FEED_WEIGHT] = batch->weight + token,
+        [LP_FEED_SEED] = &seed_value,
+        [LP_FEED_ACTION] = batch->action + token,
     };
     for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
         inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);

@@ -92,8 +92,9 @@ static lapse_status read_fields(const lapse_session *session, const lapse_event 
 {
     const lp_model_config *config = &session->model->config;
     if (event->field_count != config->field_count)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the event '%s' was given %d field%s, but the model sees %d of each%s%s%s",
-                       event->event, event->field_count, event->field_count == 1 ? "" : "s", config->field_count,
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the event '%s' was given %d field%s, but the model sees %d of each%s%s%s", event->event,
+                       event->field_count, event->field_count == 1 ? "" : "s", config->field_count,
                        config->field_count ? ", the first being '" : "",
                        config->field_count ? config->fields[0].name : "", config->field_count ? "'" : "");
     for (int f = 0; f < config->field_count; f++) {
@@ -139,8 +140,9 @@ lapse_status lapse_session_append_event(lapse_session *session, const lapse_even
     if (!isfinite(event->time))
         return lp_fail(error, LAPSE_ERROR_INPUT, "the time of the event '%s' is not a number", name);
     if (session->count > 0 && event->time < session->times[session->count - 1])
-        return lp_fail(error, LAPSE_ERROR_INPUT, "the event '%s' at %.3f s lies before the one appended last, at %.3f s",
-                       name, event->time, session->times[session->count - 1]);
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       "the event '%s' at %.3f s lies before the one appended last, at %.3f s", name, event->time,
+                       session->times[session->count - 1]);
     LP_TRY(read_fields(session, event, fields, error));
     if (session->count == session->capacity)
         keep_newest(session);

@@ -30,8 +30,9 @@ static lapse_status number_kinds(law_view *view, const lp_names *names, lapse_er
     for (int part = 0; part < 3 && !found; part++) {
         for (int32_t i = 0; i < law->kind_count; i++) {
             const lp_law_kind *kind = &law->kinds[i];
-            view->number[i] =
-                (int32_t)lp_names_find(names, part == 0 ? kind->name : part == 1 ? kind->item : kind->action);
+            view->number[i] = (int32_t)lp_names_find(names, part == 0   ? kind->name
+                                                            : part == 1 ? kind->item
+                                                                        : kind->action);
             found = found || view->number[i] >= 0;
         }
     }
@@ -77,7 +78,8 @@ static lapse_status ask_all(const law_view *view, lp_evaluator *evaluator, lp_ta
         int64_t user = lp_simulation_user_find(simulation, lp_names_get(&dataset->sequences, s));
         if (user < 0 || simulation->start[user + 1] - simulation->start[user] != count ||
             simulation->time[simulation->start[user]] != dataset->time[first])
-            return lp_fail(error, LAPSE_ERROR_INPUT, "sequence '%s' of the dataset is not in the simulation as it is here",
+            return lp_fail(error, LAPSE_ERROR_INPUT,
+                           "sequence '%s' of the dataset is not in the simulation as it is here",
                            lp_names_get(&dataset->sequences, s));
         for (int64_t place = 1; place < count; place++) {
             if (!lp_targets_want(&evaluator->targets, first + place))
