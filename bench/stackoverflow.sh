@@ -32,16 +32,24 @@ row()
         /"accuracy"/ { n++; a = 100 * number("accuracy"); s += a; q += a * a; all = all sprintf(" %.2f", a) }
         /"log_loss"/ { m++; l = number("log_loss"); t += l }
         END { mean = s / n; d = n > 1 ? sqrt((q - n * mean * mean) / (n - 1)) : 0
-              printf "| %-24s | %.2f (%.2f) | %.4f | %3.0f s |%s\n", name, mean, d, t / m, seconds / n, all }' "$folder/scores"
+              printf "| %-27s | %.2f (%.2f) | %.4f | %3.0f s |%s\n", name, mean, d, t / m, seconds / n, all }' "$folder/scores"
 }
 
-echo "| Stack Overflow, test     | accuracy, %  | log-loss | each  | by seed"
-echo "|--------------------------|--------------|--------|-------|"
+echo "| Stack Overflow, test        | accuracy, %  | log-loss | each  | by seed"
+echo "|-----------------------------|--------------|--------|-------|"
 row majority --model majority
 row "markov 1" --model markov --order 1
 row "markov 3" --model markov --order 3
+row none --encoding none --dims 32 --blocks 1
 row position --encoding position --dims 32 --blocks 1
+row sinusoid --encoding sinusoid --dims 32 --blocks 1
+row "random, 50 frequencies" --encoding random --periods 50 --dims 32 --blocks 1
+row "bochner-normal, 50" --encoding bochner-normal --periods 50 --dims 32 --blocks 1
+for map in mlp mlp-residual maf iaf nvp; do
+    row "bochner-invcdf $map, 50" --encoding bochner-invcdf --inverse-cdf "$map" --periods 50 --dims 32 --blocks 1
+done
 row "bochner, 50 frequencies" --encoding bochner --periods 50 --dims 32 --blocks 1
+row "mercer, 10 x 5" --encoding mercer --periods 10 --harmonics 5 --dims 32 --blocks 1
 row "mercer, 16 x 5" --encoding mercer --periods 16 --harmonics 5 --dims 32 --blocks 1
 row "mercer, time unknown" --encoding mercer --target-time unknown --dims 32 --blocks 1
 row "mercer, mlp-query" --projection mlp-query

@@ -269,6 +269,7 @@ static const cli_argument arguments[] = {
 
 #define AT(field) .offset = offsetof(train_settings, field)
 #define DATA_DECIDES .unset = "chosen from the data"
+#define ALL_WITH_PERIODS "mercer bochner bochner-normal bochner-invcdf random"
 
 static const char in_model[] = "Model", in_training[] = "Training", in_run[] = "Run";
 
@@ -301,13 +302,25 @@ static const cli_option options[] = {
     {.name = "context", .kind = CLI_WHOLE, AT(train.context), .placeholder = "N", .group = in_model,
      .only = "attention", .help = "events seen before the predicted one", DATA_DECIDES},
     {.name = "periods", .kind = CLI_WHOLE, AT(train.periods), .placeholder = "N", .group = in_model,
-     .only = "mercer bochner", .help = "base periods of the time encoding (bochner: its frequencies)", DATA_DECIDES},
+     .only = ALL_WITH_PERIODS, .help = "base periods of the time encoding: its frequencies, where it has no harmonics",
+     DATA_DECIDES},
     {.name = "harmonics", .kind = CLI_WHOLE, AT(train.harmonics), .placeholder = "N", .group = in_model,
      .only = "mercer", .help = "harmonics of each period (mercer)", DATA_DECIDES},
     {.name = "period-min", .kind = CLI_DURATION, AT(train.period_min), .placeholder = "TIME", .group = in_model,
-     .only = "mercer bochner", .help = "shortest period at the start, such as 1m", DATA_DECIDES},
+     .only = ALL_WITH_PERIODS, .help = "shortest period at the start, such as 1m", DATA_DECIDES},
     {.name = "period-max", .kind = CLI_DURATION, AT(train.period_max), .placeholder = "TIME", .group = in_model,
-     .only = "mercer bochner", .help = "longest period at the start, such as 2y", DATA_DECIDES},
+     .only = ALL_WITH_PERIODS, .help = "longest period at the start, such as 2y", DATA_DECIDES},
+    {.name = "period-init", .kind = CLI_CHOICE, AT(train.period_init), .placeholder = "RULE", .group = in_model,
+     .only = "mercer bochner", .help = "how the periods start between the two", .choices = lapse_period_init_names},
+    {.name = "periods-fixed", .kind = CLI_FLAG, AT(train.periods_fixed), .group = in_model, .only = "mercer bochner",
+     .help = "leave the periods where they start, instead of learning them"},
+    {.name = "inverse-cdf", .kind = CLI_CHOICE, AT(train.inverse_cdf), .placeholder = "MAP", .group = in_model,
+     .only = "bochner-invcdf", .help = "how noise becomes frequencies", .choices = lapse_inverse_cdf_names},
+    {.name = "hidden", .kind = CLI_WHOLE, AT(train.hidden), .placeholder = "N", .group = in_model,
+     .only = "bochner-invcdf", .help = "width of the two hidden layers of that map", .unset = "256"},
+    {.name = "draws", .kind = CLI_WHOLE, AT(train.draws), .placeholder = "N", .group = in_model,
+     .only = "bochner-normal bochner-invcdf",
+     .help = "draws of frequencies that the model keeps and averages its answers over", .unset = "1"},
     {.name = "dropout", .kind = CLI_NUMBER, AT(train.dropout), .placeholder = "SHARE", .group = in_model,
      .only = "attention", .help = "share of the activations left out in training, 0 to 0.9", DATA_DECIDES},
     {.name = "predict", .kind = CLI_CHOICE, AT(train.predict), .placeholder = "WHAT", .group = in_model,

@@ -78,6 +78,8 @@ const char *const *lapse_task_names(void);
 const char *const *lapse_model_names(void);
 const char *const *lapse_encoding_names(void);
 const char *const *lapse_predict_names(void);
+const char *const *lapse_period_init_names(void);
+const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
 const char *const *lapse_combine_names(void);
 
@@ -179,7 +181,7 @@ typedef struct lapse_model lapse_model;
 typedef struct lapse_train_options {
     const char *task;        /* "classify" */
     const char *model;       /* "attention", or a floor: "majority", "markov" */
-    const char *encoding;    /* "mercer", "bochner", "position": how attention sees time */
+    const char *encoding;    /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
     const char *projection;  /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
                               * then see times from one anchor a window instead of exact lags */
     const char *combine;     /* "concatenate" or "add": how time joins the event */
@@ -188,10 +190,15 @@ typedef struct lapse_train_options {
     int blocks;              /* attention blocks, 1 to 3 */
     int heads;               /* attention heads, 1 to 4; must divide dims */
     int context;             /* events seen before the predicted one */
-    int periods;             /* base periods of the time encoding (bochner: its frequencies) */
+    int periods;             /* base periods of the time encoding: its frequencies, where it has no harmonics */
     int harmonics;           /* harmonics of each period (mercer) */
     double period_min;       /* shortest starting period, seconds */
     double period_max;       /* longest starting period, seconds */
+    const char *period_init; /* how the periods start between the two: "geometric", "paper", "random", "linear" */
+    bool periods_fixed;      /* the periods stay where they start (mercer, bochner) */
+    const char *inverse_cdf; /* bochner-invcdf: from noise to frequencies: "mlp", "mlp-residual", "maf", "iaf", "nvp" */
+    int hidden;              /* width of the two hidden layers of inverse_cdf */
+    int draws;               /* sampled encodings: draws of frequencies that a model keeps; its answers are their mean */
     double dropout;          /* 0 to 0.9 */
     int order;               /* of the Markov chain, 1 to 3 */
     const char *predict;     /* "event", "action" or "both"; the losses of both are added */

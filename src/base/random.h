@@ -26,7 +26,8 @@ typedef enum lp_purpose {
     LP_PURPOSE_BOOTSTRAP = 6,
     LP_PURPOSE_BOUND = 16,   /* frequencies whose kernel is held against the true one */
     LP_PURPOSE_SIMULATE = 7,
-    LP_PURPOSE_TEST = 8
+    LP_PURPOSE_TEST = 8,
+    LP_PURPOSE_NOISE = 9 /* sampled frequencies */
 } lp_purpose;
 
 typedef struct lp_random_block {
@@ -93,6 +94,19 @@ LP_INLINE double lp_random_normal(lp_random *random)
 {
     double u = lp_random_uniform(random), v = lp_random_uniform(random);
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+/* The number below which a share `p` (0 < p < 1) of the standard normal numbers lies: Newton's method on the logarithm
+ * of the tail, which is smooth and concave, so that a rough start is enough. */
+LP_INLINE double lp_normal_quantile(double p)
+{
+    double tail = p < 0.5 ? p : 1 - p, wanted = log(tail);
+    double x = 5.5 * (1 - pow(tail / (1 - tail), 0.12));
+    for (int i = 0; i < 6; i++) {
+        double q = 0.5 * erfc(x * 0.7071067811865476), density = 0.3989422804014327 * exp(-0.5 * x * x);
+        x += (log(q) - wanted) * q / density;
+    }
+    return p < 0.5 ? -x : x;
 }
 
 /* Waiting time of a Poisson process of rate 1. */

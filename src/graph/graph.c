@@ -95,10 +95,11 @@ static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, 
         return out_of_memory(graph);
     value->learned = true;
     value->offset = graph->parameter_size;
-    /* Parameters begin on 16 elements, so that vector loads in one never straddle two cache lines. */
-    graph->parameter_size += ((size_t)rows * (size_t)cols + 15) / 16 * 16;
+    /* Aligned, so that vector loads in one never straddle two cache lines. */
+    size_t size = (size_t)rows * (size_t)cols, align = LP_PARAMETER_ALIGN;
+    graph->parameter_size += (size + align - 1) / align * align;
     lp_parameter *parameter = &graph->parameters[graph->parameter_count++];
-    *parameter = (lp_parameter){.value = value};
+    *parameter = (lp_parameter){.value = value, .rate = 1};
     return parameter;
 }
 
@@ -112,18 +113,62 @@ lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int co
     return parameter->value;
 }
 
-lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values)
+/* A parameter whose start is told by `count` numbers, if any. */
+static lp_value *parameter_told(lp_graph *graph, const char *name, int rows, int cols, lp_start start, size_t count,
+                                const double *values)
 {
     lp_parameter *parameter = parameter_new(graph, name, rows, cols);
     if (!parameter)
         return NULL;
-    size_t size = (size_t)rows * (size_t)cols * sizeof *values;
-    double *copy = lp_graph_alloc(graph, size);
-    if (!copy)
+    double *copy = count ? lp_graph_alloc(graph, count * sizeof *values) : NULL;
+    if (count && !copy)
         return NULL;
-    parameter->start = LP_START_VALUES;
-    parameter->values = memcpy(copy, values, size);
+    parameter->start = start;
+    parameter->values = count ? memcpy(copy, values, count * sizeof *values) : NULL;
     return parameter->value;
+}
+
+lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values)
+{
+    return parameter_told(graph, name, rows, cols, LP_START_VALUES, (size_t)rows * (size_t)cols, values);
+}
+
+lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int rows, int cols, double power, double low,
+                                       double high)
+{
+    lp_value *value = parameter_told(graph, name, rows, cols, LP_START_LOG_POWER, 2, (const double[]){low, high});
+    if (value)
+        graph->parameters[graph->parameter_count - 1].spread = power;
+    return value;
+}
+
+lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other)
+{
+    const lp_value *like = other->value;
+    size_t told = other->start == LP_START_LOG_POWER ? 2 : (size_t)like->rows * (size_t)like->cols;
+    lp_value *value = parameter_told(graph, like->name, like->rows, like->cols, other->start, other->values ? told : 0,
+                                     other->values);
+    if (!value)
+        return NULL;
+    graph->parameters[graph->parameter_count - 1].spread = other->spread;
+    graph->parameters[graph->parameter_count - 1].rate = other->rate;
+    value->learned = false;
+    return value;
+}
+
+lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate)
+{
+    for (int i = 0; value && i < graph->parameter_count; i++)
+        if (graph->parameters[i].value == value)
+            graph->parameters[i].rate = rate;
+    return value;
+}
+
+lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value)
+{
+    if (value)
+        value->learned = false;
+    return lp_graph_parameter_rate(graph, value, 0);
 }
 
 uint32_t lp_graph_stream(lp_graph *graph)

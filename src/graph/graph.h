@@ -52,6 +52,15 @@ struct lp_value {
 
 enum { LP_NODE_INPUTS = 10, LP_NODE_OUTPUTS = 5 };
 
+/* Who sees whom in the network of a flow (op mask). */
+typedef enum lp_order {
+    LP_ORDER_EACH,  /* each variable those before it */
+    LP_ORDER_UPPER, /* the upper half the lower one */
+    LP_ORDER_LOWER  /* the lower half the upper one */
+} lp_order;
+
+typedef enum lp_mask_layer { LP_LAYER_FIRST, LP_LAYER_MIDDLE, LP_LAYER_LAST, LP_LAYER_BIAS } lp_mask_layer;
+
 /* The settings an op may have. Each op says which it reads. */
 typedef struct lp_attributes {
     int heads;
@@ -60,6 +69,11 @@ typedef struct lp_attributes {
     double rate;     /* chance that an element is dropped */
     double scale;
     double epsilon;
+    double shift;
+    bool uniform;         /* noise: on (0, 1), otherwise standard normal */
+    int units;            /* mask: variables of the flow */
+    lp_order order;       /* mask: which of them may see which */
+    lp_mask_layer layer;       /* mask: where the matrix stands */
     uint32_t stream; /* which random numbers: equal for an op and its gradient */
 } lp_attributes;
 
@@ -71,14 +85,26 @@ struct lp_node {
     lp_attributes with;
 };
 
+/* Parameters begin at multiples of so many elements. */
+enum { LP_PARAMETER_ALIGN = 16 };
+
 /* How a parameter starts. */
-typedef enum lp_start { LP_START_ZEROS, LP_START_ONES, LP_START_UNIFORM, LP_START_NORMAL, LP_START_VALUES } lp_start;
+typedef enum lp_start {
+    LP_START_ZEROS,
+    LP_START_ONES,
+    LP_START_UNIFORM,
+    LP_START_NORMAL,
+    LP_START_VALUES,
+    LP_START_SINUSOID, /* column c of row p: the sine (c even) or cosine of p / 10000^((c - c mod 2) / cols) */
+    LP_START_LOG_POWER /* the log of a positive number whose power is uniform between those of two others */
+} lp_start;
 
 typedef struct lp_parameter {
     lp_value *value;
     lp_start start;
-    double spread;        /* half width of UNIFORM, deviation of NORMAL */
-    const double *values; /* of VALUES; in the graph's arena */
+    double spread;        /* half width of UNIFORM, deviation of NORMAL, the power of LOG_POWER */
+    const double *values; /* of VALUES; the two others of LOG_POWER; in the graph's arena */
+    double rate;          /* of the optimizer's steps, as a share of the others'; 0: it must not change it */
 } lp_parameter;
 
 typedef struct lp_graph {
@@ -104,6 +130,14 @@ lapse_status lp_graph_status(const lp_graph *graph, lapse_error *error);
 lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_rows rows_of, int rows, int cols);
 lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread);
 lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values);
+lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int rows, int cols, double power, double low,
+                                       double high);
+/* The same as a parameter of another graph, which no node of this one learns. */
+lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other);
+/* The optimizer changes the parameter at this share of its rate. Returns value. */
+lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate);
+/* The parameter is part of the model, but neither a gradient nor the optimizer changes it. Returns value. */
+lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value);
 
 /* One node. inputs holds the op's inputs (NULL for absent optional ones) and has op->input_count elements. Returns the
  * node with its outputs made, or NULL. */

@@ -36,6 +36,13 @@ typedef enum lp_op_id {
     LP_OP_ATTENTION_GRADIENT,
     LP_OP_CROSS_ENTROPY,
     LP_OP_CROSS_ENTROPY_GRADIENT,
+    LP_OP_NOISE,
+    LP_OP_MULTIPLY,
+    LP_OP_AFFINE,
+    LP_OP_EXP,
+    LP_OP_TANH,
+    LP_OP_TANH_GRADIENT,
+    LP_OP_MASK,
     LP_OP_COUNT
 } lp_op_id;
 
@@ -123,6 +130,32 @@ lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value
 /* sum over tokens of weight * -log softmax(logits)[target]   logits [T x C], target and weight [T x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target, lp_value *weight);
 
+/* One number from each of rows * cols slices of equal chance of the standard normal distribution, or of the uniform
+ * one on (0, 1), from the lowest to the highest: together they follow it, and each keeps its place from step to step. A
+ * function of (seed, stream, step) alone, so the same in all shards.  [rows x cols] */
+lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream);
+
+/* a * b  elementwise */
+lp_value *lp_multiply(lp_graph *graph, lp_value *a, lp_value *b);
+
+/* scale * x + shift */
+lp_value *lp_affine(lp_graph *graph, lp_value *x, double scale, double shift);
+
+lp_value *lp_exp(lp_graph *graph, lp_value *x);
+
+/* bound * tanh(x / bound): x near 0, never beyond the bound */
+lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound);
+
+/* x without the elements that would let a variable see one it must not. x is a matrix [to x from] or a bias [1 x to]
+ * of a network whose inputs and outputs are the `units` variables of a flow, one column each. Every unit has a degree, and
+ * one of degree a sees those of degree b <= a:
+ *                 inputs                  hidden                   outputs
+ *   EACH          i + 1                   1 + k mod (units - 1)    i
+ *   UPPER, LOWER  seen half 1, other 2    1                        seen half 0, other 1
+ * so that an output depends on strictly earlier inputs. A bias is that of a unit of degree 1: it keeps the outputs of
+ * degree 1 and more. */
+lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_mask_layer layer);
+
 /* ---- for the files that hold the rows ------------------------------------------------------------------------ */
 
 /* Output i of a node being shaped. */
@@ -133,6 +166,8 @@ double lp_value_bytes(const lp_value *value, const lp_extent *extent);
 int64_t lp_value_rows(const lp_value *value, int64_t tokens);
 /* Bytes of all inputs and outputs, and `each` operations for every element of output 0. */
 lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, double each);
+/* Whether the mask of a node keeps this element. */
+bool lp_mask_keeps(const lp_attributes *with, int row, int col);
 /* Leaves for examples. */
 lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);              /* learned, [T x cols] */
 lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols);     /* learned, [rows x cols] */

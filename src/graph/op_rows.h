@@ -17,5 +17,7 @@ extern const lp_op lp_op_harmonics, lp_op_harmonics_gradient, lp_op_basis, lp_op
 extern const lp_op lp_op_attention, lp_op_attention_gradient;
 /* op_loss.c */
 extern const lp_op lp_op_cross_entropy, lp_op_cross_entropy_gradient;
+/* op_flow.c */
+extern const lp_op lp_op_noise, lp_op_multiply, lp_op_affine, lp_op_exp, lp_op_tanh, lp_op_tanh_gradient, lp_op_mask;
 
 #endif

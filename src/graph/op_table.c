@@ -25,6 +25,13 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_ATTENTION_GRADIENT] = &lp_op_attention_gradient,
     [LP_OP_CROSS_ENTROPY] = &lp_op_cross_entropy,
     [LP_OP_CROSS_ENTROPY_GRADIENT] = &lp_op_cross_entropy_gradient,
+    [LP_OP_NOISE] = &lp_op_noise,
+    [LP_OP_MULTIPLY] = &lp_op_multiply,
+    [LP_OP_AFFINE] = &lp_op_affine,
+    [LP_OP_EXP] = &lp_op_exp,
+    [LP_OP_TANH] = &lp_op_tanh,
+    [LP_OP_TANH_GRADIENT] = &lp_op_tanh_gradient,
+    [LP_OP_MASK] = &lp_op_mask,
 };
 
 int64_t lp_value_rows(const lp_value *value, int64_t tokens)

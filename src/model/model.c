@@ -49,6 +49,11 @@ lp_encoding_config lp_model_encoding(const lp_model_config *config)
         .harmonics = config->harmonics,
         .period_min = config->period_min,
         .period_max = config->period_max,
+        .period_init = config->period_init,
+        .periods_fixed = config->periods_fixed != 0,
+        .inverse_cdf = config->inverse_cdf,
+        .hidden = config->hidden,
+        .draws = config->draws,
     };
 }
 
@@ -78,6 +83,19 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     return status;
 }
 
+static double sinusoid(int row, int col, int cols)
+{
+    double angle = row * pow(10000, -(double)(col - col % 2) / cols);
+    return col % 2 ? cos(angle) : sin(angle);
+}
+
+/* The log of a number whose power is uniform between those of low and high. */
+static double log_of_power(lp_random *random, double power, double low, double high)
+{
+    double a = pow(low, power), b = pow(high, power);
+    return log(a + (b - a) * lp_random_uniform(random)) / power;
+}
+
 void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
 {
     for (int i = 0; i < graph->parameter_count; i++) {
@@ -101,6 +119,12 @@ void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
                 break;
             case LP_START_VALUES:
                 data[k] = (float)parameter->values[k];
+                break;
+            case LP_START_SINUSOID:
+                data[k] = (float)sinusoid((int)(k / value->cols), (int)(k % value->cols), value->cols);
+                break;
+            case LP_START_LOG_POWER:
+                data[k] = (float)log_of_power(&random, parameter->spread, parameter->values[0], parameter->values[1]);
                 break;
             }
         }

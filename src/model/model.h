@@ -38,6 +38,10 @@ typedef struct lp_model_config {
     int dims, blocks, heads, context;
     int periods, harmonics;
     double period_min, period_max;
+    const lp_period_start *period_init;
+    int periods_fixed; /* 1: not learned */
+    const lp_inverse_cdf *inverse_cdf;
+    int hidden, draws;
     double dropout;
     int order; /* of a Markov chain */
     lp_predict predict;

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static field_key key_of(int field, const char *what)
 }
 
 /* Which models a setting belongs to. */
-typedef enum config_owner { ANY_MODEL, NETWORKS, FLOORS } config_owner;
+typedef enum config_owner { ANY_MODEL, NETWORKS, LEARNED_PERIODS, MAPPED_NOISE, SAMPLED, FLOORS } config_owner;
 
 /* The whole numbers and numbers of a configuration: one table for writing and reading. */
 typedef struct config_field {
@@ -67,6 +68,9 @@ static const config_field fields[] = {
     NUMBER(period_min, NETWORKS, 0, 1e300),
     NUMBER(period_max, NETWORKS, 0, 1e300),
     NUMBER(dropout, NETWORKS, 0, 1),
+    WHOLE(periods_fixed, LEARNED_PERIODS, 0, 1),
+    WHOLE(hidden, MAPPED_NOISE, 1, LP_LARGEST_SAMPLER),
+    WHOLE(draws, SAMPLED, 1, 1000),
     WHOLE(order, FLOORS, 0, 3),
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields, LARGEST_FREQUENCIES = 1000000 };
@@ -91,7 +95,16 @@ static lapse_status describe_fields(lapse_model *model, lapse_error *error)
 
 static bool field_matters(const config_field *field, const lp_model_config *config)
 {
-    return field->owner == ANY_MODEL || (field->owner == NETWORKS) == (config->row->build != NULL);
+    bool network = config->row->build != NULL;
+    const bool matters[] = {
+        [ANY_MODEL] = true,
+        [NETWORKS] = network,
+        [LEARNED_PERIODS] = network && config->encoding->learns_periods,
+        [MAPPED_NOISE] = network && config->encoding->maps_noise,
+        [SAMPLED] = network && config->encoding->sample,
+        [FLOORS] = !network,
+    };
+    return matters[field->owner];
 }
 
 lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
@@ -107,6 +120,10 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
         if (config->encoding->sees_time)
             LP_TRY(lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
+        if (config->encoding->learns_periods)
+            LP_TRY(lp_model_property_set(model, error, "period_init", "%s", config->period_init->name));
+        if (config->encoding->maps_noise)
+            LP_TRY(lp_model_property_set(model, error, "inverse_cdf", "%s", config->inverse_cdf->name));
     }
     LP_TRY(lp_model_property_set(model, error, "target_time", "%s", config->target_known ? "known" : "unknown"));
     for (int i = 0; i < FIELD_COUNT; i++) {
@@ -213,6 +230,14 @@ static lapse_status parse_network(const lp_container *container, const char *pat
         return wrong(error, path, projection < 0 ? "projection" : "combine");
     config->projection = (lp_projection)projection;
     config->combine = (lp_combine)combine;
+    const char *start = lp_container_property(container, "period_init");
+    const char *inverse = lp_container_property(container, "inverse_cdf");
+    config->period_init = start ? lp_period_start_find(start) : NULL;
+    config->inverse_cdf = inverse ? lp_inverse_cdf_find(inverse) : NULL;
+    if (config->encoding->learns_periods && !config->period_init)
+        return wrong(error, path, "period_init");
+    if (config->encoding->maps_noise && !config->inverse_cdf)
+        return wrong(error, path, "inverse_cdf");
     return LAPSE_OK;
 }
 
@@ -235,6 +260,7 @@ static lapse_status parse_config(const lp_container *container, const char *path
     if (!config->row)
         return wrong(error, path, "model");
     config->encoding = lp_encodings[0];
+    config->draws = 1;
     if (config->row->build)
         LP_TRY(parse_network(container, path, config, error));
     if (!target_time || (strcmp(target_time, "known") != 0 && strcmp(target_time, "unknown") != 0))
@@ -250,6 +276,8 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return wrong(error, path, "periods");
     if (config->row->build && config->encoding->default_harmonics && config->harmonics < 1)
         return wrong(error, path, "harmonics");
+    if (config->encoding->sample && config->periods > LP_LARGEST_SAMPLER)
+        return wrong(error, path, "periods");
     if ((int64_t)config->periods * config->harmonics > LARGEST_FREQUENCIES)
         return wrong(error, path, "harmonics");
     return LAPSE_OK;

@@ -53,6 +53,7 @@ static void run_shard(void *context, int shard, int worker)
     const lp_batch *batch = pass->batch;
     int token = batch->shard_token[shard];
     float seed_value = pass->seed_value;
+    int32_t draw = pass->draw;
     void *inputs[LP_FEED_LIMIT] = {
         [LP_FEED_KIND] = batch->kind + token,
         [LP_FEED_POSITION] = batch->position + token,
@@ -61,6 +62,7 @@ static void run_shard(void *context, int shard, int worker)
         [LP_FEED_TARGET] = batch->target + token,
         [LP_FEED_WEIGHT] = batch->weight + token,
         [LP_FEED_SEED] = &seed_value,
+        [LP_FEED_DRAW] = &draw,
         [LP_FEED_ACTION] = batch->action + token,
     };
     for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
@@ -85,6 +87,17 @@ static void run_shard(void *context, int shard, int worker)
     for (int t = 0; !network->loss && t < LP_TARGET_COUNT; t++)
         outcome.logits[t] = network->logits[t] ? lp_run_data(&run, network->logits[t]) : NULL;
     pass->on_shard(pass->context, shard, &outcome);
+}
+
+void lp_softmax_add(const float *logits, int count, double share, double *answer)
+{
+    double largest = logits[0], sum = 0;
+    for (int i = 1; i < count; i++)
+        largest = logits[i] > largest ? logits[i] : largest;
+    for (int i = 0; i < count; i++)
+        sum += exp(logits[i] - largest);
+    for (int i = 0; i < count; i++)
+        answer[i] += share * (exp(logits[i] - largest) / sum);
 }
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass)

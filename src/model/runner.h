@@ -37,6 +37,7 @@ typedef struct lp_pass {
     const float *parameters;
     float *gradients; /* [shards x parameter_size], or NULL */
     float seed_value; /* of the gradient */
+    int draw;         /* of a sampled encoding: which of those in the parameters */
     uint64_t seed;    /* of dropout */
     uint32_t step;
     lp_on_shard on_shard;
@@ -44,5 +45,8 @@ typedef struct lp_pass {
 } lp_pass;
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass);
+
+/* Adds share * softmax(logits), in double, to answer. */
+void lp_softmax_add(const float *logits, int count, double share, double *answer);
 
 #endif

@@ -4,17 +4,30 @@
  *   token features   [T x a], joined to each event's vector (positions)
  *   lag features     Phi(s) = amplitude * (cos w s, sin w s), given by the basis u at each event's time and at the moment
  *                    asked about; the attention block makes of them Phi(t' - t_i) for every pair, exactly
- * The block handles both; it does not know which encoding it has.
+ * The block handles both, or neither; it does not know which encoding it has.
+ *
+ * A sampled encoding draws its frequencies from a learned distribution, anew in every step of training. What it draws
+ * is one row of numbers for the whole batch, so it is not drawn within the graph that each shard goes through, but by a
+ * small graph of its own, once a step (model/sampler.h). The large graph reads the draw as a parameter, LP_LOG_PERIOD,
+ * that is fixed for the optimizer; its gradient, summed over the shards, is what the small graph learns from. A model
+ * keeps the draws that it answers by in the same place.
  */
 #ifndef LP_ENCODING_H
 #define LP_ENCODING_H
 
 #include "nn/feeds.h"
+#include "nn/inverse_cdf.h"
+#include "nn/period_start.h"
 
 typedef struct lp_encoding_config {
     int dims, context;
     int periods, harmonics;
     double period_min, period_max; /* seconds: where the periods start */
+    const lp_period_start *period_init;
+    bool periods_fixed; /* the periods stay where they start */
+    const lp_inverse_cdf *inverse_cdf;
+    int hidden; /* width of its hidden layers */
+    int draws;  /* that a model keeps */
 } lp_encoding_config;
 
 typedef struct lp_features {
@@ -25,23 +38,52 @@ typedef struct lp_features {
     lp_value *amplitude; /* [1 x 2F], or NULL for all ones */
 } lp_features;
 
+/* Which numbers a sampled encoding draws. */
+typedef enum lp_draw_stream {
+    LP_DRAW_STEP,  /* those of a step of training */
+    LP_DRAW_STORED /* those a model answers by; the run's step is the number of the draw */
+} lp_draw_stream;
+
 typedef struct lp_encoding {
     const char *name;
     const char *summary;   /* for people */
-    bool sees_time;        /* otherwise only the order */
+    bool sees_time;        /* otherwise at most the order */
     int default_periods;   /* 0: it has none */
     int default_harmonics; /* 0: it has none but the period itself */
+    bool learns_periods;   /* reads period_init and periods_fixed */
+    bool maps_noise;       /* reads inverse_cdf and hidden */
     void (*build)(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
                   lp_features *features);
+    /* Sampled encodings, otherwise NULL: declares what is learned and builds, from noise alone, `periods` log periods
+     * in one value of any shape. */
+    lp_value *(*sample)(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream);
 } lp_encoding;
+
+/* The most periods, and units of a hidden layer, of a sampled encoding. */
+enum { LP_LARGEST_SAMPLER = 4096 };
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_encoding *const lp_encodings[];
 const lp_encoding *lp_encoding_find(const char *name);
 
-/* For encodings that learn periods: `periods` log periods, started geometrically from period_min to period_max, with
- * `harmonics` harmonics each, and the basis at both times. */
-void lp_encoding_lags(lp_graph *graph, const lp_encoding_config *config, int harmonics,
-                      lp_value *const feeds[LP_FEED_COUNT], lp_features *features);
+/* The name of the parameter that holds log periods in seconds, of whatever origin. */
+extern const char LP_LOG_PERIOD[];
+
+/* Features from a row of log periods: `harmonics` frequencies each, and the basis at both times. */
+void lp_encoding_lags(lp_graph *graph, lp_value *log_period, int harmonics, lp_value *const feeds[LP_FEED_COUNT],
+                      lp_features *features);
+
+/* The parameter LP_LOG_PERIOD [1 x periods], begun as period_init says, learned unless periods_fixed. */
+lp_value *lp_encoding_periods(lp_graph *graph, const lp_encoding_config *config);
+
+/* For sampled encodings: declares the parameters of `sample` and the draws, LP_LOG_PERIOD [draws x periods], and builds
+ * the features of the draw that LP_FEED_DRAW says. */
+void lp_encoding_draws(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config,
+                       lp_value *const feeds[LP_FEED_COUNT], lp_features *features);
+
+/* For sampled encodings: log periods from values that are spread like a standard normal. Two deviations to each side
+ * reach about from period_min to period_max, with their geometric mean in the middle; large values are short periods.
+ * None goes far beyond the two, where a frequency would be noise, or a number too large. */
+lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x);
 
 #endif

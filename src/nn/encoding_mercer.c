@@ -1,12 +1,12 @@
-/* encoding_mercer.c: Mercer's features (section 5 of the paper): for each learned period a truncated Fourier series with
- * learned amplitudes. The coefficient c = amplitude^2 stays non-negative. The intercept sqrt(c_1) is constant over
+/* encoding_mercer.c: Mercer's features (section 5 of the paper): for each period, learned or fixed, a truncated Fourier
+ * series with learned amplitudes. The coefficient c = amplitude^2 stays non-negative. The intercept sqrt(c_1) is constant over
  * time, and the biases of the projections serve for it. */
 #include "nn/encoding_rows.h"
 
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
                   lp_features *features)
 {
-    lp_encoding_lags(graph, config, config->harmonics, feeds, features);
+    lp_encoding_lags(graph, lp_encoding_periods(graph, config), config->harmonics, feeds, features);
     int cols = 2 * config->periods * config->harmonics;
     double *start = lp_graph_alloc(graph, (size_t)cols * sizeof *start);
     if (!start)
@@ -21,4 +21,5 @@ const lp_encoding lp_encoding_mercer = {.name = "mercer",
                                         .sees_time = true,
                                         .default_periods = 16,
                                         .default_harmonics = 5,
+                                        .learns_periods = true,
                                         .build = build};

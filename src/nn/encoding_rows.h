@@ -4,6 +4,7 @@
 
 #include "nn/encoding.h"
 
-extern const lp_encoding lp_encoding_position, lp_encoding_bochner, lp_encoding_mercer;
+extern const lp_encoding lp_encoding_mercer, lp_encoding_bochner, lp_encoding_bochner_normal,
+    lp_encoding_bochner_invcdf, lp_encoding_random, lp_encoding_position, lp_encoding_sinusoid, lp_encoding_none;
 
 #endif

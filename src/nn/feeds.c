@@ -17,6 +17,7 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         [LP_FEED_ACTION] = {"action", LP_TYPE_INT32, LP_ROWS_TOKENS},
         [LP_FEED_WEIGHT] = {"weight", LP_TYPE_REAL, LP_ROWS_TOKENS},
         [LP_FEED_SEED] = {"seed", LP_TYPE_REAL, LP_ROWS_FIXED},
+        [LP_FEED_DRAW] = {"draw", LP_TYPE_INT32, LP_ROWS_FIXED},
     };
     for (int i = 0; i < LP_FEED_COUNT; i++)
         feeds[i] = lp_graph_input(graph, table[i].name, table[i].type, table[i].rows_of, 1, 1);

@@ -14,6 +14,7 @@ typedef enum lp_feed {
     LP_FEED_TARGET,   /* [T x 1] int32: kind of the next event */
     LP_FEED_WEIGHT,   /* [T x 1] real */
     LP_FEED_SEED,     /* [1 x 1] real: the gradient's seed, one over the targets of the batch */
+    LP_FEED_DRAW,     /* [1 x 1] int32: which of the draws a model keeps */
     LP_FEED_ACTION,   /* [T x 1] int32: action of the next event */
     LP_FEED_COUNT     /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;

@@ -1,7 +1,8 @@
 /* session.c: a live history that can be asked about any time.
  *
  * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network is
- * asked with the last `context` of them as one window whose last moment is the one asked about.
+ * asked with the last `context` of them as one window whose last moment is the one asked about; with a sampled encoding
+ * once for each draw that the model keeps, and the answer is their mean.
  */
 #include "model/runner.h"
 
@@ -189,15 +190,10 @@ static void take_answer(void *context, int shard, const lp_outcome *outcome)
 {
     (void)shard;
     lapse_session *session = context;
-    int kinds = lp_model_target_size(&session->model->config, session->target);
-    const float *row = outcome->logits[session->target] + (size_t)(session->batch.tokens - 1) * (size_t)kinds;
-    double largest = row[0], sum = 0;
-    for (int i = 1; i < kinds; i++)
-        largest = row[i] > largest ? row[i] : largest;
-    for (int i = 0; i < kinds; i++)
-        sum += session->probabilities[i] = exp(row[i] - largest);
-    for (int i = 0; i < kinds; i++)
-        session->probabilities[i] /= sum;
+    const lp_model_config *config = &session->model->config;
+    int size = lp_model_target_size(config, session->target);
+    const float *row = outcome->logits[session->target] + (size_t)(session->batch.tokens - 1) * (size_t)size;
+    lp_softmax_add(row, size, 1.0 / config->draws, session->probabilities);
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
@@ -226,9 +222,12 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
     }
     fill(session, time);
     session->probabilities = probabilities;
-    lp_runner_run(&session->runner, &(lp_pass){.batch = &session->batch,
-                                               .parameters = model->parameters,
-                                               .on_shard = take_answer,
-                                               .context = session});
+    memset(probabilities, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *probabilities);
+    for (int draw = 0; draw < model->config.draws; draw++)
+        lp_runner_run(&session->runner, &(lp_pass){.batch = &session->batch,
+                                                   .parameters = model->parameters,
+                                                   .draw = draw,
+                                                   .on_shard = take_answer,
+                                                   .context = session});
     return LAPSE_OK;
 }

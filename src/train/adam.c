@@ -4,6 +4,7 @@
 #include "base/threads.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { CHUNK = 4096 }; /* parameters a task takes */
 
@@ -18,7 +19,11 @@ lapse_status lp_adam_init(lp_adam *adam, lapse_error *error)
     adam->moment1 = lp_alloc(adam->size, sizeof *adam->moment1);
     adam->moment2 = lp_alloc(adam->size, sizeof *adam->moment2);
     adam->norms = lp_alloc((size_t)chunk_count(adam), sizeof *adam->norms);
-    if (adam->gradients && adam->moment1 && adam->moment2 && adam->norms)
+    size_t groups = adam->size / LP_PARAMETER_ALIGN;
+    adam->rates = lp_alloc(groups, sizeof *adam->rates);
+    for (size_t i = 0; adam->rates && i < groups; i++)
+        adam->rates[i] = 1;
+    if (adam->gradients && adam->moment1 && adam->moment2 && adam->rates && adam->norms)
         return LAPSE_OK;
     lp_adam_clear(adam);
     return lp_fail_memory(error, "the optimizer", ((size_t)adam->shards + 2) * adam->size * sizeof(float));
@@ -29,8 +34,10 @@ void lp_adam_clear(lp_adam *adam)
     lp_free(adam->gradients);
     lp_free(adam->moment1);
     lp_free(adam->moment2);
+    lp_free(adam->rates);
     lp_free(adam->norms);
     adam->gradients = adam->moment1 = adam->moment2 = NULL;
+    adam->rates = NULL;
     adam->norms = NULL;
 }
 
@@ -44,6 +51,14 @@ static size_t chunk_end(const lp_adam *adam, int chunk)
 {
     size_t end = ((size_t)chunk + 1) * CHUNK;
     return end < adam->size ? end : adam->size;
+}
+
+/* Fixed parameters have no gradient, and so no part in the norm, no moments and no step. */
+static void clear_fixed(const lp_adam *adam, size_t begin, size_t end)
+{
+    for (size_t group = begin / LP_PARAMETER_ALIGN; group < end / LP_PARAMETER_ALIGN; group++)
+        if (adam->rates[group] == 0)
+            memset(adam->gradients + group * LP_PARAMETER_ALIGN, 0, LP_PARAMETER_ALIGN * sizeof *adam->gradients);
 }
 
 /* The sum over shards, in their order, into the first shard's gradient; and its squared norm. */
@@ -61,10 +76,11 @@ static void reduce_chunk(void *context, int chunk, int worker)
     }
     double norm = 0;
     float l2 = (float)adam->l2;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin; i < end; i++)
         sum[i] += l2 * job->parameters[i];
+    clear_fixed(adam, begin, end);
+    for (size_t i = begin; i < end; i++)
         norm += (double)sum[i] * sum[i];
-    }
     adam->norms[chunk] = norm;
 }
 
@@ -75,12 +91,13 @@ static void step_chunk(void *context, int chunk, int worker)
     lp_adam *adam = job->adam;
     float beta1 = (float)adam->beta1, beta2 = (float)adam->beta2, epsilon = (float)adam->epsilon;
     for (size_t i = (size_t)chunk * CHUNK; i < chunk_end(adam, chunk); i++) {
+        float rate = job->rate * adam->rates[i / LP_PARAMETER_ALIGN];
         float gradient = adam->gradients[i] * job->scale;
         float first = beta1 * adam->moment1[i] + (1 - beta1) * gradient;
         float second = beta2 * adam->moment2[i] + (1 - beta2) * gradient * gradient;
         adam->moment1[i] = first;
         adam->moment2[i] = second;
-        job->parameters[i] -= job->rate * first / (sqrtf(second) * job->correction2 + epsilon);
+        job->parameters[i] -= rate * first / (sqrtf(second) * job->correction2 + epsilon);
     }
 }
 

@@ -31,6 +31,14 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
         return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof(lp_case));
     if (!config->row->build)
         return LAPSE_OK;
+    for (int i = 0; config->draws > 1 && i < LP_TARGET_COUNT; i++) {
+        if (!lp_model_predicts(config, (lp_target)i))
+            continue;
+        size_t count = tokens * (size_t)lp_model_target_size(config, (lp_target)i);
+        evaluator->verdicts[i].shares = lp_alloc(count, sizeof(double));
+        if (!evaluator->verdicts[i].shares)
+            return lp_fail_memory(error, "evaluation", count * sizeof(double));
+    }
     LP_TRY(lp_network_build(&evaluator->network, config, false, error));
     return lp_runner_init(&evaluator->runner, "cpu", &evaluator->network, &evaluator->batch, evaluator->threads, error);
 }
@@ -64,6 +72,7 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        lp_free(evaluator->verdicts[i].shares);
         lp_free(evaluator->verdicts[i].predicted);
         lp_free(evaluator->verdicts[i].loss);
         lp_free(evaluator->verdicts[i].cases);
@@ -71,7 +80,17 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     *evaluator = (lp_evaluator){0};
 }
 
-/* The first choice, ties to the smaller number, and the loss in double. */
+/* The first choice, ties to the smaller number, and the loss, of probabilities. */
+static void judge(const double *answer, int count, int target, int32_t *predicted, double *loss)
+{
+    int best = 0;
+    for (int c = 1; c < count; c++)
+        best = answer[c] > answer[best] ? c : best;
+    *predicted = best;
+    *loss = -log(answer[target]);
+}
+
+/* The same of logits, in double. */
 static void judge_logits(const float *logits, int count, int target, int32_t *predicted, double *loss)
 {
     int best = 0;
@@ -107,6 +126,52 @@ static void take_logits(void *context, int shard, const lp_outcome *outcome)
     }
 }
 
+/* One draw's answers, added to those before it. */
+static void add_shares(void *context, int shard, const lp_outcome *outcome)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    const lp_model_config *config = &evaluator->model->config;
+    int first = batch->shard_token[shard];
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        if (!outcome->logits[i])
+            continue;
+        int size = lp_model_target_size(config, (lp_target)i);
+        for (int t = first; t < batch->shard_token[shard + 1]; t++)
+            if (batch->weight[t] != 0)
+                lp_softmax_add(outcome->logits[i] + (size_t)(t - first) * (size_t)size, size, 1.0 / config->draws,
+                               evaluator->verdicts[i].shares + (size_t)t * (size_t)size);
+    }
+}
+
+static void judge_shares(lp_evaluator *evaluator, int target)
+{
+    const lp_batch *batch = &evaluator->batch;
+    lp_verdicts *verdicts = &evaluator->verdicts[target];
+    int size = lp_model_target_size(&evaluator->model->config, (lp_target)target);
+    for (int t = 0; t < batch->tokens; t++)
+        if (batch->weight[t] != 0)
+            judge(verdicts->shares + (size_t)t * (size_t)size, size, truth(batch, target)[t], &verdicts->predicted[t],
+                  &verdicts->loss[t]);
+}
+
+/* Answers that are the mean over the draws a model keeps. */
+static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    size_t tokens = (size_t)evaluator->batch.tokens;
+    for (int i = 0; i < LP_TARGET_COUNT; i++)
+        if (lp_model_predicts(config, (lp_target)i))
+            memset(evaluator->verdicts[i].shares, 0,
+                   tokens * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
+    pass->on_shard = add_shares;
+    for (pass->draw = 0; pass->draw < config->draws; pass->draw++)
+        lp_runner_run(&evaluator->runner, pass);
+    for (int i = 0; i < LP_TARGET_COUNT; i++)
+        if (lp_model_predicts(config, (lp_target)i))
+            judge_shares(evaluator, i);
+}
+
 static void answer_shard(void *context, int shard, int worker)
 {
     (void)worker;
@@ -115,18 +180,16 @@ static void answer_shard(void *context, int shard, int worker)
     const lapse_model *model = evaluator->model;
     int kinds = model->config.kinds, t = batch->shard_token[shard];
     double *answer = evaluator->scratch + (size_t)shard * (size_t)kinds;
+    lp_verdicts *verdicts = &evaluator->verdicts[LP_TARGET_EVENT];
     const int32_t *segment = lp_batch_segments(batch, shard);
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
         for (int place = 0; place < segment[s + 1] - segment[s]; place++, t++) {
             if (batch->weight[t] == 0)
                 continue;
-            model->config.row->answer(model, evaluator->translation.columns.kind + start, batch->event[w] + place + 1 - start, answer);
-            int best = 0;
-            for (int c = 1; c < kinds; c++)
-                best = answer[c] > answer[best] ? c : best;
-            evaluator->verdicts[LP_TARGET_EVENT].predicted[t] = best;
-            evaluator->verdicts[LP_TARGET_EVENT].loss[t] = -log(answer[batch->target[t]]);
+            model->config.row->answer(model, evaluator->translation.columns.kind + start,
+                                      batch->event[w] + place + 1 - start, answer);
+            judge(answer, kinds, batch->target[t], &verdicts->predicted[t], &verdicts->loss[t]);
         }
     }
 }
@@ -166,7 +229,9 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
                       evaluator->model->config.target_known, &evaluator->translation.columns);
-        if (evaluator->model->config.row->build)
+        if (evaluator->model->config.row->build && evaluator->model->config.draws > 1)
+            run_draws(evaluator, &pass);
+        else if (evaluator->model->config.row->build)
             lp_runner_run(&evaluator->runner, &pass);
         else
             lp_threads_run(evaluator->threads, batch->shard_count, answer_shard, evaluator);

@@ -14,6 +14,7 @@ typedef struct lp_verdicts {
     int32_t *predicted; /* [tokens of a batch]; owned, and NULL where the model does not predict the target */
     double *loss;       /* [tokens of a batch]; owned */
     lp_case *cases;     /* [windows.targets]; owned */
+    double *shares;     /* [tokens of a batch x names]: answers summed over draws, where there are several; owned */
 } lp_verdicts;
 
 typedef struct lp_evaluator {

@@ -27,6 +27,8 @@ void lapse_train_options_default(lapse_train_options *options)
         .combine = "concatenate",
         .target_time = "known",
         .predict = "event",
+        .period_init = "geometric",
+        .inverse_cdf = "mlp-residual",
         .dropout = -1,
         .learning_rate = 0.001,
         .beta1 = 0.9,
@@ -65,6 +67,22 @@ const char *const *lapse_encoding_names(void)
 const char *const *lapse_predict_names(void)
 {
     return lp_predict_names;
+}
+
+const char *const *lapse_period_init_names(void)
+{
+    static const char *names[16];
+    for (int i = 0; i < 15 && lp_period_starts[i]; i++)
+        names[i] = lp_period_starts[i]->name;
+    return names;
+}
+
+const char *const *lapse_inverse_cdf_names(void)
+{
+    static const char *names[16];
+    for (int i = 0; i < 15 && lp_inverse_cdfs[i]; i++)
+        names[i] = lp_inverse_cdfs[i]->name;
+    return names;
 }
 
 const char *const *lapse_projection_names(void)
@@ -140,6 +158,10 @@ static lapse_status suggest(const lapse_dataset *dataset, const uint8_t *split, 
         options->periods = encoding->default_periods;
     if (options->harmonics == 0)
         options->harmonics = encoding->default_harmonics;
+    if (options->hidden == 0)
+        options->hidden = 256;
+    if (options->draws == 0)
+        options->draws = 1;
     if (options->dropout < 0)
         options->dropout = 0.2;
     if (options->order == 0)
@@ -187,6 +209,8 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
         {"context", options->context, 1, 4096},
         {"periods", options->periods, 0, 4096},
         {"harmonics", options->harmonics, 0, 256},
+        {"hidden", options->hidden, 1, 4096},
+        {"draws", options->draws, 1, 1000},
         {"dropout", options->dropout, 0, 0.9},
         {"order", options->order, 1, 3},
         {"field-dims", options->field_dims, 0, 4096},
@@ -224,6 +248,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("model", options->model, lapse_model_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
     LP_TRY(choose("predict", options->predict, lp_predict_names, error));
+    LP_TRY(choose("period-init", options->period_init, lapse_period_init_names(), error));
+    LP_TRY(choose("inverse-cdf", options->inverse_cdf, lapse_inverse_cdf_names(), error));
     LP_TRY(choose("projection", options->projection, lp_projection_names, error));
     LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     return choose("target-time", options->target_time, target_times, error);

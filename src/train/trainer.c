@@ -72,6 +72,11 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
         .harmonics = options->harmonics,
         .period_min = options->period_min,
         .period_max = options->period_max,
+        .period_init = lp_period_start_find(options->period_init),
+        .periods_fixed = options->periods_fixed,
+        .inverse_cdf = lp_inverse_cdf_find(options->inverse_cdf),
+        .hidden = options->hidden,
+        .draws = lp_encoding_find(options->encoding)->sample ? options->draws : 1,
         .dropout = options->dropout,
         .order = options->order,
         .predict = (lp_predict)place_of(options->predict, lp_predict_names),
@@ -118,6 +123,17 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     return describe_run(trainer->model, trainer->dataset, &trainer->options, error);
 }
 
+/* How fast each parameter may change. */
+static void set_rates(const lp_graph *graph, lp_adam *adam)
+{
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_value *value = graph->parameters[i].value;
+        size_t end = value->offset + (size_t)value->rows * (size_t)value->cols;
+        for (size_t k = value->offset; k < end; k += LP_PARAMETER_ALIGN)
+            adam->rates[k / LP_PARAMETER_ALIGN] = (float)graph->parameters[i].rate;
+    }
+}
+
 /* What only networks need. */
 static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
 {
@@ -140,11 +156,16 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         .clip = options->clip,
     };
     LP_TRY(lp_adam_init(&trainer->adam, error));
+    set_rates(&trainer->network.graph, &trainer->adam);
     trainer->parameters = lp_alloc(trainer->adam.size, sizeof *trainer->parameters);
     trainer->shard_loss = lp_alloc((size_t)options->shards, sizeof *trainer->shard_loss);
     if (!trainer->parameters || !trainer->shard_loss)
         return lp_fail_memory(error, "the parameters", trainer->adam.size * sizeof *trainer->parameters);
     lp_network_start(&trainer->network.graph, options->seed, trainer->parameters);
+    if (config->encoding->sample) {
+        LP_TRY(lp_sampler_init(&trainer->sampler, config, &trainer->network.graph, error));
+        lp_sampler_store(&trainer->sampler, options->seed, trainer->parameters);
+    }
     memcpy(trainer->model->parameters, trainer->parameters, trainer->adam.size * sizeof *trainer->parameters);
     trainer->targets = (lp_targets){trainer->dataset, trainer->split, LP_SPLIT_TRAIN, options->context, false};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
@@ -175,6 +196,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_translation_clear(&trainer->translation);
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
+    lp_sampler_clear(&trainer->sampler);
     lp_free(trainer->parameters);
     lp_free(trainer->shard_loss);
     lp_evaluator_clear(&trainer->evaluator);
@@ -202,6 +224,9 @@ static void take_loss(void *context, int shard, const lp_outcome *outcome)
 void lp_trainer_step(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
+    uint64_t seed = trainer->options.seed;
+    uint32_t step = (uint32_t)state->step;
+    bool sampled = trainer->sampler.backend != NULL;
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
     lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
@@ -211,12 +236,17 @@ void lp_trainer_step(lp_trainer *trainer)
         .parameters = trainer->parameters,
         .gradients = trainer->adam.gradients,
         .seed_value = 1.0f / (float)trainer->batch.targets,
-        .seed = trainer->options.seed,
-        .step = (uint32_t)state->step,
+        .seed = seed,
+        .step = step,
         .on_shard = take_loss,
         .context = trainer,
     };
+    if (sampled)
+        lp_sampler_draw(&trainer->sampler, seed, step, trainer->parameters);
     lp_runner_run(&trainer->runner, &pass);
+    if (sampled)
+        lp_sampler_learn(&trainer->sampler, seed, step, trainer->parameters, trainer->adam.gradients,
+                         trainer->options.shards);
     state->step++;
     lp_adam_step(&trainer->adam, state->step, trainer->parameters);
     for (int shard = 0; shard < trainer->options.shards; shard++)
@@ -228,6 +258,8 @@ void lp_trainer_step(lp_trainer *trainer)
 void lp_trainer_score(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
+    if (trainer->sampler.backend)
+        lp_sampler_store(&trainer->sampler, trainer->options.seed, trainer->parameters);
     lp_evaluator_run(&trainer->evaluator, trainer->parameters);
     state->score = lp_evaluator_accuracy(&trainer->evaluator);
     state->epoch++;

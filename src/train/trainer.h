@@ -6,6 +6,7 @@
 #ifndef LP_TRAINER_H
 #define LP_TRAINER_H
 
+#include "model/sampler.h"
 #include "train/adam.h"
 #include "train/evaluator.h"
 
@@ -31,6 +32,7 @@ typedef struct lp_trainer {
     lp_windows windows;          /* of the current epoch, in its order */
     lp_batch batch;
     lp_runner runner;
+    lp_sampler sampler;          /* of sampled encodings; empty for others */
     lp_adam adam;
     float *parameters;           /* current; owned */
     double *shard_loss;          /* owned */

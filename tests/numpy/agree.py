@@ -37,8 +37,10 @@ def documented(model):
     floor = model.metadata["model"] != "attention"
     for key in ALWAYS + (["order"] if floor else OF_ATTENTION):
         forward.require(key in model.metadata, f"the file does not say '{key}'")
-    tensors = {re.sub(r"^block\.\d+", "block.<n>", re.sub(r"^markov\.\d+", "markov.<k>", name)) for name in model.tensors}
-    for name in (re.sub(r"\bfield\.\d+\.", "field.<r>.", name) for name in tensors | set(model.metadata)):
+    parts = {"block": "<n>", "time.flow": "<m>", "markov": "<k>"}
+    tensors = {re.sub(r"^(block|time\.flow|markov)\.\d+", lambda found: f"{found[1]}.{parts[found[1]]}", name)
+               for name in model.tensors}
+    for name in (re.sub(r"\bfield\.\d+\.", "field.<y>.", name) for name in tensors | set(model.metadata)):
         forward.require(name in names, f"docs/model.md does not tell of '{name}'")
 
 
@@ -168,7 +170,8 @@ class Suite:
         """Agreement would mean little if every answer were the same: time must matter exactly where it should."""
         over_time = np.abs(seen - seen[:, :1]).max()
         over_histories = np.abs(seen - seen[:1]).max()
-        sees_time = (model.metadata["model"] == "attention" and model.metadata["encoding"] != "position"
+        sees_time = (model.metadata["model"] == "attention"
+                     and model.metadata["encoding"] not in ("position", "sinusoid", "none")
                      and model.metadata["target_time"] == "known")
         forward.require(over_time > 0.01 if sees_time else over_time == 0, f"answers change by {over_time:.2g} over time")
         forward.require((over_histories > 0.01) == (model.metadata["model"] != "majority"),
@@ -227,8 +230,24 @@ def main(tool, folder):
     for predict, encoding in itertools.product(("event", "action", "both"), ("position", "bochner", "mercer")):
         name = f"{predict}-{encoding}.safetensors"
         suite.check(name, suite.agree_with_fields, name, *small, "--predict", predict, "--encoding", encoding, "--periods", "5")
+    suite.check("fields and draws", suite.agree_with_fields, "drawn.safetensors", *small, "--predict", "both", "--encoding",
+                "bochner-normal", "--periods", "5", "--draws", "3")
     suite.check("wide fields", suite.agree_with_fields, "wide.safetensors", *small, "--predict", "both", "--field-dims", "11",
                 "--projection", "mlp", "--combine", "add")
+    # The encodings that are left: fixed ones, and sampled ones with one draw or several.
+    for number, encoding in enumerate(("none", "sinusoid", "random", "bochner-normal")):
+        for draws in ("1", "3"):
+            name = f"{encoding}-{draws}.safetensors"
+            suite.check(name, suite.agree, name, *small, "--encoding", encoding, "--periods", "5", "--draws", draws,
+                        "--blocks", str(1 + number % 2), "--heads", "2")
+    for number, inverse in enumerate(("mlp", "mlp-residual", "maf", "iaf", "nvp")):
+        name = f"{inverse}.safetensors"
+        suite.check(name, suite.agree, name, *small, "--encoding", "bochner-invcdf", "--inverse-cdf", inverse, "--periods", "5",
+                    "--hidden", "6", "--draws", str(1 + number % 3), "--combine", "add" if number % 2 else "concatenate")
+    for start in ("geometric", "paper", "random", "linear"):
+        name = f"{start}.safetensors"
+        suite.check(name, suite.agree, name, *small, "--periods", "5", "--harmonics", "2", "--period-init", start,
+                    "--periods-fixed")
     # Odd sizes: nothing is a multiple of anything, three of each; and one of each.
     odd = ["--dims", "15", "--blocks", "3", "--heads", "3", "--context", "5", "--periods", "7", "--harmonics", "3"]
     suite.check("odd sizes", suite.agree, "odd.safetensors", *odd)

@@ -102,14 +102,16 @@ def moments(model, times, at):
     return np.append(times[1:], at)
 
 
-def features(model, times, asked):
+def features(model, times, asked, draw):
     """x(q, i) for every pair: [n, n, E]; what lies above the diagonal is never looked at."""
     count = len(times)
-    if model.metadata["encoding"] == "position":
+    if model.metadata["encoding"] == "none":
+        return np.zeros((count, count, 0))
+    if model.metadata["encoding"] in ("position", "sinusoid"):
         return np.broadcast_to(model.wide("time.position")[:count], (count, count, model.number("dims")))
     mercer = model.metadata["encoding"] == "mercer"
     harmonics = np.arange(1, (model.number("harmonics") if mercer else 1) + 1)
-    frequency = (2 * np.pi * harmonics * np.exp(-model.wide("time.log_period")[0])[:, None]).ravel()
+    frequency = (2 * np.pi * harmonics * np.exp(-model.wide("time.log_period")[draw])[:, None]).ravel()
     lags = asked[:, None] - times[None, :]
     if model.metadata["lags"] == "anchored":
         lags = np.broadcast_to(times - asked[-1], (count, count))
@@ -124,7 +126,9 @@ def block(model, name, z, x):
     width = dims // model.number("heads")
     normal = norm(model, name + ".norm", z)
     roles = ("query", "key", "value")
-    if model.metadata["combine"] == "add":
+    if model.metadata["encoding"] == "none":
+        weight = {role: np.zeros((dims, 0)) for role in roles}
+    elif model.metadata["combine"] == "add":
         weight = {role: model.wide(f"{name}.{role}.event.weight") @ model.wide(f"{name}.time.weight") for role in roles}
     else:
         weight = {role: model.wide(f"{name}.{role}.time.weight") for role in roles}
@@ -150,26 +154,30 @@ def block(model, name, z, x):
 
 def embedding(model, kinds, fields):
     z = model.wide("event.embedding")[kinds]
-    for r, kind in enumerate(model.types):
-        column = [event[r] for event in fields]
+    for y, kind in enumerate(model.types):
+        column = [event[y] for event in fields]
         if kind == "number":
-            mean, deviation = (float(model.metadata[f"field.{r}.{what}"]) for what in ("mean", "deviation"))
-            v = np.array([[0.0 if y is None else min(10.0, max(-10.0, (y - mean) / deviation))] for y in column])
+            mean, deviation = (float(model.metadata[f"field.{y}.{what}"]) for what in ("mean", "deviation"))
+            v = np.array([[0.0 if b is None else min(10.0, max(-10.0, (b - mean) / deviation))] for b in column])
         else:
-            v = model.wide(f"field.{r}.embedding")[[model.categories[r].index(c) for c in column]]
-        z = z + v @ model.wide(f"field.{r}.weight").T
+            v = model.wide(f"field.{y}.embedding")[[model.categories[y].index(c) for c in column]]
+        z = z + v @ model.wide(f"field.{y}.weight").T
     return z
 
 
 def attention(model, kinds, times, at, fields, target):
     context = model.number("context")
     kinds, times, fields = kinds[-context:], np.array(times[-context:], np.float64), fields[-context:]
-    x = features(model, times, moments(model, times, at))
-    z = embedding(model, kinds, fields)
-    for index in range(model.number("blocks")):
-        z = block(model, f"block.{index}", z, x)
+    draws = model.number("draws") if model.metadata["encoding"] in ("bochner-normal", "bochner-invcdf") else 1
     output = {"event": "output", "action": "output.action"}[target]
-    return softmax(layer(model, output, norm(model, "output.norm", z[-1])))
+    answer = 0
+    for draw in range(draws):
+        x = features(model, times, moments(model, times, at), draw)
+        z = embedding(model, kinds, fields)
+        for index in range(model.number("blocks")):
+            z = block(model, f"block.{index}", z, x)
+        answer = answer + softmax(layer(model, output, norm(model, "output.norm", z[-1]))) / draws
+    return answer
 
 
 def majority(model, kinds, times, at, fields, target):

@@ -63,10 +63,18 @@ static void norm(const lapse_model *model, int block, const char *name, const do
         out[c] = (x[c] - mean) / sqrt(variance + 1e-5) * element(gain, 0, c) + element(shift, 0, c);
 }
 
+/* Whether it has features at all. */
+static bool sees(const lapse_model *model)
+{
+    return model->config.encoding->sees_time || lp_model_tensor_find(model, "time.position");
+}
+
 /* What the question at `until` sees of event i besides its vector: Phi(until - time), or the place's vector. */
 static void see(const lapse_model *model, int place, double lag, double *features)
 {
     const lp_model_config *config = &model->config;
+    if (!sees(model))
+        return;
     if (!config->encoding->sees_time) {
         for (int c = 0; c < config->dims; c++)
             features[c] = element(tensor(model, -1, "time.position"), place, c);
@@ -118,13 +126,13 @@ static void role(const lapse_model *model, int block, const char *name, const do
     double joined[DIMS];
     memcpy(joined, x, sizeof joined);
     memset(out, 0, DIMS * sizeof *out);
-    if (model->config.combine == LP_COMBINE_ADD)
+    if (sees(model) && model->config.combine == LP_COMBINE_ADD)
         multiply(model, block, "time.weight", features, joined);
     snprintf(full, sizeof full, "%s.event.weight", name);
     multiply(model, block, full, joined, out);
     snprintf(full, sizeof full, "%s.event.bias", name);
     add_bias(model, block, full, out);
-    if (model->config.combine == LP_COMBINE_CONCATENATE) {
+    if (sees(model) && model->config.combine == LP_COMBINE_CONCATENATE) {
         snprintf(full, sizeof full, "%s.time.weight", name);
         multiply(model, block, full, features, out);
     }

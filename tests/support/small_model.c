@@ -24,6 +24,10 @@ lp_model_config small_config(const lp_encoding *encoding, int dims, int blocks, 
         .harmonics = 2,
         .period_min = 0.5,
         .period_max = 40,
+        .period_init = lp_period_start_find("geometric"),
+        .inverse_cdf = lp_inverse_cdf_find("maf"),
+        .hidden = 4,
+        .draws = 1,
         .order = 1,
     };
 }

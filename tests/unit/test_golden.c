@@ -176,6 +176,7 @@ static void open_case(golden_case *this, const char *name)
         .harmonics = (int)setting(name, "harmonics"),
         .period_min = 1,
         .period_max = 2,
+        .period_init = lp_period_start_find("geometric"),
     };
     assert_int_equal(lp_network_build(&this->network, &config, true, &error), LAPSE_OK);
     read_batch(this);

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TOKENS = 12, KINDS = 5 };
+enum { TOKENS = 12, KINDS = 5, PARAMETERS = 96 };
 #define TEN_YEARS 315576000.0
 
 /* Which model it is: said with what fails. */
@@ -57,7 +57,7 @@ static double slope(graph_case *this, double *x, double step)
 static void check_slope(graph_case *this, double *x, double gradient, const char *name, int place)
 {
     double wanted = 0, bound = 0;
-    for (double step = 1e-5; step > 1e-8; step /= 10) {
+    for (double step = 1e-4; step > 1e-8; step /= 10) {
         wanted = slope(this, x, step);
         bound = 1e-5 * fmax(1e-3, fmax(fabs(gradient), fabs(wanted)));
         if (fabs(gradient - wanted) <= bound)
@@ -98,6 +98,8 @@ static void check_gradients(const lp_model_config *config, int seed)
     int every = small_effort(1, 37);
     for (int i = 0; i < this.graph.parameter_count; i++) {
         const lp_value *value = this.graph.parameters[i].value;
+        if (!value->learned) /* fixed, or learned by a graph of its own: test_sampler.c */
+            continue;
         if (!value->gradient)
             fail_msg("%s: '%s' got no gradient", what, value->name);
         for (int k = seed % every; k < value->rows * value->cols; k += every) {
@@ -155,19 +157,19 @@ static void gradients_without_dropout(void **state)
  * every score of a query, and so nothing to their softmax. */
 static void check_used(const lp_model_config *config, int seed)
 {
-    double sum[64] = {0};
+    double sum[PARAMETERS] = {0};
     graph_case this;
     for (int draw = 0; draw < 5; draw++) { /* one draw may leave a relu silent */
         graph_result result;
         start_network(&this, config, seed + 50 * draw);
-        assert_true(this.graph.parameter_count <= 64);
+        assert_true(this.graph.parameter_count <= PARAMETERS);
         graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &result);
         for (int i = 0; i < this.graph.parameter_count; i++) {
             const lp_value *value = this.graph.parameters[i].value;
             for (int k = 0; k < value->rows * value->cols; k++)
-                sum[i] += fabs(result.gradients[value->offset + (size_t)k]);
+                sum[i] += value->learned ? fabs(result.gradients[value->offset + (size_t)k]) : 0;
             bool bias_of_keys = strstr(value->name, ".key.event.bias") || strstr(value->name, ".key.outer.bias");
-            if (draw == 4 && sum[i] < 1e-6 && !bias_of_keys)
+            if (draw == 4 && sum[i] < 1e-6 && value->learned && !bias_of_keys)
                 fail_msg("%s %s: '%s' has no gradient", config->row->name, config->encoding->name, value->name);
         }
         graph_result_clear(&result);

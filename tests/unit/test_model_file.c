@@ -104,20 +104,32 @@ static void check_same(const lapse_model *a, const lapse_model *b)
     assert_true(x->dims == y->dims && x->blocks == y->blocks && x->heads == y->heads);
     assert_true(x->periods == y->periods && x->harmonics == y->harmonics && x->dropout == y->dropout);
     assert_true(x->period_min == y->period_min && x->period_max == y->period_max);
+    if (x->encoding->learns_periods)
+        assert_true(x->period_init == y->period_init && x->periods_fixed == y->periods_fixed);
+    if (x->encoding->maps_noise)
+        assert_true(x->inverse_cdf == y->inverse_cdf && x->hidden == y->hidden);
+    assert_int_equal(x->draws, y->draws);
 }
 
 static void what_is_saved_is_loaded(void **state)
 {
     (void)state;
-    for (int i = 0; i < 6; i++) {
+    int encodings = 0;
+    while (lp_encodings[encodings])
+        encodings++;
+    for (int i = 0; i < encodings + 3; i++) {
         lapse_model *model;
-        if (i < 3) {
-            lp_model_config config = small_config(lp_encodings[i], 4, 1 + i, 2);
+        if (i < encodings) {
+            lp_model_config config = small_config(lp_encodings[i], 4, 1 + i % 3, 2);
             config.period_min = 1.0 / 3;
+            config.period_init = lp_period_starts[i % 4];
+            config.periods_fixed = i % 2;
+            config.inverse_cdf = lp_inverse_cdfs[i % 5];
+            config.draws = config.encoding->sample ? 3 : 1;
             config.target_known = i % 2;
             model = described(&config);
         } else {
-            model = fit_floor(i == 3 ? "majority" : "markov", i - 2);
+            model = fit_floor(i == encodings ? "majority" : "markov", i - encodings + 1);
         }
         save(model, "m");
         lapse_model *loaded = load("m");
@@ -422,6 +434,11 @@ static void made_up_configurations(void **state)
         {"\"model\":", "\"muddle\":", WRONG("model")},
         {"\"encoding\":\"mercer\"", "\"encoding\":\"sundial\"", WRONG("encoding")},
         {"\"encoding\":\"mercer\"", "\"encoding\":\"bochner\",\"x\":\"\"", WRONG("block.0.query.time.weight")},
+        {"\"encoding\":\"mercer\"", "\"encoding\":\"bochner-normal\"", WRONG("draws")},
+        {"\"encoding\":\"mercer\"", "\"encoding\":\"bochner-invcdf\"", WRONG("inverse_cdf")},
+        {"\"period_init\":\"geometric\"", "\"period_init\":\"wild\"", WRONG("period_init")},
+        {"\"period_init\"", "\"period_end\"", WRONG("period_init")},
+        {"\"periods_fixed\":\"0\"", "\"periods_fixed\":\"2\"", WRONG("periods_fixed")},
         {"\"target_time\":\"known\"", "\"target_time\":\"guessed\"", WRONG("target_time")},
         {"\"target_time\"", "\"target\"", WRONG("target_time")},
         {"\"kinds\":\"5\"", "\"kinds\":\"0\"", WRONG("kinds")},
@@ -470,6 +487,31 @@ static void made_up_configurations(void **state)
         {"\"format.version\"", "\"format.vision\"", "this model file has version ?; this Lapse reads version 1"},
     };
     check_edits(versions, 2, "");
+}
+
+/* What a sampled encoding has besides; a made-up size must not make it draw for ever. */
+static void made_up_samplers(void **state)
+{
+    (void)state;
+    lp_model_config config = small_config(lp_encoding_find("bochner-invcdf"), 2, 1, 1);
+    config.draws = 2;
+    lapse_model *model = described(&config);
+    save(model, "m");
+    lapse_model_free(model);
+    static const edit_case cases[] = {
+        {"\"inverse_cdf\":\"maf\"", "\"inverse_cdf\":\"glow\"", WRONG("inverse_cdf")},
+        {"\"inverse_cdf\":\"maf\"", "\"inverse_cdf\":\"mlp\"", WRONG("time.inverse.first.weight")},
+        {"\"inverse_cdf\":\"maf\"", "\"inverse_cdf\":\"nvp\"", WRONG("time.flow.1.first.weight")},
+        {"\"hidden\":\"4\"", "\"hidden\":\"0\"", WRONG("hidden")},
+        {"\"hidden\":\"4\"", "\"hidden\":\"5\"", WRONG("time.flow.0.first.weight")},
+        {"\"hidden\":\"4\"", "\"hidden\":\"1000000\"", WRONG("hidden")},
+        {"\"draws\":\"2\"", "\"draws\":\"0\"", WRONG("draws")},
+        {"\"draws\":\"2\"", "\"draws\":\"3\"", WRONG("time.log_period")},
+        {"\"draws\":\"2\"", "\"draws\":\"1001\"", WRONG("draws")},
+        {"\"periods\":\"3\"", "\"periods\":\"5000\"", WRONG("periods")},
+        {"\"periods\":\"3\"", "\"periods\":\"4096\"", WRONG("time.flow.0.first.weight")},
+    };
+    check_edits(cases, sizeof cases / sizeof *cases, NOT_USABLE);
 }
 
 static void parameters_that_are_no_numbers(void **state)
@@ -657,6 +699,7 @@ int main(void)
         cmocka_unit_test(made_up_beginnings),
         cmocka_unit_test(bytes_after_the_last_tensor),
         cmocka_unit_test(made_up_configurations),
+        cmocka_unit_test(made_up_samplers),
         cmocka_unit_test(made_up_names),
         cmocka_unit_test(parameters_that_are_no_numbers),
         cmocka_unit_test(made_up_majority),

@@ -48,7 +48,9 @@ static void threads_change_nothing(void **state)
     for (int e = 0; lapse_encoding_names()[e]; e++) {
         lapse_train_options options = small_train_options();
         options.encoding = lapse_encoding_names()[e];
-        options.blocks = 1 + e;
+        options.blocks = 1 + e % 3;
+        options.hidden = 5;
+        options.draws = 2;
         save_and_free(small_train(dataset, &options, NULL, NULL), "one");
         for (options.threads = 1; options.threads <= 4; options.threads++) {
             save_and_free(small_train(dataset, &options, NULL, NULL), "other");
@@ -107,12 +109,15 @@ static void train_in_parts(const lapse_dataset *dataset, lapse_train_options opt
     fail_msg("stopped every %d reports it never ends", every);
 }
 
+/* The initial state names an encoding other than the default. */
 static void stopping_anywhere_changes_nothing(void **state)
 {
-    (void)state;
     lapse_dataset *dataset = small_train_data(2);
     lapse_train_options options = small_train_options();
     stopper count = {0};
+    options.encoding = *state ? *state : options.encoding;
+    options.hidden = 5;
+    options.draws = 2;
     save_and_free(small_train(dataset, &options, stop_after, &count), "whole");
     assert_true(count.calls > 9 && count.steps == count.calls - 3);
     options.checkpoint = small_path("checkpoint");
@@ -474,6 +479,7 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(seeds_and_shards_change_the_result),
         cmocka_unit_test(stopping_anywhere_changes_nothing),
+        {"stopping_anywhere_with_draws", stopping_anywhere_changes_nothing, NULL, NULL, (char[]){"bochner-invcdf"}},
         cmocka_unit_test(resuming_what_is_finished),
         cmocka_unit_test(stopped_at_once),
         cmocka_unit_test(checkpoints_of_other_runs),

@@ -48,7 +48,14 @@ static void options_that_cannot_be(void **state)
     CHECK_OPTION(task, "divine", "task cannot be 'divine'; it can be one of: classify");
     CHECK_OPTION(task, NULL, "task cannot be ''; it can be one of: classify");
     CHECK_OPTION(model, "oracle", "model cannot be 'oracle'; it can be one of: attention, markov, majority");
-    CHECK_OPTION(encoding, "sundial", "encoding cannot be 'sundial'; it can be one of: mercer, bochner, position");
+    CHECK_OPTION(encoding, "sundial", "encoding cannot be 'sundial'; it can be one of: mercer, bochner, bochner-normal, "
+                 "bochner-invcdf, random, position, sinusoid, none");
+    CHECK_OPTION(period_init, "wild",
+                 "period-init cannot be 'wild'; it can be one of: geometric, paper, random, linear");
+    CHECK_OPTION(inverse_cdf, "glow",
+                 "inverse-cdf cannot be 'glow'; it can be one of: mlp, mlp-residual, maf, iaf, nvp");
+    CHECK_OPTION(hidden, 5000, "hidden cannot be 5000; it can be from 1 to 4096");
+    CHECK_OPTION(draws, -1, "draws cannot be -1; it can be from 1 to 1000");
     CHECK_OPTION(target_time, "guessed", "target-time cannot be 'guessed'; it can be one of: known, unknown");
     CHECK_OPTION(dims, -1, "dims cannot be -1; it can be from 1 to 4096");
     CHECK_OPTION(dims, 4097, "dims cannot be 4097; it can be from 1 to 4096");
@@ -265,10 +272,13 @@ static void train_out_of_memory(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
-    static const char *const models[] = {"attention", "markov", "majority"};
-    for (int m = 0; m < 3; m++) {
+    static const char *const models[] = {"attention", "markov", "majority", "attention"};
+    for (int m = 0; m < 4; m++) {
         lapse_train_options options = small_train_options();
         options.model = models[m];
+        options.encoding = m < 3 ? "mercer" : "bochner-invcdf";
+        options.hidden = 3;
+        options.draws = 2;
         options.epochs = 1;
         options.checkpoint = small_path("checkpoint");
         int n = 1;
@@ -295,9 +305,11 @@ static void evaluate_out_of_memory(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < 3; m++) {
         lapse_train_options options = small_train_options();
-        options.model = m ? "markov" : "attention";
+        options.model = m == 1 ? "markov" : "attention";
+        options.encoding = m < 2 ? "mercer" : "bochner-normal";
+        options.draws = 2;
         options.epochs = 1;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lapse_evaluate_options evaluate;

@@ -118,8 +118,9 @@ $ lapse train --help
 |   --task TASK               what is learned: classify (default: classify)
 |   --model NAME              what learns it: attention, markov, majority
 |                             (default: attention)
-|   --encoding NAME           how attention sees time: mercer, bochner, position
-|                             (default: mercer)
+|   --encoding NAME           how attention sees time: mercer, bochner,
+|                             bochner-normal, bochner-invcdf, random, position,
+|                             sinusoid, none (default: mercer)
 |   --projection NAME         what makes query, key and value of event and time;
 |                             mlp: without exact lags: linear, mlp-query, mlp
 |                             (default: linear)
@@ -135,14 +136,25 @@ $ lapse train --help
 |                             (default: chosen from the data)
 |   --context N               events seen before the predicted one (default:
 |                             chosen from the data)
-|   --periods N               base periods of the time encoding (bochner: its
-|                             frequencies) (default: chosen from the data)
+|   --periods N               base periods of the time encoding: its frequencies,
+|                             where it has no harmonics (default: chosen from the
+|                             data)
 |   --harmonics N             harmonics of each period (mercer) (default: chosen
 |                             from the data)
 |   --period-min TIME         shortest period at the start, such as 1m (default:
 |                             chosen from the data)
 |   --period-max TIME         longest period at the start, such as 2y (default:
 |                             chosen from the data)
+|   --period-init RULE        how the periods start between the two: geometric,
+|                             paper, random, linear (default: geometric)
+|   --periods-fixed           leave the periods where they start, instead of
+|                             learning them
+|   --inverse-cdf MAP         how noise becomes frequencies: mlp, mlp-residual,
+|                             maf, iaf, nvp (default: mlp-residual)
+|   --hidden N                width of the two hidden layers of that map (default:
+|                             256)
+|   --draws N                 draws of frequencies that the model keeps and
+|                             averages its answers over (default: 1)
 |   --dropout SHARE           share of the activations left out in training, 0 to
 |                             0.9 (default: chosen from the data)
 |   --predict WHAT            what is predicted: the event, the action that came

@@ -83,7 +83,7 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 | Model     task classify, model attention, encoding mercer, projection linear,
 |           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
 |           context 16, periods 4, harmonics 2, period-min 4 minutes, period-max
-|           8.37 days, dropout 0.2
+|           8.37 days, period-init geometric, periods-fixed no, dropout 0.2
 | Training  learning-rate 0.001, beta1 0.9, beta2 0.98, l2 0, clip 5, batch 4,
 |           epochs 2, patience 10
 | Run       seed 3, shards 16, threads 1, checkpoint m.safetensors.checkpoint,
@@ -99,6 +99,25 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 | accuracy     N %
 | log-loss     N nats an event
 | macro-F1     N
+
+# What an encoding does not read is not told.
+$ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
+  --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
+| Model     task classify, model attention, encoding bochner-invcdf, projection
+|           linear, combine concatenate, target-time known, dims 8, blocks 1,
+|           heads 1, context 16, periods 50, period-min 4 minutes, period-max 8.37
+|           days, inverse-cdf mlp-residual, hidden 256, draws 1, dropout 0.2
+| Model     task classify, model attention, encoding bochner-normal, projection
+|           linear, combine concatenate, target-time known, dims 8, blocks 1,
+|           heads 1, context 16, periods 50, period-min 4 minutes, period-max 8.37
+|           days, draws 1, dropout 0.2
+| Model     task classify, model attention, encoding random, projection linear,
+|           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
+|           context 16, periods 50, period-min 4 minutes, period-max 8.37 days,
+|           dropout 0.2
+| Model     task classify, model attention, encoding none, projection linear,
+|           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
+|           context 16, dropout 0.2
 
 # The progress bar on a terminal: one line, redrawn, that fits.
 $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \

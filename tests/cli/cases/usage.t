@@ -151,7 +151,7 @@ $ lapse train events.lapse -o m.safetensors --period-min 3
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --encoding mercur
-! lapse: --encoding takes one of mercer, bochner, position, not 'mercur'
+! lapse: --encoding takes one of mercer, bochner, bochner-normal, bochner-invcdf, random, position, sinusoid, none, not 'mercur'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --target-time maybe

@@ -40,6 +40,13 @@ void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(noise)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(multiply)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(affine)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(exp)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(tanh)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(tanh_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(mask)(const lp_node *node, const lp_run *run);
 
 extern const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT];
 

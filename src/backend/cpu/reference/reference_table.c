@@ -25,4 +25,11 @@ const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT] = {
     [LP_OP_ATTENTION_GRADIENT] = LP_REFERENCE(attention_gradient),
     [LP_OP_CROSS_ENTROPY] = LP_REFERENCE(cross_entropy),
     [LP_OP_CROSS_ENTROPY_GRADIENT] = LP_REFERENCE(cross_entropy_gradient),
+    [LP_OP_NOISE] = LP_REFERENCE(noise),
+    [LP_OP_MULTIPLY] = LP_REFERENCE(multiply),
+    [LP_OP_AFFINE] = LP_REFERENCE(affine),
+    [LP_OP_EXP] = LP_REFERENCE(exp),
+    [LP_OP_TANH] = LP_REFERENCE(tanh),
+    [LP_OP_TANH_GRADIENT] = LP_REFERENCE(tanh_gradient),
+    [LP_OP_MASK] = LP_REFERENCE(mask),
 };

@@ -1,0 +1,282 @@
+/* op_flow.c: what sampled encodings are made of: noise, and the elementwise ops and masks of normalizing flows.
+ *
+ * They work on a row of some hundred frequencies once a step, not on tokens, so plain kernels are fast enough.
+ */
+#include "graph/op_rows.h"
+
+static lp_cost cost_light(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 1);
+}
+
+static lp_cost cost_heavy(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 20);
+}
+
+static void same_shape(lp_graph *graph, lp_node *node)
+{
+    if (!node->inputs[0] || node->inputs[0]->type != LP_TYPE_REAL)
+        lp_graph_mistake(graph, "%s wants a real value", node->op->name);
+    else
+        lp_op_output_like(graph, node, 0, node->inputs[0]);
+}
+
+static lp_value *output(const lp_node *node)
+{
+    return node ? node->outputs[0] : NULL;
+}
+
+static lp_node *maker(const lp_value *value)
+{
+    return value ? value->maker : NULL;
+}
+
+static lp_value *example_input(lp_graph *graph, lp_random *random)
+{
+    return lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9));
+}
+
+/* ------------------------------------------------------------------------------------------------ noise ------ */
+
+/* with.heads rows and with.units columns. */
+static void noise_shape(lp_graph *graph, lp_node *node)
+{
+    int rows = node->with.heads, cols = node->with.units;
+    if (rows < 1 || cols < 1)
+        lp_graph_mistake(graph, "noise wants at least one row and column");
+    else
+        lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, rows, cols);
+}
+
+/* It has no inputs, so nothing flows on. */
+static void noise_gradient(lp_graph *graph, lp_node *node)
+{
+    (void)graph;
+    (void)node;
+}
+
+static lp_node *noise_example(lp_graph *graph, lp_random *random)
+{
+    int rows = 1 + (int)lp_random_below(random, 3), cols = 1 + (int)lp_random_below(random, 9);
+    lp_value *noise = lp_noise(graph, rows, cols, lp_random_below(random, 2), 0);
+    return maker(lp_multiply(graph, noise, lp_example_fixed(graph, "scale", rows, cols)));
+}
+
+lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream)
+{
+    lp_attributes with = {.heads = rows, .units = cols, .uniform = uniform, .stream = stream};
+    return output(lp_graph_node(graph, &lp_op_noise, (lp_value *[]){NULL}, &with));
+}
+
+const lp_op lp_op_noise = {.id = LP_OP_NOISE,
+                           .name = "noise",
+                           .input_count = 0,
+                           .output_count = 1,
+                           .shape = noise_shape,
+                           .gradient = noise_gradient,
+                           .cost = cost_heavy,
+                           .example = noise_example};
+
+/* --------------------------------------------------------------------------------------------- multiply ------ */
+
+static void multiply_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *a = node->inputs[0], *b = node->inputs[1];
+    if (!a || !b || a->type != LP_TYPE_REAL || b->type != LP_TYPE_REAL || !lp_value_same_shape(a, b))
+        lp_graph_mistake(graph, "multiply wants two values of one shape");
+    else
+        lp_op_output_like(graph, node, 0, a);
+}
+
+static void multiply_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *dy = node->outputs[0]->gradient;
+    lp_value *by_a[] = {node->inputs[1], dy}, *by_b[] = {node->inputs[0], dy};
+    lp_graph_gradient_node(graph, &lp_op_multiply, by_a, NULL, &node->inputs[0]);
+    lp_graph_gradient_node(graph, &lp_op_multiply, by_b, NULL, &node->inputs[1]);
+}
+
+static lp_node *multiply_example(lp_graph *graph, lp_random *random)
+{
+    lp_value *a = example_input(graph, random), *b = lp_example_tokens(graph, "b", a ? a->cols : 1);
+    return maker(lp_multiply(graph, lp_multiply(graph, a, b), a));
+}
+
+lp_value *lp_multiply(lp_graph *graph, lp_value *a, lp_value *b)
+{
+    return output(lp_graph_node(graph, &lp_op_multiply, (lp_value *[]){a, b}, NULL));
+}
+
+const lp_op lp_op_multiply = {.id = LP_OP_MULTIPLY,
+                              .name = "multiply",
+                              .input_count = 2,
+                              .output_count = 1,
+                              .shape = multiply_shape,
+                              .gradient = multiply_gradient,
+                              .cost = cost_light,
+                              .example = multiply_example};
+
+/* ----------------------------------------------------------------------------------------------- affine ------ */
+
+static void affine_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_attributes with = {.scale = node->with.scale};
+    lp_graph_gradient_node(graph, &lp_op_affine, &node->outputs[0]->gradient, &with, &node->inputs[0]);
+}
+
+static lp_node *affine_example(lp_graph *graph, lp_random *random)
+{
+    return maker(lp_affine(graph, example_input(graph, random), -1.5, 0.25));
+}
+
+lp_value *lp_affine(lp_graph *graph, lp_value *x, double scale, double shift)
+{
+    lp_attributes with = {.scale = scale, .shift = shift};
+    return output(lp_graph_node(graph, &lp_op_affine, &x, &with));
+}
+
+const lp_op lp_op_affine = {.id = LP_OP_AFFINE,
+                            .name = "affine",
+                            .input_count = 1,
+                            .output_count = 1,
+                            .shape = same_shape,
+                            .gradient = affine_gradient,
+                            .cost = cost_light,
+                            .example = affine_example};
+
+/* --------------------------------------------------------------------------------------------- exp, tanh ----- */
+
+static void exp_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_multiply, inputs, NULL, &node->inputs[0]);
+}
+
+static lp_node *exp_example(lp_graph *graph, lp_random *random)
+{
+    return maker(lp_exp(graph, example_input(graph, random)));
+}
+
+lp_value *lp_exp(lp_graph *graph, lp_value *x)
+{
+    return output(lp_graph_node(graph, &lp_op_exp, &x, NULL));
+}
+
+const lp_op lp_op_exp = {.id = LP_OP_EXP,
+                         .name = "exp",
+                         .input_count = 1,
+                         .output_count = 1,
+                         .shape = same_shape,
+                         .gradient = exp_gradient,
+                         .cost = cost_heavy,
+                         .example = exp_example};
+
+static void tanh_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_tanh_gradient, inputs, &node->with, &node->inputs[0]);
+}
+
+static lp_node *tanh_example(lp_graph *graph, lp_random *random)
+{
+    return maker(lp_tanh(graph, example_input(graph, random), 2));
+}
+
+lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound)
+{
+    lp_attributes with = {.scale = bound};
+    return output(lp_graph_node(graph, &lp_op_tanh, &x, &with));
+}
+
+const lp_op lp_op_tanh = {.id = LP_OP_TANH,
+                          .name = "tanh",
+                          .input_count = 1,
+                          .output_count = 1,
+                          .shape = same_shape,
+                          .gradient = tanh_gradient,
+                          .cost = cost_heavy,
+                          .example = tanh_example};
+
+/* (y, dy) -> dx = dy (1 - (y / bound)^2) */
+const lp_op lp_op_tanh_gradient = {
+    .id = LP_OP_TANH_GRADIENT, .name = "tanh_gradient", .input_count = 2, .output_count = 1, .cost = cost_light};
+
+/* ------------------------------------------------------------------------------------------------- mask ------ */
+
+/* Degrees of an input, a hidden unit and an output, as op.h gives them. */
+static int input_degree(const lp_attributes *with, int i)
+{
+    if (with->order == LP_ORDER_EACH)
+        return i + 1;
+    return (i < with->units / 2) == (with->order == LP_ORDER_UPPER) ? 1 : 2;
+}
+
+static int hidden_degree(const lp_attributes *with, int k)
+{
+    return with->order == LP_ORDER_EACH && with->units > 2 ? 1 + k % (with->units - 1) : 1;
+}
+
+static int output_degree(const lp_attributes *with, int i)
+{
+    return input_degree(with, i) - 1;
+}
+
+bool lp_mask_keeps(const lp_attributes *with, int row, int col)
+{
+    switch (with->layer) {
+    case LP_LAYER_FIRST:
+        return hidden_degree(with, row) >= input_degree(with, col);
+    case LP_LAYER_MIDDLE:
+        return hidden_degree(with, row) >= hidden_degree(with, col);
+    case LP_LAYER_LAST:
+        return output_degree(with, row) >= hidden_degree(with, col);
+    case LP_LAYER_BIAS:
+        break;
+    }
+    return output_degree(with, col) >= 1;
+}
+
+static void mask_shape(lp_graph *graph, lp_node *node)
+{
+    const lp_value *x = node->inputs[0];
+    int units = node->with.units;
+    bool fits = x && x->rows_of == LP_ROWS_FIXED && units >= 1;
+    fits = fits && (node->with.layer != LP_LAYER_FIRST || x->cols == units);
+    fits = fits && (node->with.layer != LP_LAYER_LAST || x->rows == units);
+    fits = fits && (node->with.layer != LP_LAYER_BIAS || (x->rows == 1 && x->cols == units));
+    if (!fits)
+        lp_graph_mistake(graph, "mask wants a weight or bias whose side towards the variables has %d units", units);
+    else
+        lp_op_output_like(graph, node, 0, x);
+}
+
+static void mask_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_graph_gradient_node(graph, &lp_op_mask, &node->outputs[0]->gradient, &node->with, &node->inputs[0]);
+}
+
+static lp_node *mask_example(lp_graph *graph, lp_random *random)
+{
+    int units = 1 + (int)lp_random_below(random, 5), hidden = 1 + (int)lp_random_below(random, 6);
+    lp_order order = (lp_order)lp_random_below(random, 3);
+    lp_mask_layer layer = (lp_mask_layer)lp_random_below(random, 4);
+    int rows = layer == LP_LAYER_LAST ? units : layer == LP_LAYER_BIAS ? 1 : hidden;
+    int cols = layer == LP_LAYER_FIRST || layer == LP_LAYER_BIAS ? units : hidden;
+    return maker(lp_mask(graph, lp_example_fixed(graph, "x", rows, cols), units, order, layer));
+}
+
+lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_mask_layer layer)
+{
+    lp_attributes with = {.units = units, .order = order, .layer = layer};
+    return output(lp_graph_node(graph, &lp_op_mask, &x, &with));
+}
+
+const lp_op lp_op_mask = {.id = LP_OP_MASK,
+                          .name = "mask",
+                          .input_count = 1,
+                          .output_count = 1,
+                          .shape = mask_shape,
+                          .gradient = mask_gradient,
+                          .cost = cost_light,
+                          .example = mask_example};

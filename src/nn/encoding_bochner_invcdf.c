@@ -1,0 +1,34 @@
+/* encoding_bochner_invcdf.c: Bochner's features with a learned inverse CDF (section 4 of the paper, the second row of its
+ * table 1): x = g(noise), where g is one of lp_inverse_cdfs, and x the logarithm of a frequency (lp_encoding_spread). */
+#include "nn/encoding_rows.h"
+
+/* Of the learning rate. A step of Adam moves every weight of the map at once, and with them all frequencies together, much
+ * farther than it moves frequencies that are learned one by one. */
+static const double MAP_RATE = 0.1;
+
+static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream)
+{
+    const lp_inverse_cdf *map = config->inverse_cdf;
+    int count = config->periods;
+    lp_value *noise = lp_noise(graph, map->joint ? 1 : count, map->joint ? count : 1, map->uniform, stream);
+    if (map->uniform)
+        noise = lp_affine(graph, noise, 4, -2);
+    lp_value *x = map->build(graph, noise, config->hidden);
+    for (int i = 0; i < graph->parameter_count; i++)
+        lp_graph_parameter_rate(graph, graph->parameters[i].value, MAP_RATE);
+    return lp_encoding_spread(graph, config, x);
+}
+
+static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
+                  lp_features *features)
+{
+    lp_encoding_draws(graph, &lp_encoding_bochner_invcdf, config, feeds, features);
+}
+
+const lp_encoding lp_encoding_bochner_invcdf = {.name = "bochner-invcdf",
+                                                .summary = "frequencies drawn through a learned inverse CDF",
+                                                .sees_time = true,
+                                                .default_periods = 50,
+                                                .maps_noise = true,
+                                                .build = build,
+                                                .sample = sample};

@@ -1,0 +1,100 @@
+#include "nn/flow.h"
+
+#include <stdio.h>
+
+const lp_flow_kind lp_flow_maf = {1, {LP_ORDER_EACH}, false};
+const lp_flow_kind lp_flow_iaf = {1, {LP_ORDER_EACH}, true};
+const lp_flow_kind lp_flow_nvp = {2, {LP_ORDER_UPPER, LP_ORDER_LOWER}, false};
+
+/* No layer stretches or shrinks a variable by more than e^3: a step too far must not end in infinity. */
+static const double LARGEST_LOG_SCALE = 3;
+
+static lp_value *parameter(lp_graph *graph, int layer, const char *part, int rows, int cols, double spread)
+{
+    char name[64];
+    snprintf(name, sizeof name, "time.flow.%d.%s", layer, part);
+    return lp_graph_parameter(graph, name, rows, cols, spread > 0 ? LP_START_UNIFORM : LP_START_ZEROS, spread);
+}
+
+static void declare_layer(lp_graph *graph, int index, lp_order order, int units, int hidden, lp_flow_layer *layer)
+{
+    double into_first = 1 / sqrt((double)units), into_second = 1 / sqrt((double)hidden), last = 0.1 * into_second;
+    lp_value *first = parameter(graph, index, "first.weight", hidden, units, into_first);
+    layer->first_bias = parameter(graph, index, "first.bias", 1, hidden, into_first);
+    lp_value *second = parameter(graph, index, "second.weight", hidden, hidden, into_second);
+    layer->second_bias = parameter(graph, index, "second.bias", 1, hidden, into_second);
+    lp_value *shift = parameter(graph, index, "shift.weight", units, hidden, last);
+    layer->shift_bias = parameter(graph, index, "shift.bias", 1, units, 0);
+    lp_value *scale = parameter(graph, index, "scale.weight", units, hidden, last);
+    layer->scale_bias = parameter(graph, index, "scale.bias", 1, units, 0);
+    layer->order = order;
+    layer->first_weight = lp_mask(graph, first, units, order, LP_LAYER_FIRST);
+    layer->second_weight = lp_mask(graph, second, units, order, LP_LAYER_MIDDLE);
+    layer->shift_weight = lp_mask(graph, shift, units, order, LP_LAYER_LAST);
+    layer->scale_weight = lp_mask(graph, scale, units, order, LP_LAYER_LAST);
+    /* The first of many variables may have a shift and a scale that depend on nothing; the half that is seen may not. */
+    if (order == LP_ORDER_EACH)
+        return;
+    layer->shift_bias = lp_mask(graph, layer->shift_bias, units, order, LP_LAYER_BIAS);
+    layer->scale_bias = lp_mask(graph, layer->scale_bias, units, order, LP_LAYER_BIAS);
+}
+
+void lp_flow_declare(lp_graph *graph, const lp_flow_kind *kind, int units, int hidden, lp_flow *flow)
+{
+    *flow = (lp_flow){.kind = kind, .units = units};
+    for (int i = 0; i < kind->layers; i++)
+        declare_layer(graph, i, kind->order[i], units, hidden, &flow->layers[i]);
+}
+
+/* m(x) is returned, s(x) stored. */
+static lp_value *look(lp_graph *graph, const lp_flow_layer *layer, lp_value *x, lp_value **log_scale)
+{
+    lp_value *h = lp_relu(graph, lp_linear(graph, x, layer->first_weight, layer->first_bias, NULL, 1, true));
+    h = lp_relu(graph, lp_linear(graph, h, layer->second_weight, layer->second_bias, NULL, 1, true));
+    lp_value *scale = lp_linear(graph, h, layer->scale_weight, layer->scale_bias, NULL, 1, true);
+    *log_scale = lp_tanh(graph, scale, LARGEST_LOG_SCALE);
+    return lp_linear(graph, h, layer->shift_weight, layer->shift_bias, NULL, 1, true);
+}
+
+/* After pass n every variable of degree n is right, and so is what those after it see of it. */
+static lp_value *generate(lp_graph *graph, const lp_flow_layer *layer, int units, lp_value *z, lp_value **log_scale)
+{
+    lp_value *x = z;
+    for (int pass = 0; pass < (layer->order == LP_ORDER_EACH ? units : 1); pass++) {
+        lp_value *shift = look(graph, layer, x, log_scale);
+        x = lp_add(graph, lp_multiply(graph, z, lp_exp(graph, *log_scale)), shift);
+    }
+    return x;
+}
+
+static lp_value *normalize(lp_graph *graph, const lp_flow_layer *layer, lp_value *x, lp_value **log_scale)
+{
+    lp_value *scale, *shift = look(graph, layer, x, &scale);
+    *log_scale = lp_affine(graph, scale, -1, 0);
+    return lp_multiply(graph, lp_add(graph, x, lp_affine(graph, shift, -1, 0)), lp_exp(graph, *log_scale));
+}
+
+static lp_value *step(lp_graph *graph, const lp_flow *flow, int index, bool normalizes, lp_value *x,
+                      lp_value *log_scales[LP_FLOW_LAYERS])
+{
+    const lp_flow_layer *layer = &flow->layers[index];
+    lp_value *log_scale = NULL;
+    x = normalizes ? normalize(graph, layer, x, &log_scale) : generate(graph, layer, flow->units, x, &log_scale);
+    if (log_scales)
+        log_scales[index] = log_scale;
+    return x;
+}
+
+lp_value *lp_flow_forward(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS])
+{
+    for (int i = 0; i < flow->kind->layers; i++)
+        x = step(graph, flow, i, flow->kind->normalizes, x, log_scales);
+    return x;
+}
+
+lp_value *lp_flow_inverse(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS])
+{
+    for (int i = flow->kind->layers - 1; i >= 0; i--)
+        x = step(graph, flow, i, !flow->kind->normalizes, x, log_scales);
+    return x;
+}

@@ -1,0 +1,83 @@
+/* inverse_cdf.c: the maps from noise to frequencies: a network for each number by itself, or a flow for all together. */
+#include "nn/inverse_cdf.h"
+
+#include "nn/flow.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------- perceptrons ----- */
+
+static lp_value *layer(lp_graph *graph, const char *weight_name, const char *bias_name, lp_value *x, int out,
+                       double spread)
+{
+    if (!x)
+        return NULL;
+    lp_value *weight = lp_graph_parameter(graph, weight_name, out, x->cols, LP_START_UNIFORM, spread);
+    lp_value *bias = lp_graph_parameter(graph, bias_name, 1, out, LP_START_UNIFORM, 1 / sqrt((double)x->cols));
+    return lp_linear(graph, x, weight, bias, NULL, 1, true);
+}
+
+/* Three layers: 1 -> hidden -> hidden -> 1. A spread of sqrt(6 / inputs) keeps the size of what passes a relu. */
+static lp_value *perceptron(lp_graph *graph, lp_value *noise, int hidden, double last)
+{
+    double spread = sqrt(6.0 / hidden);
+    lp_value *h = layer(graph, "time.inverse.first.weight", "time.inverse.first.bias", noise, hidden, sqrt(6.0));
+    h = layer(graph, "time.inverse.second.weight", "time.inverse.second.bias", lp_relu(graph, h), hidden, spread);
+    return layer(graph, "time.inverse.third.weight", "time.inverse.third.bias", lp_relu(graph, h), 1, last * spread);
+}
+
+static lp_value *build_mlp(lp_graph *graph, lp_value *noise, int hidden)
+{
+    return perceptron(graph, noise, hidden, 1);
+}
+
+/* The network is added to the noise, and begins small: the map starts near the identity. */
+static lp_value *build_mlp_residual(lp_graph *graph, lp_value *noise, int hidden)
+{
+    return lp_add(graph, noise, perceptron(graph, noise, hidden, 0.1));
+}
+
+/* ------------------------------------------------------------------------------------------------- flows ----- */
+
+static lp_value *build_flow(lp_graph *graph, const lp_flow_kind *kind, lp_value *noise, int hidden)
+{
+    lp_flow flow;
+    if (!noise)
+        return NULL;
+    lp_flow_declare(graph, kind, noise->cols, hidden, &flow);
+    return lp_flow_forward(graph, &flow, noise, NULL);
+}
+
+static lp_value *build_maf(lp_graph *graph, lp_value *noise, int hidden)
+{
+    return build_flow(graph, &lp_flow_maf, noise, hidden);
+}
+
+static lp_value *build_iaf(lp_graph *graph, lp_value *noise, int hidden)
+{
+    return build_flow(graph, &lp_flow_iaf, noise, hidden);
+}
+
+static lp_value *build_nvp(lp_graph *graph, lp_value *noise, int hidden)
+{
+    return build_flow(graph, &lp_flow_nvp, noise, hidden);
+}
+
+/* ------------------------------------------------------------------------------------------------- table ----- */
+
+static const lp_inverse_cdf mlp = {"mlp", "a network of three layers", true, false, build_mlp};
+static const lp_inverse_cdf mlp_residual = {"mlp-residual", "the same, added to its noise", true, false,
+                                            build_mlp_residual};
+static const lp_inverse_cdf maf = {"maf", "masked autoregressive flow", false, true, build_maf};
+static const lp_inverse_cdf iaf = {"iaf", "inverse autoregressive flow", false, true, build_iaf};
+static const lp_inverse_cdf nvp = {"nvp", "RealNVP: affine coupling of alternate halves", false, true, build_nvp};
+
+const lp_inverse_cdf *const lp_inverse_cdfs[] = {&mlp, &mlp_residual, &maf, &iaf, &nvp, NULL};
+
+const lp_inverse_cdf *lp_inverse_cdf_find(const char *name)
+{
+    for (int i = 0; lp_inverse_cdfs[i]; i++)
+        if (strcmp(lp_inverse_cdfs[i]->name, name) == 0)
+            return lp_inverse_cdfs[i];
+    return NULL;
+}
