@@ -63,20 +63,20 @@ typedef struct lp_tensor {
 typedef struct lp_network {
     lp_graph graph;
     lp_value *logits[LP_TARGET_COUNT]; /* [T x names of the target]; NULL where it is not predicted */
-    lp_value *loss;   /* [1 x 1], sum over the targets; NULL in a network that only answers */
+    lp_value *loss;                    /* [1 x 1], sum over the targets; NULL in a network that only answers */
 } lp_network;
 
 struct lapse_model {
     lp_model_config config;
-    lp_arena arena;        /* of names, texts and tables */
-    lp_names kinds;        /* in the arena */
-    lp_network network;    /* that answers; empty for floors */
-    float *parameters;     /* owned; network.graph.parameter_size elements */
-    lp_tensor *tensors;    /* in the arena; data in parameters or in the arena */
+    lp_arena arena;     /* of names, texts and tables */
+    lp_names kinds;     /* in the arena */
+    lp_network network; /* that answers; empty for floors */
+    float *parameters;  /* owned; network.graph.parameter_size elements */
+    lp_tensor *tensors; /* in the arena; data in parameters or in the arena */
     int tensor_count;
-    uint64_t seed;         /* of the run: sets the split */
-    uint64_t fingerprint;  /* of the dataset it was trained on */
-    bool split_by_column;  /* the dataset had a split column */
+    uint64_t seed;                                /* of the run: sets the split */
+    uint64_t fingerprint;                         /* of the dataset it was trained on */
+    bool split_by_column;                         /* the dataset had a split column */
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
 };
@@ -116,7 +116,8 @@ const lp_model_row *lp_model_row_find(const char *name);
 
 /* An empty model for these kinds of events: floors get their tensors by fit; for networks the graph is built and
  * every parameter has its place. */
-lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model, lapse_error *error);
+lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model,
+                          lapse_error *error);
 
 static inline bool lp_model_predicts(const lp_model_config *config, lp_target target)
 {

@@ -54,8 +54,14 @@ typedef struct config_field {
     double least, most;
 } config_field;
 
-#define WHOLE(member, owner, least, most) {#member, offsetof(lp_model_config, member), true, owner, least, most}
-#define NUMBER(member, owner, least, most) {#member, offsetof(lp_model_config, member), false, owner, least, most}
+#define WHOLE(member, owner, least, most)                                    \
+    {                                                                        \
+#member, offsetof(lp_model_config, member), true, owner, least, most \
+    }
+#define NUMBER(member, owner, least, most)                                    \
+    {                                                                         \
+#member, offsetof(lp_model_config, member), false, owner, least, most \
+    }
 
 static const config_field fields[] = {
     WHOLE(kinds, ANY_MODEL, 1, 2e9),
@@ -119,7 +125,8 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
         LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
         if (config->encoding->sees_time)
-            LP_TRY(lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
+            LP_TRY(
+                lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
         if (config->encoding->learns_periods)
             LP_TRY(lp_model_property_set(model, error, "period_init", "%s", config->period_init->name));
         if (config->encoding->maps_noise)
@@ -137,7 +144,8 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         LP_TRY(describe_fields(model, error));
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", model->split_by_column ? "column" : "sequence"));
-    return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx", (unsigned long long)model->fingerprint);
+    return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx",
+                                 (unsigned long long)model->fingerprint);
 }
 
 static bool contain_names(lp_container *container, int field, const lp_names *names)
@@ -187,8 +195,8 @@ lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_
 
 static lapse_status wrong(lapse_error *error, const char *path, const char *name)
 {
-    return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "this is not a Lapse model that can be used: '%s' is missing or wrong",
-                      name);
+    return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                      "this is not a Lapse model that can be used: '%s' is missing or wrong", name);
 }
 
 static bool parse_field(const lp_container *container, const config_field *field, lp_model_config *config)
@@ -328,7 +336,8 @@ static lapse_status parse_model_field(const lp_container *container, const char 
     while (field->type <= LAPSE_FIELD_NUMBER && (!type || strcmp(type, lp_field_type_name(field->type)) != 0))
         field->type++;
     /* the action first, then categories, then numbers */
-    if (field->type > LAPSE_FIELD_NUMBER || (f > 0 && (field->type < field[-1].type || field->type == LAPSE_FIELD_ACTION)))
+    if (field->type > LAPSE_FIELD_NUMBER ||
+        (f > 0 && (field->type < field[-1].type || field->type == LAPSE_FIELD_ACTION)))
         return wrong(error, path, key_of(f, "type").text);
     bool number = field->type == LAPSE_FIELD_NUMBER;
     if (!parse_number(container, key_of(f, "dims").text, 1, number ? 1 : 65536, &dims) || dims != floor(dims))
@@ -350,7 +359,8 @@ static lapse_status parse_fields(const lp_container *container, const char *path
     const char *predict = lp_container_property(container, "predict");
     double count = 0;
     if (lp_container_property(container, "fields") &&
-        (!parse_number(container, "fields", 0, config->row->build ? LP_FIELD_LIMIT : 0, &count) || count != floor(count)))
+        (!parse_number(container, "fields", 0, config->row->build ? LP_FIELD_LIMIT : 0, &count) ||
+         count != floor(count)))
         return wrong(error, path, "fields");
     lp_model_field *list = lp_arena_alloc(arena, ((size_t)count + 1) * sizeof *list);
     if (!list)
@@ -386,7 +396,8 @@ static lapse_status check_shapes(const lp_model_config *config, const lp_contain
 }
 
 /* Networks have their tensors' places already; floors take what the file has. */
-static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path, lapse_error *error)
+static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path,
+                                 lapse_error *error)
 {
     if (model->config.row->build) {
         for (int i = 0; i < model->tensor_count; i++) {

@@ -291,8 +291,8 @@ lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *d
     return lp_split_make(dataset, model->seed, split, error);
 }
 
-lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset, const lapse_evaluate_options *options,
-                            lapse_scores *scores, lapse_error *error)
+lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                            const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error)
 {
     uint8_t *split;
     lp_split wanted;

@@ -23,10 +23,10 @@ typedef struct lp_evaluator {
     lp_translation translation;
     lp_windows windows;
     lp_batch batch;
-    lp_network network;   /* of networks: planned for this evaluator's batches */
-    lp_runner runner;     /* likewise */
+    lp_network network; /* of networks: planned for this evaluator's batches */
+    lp_runner runner;   /* likewise */
     int threads;
-    double *scratch;      /* [shards x kinds]: floors' answers; owned */
+    double *scratch; /* [shards x kinds]: floors' answers; owned */
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
 } lp_evaluator;

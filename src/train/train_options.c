@@ -192,7 +192,8 @@ static lapse_status choose(const char *option, const char *value, const char *co
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     }
-    return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be '%s'; it can be one of: %s", option, value ? value : "", list);
+    return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be '%s'; it can be one of: %s", option, value ? value : "",
+                   list);
 }
 
 typedef struct range {

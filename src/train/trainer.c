@@ -141,8 +141,8 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     const lp_model_config *config = &trainer->model->config;
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
     LP_TRY(lp_translation_init(&trainer->translation, trainer->model, trainer->dataset, error));
-    LP_TRY(lp_batch_init(&trainer->batch, options->batch, options->context, options->shards, config->field_count,
-                         error));
+    LP_TRY(
+        lp_batch_init(&trainer->batch, options->batch, options->context, options->shards, config->field_count, error));
     LP_TRY(lp_runner_init(&trainer->runner, "cpu", &trainer->network, &trainer->batch, options->threads, error));
     trainer->adam = (lp_adam){
         .size = trainer->network.graph.parameter_size,
@@ -209,8 +209,7 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
     uint32_t epoch = trainer->state.epoch;
     LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
     if (trainer->windows.count == 0)
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "there is nothing to learn from: no training sequence has two events");
+        return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events");
     lp_windows_shuffle(&trainer->windows, seed, epoch);
     return LAPSE_OK;
 }
