@@ -39,6 +39,7 @@ echo "| Stack Overflow, test        | accuracy, %  | log-loss | each  | by seed"
 echo "|-----------------------------|--------------|--------|-------|"
 row majority --model majority
 row "markov 1" --model markov --order 1
+row "markov 2" --model markov --order 2
 row "markov 3" --model markov --order 3
 row none --encoding none --dims 32 --blocks 1
 row position --encoding position --dims 32 --blocks 1

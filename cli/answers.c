@@ -22,25 +22,3 @@ void cli_choices_top(const double *probabilities, int64_t kinds, cli_choice *top
         top[place].probability = probabilities[kind];
     }
 }
-
-lapse_status cli_session_fill(lapse_session *session, const lapse_dataset *dataset, int64_t sequence, const bool *known,
-                              int64_t *appended, double *last, lapse_error *error)
-{
-    const double *times;
-    const int32_t *kinds;
-    int64_t count;
-    lapse_session_clear(session);
-    lapse_dataset_sequence(dataset, sequence, &times, &kinds, &count);
-    *appended = 0;
-    *last = times[count - 1];
-    for (int64_t i = 0; i < count; i++) {
-        if (!known[kinds[i]])
-            continue;
-        lapse_status status =
-            lapse_session_append(session, times[i], lapse_dataset_kind_name(dataset, kinds[i]), error);
-        if (status != LAPSE_OK)
-            return status;
-        ++*appended;
-    }
-    return LAPSE_OK;
-}

@@ -26,9 +26,4 @@ typedef struct cli_choice {
 /* The `count` most likely kinds, the likeliest first; equal chances in the order of the kinds. */
 void cli_choices_top(const double *probabilities, int64_t kinds, cli_choice *top, int64_t count);
 
-/* Appends the events of one sequence that the model knows; *appended says how many that were, *last the time of the
- * last. */
-lapse_status cli_session_fill(lapse_session *session, const lapse_dataset *dataset, int64_t sequence, const bool *known,
-                              int64_t *appended, double *last, lapse_error *error);
-
 #endif

@@ -17,6 +17,8 @@ static bool has_interval(double low, double high)
 void cli_scores_print(FILE *file, const lapse_scores *scores)
 {
     bool known = strcmp(scores->target_time, "known") == 0;
+    if (strcmp(scores->target, "event") != 0)
+        fprintf(file, "predicted    the %s, not the event\n", scores->target);
     fprintf(file, "split        %s: %s in %s\n", scores->split, cli_plural(scores->cases, "event", "events").text,
             cli_plural(scores->sequences, "sequence", "sequences").text);
     fprintf(file, "target time  %s: lags are taken to the %s\n", scores->target_time,
@@ -93,6 +95,7 @@ static void kinds_json(cli_json *json, const lapse_scores *scores)
 
 void cli_scores_json(cli_json *json, const lapse_scores *scores, bool kinds)
 {
+    cli_json_text(json, "target", scores->target);
     cli_json_text(json, "split", scores->split);
     cli_json_text(json, "target_time", scores->target_time);
     cli_json_whole(json, "cases", scores->cases);
@@ -108,4 +111,52 @@ void cli_scores_json(cli_json *json, const lapse_scores *scores, bool kinds)
     }
     if (kinds)
         kinds_json(json, scores);
+}
+
+/* -------------------------------------------------------------------------------------------- all targets ---- */
+
+lapse_status cli_targets_evaluate(cli_targets *targets, const lapse_model *model, const lapse_dataset *dataset,
+                                  const lapse_evaluate_options *options, lapse_error *error)
+{
+    lapse_evaluate_options each = *options;
+    lapse_status status = LAPSE_OK;
+    while (status == LAPSE_OK && targets->count < 2 && (each.target = lapse_model_target(model, targets->count))) {
+        status = lapse_evaluate(model, dataset, &each, &targets->scores[targets->count], error);
+        targets->count += status == LAPSE_OK;
+    }
+    if (status != LAPSE_OK)
+        cli_targets_clear(targets);
+    return status;
+}
+
+void cli_targets_clear(cli_targets *targets)
+{
+    for (int i = 0; i < targets->count; i++)
+        lapse_scores_clear(&targets->scores[i]);
+    targets->count = 0;
+}
+
+bool cli_targets_print(FILE *file, const cli_targets *targets, bool kinds)
+{
+    bool whole = true;
+    for (int i = 0; i < targets->count; i++) {
+        if (i > 0)
+            fputc('\n', file);
+        cli_scores_print(file, &targets->scores[i]);
+        if (kinds)
+            fputc('\n', file);
+        whole = (!kinds || cli_scores_print_kinds(file, &targets->scores[i])) && whole;
+    }
+    return whole;
+}
+
+void cli_targets_json(cli_json *json, const cli_targets *targets, bool kinds)
+{
+    for (int i = 0; i < targets->count; i++) {
+        if (i > 0)
+            cli_json_object(json, targets->scores[i].target);
+        cli_scores_json(json, &targets->scores[i], kinds);
+        if (i > 0)
+            cli_json_end(json, '}');
+    }
 }

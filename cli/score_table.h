@@ -8,6 +8,20 @@
 
 #include "json.h"
 
+/* The scores of everything that a model predicts, at most two things. Starts as {0}. */
+typedef struct cli_targets {
+    lapse_scores scores[2];
+    int count;
+} cli_targets;
+
+lapse_status cli_targets_evaluate(cli_targets *targets, const lapse_model *model, const lapse_dataset *dataset,
+                                  const lapse_evaluate_options *options, lapse_error *error);
+void cli_targets_clear(cli_targets *targets);
+/* As text, one after the other, with the tables of the kinds if asked for; false where memory ran out. */
+bool cli_targets_print(FILE *file, const cli_targets *targets, bool kinds);
+/* As members of the JSON object that is open: those of the first, and an object for a second. */
+void cli_targets_json(cli_json *json, const cli_targets *targets, bool kinds);
+
 /* Every score with its split, its target-time rule, its cases and its interval. */
 void cli_scores_print(FILE *file, const lapse_scores *scores);
 /* The table of the kinds, those with most cases first; false where memory ran out. */

@@ -8,23 +8,14 @@ typedef struct eval_settings {
     bool classes, json;
 } eval_settings;
 
-static void print_json(const eval_settings *s, const lapse_scores *scores)
+static void print_json(const eval_settings *s, const cli_targets *targets)
 {
     cli_json json = {.file = stdout};
     cli_json_object(&json, NULL);
     cli_json_text(&json, "model", s->model);
     cli_json_text(&json, "data", s->data);
-    cli_scores_json(&json, scores, s->classes);
+    cli_targets_json(&json, targets, s->classes);
     cli_json_end(&json, '}');
-}
-
-static bool print_text(const eval_settings *s, const lapse_scores *scores)
-{
-    cli_scores_print(stdout, scores);
-    if (!s->classes)
-        return true;
-    fputc('\n', stdout);
-    return cli_scores_print_kinds(stdout, scores);
 }
 
 static int run(void *settings, const cli_call *call)
@@ -32,7 +23,7 @@ static int run(void *settings, const cli_call *call)
     const eval_settings *s = settings;
     lapse_model *model = NULL;
     lapse_dataset *dataset = NULL;
-    lapse_scores scores;
+    cli_targets targets = {0};
     lapse_error error;
     int result = CLI_DONE;
     (void)call;
@@ -40,15 +31,15 @@ static int run(void *settings, const cli_call *call)
     if (status == LAPSE_OK)
         status = lapse_dataset_open(s->data, &dataset, &error);
     if (status == LAPSE_OK)
-        status = lapse_evaluate(model, dataset, &s->evaluate, &scores, &error);
+        status = cli_targets_evaluate(&targets, model, dataset, &s->evaluate, &error);
     if (status != LAPSE_OK) {
         result = cli_error(&error);
     } else {
         if (s->json)
-            print_json(s, &scores);
-        else if (!print_text(s, &scores))
+            print_json(s, &targets);
+        else if (!cli_targets_print(stdout, &targets, s->classes))
             result = cli_fail("out of memory");
-        lapse_scores_clear(&scores);
+        cli_targets_clear(&targets);
     }
     lapse_dataset_close(dataset);
     lapse_model_free(model);

@@ -6,6 +6,7 @@
 
 typedef struct import_settings {
     cli_columns columns;
+    cli_list categories, numbers;
     const char *output;
     bool json;
 } import_settings;
@@ -45,6 +46,37 @@ static void print_bad_rows(FILE *file, const lapse_import_report *report)
     fputc('\n', file);
 }
 
+static void print_fields(FILE *file, const lapse_dataset *dataset)
+{
+    lapse_field field;
+    for (int i = 0; lapse_dataset_field(dataset, i, &field); i++) {
+        fprintf(file, "%s", i == 0 ? "fields     " : ", ");
+        cli_text_print(file, field.name);
+        if (field.type == LAPSE_FIELD_NUMBER)
+            fputs(" (number)", file);
+        else
+            fprintf(file, " (%s)", cli_plural(field.category_count, "value", "values").text);
+    }
+    if (lapse_dataset_field(dataset, 0, &field))
+        fputc('\n', file);
+}
+
+static void json_fields(cli_json *json, const lapse_dataset *dataset)
+{
+    static const char *const types[] = {"action", "category", "number"};
+    lapse_field field;
+    cli_json_array(json, "fields");
+    for (int i = 0; lapse_dataset_field(dataset, i, &field); i++) {
+        cli_json_object(json, NULL);
+        cli_json_text(json, "name", field.name);
+        cli_json_text(json, "type", types[field.type]);
+        if (field.type != LAPSE_FIELD_NUMBER)
+            cli_json_whole(json, "values", field.category_count);
+        cli_json_end(json, '}');
+    }
+    cli_json_end(json, ']');
+}
+
 static void print_report(FILE *file, const import_settings *s, const lapse_import_report *report,
                          const lapse_dataset *dataset, double seconds)
 {
@@ -71,6 +103,7 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
             cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
             cli_plural(lapse_dataset_kind_count(dataset), "kind", "kinds").text);
+    print_fields(file, dataset);
     fprintf(file, "span       %s to %s, %s\n", cli_moment(all.first).text, cli_moment(all.last).text,
             cli_duration(all.last - all.first).text);
     fputs("wrote      ", file);
@@ -105,6 +138,7 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
     cli_json_whole(&json, "events", lapse_dataset_event_count(dataset));
     cli_json_whole(&json, "sequences", lapse_dataset_sequence_count(dataset));
     cli_json_whole(&json, "kinds", lapse_dataset_kind_count(dataset));
+    json_fields(&json, dataset);
     cli_json_number(&json, "first_time", all.first, 15);
     cli_json_number(&json, "last_time", all.last, 15);
     cli_json_number(&json, "seconds", seconds, 4);
@@ -119,6 +153,10 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     double start = cli_clock();
     cli_columns_finish(&s->columns);
+    s->columns.import.categories = s->categories.items;
+    s->columns.import.category_count = s->categories.count;
+    s->columns.import.numbers = s->numbers.items;
+    s->columns.import.number_count = s->numbers.count;
     if (strcmp(s->columns.import.input, s->output) == 0 && strcmp(s->output, "-") != 0)
         return cli_usage(call->verb, "the dataset would overwrite the file it is read from, %s", s->output);
     lapse_status status = lapse_dataset_read(&s->columns.import, &dataset, &report, &error);
@@ -154,6 +192,14 @@ static const cli_option options[] = {
     {.name = "output", .letter = 'o', .kind = CLI_TEXT, .offset = offsetof(import_settings, output),
      .placeholder = "DATASET", .help = "the dataset file to write", .required = true},
     CLI_COLUMN_ROWS(import_settings, columns, "found by its name"),
+    {.name = "action", .kind = CLI_TEXT, .offset = offsetof(import_settings, columns.import.action),
+     .placeholder = "COLUMN", .help = "column with what was done (view, search, purchase), a field of each event that "
+     "can also be predicted", .unset = "none"},
+    {.name = "field", .kind = CLI_LIST, .offset = offsetof(import_settings, categories), .placeholder = "COLUMN",
+     .help = "a further column of categories that models see of past events; may be given several times"},
+    {.name = "number", .kind = CLI_LIST, .offset = offsetof(import_settings, numbers), .placeholder = "COLUMN",
+     .help = "a further column of numbers that models see of past events, empty where missing; may be given several "
+     "times"},
     {.name = "split-column", .kind = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
      .placeholder = "COLUMN", .help = "column that says train, valid or test", .unset = "none"},
     {.name = "min-events", .kind = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
@@ -169,6 +215,7 @@ static const cli_option options[] = {
 
 static const char *const examples[] = {
     "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",
+    "lapse import shop.csv -o shop.lapse --event item --action action --field device --number price",
     "zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip",
     NULL,
 };

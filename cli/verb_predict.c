@@ -6,6 +6,7 @@
 
 #include "answers.h"
 #include "column_options.h"
+#include "known.h"
 #include "table.h"
 #include "verb.h"
 
@@ -18,15 +19,23 @@ typedef struct predict_settings {
     bool csv, json;
 } predict_settings;
 
-/* The work in hand. Answers are [sequence][when][rank]; a sequence without a known event has answered[...] false. */
+/* What the model predicts, and its answers: [sequence][when][rank]. */
+typedef struct answer {
+    const char *target;
+    int64_t size, top; /* names that it can be, and those shown */
+    cli_choice *choices;
+} answer;
+
+/* The work in hand. A sequence without a known event has answered[...] false. */
 typedef struct work {
     lapse_model *model;
     lapse_dataset *history;
     cli_when *when;
     int when_count;
-    bool *known; /* by kind of the history */
-    int64_t top;
-    cli_choice *choices;
+    const char **fields; /* names of the model's fields of categories (the action apart), then of its numbers */
+    cli_known known;
+    answer answers[2];
+    int answer_count;
     double *last; /* time of each sequence's last event */
     bool *answered;
 } work;
@@ -47,6 +56,40 @@ static bool is_header_fault(lapse_status status, const lapse_error *error)
            error->line <= 1;
 }
 
+/* Asks for the columns of the model's fields. */
+static lapse_status name_fields(work *w, lapse_import_options *import, lapse_error *error)
+{
+    lapse_field field;
+    int count = 0;
+    while (lapse_model_field(w->model, count, &field))
+        count++;
+    w->fields = calloc((size_t)count + 1, sizeof *w->fields);
+    if (!w->fields) {
+        *error = (lapse_error){.status = LAPSE_ERROR_MEMORY, .message = "out of memory"};
+        return LAPSE_ERROR_MEMORY;
+    }
+    const char **next = w->fields;
+    bool action = lapse_model_field(w->model, 0, &field) && field.type == LAPSE_FIELD_ACTION;
+    if (import->action && !action) {
+        *error =
+            (lapse_error){.status = LAPSE_ERROR_USAGE, .message = "--action was given, but the model sees no action"};
+        return LAPSE_ERROR_USAGE;
+    }
+    for (int i = 0; i < count; i++) {
+        lapse_model_field(w->model, i, &field);
+        if (field.type == LAPSE_FIELD_ACTION) {
+            import->action = import->action ? import->action : field.name;
+            continue;
+        }
+        *next++ = field.name;
+        import->category_count += field.type == LAPSE_FIELD_CATEGORY;
+        import->number_count += field.type == LAPSE_FIELD_NUMBER;
+    }
+    import->categories = w->fields;
+    import->numbers = w->fields + import->category_count;
+    return LAPSE_OK;
+}
+
 /* Reads the history with the columns asked for. Those not named are the ones that the model was trained from, if the
  * file has them; else they are found by name. Which ones it has shows by trying: a fault of the header is met before
  * any row is read. Standard input cannot be tried twice. */
@@ -60,6 +103,9 @@ static lapse_status read_history(predict_settings *s, work *w, lapse_import_repo
     import->input = s->history;
     import->min_events = 0;
     import->min_count = 0;
+    lapse_status named = name_fields(w, import, error);
+    if (named != LAPSE_OK)
+        return named;
     for (size_t i = 0; i < sizeof given_up / sizeof *given_up; i++) {
         lapse_import_options attempt = *import;
         lapse_error fault;
@@ -82,47 +128,6 @@ static lapse_status read_history(predict_settings *s, work *w, lapse_import_repo
     return first;
 }
 
-/* Finds the kinds that the model does not know and says which; whether to go on is the user's choice. */
-static int check_kinds(const predict_settings *s, work *w)
-{
-    enum { LISTED = 5 };
-    int64_t kinds = lapse_dataset_kind_count(w->history), unknown_kinds = 0, unknown_events = 0;
-    int64_t *events = calloc((size_t)kinds + 1, sizeof *events);
-    w->known = calloc((size_t)kinds + 1, sizeof *w->known);
-    if (!events || !w->known) {
-        free(events);
-        return cli_fail("out of memory");
-    }
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
-        const double *times;
-        const int32_t *kind;
-        int64_t count;
-        lapse_dataset_sequence(w->history, i, &times, &kind, &count);
-        for (int64_t j = 0; j < count; j++)
-            events[kind[j]]++;
-    }
-    char list[1024] = "";
-    size_t used = 0;
-    for (int64_t kind = 0; kind < kinds; kind++) {
-        const char *name = lapse_dataset_kind_name(w->history, kind);
-        w->known[kind] = lapse_model_kind_find(w->model, name) >= 0;
-        if (w->known[kind])
-            continue;
-        unknown_events += events[kind];
-        if (unknown_kinds++ < LISTED && used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s'%.100s' (%s)", used ? ", " : "", name,
-                                     cli_count(events[kind]).text);
-    }
-    free(events);
-    if (unknown_kinds == 0)
-        return CLI_DONE;
-    bool skip = strcmp(s->unknown, "skip") == 0;
-    cli_note("%s: %s of %s the model does not know: %s%s%s", s->history,
-             cli_plural(unknown_events, "event is", "events are").text, cli_plural(unknown_kinds, "kind", "kinds").text,
-             list, unknown_kinds > LISTED ? ", ..." : "", skip ? "; skipped" : "; --unknown skip leaves them out");
-    return skip ? CLI_DONE : CLI_FAILED;
-}
-
 static double time_of(const cli_when *when, double last)
 {
     return when->relative ? last + when->seconds : when->seconds;
@@ -131,9 +136,9 @@ static double time_of(const cli_when *when, double last)
 static lapse_status answer_sequence(work *w, lapse_session *session, int64_t sequence, double *probabilities,
                                     lapse_error *error)
 {
-    int64_t appended, kinds = lapse_model_kind_count(w->model);
+    int64_t appended;
     lapse_status status =
-        cli_session_fill(session, w->history, sequence, w->known, &appended, &w->last[sequence], error);
+        cli_known_append(&w->known, session, w->history, sequence, &appended, &w->last[sequence], error);
     w->answered[sequence] = appended > 0;
     for (int i = 0; i < w->when_count && status == LAPSE_OK && appended > 0; i++) {
         double time = time_of(&w->when[i], w->last[sequence]);
@@ -146,23 +151,32 @@ static lapse_status answer_sequence(work *w, lapse_session *session, int64_t seq
             error->file[0] = 0;
             return LAPSE_ERROR_INPUT;
         }
-        status = lapse_session_predict(session, time, probabilities, error);
-        if (status == LAPSE_OK)
-            cli_choices_top(probabilities, kinds, w->choices + (sequence * w->when_count + i) * w->top, w->top);
+        for (int t = 0; t < w->answer_count && status == LAPSE_OK; t++) {
+            const answer *a = &w->answers[t];
+            status = lapse_session_predict_target(session, time, a->target, probabilities, error);
+            if (status == LAPSE_OK)
+                cli_choices_top(probabilities, a->size, a->choices + (sequence * w->when_count + i) * a->top, a->top);
+        }
     }
     return status;
 }
 
 static int answer_all(work *w)
 {
-    int64_t sequences = lapse_dataset_sequence_count(w->history), kinds = lapse_model_kind_count(w->model);
+    int64_t sequences = lapse_dataset_sequence_count(w->history), largest = 0;
     lapse_session *session = NULL;
     lapse_error error;
-    double *probabilities = calloc((size_t)kinds + 1, sizeof *probabilities);
-    w->choices = calloc((size_t)(sequences * w->when_count * w->top) + 1, sizeof *w->choices);
+    bool room = true;
+    for (int t = 0; t < w->answer_count; t++) {
+        answer *a = &w->answers[t];
+        largest = a->size > largest ? a->size : largest;
+        a->choices = calloc((size_t)(sequences * w->when_count * a->top) + 1, sizeof *a->choices);
+        room = room && a->choices;
+    }
+    double *probabilities = calloc((size_t)largest + 1, sizeof *probabilities);
     w->last = calloc((size_t)sequences + 1, sizeof *w->last);
     w->answered = calloc((size_t)sequences + 1, sizeof *w->answered);
-    if (!probabilities || !w->choices || !w->last || !w->answered) {
+    if (!room || !probabilities || !w->last || !w->answered) {
         free(probabilities);
         return cli_fail("out of memory");
     }
@@ -178,12 +192,23 @@ static int answer_all(work *w)
     return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
 }
 
-static const cli_choice *choice_at(const work *w, int64_t sequence, int when, int64_t rank)
+static const cli_choice *choice_at(const work *w, const answer *a, int64_t sequence, int when, int64_t rank)
 {
-    return &w->choices[(sequence * w->when_count + when) * w->top + rank];
+    return &a->choices[(sequence * w->when_count + when) * a->top + rank];
 }
 
-static int print_table(const work *w)
+static const char *name_of(const work *w, const answer *a, const cli_choice *choice)
+{
+    return lapse_model_target_name(w->model, a->target, choice->kind);
+}
+
+/* Whether the answers are events alone, as they are where no action is predicted. */
+static bool events_only(const work *w)
+{
+    return w->answer_count == 1 && strcmp(w->answers[0].target, "event") == 0;
+}
+
+static int print_table(const work *w, const answer *a)
 {
     int columns = 2 + 2 * w->when_count;
     char *align = malloc((size_t)columns + 1);
@@ -200,12 +225,12 @@ static int print_table(const work *w)
         cli_table_add(&table, "%s", "");
     }
     for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
-        for (int64_t rank = 0; rank < w->top && w->answered[i]; rank++) {
+        for (int64_t rank = 0; rank < a->top && w->answered[i]; rank++) {
             cli_table_add(&table, "%s", rank == 0 ? lapse_dataset_sequence_name(w->history, i) : "");
             cli_table_add(&table, "%lld", (long long)rank + 1);
             for (int j = 0; j < w->when_count; j++) {
-                const cli_choice *choice = choice_at(w, i, j, rank);
-                cli_table_add(&table, "%s", lapse_model_kind_name(w->model, choice->kind));
+                const cli_choice *choice = choice_at(w, a, i, j, rank);
+                cli_table_add(&table, "%s", name_of(w, a, choice));
                 cli_table_add(&table, "%s", cli_percent(choice->probability, 1).text);
             }
         }
@@ -213,6 +238,17 @@ static int print_table(const work *w)
     bool whole = cli_table_print(&table, stdout, 0);
     free(align);
     return whole ? CLI_DONE : cli_fail("out of memory");
+}
+
+static int print_tables(const work *w)
+{
+    int result = CLI_DONE;
+    for (int t = 0; t < w->answer_count && result == CLI_DONE; t++) {
+        if (!events_only(w))
+            printf("%sthe next %s\n", t ? "\n" : "", w->answers[t].target);
+        result = print_table(w, &w->answers[t]);
+    }
+    return result;
 }
 
 static void print_csv_field(const char *text)
@@ -229,23 +265,45 @@ static void print_csv_field(const char *text)
         fputc('"', stdout);
 }
 
+static void print_csv_rows(const work *w, const answer *a, int64_t sequence, int when)
+{
+    for (int64_t rank = 0; rank < a->top; rank++) {
+        const cli_choice *choice = choice_at(w, a, sequence, when, rank);
+        print_csv_field(lapse_dataset_sequence_name(w->history, sequence));
+        fputc(',', stdout);
+        print_csv_field(w->when[when].text);
+        printf(",%.15g,", time_of(&w->when[when], w->last[sequence]));
+        if (!events_only(w))
+            printf("%s,", a->target);
+        printf("%lld,", (long long)rank + 1);
+        print_csv_field(name_of(w, a, choice));
+        printf(",%.9g\n", choice->probability);
+    }
+}
+
 static int print_csv(const work *w)
 {
-    puts("sequence,at,time,rank,event,probability");
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
-        for (int j = 0; j < w->when_count && w->answered[i]; j++) {
-            for (int64_t rank = 0; rank < w->top; rank++) {
-                const cli_choice *choice = choice_at(w, i, j, rank);
-                print_csv_field(lapse_dataset_sequence_name(w->history, i));
-                fputc(',', stdout);
-                print_csv_field(w->when[j].text);
-                printf(",%.15g,%lld,", time_of(&w->when[j], w->last[i]), (long long)rank + 1);
-                print_csv_field(lapse_model_kind_name(w->model, choice->kind));
-                printf(",%.9g\n", choice->probability);
-            }
-        }
-    }
+    puts(events_only(w) ? "sequence,at,time,rank,event,probability" : "sequence,at,time,target,rank,name,probability");
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++)
+        for (int j = 0; j < w->when_count && w->answered[i]; j++)
+            for (int t = 0; t < w->answer_count; t++)
+                print_csv_rows(w, &w->answers[t], i, j);
     return CLI_DONE;
+}
+
+/* "top" is the list of events, "top_actions" that of actions. */
+static void json_top(const work *w, cli_json *json, const answer *a, int64_t sequence, int when)
+{
+    bool event = strcmp(a->target, "event") == 0;
+    cli_json_array(json, event ? "top" : "top_actions");
+    for (int64_t rank = 0; rank < a->top; rank++) {
+        const cli_choice *choice = choice_at(w, a, sequence, when, rank);
+        cli_json_object(json, NULL);
+        cli_json_text(json, a->target, name_of(w, a, choice));
+        cli_json_number(json, "probability", choice->probability, 9);
+        cli_json_end(json, '}');
+    }
+    cli_json_end(json, ']');
 }
 
 static void json_answer(const work *w, cli_json *json, int64_t sequence, int when)
@@ -255,15 +313,8 @@ static void json_answer(const work *w, cli_json *json, int64_t sequence, int whe
     cli_json_text(json, "at", w->when[when].text);
     cli_json_number(json, "time", time, 15);
     cli_json_text(json, "moment", cli_moment(time).text);
-    cli_json_array(json, "top");
-    for (int64_t rank = 0; rank < w->top; rank++) {
-        const cli_choice *choice = choice_at(w, sequence, when, rank);
-        cli_json_object(json, NULL);
-        cli_json_text(json, "event", lapse_model_kind_name(w->model, choice->kind));
-        cli_json_number(json, "probability", choice->probability, 9);
-        cli_json_end(json, '}');
-    }
-    cli_json_end(json, ']');
+    for (int t = 0; t < w->answer_count; t++)
+        json_top(w, json, &w->answers[t], sequence, when);
     cli_json_end(json, '}');
 }
 
@@ -315,14 +366,18 @@ static int work_through(predict_settings *s, work *w)
         cli_note("%s skipped; the first:", cli_plural(report.bad_rows, "bad row", "bad rows").text);
         cli_error(&report.first_bad_row);
     }
-    int64_t kinds = lapse_model_kind_count(w->model);
-    w->top = s->top == 0 || s->top > kinds ? kinds : s->top;
-    int result = check_kinds(s, w);
+    while (w->answer_count < 2 && lapse_model_target(w->model, w->answer_count)) {
+        answer *a = &w->answers[w->answer_count];
+        a->target = lapse_model_target(w->model, w->answer_count++);
+        a->size = lapse_model_target_size(w->model, a->target);
+        a->top = s->top == 0 || s->top > a->size ? a->size : s->top;
+    }
+    int result = cli_known_find(&w->known, w->model, w->history, s->history, strcmp(s->unknown, "skip") == 0);
     if (result == CLI_DONE)
         result = answer_all(w);
     if (result != CLI_DONE)
         return result;
-    return s->json ? print_json(s, w) : s->csv ? print_csv(w) : print_table(w);
+    return s->json ? print_json(s, w) : s->csv ? print_csv(w) : print_tables(w);
 }
 
 static int run(void *settings, const cli_call *call)
@@ -336,8 +391,10 @@ static int run(void *settings, const cli_call *call)
     if (result == CLI_DONE)
         result = work_through(s, &w);
     free(w.when);
-    free(w.known);
-    free(w.choices);
+    free(w.fields);
+    cli_known_clear(&w.known);
+    for (int t = 0; t < w.answer_count; t++)
+        free(w.answers[t].choices);
     free(w.last);
     free(w.answered);
     lapse_dataset_close(w.history);
@@ -378,6 +435,9 @@ static const cli_option options[] = {
     {.name = "csv", .kind = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "print CSV, one answer a row"},
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "print one JSON object"},
     CLI_COLUMN_ROWS(predict_settings, columns, "the one the model was trained from"),
+    {.name = "action", .kind = CLI_TEXT, .offset = offsetof(predict_settings, columns.import.action),
+     .placeholder = "COLUMN", .help = "column with the action, for a model that sees it; its other fields keep their "
+     "names", .unset = "the one the model was trained from"},
     {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
      .placeholder = "N", .help = "threads to read the file with", .unset = "all cores"},
     {0},

@@ -15,6 +15,7 @@ typedef struct train_settings {
     const char *data, *output;
     const char *checkpoint; /* as asked for: NULL beside the model, "none" for none */
     bool no_eval, json;
+    bool has_fields; /* the dataset's events have */
 } train_settings;
 
 /* What the progress calls leave behind. */
@@ -28,8 +29,7 @@ typedef struct outcome {
     lapse_progress last;
     double seconds;
     bool interrupted;
-    bool scored;
-    lapse_scores scores;
+    cli_targets targets; /* scored, or empty */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
@@ -40,20 +40,23 @@ static bool on_progress(const lapse_progress *progress, void *context)
     return !cli_interrupted();
 }
 
-/* The names that decide which settings matter: the model's and, where it has one, the encoding's. */
-static void names_of(const lapse_train_options *train, const char *names[3])
+/* The names that decide which settings matter: the model's and, where it has them, the encoding's and "fields". */
+static void names_of(const train_settings *s, const char *names[4])
 {
     int count = 0;
-    names[count++] = train->model;
-    if (strcmp(train->model, "attention") == 0)
-        names[count++] = train->encoding;
+    names[count++] = s->train.model;
+    if (strcmp(s->train.model, "attention") == 0) {
+        names[count++] = s->train.encoding;
+        if (s->has_fields)
+            names[count++] = "fields";
+    }
     names[count] = NULL;
 }
 
 static void print_banner(const train_settings *s, const lapse_dataset *dataset, const cli_verb *verb)
 {
-    const char *names[3];
-    names_of(&s->train, names);
+    const char *names[4];
+    names_of(s, names);
     fputs("Data      ", stderr);
     cli_text_print(stderr, s->data);
     fprintf(stderr, ": %s in %s, of %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
@@ -149,15 +152,14 @@ static void print_text(const train_settings *s, const outcome *out)
         printf("; the best was epoch %d of %d with %s on the validation split", out->last.best_epoch, out->last.epoch,
                cli_percent(out->last.best_score, 2).text);
     fputc('\n', stdout);
-    if (out->scored)
-        cli_scores_print(stdout, &out->scores);
+    cli_targets_print(stdout, &out->targets, false);
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
 {
     cli_json json = {.file = stdout};
-    const char *names[3];
-    names_of(&s->train, names);
+    const char *names[4];
+    names_of(s, names);
     cli_json_object(&json, NULL);
     cli_json_text(&json, "data", s->data);
     cli_json_text(&json, "output", s->output);
@@ -169,9 +171,9 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
     cli_json_whole(&json, "best_epoch", out->last.best_epoch);
     cli_json_number(&json, "best_score", out->last.best_score, 9);
     cli_json_number(&json, "seconds", out->seconds, 4);
-    if (out->scored) {
+    if (out->targets.count > 0) {
         cli_json_object(&json, "scores");
-        cli_scores_json(&json, &out->scores, false);
+        cli_targets_json(&json, &out->targets, false);
         cli_json_end(&json, '}');
     }
     cli_json_end(&json, '}');
@@ -189,8 +191,7 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
     } else if (!s->no_eval) {
         lapse_evaluate_options_default(&evaluate);
         evaluate.threads = s->train.threads;
-        out->scored = lapse_evaluate(model, dataset, &evaluate, &out->scores, &error) == LAPSE_OK;
-        if (!out->scored) {
+        if (cli_targets_evaluate(&out->targets, model, dataset, &evaluate, &error) != LAPSE_OK) {
             cli_note("the model is saved in %s, but could not be scored (--no-eval leaves that out):", s->output);
             result = cli_error(&error);
         }
@@ -199,8 +200,7 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
         print_json(s, out, call->verb);
     else if (!out->interrupted)
         print_text(s, out);
-    if (out->scored)
-        lapse_scores_clear(&out->scores);
+    cli_targets_clear(&out->targets);
     return result;
 }
 
@@ -239,6 +239,7 @@ static int run(void *settings, const cli_call *call)
     if (status == LAPSE_OK)
         status = lapse_train_options_resolve(dataset, &s->train, &error);
     if (status == LAPSE_OK) {
+        s->has_fields = lapse_dataset_field(dataset, 0, &(lapse_field){0});
         print_banner(s, dataset, call->verb);
         status = learn(s, dataset, &model, &out, &error);
     }
@@ -322,6 +323,12 @@ static const cli_option options[] = {
      .help = "draws of frequencies that the model keeps and averages its answers over", .unset = "1"},
     {.name = "dropout", .kind = CLI_NUMBER, AT(train.dropout), .placeholder = "SHARE", .group = in_model,
      .only = "attention", .help = "share of the activations left out in training, 0 to 0.9", DATA_DECIDES},
+    {.name = "predict", .kind = CLI_CHOICE, AT(train.predict), .placeholder = "WHAT", .group = in_model,
+     .only = "fields", .help = "what is predicted: the event, the action that came with --action at the import, or "
+     "both", .choices = lapse_predict_names},
+    {.name = "field-dims", .kind = CLI_WHOLE, AT(train.field_dims), .placeholder = "N", .group = in_model,
+     .only = "fields", .help = "width of the embedding of each field of categories",
+     .unset = "by the number of its categories"},
     {.name = "order", .kind = CLI_WHOLE, AT(train.order), .placeholder = "N", .group = in_model, .only = "markov",
      .help = "events that a Markov chain looks back, 1 to 3", DATA_DECIDES},
 

@@ -38,13 +38,13 @@ const char *lapse_version(void);
 /* Numbers are append-only: they never change their meaning. */
 typedef enum lapse_status {
     LAPSE_OK = 0,
-    LAPSE_ERROR_MEMORY = 1,   /* out of memory */
-    LAPSE_ERROR_USAGE = 2,    /* an argument or option is wrong */
-    LAPSE_ERROR_INPUT = 3,    /* the data read is malformed; file, line and column say where */
-    LAPSE_ERROR_FILE = 4,     /* the system refused to open, read or write a file */
-    LAPSE_ERROR_FORMAT = 5,   /* a dataset, model or checkpoint file is not one, is truncated, or was edited */
-    LAPSE_ERROR_UNKNOWN = 6,  /* a name that the model or dataset does not know */
-    LAPSE_ERROR_INTERNAL = 7  /* a mistake in Lapse itself */
+    LAPSE_ERROR_MEMORY = 1,  /* out of memory */
+    LAPSE_ERROR_USAGE = 2,   /* an argument or option is wrong */
+    LAPSE_ERROR_INPUT = 3,   /* the data read is malformed; file, line and column say where */
+    LAPSE_ERROR_FILE = 4,    /* the system refused to open, read or write a file */
+    LAPSE_ERROR_FORMAT = 5,  /* a dataset, model or checkpoint file is not one, is truncated, or was edited */
+    LAPSE_ERROR_UNKNOWN = 6, /* a name that the model or dataset does not know */
+    LAPSE_ERROR_INTERNAL = 7 /* a mistake in Lapse itself */
 } lapse_status;
 
 typedef struct lapse_error {
@@ -77,6 +77,7 @@ const char *lapse_time_format(double time, char *out, size_t out_size);
 const char *const *lapse_task_names(void);
 const char *const *lapse_model_names(void);
 const char *const *lapse_encoding_names(void);
+const char *const *lapse_predict_names(void);
 const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
@@ -85,6 +86,20 @@ const char *const *lapse_combine_names(void);
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
 typedef struct lapse_dataset lapse_dataset;
+
+/* Fields: what a source tells of an event beside its name. A model sees those of past events, never those of the event
+ * that it predicts. */
+typedef enum lapse_field_type {
+    LAPSE_FIELD_ACTION = 0,   /* what was done (view, search, purchase): a category that can also be predicted */
+    LAPSE_FIELD_CATEGORY = 1, /* one of a list of values */
+    LAPSE_FIELD_NUMBER = 2
+} lapse_field_type;
+
+typedef struct lapse_field {
+    const char *name; /* of the source's column; lives as long as the dataset or model */
+    lapse_field_type type;
+    int64_t category_count; /* distinct values, "" (nothing was there) included where it occurs; 0 for a number */
+} lapse_field;
 
 typedef struct lapse_import_options {
     const char *input;     /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
@@ -100,6 +115,13 @@ typedef struct lapse_import_options {
     int64_t min_events;    /* drop sequences with fewer events */
     int64_t min_count;     /* drop events that occur fewer times in all (once, before min_events) */
     int threads;           /* 0: all cores */
+
+    /* Fields of the events, 64 at most in all. */
+    const char *action;            /* column with the action; NULL: none */
+    const char *const *categories; /* category_count further columns of categories; "" is a category of its own */
+    int category_count;
+    const char *const *numbers; /* number_count columns of numbers; empty is missing, what is no number is a bad row */
+    int number_count;
 } lapse_import_options;
 
 typedef struct lapse_import_report {
@@ -118,8 +140,8 @@ void lapse_import_options_default(lapse_import_options *options);
 
 /* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time, filtered.
  * *report may be NULL. */
-lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset, lapse_import_report *report,
-                                lapse_error *error);
+lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
+                                lapse_import_report *report, lapse_error *error);
 
 /* Writes a dataset file: aside, synced, then renamed to path. */
 lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error);
@@ -138,6 +160,16 @@ const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t se
 void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **kinds,
                             int64_t *count);
 
+/* The fields of every event, for index 0, 1, ... until it returns false: the action first, then categories, then
+ * numbers. */
+bool lapse_dataset_field(const lapse_dataset *dataset, int index, lapse_field *field);
+const char *lapse_dataset_category_name(const lapse_dataset *dataset, int field, int64_t category);
+
+/* A field of the events of one sequence, inside the dataset: *categories of an action or category, *numbers of a number
+ * (NaN where missing). The other one is NULL. */
+void lapse_dataset_field_values(const lapse_dataset *dataset, int field, int64_t sequence, const int32_t **categories,
+                                const double **numbers);
+
 /* What is known about the dataset, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value);
 
@@ -147,39 +179,43 @@ typedef struct lapse_model lapse_model;
 
 /* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
 typedef struct lapse_train_options {
-    const char *task;        /* "classify" */
-    const char *model;       /* "attention", or a floor: "majority", "markov" */
-    const char *encoding;    /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
-    const char *projection;  /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
+    const char *task;     /* "classify" */
+    const char *model;    /* "attention", or a floor: "majority", "markov" */
+    const char *encoding; /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
+    const char
+        *projection; /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
                               * then see times from one anchor a window instead of exact lags */
-    const char *combine;     /* "concatenate" or "add": how time joins the event */
-    const char *target_time; /* "known": lags are taken to the time of the predicted event; "unknown": to the last one */
-    int dims;                /* width of the event embedding and of each block */
-    int blocks;              /* attention blocks, 1 to 3 */
-    int heads;               /* attention heads, 1 to 4; must divide dims */
-    int context;             /* events seen before the predicted one */
-    int periods;             /* base periods of the time encoding: its frequencies, where it has no harmonics */
-    int harmonics;           /* harmonics of each period (mercer) */
-    double period_min;       /* shortest starting period, seconds */
-    double period_max;       /* longest starting period, seconds */
+    const char *combine; /* "concatenate" or "add": how time joins the event */
+    const char
+        *target_time;  /* "known": lags are taken to the time of the predicted event; "unknown": to the last one */
+    int dims;          /* width of the event embedding and of each block */
+    int blocks;        /* attention blocks, 1 to 3 */
+    int heads;         /* attention heads, 1 to 4; must divide dims */
+    int context;       /* events seen before the predicted one */
+    int periods;       /* base periods of the time encoding: its frequencies, where it has no harmonics */
+    int harmonics;     /* harmonics of each period (mercer) */
+    double period_min; /* shortest starting period, seconds */
+    double period_max; /* longest starting period, seconds */
     const char *period_init; /* how the periods start between the two: "geometric", "paper", "random", "linear" */
     bool periods_fixed;      /* the periods stay where they start (mercer, bochner) */
     const char *inverse_cdf; /* bochner-invcdf: from noise to frequencies: "mlp", "mlp-residual", "maf", "iaf", "nvp" */
     int hidden;              /* width of the two hidden layers of inverse_cdf */
-    int draws;               /* sampled encodings: draws of frequencies that a model keeps; its answers are their mean */
-    double dropout;          /* 0 to 0.9 */
-    int order;               /* of the Markov chain, 1 to 3 */
+    int draws;           /* sampled encodings: draws of frequencies that a model keeps; its answers are their mean */
+    double dropout;      /* 0 to 0.9 */
+    int order;           /* of the Markov chain, 1 to 3 */
+    const char *predict; /* "event", "action" or "both"; the losses of both are added */
+    int field_dims;      /* width of the embedding of each field of categories; 0: by the number of categories */
 
-    double learning_rate;    /* Adam's */
-    double beta1, beta2;     /* Adam's */
-    double l2;               /* l2 times a parameter is added to its gradient */
-    double clip;             /* largest norm of the gradient; 0: not clipped */
-    int batch;               /* windows in a step */
-    int epochs;              /* at most */
-    int patience;            /* epochs without a better score before stopping */
-    uint64_t seed;           /* sets the split, the starting parameters, dropout and order */
-    int shards;              /* parts a batch is cut into; changes the bits of the result, unlike threads */
-    int threads;             /* 0: all cores; never changes the result */
+    double learning_rate; /* Adam's */
+    double beta1, beta2;  /* Adam's */
+    double l2;            /* l2 times a parameter is added to its gradient */
+    double clip;          /* largest norm of the gradient; 0: not clipped */
+    int batch;            /* windows in a step */
+    int epochs;           /* at most */
+    int patience;         /* epochs without a better score before stopping */
+    uint64_t seed;        /* sets the split, the starting parameters, dropout and order */
+    int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
+    int threads;          /* 0: all cores; never changes the result */
 
     const char *checkpoint;    /* file that makes the run resumable; NULL: none */
     double checkpoint_seconds; /* at least so long between two checkpoints; 0: at every step */
@@ -187,14 +223,15 @@ typedef struct lapse_train_options {
 } lapse_train_options;
 
 typedef struct lapse_progress {
-    int epoch, epochs;              /* current (from 1) and the most there will be */
-    int64_t step, steps;            /* within the epoch, from 1 */
-    bool epoch_end;                 /* this call closes the epoch: score is new */
-    double loss;                    /* mean over the epoch so far, nats an event */
-    double score, best_score;       /* monitored score on the validation split: newest and best; NaN before the first */
+    int epoch, epochs;        /* current (from 1) and the most there will be */
+    int64_t step, steps;      /* within the epoch, from 1 */
+    bool epoch_end;           /* this call closes the epoch: score is new */
+    double loss;              /* mean over the epoch so far, nats an event */
+    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
+                                     * It is the accuracy, or the mean of both where two things are predicted */
     int best_epoch;
     double events_per_second;
-    double seconds, seconds_left;   /* since the start of this call; left in this epoch */
+    double seconds, seconds_left; /* since the start of this call; left in this epoch */
 } lapse_progress;
 
 /* Called after every step. Return true to go on; false to stop now: the best model so far is kept. */
@@ -204,11 +241,12 @@ void lapse_train_options_default(lapse_train_options *options);
 
 /* Puts what the data suggests wherever options ask for it, and checks every value: the options a run would use.
  * The strings in *options afterwards are constants of the library, the dataset's, or the caller's own. */
-lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_train_options *options, lapse_error *error);
+lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_train_options *options,
+                                         lapse_error *error);
 
 /* Trains on the training split and keeps the parameters that were best on the validation split. */
-lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options, lapse_on_progress on_progress,
-                         void *context, lapse_model **model, lapse_error *error);
+lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
+                         lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error);
 
 /* ------------------------------------------------------------------------------------------------ models ----- */
 
@@ -223,42 +261,56 @@ const char *lapse_model_kind_name(const lapse_model *model, int64_t kind);
 /* The number of a kind of event by its name, or -1. */
 int64_t lapse_model_kind_find(const lapse_model *model, const char *name);
 
+/* The fields that the model sees of past events, for index 0, 1, ... until it returns false; and their categories. */
+bool lapse_model_field(const lapse_model *model, int index, lapse_field *field);
+const char *lapse_model_category_name(const lapse_model *model, int field, int64_t category);
+int64_t lapse_model_category_find(const lapse_model *model, int field, const char *name); /* or -1 */
+
+/* What the model predicts: "event" (its names are the kinds), "action" (those of the action field), or both, for index 0,
+ * 1, ... until it returns NULL; and the names that can be the answer. */
+const char *lapse_model_target(const lapse_model *model, int index);
+int64_t lapse_model_target_size(const lapse_model *model, const char *target); /* 0 for what it does not predict */
+const char *lapse_model_target_name(const lapse_model *model, const char *target, int64_t number);
+
 /* What is known about the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);
 
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 
 typedef struct lapse_kind_score {
-    const char *name;      /* lives as long as the model */
-    int64_t cases;         /* how often it happened */
-    int64_t predicted;     /* how often it was the first choice */
-    int64_t correct;       /* how often both */
+    const char *name;             /* lives as long as the model */
+    int64_t cases;                /* how often it happened */
+    int64_t predicted;            /* how often it was the first choice */
+    int64_t correct;              /* how often both */
     double precision, recall, f1; /* 0 where undefined */
 } lapse_kind_score;
 
 typedef struct lapse_scores {
+    const char *target;      /* "event" or "action": what was predicted; its names are the kinds below */
     const char *split;       /* "train", "valid", "test" or "all" */
     const char *target_time; /* "known" or "unknown" */
     int64_t cases;           /* predicted events */
     int64_t sequences;       /* that have at least one */
     double accuracy, accuracy_low, accuracy_high; /* with its 95 % bootstrap interval over sequences */
     double log_loss, log_loss_low, log_loss_high; /* nats an event, likewise */
-    double macro_f1;         /* mean over the kinds that happened */
+    double macro_f1;                              /* mean over the kinds that happened */
     int64_t kind_count;
     lapse_kind_score *kinds; /* by number of the kind; freed by lapse_scores_clear */
 } lapse_scores;
 
 typedef struct lapse_evaluate_options {
-    const char *split; /* "train", "valid", "test" or "all": the model knows which sequences these are */
-    int threads;       /* 0: all cores; never changes the result */
-    int bootstrap;     /* resamples for the intervals; 0: none */
+    const char *split;  /* "train", "valid", "test" or "all": the model knows which sequences these are */
+    const char *target; /* "event" or "action"; NULL: the first that the model predicts */
+    int threads;        /* 0: all cores; never changes the result */
+    int bootstrap;      /* resamples for the intervals; 0: none */
 } lapse_evaluate_options;
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
 
-/* Scores the model on every event but each sequence's first. The dataset must know no kinds unknown to the model. */
-lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset, const lapse_evaluate_options *options,
-                            lapse_scores *scores, lapse_error *error);
+/* Scores the model on every event but each sequence's first. The dataset must have the model's fields, and no kinds or
+ * categories unknown to the model. */
+lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                            const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error);
 void lapse_scores_clear(lapse_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
@@ -272,12 +324,32 @@ void lapse_session_free(lapse_session *session);
 /* Forgets the history. */
 void lapse_session_clear(lapse_session *session);
 
-/* Appends an event. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
+/* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
+/* What a field of an event holds. */
+typedef struct lapse_value {
+    const char *text; /* of an action or category; NULL is "", nothing was there */
+    double number;    /* of a number; NaN: missing */
+} lapse_value;
+
+typedef struct lapse_event {
+    double time;
+    const char *event;
+    const lapse_value *fields; /* field_count of them, in the order of lapse_model_field */
+    int field_count;
+} lapse_event;
+
+/* Appends an event with its fields. A model that has fields wants all of them of every event. */
+lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
+
 /* Fills probabilities[0 .. kind_count-1]: the chance of each kind, given that the next event happens at this time,
- * which must not lie before the last one. The history must not be empty. */
+ * which must not lie before the last one. The history must not be empty. A model that predicts the action alone refuses. */
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
+
+/* The same for any of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
+lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
+                                          double *probabilities, lapse_error *error);
 
 /* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
 
@@ -332,13 +404,13 @@ lapse_status lapse_spectrum_save_svg(const lapse_spectrum *spectrum, const lapse
 /* How many frequencies must be drawn for the mean of their cosines to be a kernel to within epsilon at every lag up to
  * span, all but once in 1 / delta draws: Claim 1 of the paper, and what its proof gives (docs/theory.md). */
 typedef struct lapse_bound_options {
-    double epsilon;  /* largest error allowed, of a kernel that is 1 at lag 0: 0.0001 to 2 */
-    double span;     /* seconds: largest lag */
-    double sigma;    /* radians a second: root of the second moment of the frequencies */
-    double delta;    /* chance of a larger error: above 0, below 1 */
-    int repeats;     /* draws that a measurement takes */
-    uint64_t seed;   /* of the draws */
-    int threads;     /* 0: all cores; never changes the result */
+    double epsilon; /* largest error allowed, of a kernel that is 1 at lag 0: 0.0001 to 2 */
+    double span;    /* seconds: largest lag */
+    double sigma;   /* radians a second: root of the second moment of the frequencies */
+    double delta;   /* chance of a larger error: above 0, below 1 */
+    int repeats;    /* draws that a measurement takes */
+    uint64_t seed;  /* of the draws */
+    int threads;    /* 0: all cores; never changes the result */
 } lapse_bound_options;
 
 typedef struct lapse_bound_error {

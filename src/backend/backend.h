@@ -12,15 +12,15 @@
 /* One shard on its way through a planned graph. */
 typedef struct lp_run {
     const lp_plan *plan;
-    char *work, *scratch;      /* the worker's, of plan->work_size and plan->scratch_size bytes */
-    void *const *inputs;       /* by slot; rows of LP_ROWS_TOKENS inputs are this shard's */
-    const void *parameters;    /* graph->parameter_size reals */
-    void *gradients;           /* the shard's own, of the same size; NULL where the graph has no gradients */
-    int tokens, segments;      /* of the shard; a shard may be empty */
-    const int32_t *segment;    /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == tokens */
-    uint64_t seed;             /* of dropout */
+    char *work, *scratch;   /* the worker's, of plan->work_size and plan->scratch_size bytes */
+    void *const *inputs;    /* by slot; rows of LP_ROWS_TOKENS inputs are this shard's */
+    const void *parameters; /* graph->parameter_size reals */
+    void *gradients;        /* the shard's own, of the same size; NULL where the graph has no gradients */
+    int tokens, segments;   /* of the shard; a shard may be empty */
+    const int32_t *segment; /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == tokens */
+    uint64_t seed;          /* of dropout */
     uint32_t step;
-    uint64_t first_token;      /* number in the batch of the shard's first token: masks do not depend on shards */
+    uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
 } lp_run;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);

@@ -50,8 +50,7 @@ lapse_status lp_fail_memory(lapse_error *error, const char *what, size_t size)
 
 const char *lapse_status_name(lapse_status status)
 {
-    static const char *const names[] = {"ok",     "memory", "usage",   "input",
-                                        "file", "format", "unknown", "internal"};
+    static const char *const names[] = {"ok", "memory", "usage", "input", "file", "format", "unknown", "internal"};
     return (unsigned)status < sizeof names / sizeof *names ? names[status] : "?";
 }
 

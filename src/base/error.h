@@ -19,11 +19,11 @@ lapse_status lp_fail_errno(lapse_error *error, const char *verb, const char *fil
 lapse_status lp_fail_memory(lapse_error *error, const char *what, size_t size);
 
 /* Runs a call and passes its failure on. */
-#define LP_TRY(call)                                   \
-    do {                                               \
-        lapse_status lp_try_status_ = (call);          \
-        if (lp_try_status_ != LAPSE_OK)                \
-            return lp_try_status_;                     \
+#define LP_TRY(call)                          \
+    do {                                      \
+        lapse_status lp_try_status_ = (call); \
+        if (lp_try_status_ != LAPSE_OK)       \
+            return lp_try_status_;            \
     } while (0)
 
 #endif

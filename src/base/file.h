@@ -20,7 +20,7 @@ typedef struct lp_writer {
     char *path, *aside; /* owned; aside is NULL where it is written as it comes */
     char *data;         /* owned; bytes not yet handed to the system */
     size_t used;
-    uint64_t written;   /* bytes so far: the offset of the next one */
+    uint64_t written; /* bytes so far: the offset of the next one */
 } lp_writer;
 
 lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *error);

@@ -18,13 +18,13 @@
 
 /* What a number is for: the first word of every counter, so that no two purposes share numbers. */
 typedef enum lp_purpose {
-    LP_PURPOSE_SPLIT = 1,    /* which split a sequence belongs to */
-    LP_PURPOSE_START = 2,    /* starting values of parameters */
-    LP_PURPOSE_ORDER = 3,    /* order of windows in an epoch */
-    LP_PURPOSE_OFFSET = 4,   /* where the windows of a sequence begin in an epoch */
+    LP_PURPOSE_SPLIT = 1,  /* which split a sequence belongs to */
+    LP_PURPOSE_START = 2,  /* starting values of parameters */
+    LP_PURPOSE_ORDER = 3,  /* order of windows in an epoch */
+    LP_PURPOSE_OFFSET = 4, /* where the windows of a sequence begin in an epoch */
     LP_PURPOSE_DROPOUT = 5,
     LP_PURPOSE_BOOTSTRAP = 6,
-    LP_PURPOSE_BOUND = 16,   /* frequencies whose kernel is held against the true one */
+    LP_PURPOSE_BOUND = 16, /* frequencies whose kernel is held against the true one */
     LP_PURPOSE_SIMULATE = 7,
     LP_PURPOSE_TEST = 8,
     LP_PURPOSE_NOISE = 9 /* sampled frequencies */

@@ -4,12 +4,12 @@
  *   1. names: the workers' tables merged by place of first appearance
  *   2. count: rows of each sequence, rare kinds left out; rows now hold common numbers
  *   3. place: where each sequence begins; kinds numbered by how often they occur
- *   4. move: times, then kinds, to their place; segments are given back as they empty
+ *   4. move: times, then fields, then kinds, to their place; segments are given back as they empty
  *   5. sort: each sequence by time, where it is not in order yet (sort.c)
  * The blocks are cut into as many parts as there are threads; a part counts and moves its own rows. Places follow from
  * counts in the order of parts, so the result is that of one thread.
  */
-#include "data/rows.h"
+#include "data/arrange.h"
 
 #include "base/error.h"
 #include "base/threads.h"
@@ -18,30 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct arrangement {
-    lp_rows *rows; /* of each worker */
-    int worker_count, threads;
-    bool with_split;
-    lp_rows_filter *filter;
-    lapse_dataset *dataset;
-
-    lp_rows_block *blocks; /* owned; of all workers, in the order of the text */
-    int64_t block_count;
-    int parts; /* part p has the blocks from p * block_count / parts on */
-
-    lp_intern sequences, kinds;                /* common tables, in order of first appearance */
-    uint32_t **sequence_number, **kind_number; /* owned; for each worker: its numbers to common ones */
-    int64_t *kind_count;                       /* owned; rows of each common kind */
-    uint32_t *kind_order;                      /* owned; common kind to its number in the dataset */
-    uint64_t *cursor; /* owned; [part][common sequence]: rows there, then where its next row goes */
-    uint32_t *kept;   /* owned; common numbers of the sequences kept, in order */
-    int64_t kept_count;
-    uint64_t *start; /* owned until it is the dataset's */
-    double *time;
-    int32_t *kind;
-    uint8_t *split;
-} arrangement;
-
 static lapse_status out_of_memory(lapse_error *error)
 {
     return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while sorting the events");
@@ -49,35 +25,49 @@ static lapse_status out_of_memory(lapse_error *error)
 
 /* ------------------------------------------------------------------------------------------------- 1. names -- */
 
-/* Merges one kind of names of all workers: the next name is always the one met first in the text. */
-static bool merge_names(arrangement *a, lp_intern *common, uint32_t **numbers, bool kinds)
+static lp_rows_names *names_of(lp_arrangement *a, int worker, int which)
+{
+    lp_rows *rows = &a->rows[worker];
+    return which == LP_NAMES_SEQUENCES ? &rows->sequences
+           : which == LP_NAMES_KINDS   ? &rows->kinds
+                                       : &rows->categories[which];
+}
+
+/* A worker that came too late to read anything has no tables for categories. */
+static uint32_t name_count(lp_arrangement *a, int worker, int which)
+{
+    return which < a->rows[worker].field_count ? names_of(a, worker, which)->intern.count : 0;
+}
+
+/* The next name is always the one met first in the text. */
+bool lp_arrange_names(lp_arrangement *a, lp_intern *common, uint32_t **numbers, int which)
 {
     uint32_t *next = lp_alloc((size_t)a->worker_count, sizeof *next);
     bool good = next != NULL;
     for (int w = 0; good && w < a->worker_count; w++) {
-        lp_rows_names *names = kinds ? &a->rows[w].kinds : &a->rows[w].sequences;
-        lp_intern_seal(&names->intern);
-        numbers[w] = lp_grow(NULL, names->intern.count, sizeof *numbers[w]);
+        uint32_t count = name_count(a, w, which);
+        if (count > 0)
+            lp_intern_seal(&names_of(a, w, which)->intern);
+        numbers[w] = lp_grow(NULL, count, sizeof *numbers[w]);
         good = numbers[w] != NULL;
     }
     while (good) {
         int best = -1;
         uint64_t best_place = UINT64_MAX;
         for (int w = 0; w < a->worker_count; w++) {
-            const lp_rows_names *names = kinds ? &a->rows[w].kinds : &a->rows[w].sequences;
-            if (next[w] < names->intern.count && names->first[next[w]] < best_place) {
+            if (next[w] < name_count(a, w, which) && names_of(a, w, which)->first[next[w]] < best_place) {
                 best = w;
-                best_place = names->first[next[w]];
+                best_place = names_of(a, w, which)->first[next[w]];
             }
         }
         if (best < 0)
             break;
-        const lp_rows_names *names = kinds ? &a->rows[best].kinds : &a->rows[best].sequences;
+        const lp_rows_names *names = names_of(a, best, which);
         uint64_t begin = names->intern.offset[next[best]], end = names->intern.offset[next[best] + 1] - 1;
         const char *name = names->intern.bytes.data + begin;
         bool added;
         uint32_t number = lp_intern_add(common, name, end - begin, lp_intern_key(name, end - begin), &added);
-        good = number != LP_INTERN_NONE && (!kinds || number < LP_ROW_KINDS);
+        good = number != LP_INTERN_NONE && (which == LP_NAMES_SEQUENCES || number < LP_ROW_KINDS);
         numbers[best][next[best]++] = number;
     }
     lp_free(next);
@@ -86,7 +76,7 @@ static bool merge_names(arrangement *a, lp_intern *common, uint32_t **numbers, b
 }
 
 /* Rows of each kind in all, and which kinds are too rare. */
-static bool count_kinds(arrangement *a)
+static bool count_kinds(lp_arrangement *a)
 {
     a->kind_count = lp_alloc(a->kinds.count, sizeof *a->kind_count);
     a->kind_order = lp_alloc(a->kinds.count, sizeof *a->kind_order);
@@ -106,7 +96,7 @@ static bool count_kinds(arrangement *a)
 }
 
 /* The names of workers are no longer needed once they have common numbers. */
-static void drop_names(arrangement *a)
+static void drop_names(lp_arrangement *a)
 {
     for (int w = 0; w < a->worker_count; w++) {
         lp_rows_names *tables[] = {&a->rows[w].sequences, &a->rows[w].kinds};
@@ -121,13 +111,13 @@ static void drop_names(arrangement *a)
 
 /* ------------------------------------------------------------------------------------------------- 2. count -- */
 
-static void part_range(const arrangement *a, int part, int64_t *first, int64_t *last)
+void lp_arrange_part(const lp_arrangement *a, int part, int64_t *first, int64_t *last)
 {
     *first = a->block_count * part / a->parts;
     *last = a->block_count * (part + 1) / a->parts;
 }
 
-static lp_segment *segment_of(const arrangement *a, const lp_rows_block *block)
+lp_segment *lp_arrange_segment(const lp_arrangement *a, const lp_rows_block *block)
 {
     return a->rows[block->worker].segments[block->segment];
 }
@@ -135,13 +125,13 @@ static lp_segment *segment_of(const arrangement *a, const lp_rows_block *block)
 static void count_part(void *context, int part, int worker)
 {
     (void)worker;
-    arrangement *a = context;
+    lp_arrangement *a = context;
     uint64_t *count = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
-    part_range(a, part, &first, &last);
+    lp_arrange_part(a, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
         const lp_rows_block *block = &a->blocks[b];
-        lp_row *row = segment_of(a, block)->row + block->first;
+        lp_row *row = lp_arrange_segment(a, block)->row + block->first;
         const uint32_t *sequence_number = a->sequence_number[block->worker],
                        *kind_number = a->kind_number[block->worker];
         for (int64_t i = 0; i < block->count; i++) {
@@ -157,7 +147,7 @@ static void count_part(void *context, int part, int worker)
 /* ------------------------------------------------------------------------------------------------- 3. place -- */
 
 /* Turns counts into places, and marks sequences that are too short with a place that does not exist. */
-static bool place_sequences(arrangement *a)
+static bool place_sequences(lp_arrangement *a)
 {
     size_t sequences = a->sequences.count;
     a->kept = lp_grow(NULL, sequences, sizeof *a->kept);
@@ -191,12 +181,12 @@ static bool place_sequences(arrangement *a)
 }
 
 /* Short sequences take their kinds along: counts again what is left, and marks the rows. */
-static void recount_kinds(arrangement *a)
+static void recount_kinds(lp_arrangement *a)
 {
     memset(a->kind_count, 0, a->kinds.count * sizeof *a->kind_count);
     for (int64_t b = 0; b < a->block_count; b++) {
         const lp_rows_block *block = &a->blocks[b];
-        lp_row *row = segment_of(a, block)->row + block->first;
+        lp_row *row = lp_arrange_segment(a, block)->row + block->first;
         for (int64_t i = 0; i < block->count; i++) {
             if (row[i].kind == LP_ROW_DROPPED)
                 continue;
@@ -208,17 +198,17 @@ static void recount_kinds(arrangement *a)
     }
 }
 
-typedef struct kind_rank {
+typedef struct name_rank {
     int64_t count;
-    uint32_t kind;
-} kind_rank;
+    uint32_t name;
+} name_rank;
 
 static int by_count(const void *left, const void *right)
 {
-    const kind_rank *a = left, *b = right;
+    const name_rank *a = left, *b = right;
     if (a->count != b->count)
         return a->count > b->count ? -1 : 1;
-    return (a->kind > b->kind) - (a->kind < b->kind);
+    return (a->name > b->name) - (a->name < b->name);
 }
 
 /* Copies names order[0 .. count-1] of a table into columns of the dataset's own. */
@@ -240,34 +230,38 @@ static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t co
     return true;
 }
 
-/* Numbers the kinds that are left by how often they occur, and names them. */
-static bool place_kinds(arrangement *a)
+bool lp_arrange_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **blocks, lp_names *names)
 {
-    kind_rank *ranks = lp_alloc(a->kinds.count, sizeof *ranks);
-    uint32_t *order = lp_alloc(a->kinds.count, sizeof *order);
+    name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
+    uint32_t *order = lp_alloc(table->count, sizeof *order);
     bool good = ranks && order;
     int64_t count = 0;
-    for (uint32_t k = 0; good && k < a->kinds.count; k++)
-        if (a->kind_count[k] > 0)
-            ranks[count++] = (kind_rank){a->kind_count[k], k};
+    for (uint32_t k = 0; good && k < table->count; k++)
+        if (counts[k] > 0)
+            ranks[count++] = (name_rank){counts[k], k};
     if (good)
         qsort(ranks, (size_t)count, sizeof *ranks, by_count);
     for (int64_t i = 0; good && i < count; i++) {
-        order[i] = ranks[i].kind;
-        a->kind_order[ranks[i].kind] = (uint32_t)i;
+        order[i] = ranks[i].name;
+        numbers[ranks[i].name] = (uint32_t)i;
     }
-    lapse_dataset *dataset = a->dataset;
-    good = good && pick_names(&a->kinds, order, count, &dataset->blocks[4], &dataset->kinds) &&
-           pick_names(&a->sequences, a->kept, a->kept_count, &dataset->blocks[6], &dataset->sequences);
+    good = good && pick_names(table, order, count, blocks, names);
     lp_free(ranks);
     lp_free(order);
     return good;
 }
 
+/* Numbers and names the kinds that are left, and the sequences. */
+static bool place_names(lp_arrangement *a)
+{
+    lapse_dataset *dataset = a->dataset;
+    return lp_arrange_rank(&a->kinds, a->kind_count, a->kind_order, &dataset->blocks[4], &dataset->kinds) &&
+           pick_names(&a->sequences, a->kept, a->kept_count, &dataset->blocks[6], &dataset->sequences);
+}
+
 /* -------------------------------------------------------------------------------------------------- 4. move -- */
 
-/* Whether these were the last rows of their segment that had to be copied. */
-static bool emptied(lp_segment *segment, int64_t rows)
+bool lp_arrange_emptied(lp_segment *segment, int64_t rows)
 {
     return atomic_fetch_sub(&segment->left, rows) == rows;
 }
@@ -275,21 +269,21 @@ static bool emptied(lp_segment *segment, int64_t rows)
 static void move_times(void *context, int part, int worker)
 {
     (void)worker;
-    arrangement *a = context;
+    lp_arrangement *a = context;
     uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
-    part_range(a, part, &first, &last);
+    lp_arrange_part(a, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
         const lp_rows_block *block = &a->blocks[b];
         if (block->count == 0)
             continue; /* its segment may be gone */
-        lp_segment *segment = segment_of(a, block);
+        lp_segment *segment = lp_arrange_segment(a, block);
         const lp_row *row = segment->row + block->first;
         const double *time = segment->time + block->first;
         for (int64_t i = 0; i < block->count; i++)
             if (row[i].kind != LP_ROW_DROPPED)
                 a->time[cursor[row[i].sequence]++] = time[i];
-        if (emptied(segment, block->count)) {
+        if (lp_arrange_emptied(segment, block->count)) {
             lp_free(segment->time);
             segment->time = NULL;
         }
@@ -299,15 +293,15 @@ static void move_times(void *context, int part, int worker)
 static void move_kinds(void *context, int part, int worker)
 {
     (void)worker;
-    arrangement *a = context;
+    lp_arrangement *a = context;
     uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
-    part_range(a, part, &first, &last);
+    lp_arrange_part(a, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
         const lp_rows_block *block = &a->blocks[b];
         if (block->count == 0)
             continue; /* its segment may be gone */
-        lp_segment *segment = segment_of(a, block);
+        lp_segment *segment = lp_arrange_segment(a, block);
         const lp_row *row = segment->row + block->first;
         for (int64_t i = 0; i < block->count; i++) {
             if (row[i].kind == LP_ROW_DROPPED)
@@ -317,16 +311,22 @@ static void move_kinds(void *context, int part, int worker)
             if (a->split)
                 a->split[place] = row[i].kind & 3;
         }
-        if (emptied(segment, block->count)) {
+        if (lp_arrange_emptied(segment, block->count)) {
             lp_free(segment->row);
             segment->row = NULL;
         }
     }
 }
 
-/* Puts the cursors back to where they were before the times were moved: those of a part ended where the next part
- * began. */
-static void rewind_cursors(arrangement *a)
+static void refill_segments(lp_arrangement *a)
+{
+    for (int w = 0; w < a->worker_count; w++)
+        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
+            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
+}
+
+/* The cursors of a part ended where the next part began. */
+void lp_arrange_rewind(lp_arrangement *a)
 {
     size_t sequences = a->sequences.count;
     for (int p = a->parts - 1; p > 0; p--)
@@ -334,16 +334,10 @@ static void rewind_cursors(arrangement *a)
                sequences * sizeof *a->cursor);
     for (int64_t k = 0; k < a->kept_count; k++)
         a->cursor[a->kept[k]] = a->start[k];
+    refill_segments(a);
 }
 
-static void refill_segments(arrangement *a)
-{
-    for (int w = 0; w < a->worker_count; w++)
-        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
-            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
-}
-
-static bool move_rows(arrangement *a)
+static bool move_rows(lp_arrangement *a)
 {
     size_t events = (size_t)a->dataset->event_count;
     a->time = lp_grow(NULL, events, sizeof *a->time);
@@ -351,12 +345,14 @@ static bool move_rows(arrangement *a)
         return false;
     refill_segments(a);
     lp_threads_run(a->threads, a->parts, move_times, a);
-    rewind_cursors(a);
+    for (int f = 0; f < a->dataset->field_count; f++)
+        if (!lp_arrange_field(a, f))
+            return false;
     a->kind = lp_grow(NULL, events, sizeof *a->kind);
     a->split = a->with_split ? lp_grow(NULL, events, sizeof *a->split) : NULL;
     if (!a->kind || (a->with_split && !a->split))
         return false;
-    refill_segments(a);
+    lp_arrange_rewind(a);
     lp_threads_run(a->threads, a->parts, move_kinds, a);
     return true;
 }
@@ -369,7 +365,7 @@ static int by_index(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-static bool gather_blocks(arrangement *a)
+static bool gather_blocks(lp_arrangement *a)
 {
     int64_t count = 0;
     for (int w = 0; w < a->worker_count; w++)
@@ -388,7 +384,7 @@ static bool gather_blocks(arrangement *a)
 }
 
 /* Parts cost a cursor for each sequence: with very many sequences fewer parts are used. */
-static bool make_cursors(arrangement *a)
+static bool make_cursors(lp_arrangement *a)
 {
     int64_t rows = 0;
     for (int64_t b = 0; b < a->block_count; b++)
@@ -399,13 +395,13 @@ static bool make_cursors(arrangement *a)
     return a->cursor != NULL;
 }
 
-static bool arrange(arrangement *a)
+static bool arrange(lp_arrangement *a)
 {
     a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
     a->kind_number = lp_alloc((size_t)a->worker_count, sizeof *a->kind_number);
     if (!a->sequence_number || !a->kind_number || !gather_blocks(a) ||
-        !merge_names(a, &a->sequences, a->sequence_number, false) || !merge_names(a, &a->kinds, a->kind_number, true) ||
-        !count_kinds(a))
+        !lp_arrange_names(a, &a->sequences, a->sequence_number, LP_NAMES_SEQUENCES) ||
+        !lp_arrange_names(a, &a->kinds, a->kind_number, LP_NAMES_KINDS) || !count_kinds(a))
         return false;
     drop_names(a);
     if (!make_cursors(a))
@@ -417,21 +413,28 @@ static bool arrange(arrangement *a)
         return true;
     if (a->filter->short_rows > 0)
         recount_kinds(a);
-    if (!place_kinds(a) || !move_rows(a))
+    if (!place_names(a) || !move_rows(a))
         return false;
-    lp_columns_to_sort columns = {a->start, a->kept_count, a->time, a->kind, a->split};
+    void *further[LP_FIELD_LIMIT];
+    size_t further_size[LP_FIELD_LIMIT];
+    for (int f = 0; f < a->dataset->field_count; f++) {
+        further[f] = a->dataset->fields[f].blocks[0];
+        further_size[f] = a->dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
+    }
+    lp_columns_to_sort columns = {a->start, a->kept_count,           a->time, a->kind,
+                                  a->split, a->dataset->field_count, further, further_size};
     return lp_sort_sequences(&columns, a->threads, &a->filter->moved_rows);
 }
 
 lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_rows_filter *filter,
                              lapse_dataset *dataset, lapse_error *error)
 {
-    arrangement a = {.rows = rows,
-                     .worker_count = worker_count,
-                     .threads = threads,
-                     .with_split = with_split,
-                     .filter = filter,
-                     .dataset = dataset};
+    lp_arrangement a = {.rows = rows,
+                        .worker_count = worker_count,
+                        .threads = threads,
+                        .with_split = with_split,
+                        .filter = filter,
+                        .dataset = dataset};
     bool good = arrange(&a);
     dataset->start = dataset->blocks[0] = a.start;
     dataset->time = dataset->blocks[1] = a.time;

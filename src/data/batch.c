@@ -1,6 +1,12 @@
 #include "data/batch.h"
 
-lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, lapse_error *error)
+#include <string.h>
+
+/* Of either type of field. */
+enum { FIELD_SIZE = sizeof(int32_t) };
+_Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers take the same room");
+
+lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error)
 {
     *batch = (lp_batch){.capacity_windows = windows, .context = context, .shard_count = shards};
     size_t tokens = (size_t)windows * (size_t)context;
@@ -9,17 +15,23 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     batch->time = lp_alloc(tokens, sizeof *batch->time);
     batch->until = lp_alloc(tokens, sizeof *batch->until);
     batch->target = lp_alloc(tokens, sizeof *batch->target);
+    batch->action = lp_alloc(tokens, sizeof *batch->action);
+    batch->field = lp_alloc((size_t)fields, sizeof *batch->field);
+    batch->field_count = batch->field ? fields : 0;
+    bool good = batch->field != NULL;
+    for (int f = 0; good && f < fields; f++)
+        good = (batch->field[f] = lp_alloc(tokens, FIELD_SIZE)) != NULL;
     batch->weight = lp_alloc(tokens, sizeof *batch->weight);
     batch->event = lp_alloc((size_t)windows, sizeof *batch->event);
     batch->sequence = lp_alloc((size_t)windows, sizeof *batch->sequence);
     batch->segment = lp_alloc((size_t)windows + (size_t)shards, sizeof *batch->segment);
     batch->shard_window = lp_alloc((size_t)shards + 1, sizeof *batch->shard_window);
     batch->shard_token = lp_alloc((size_t)shards + 1, sizeof *batch->shard_token);
-    if (batch->kind && batch->position && batch->time && batch->until && batch->target && batch->weight &&
-        batch->event && batch->sequence && batch->segment && batch->shard_window && batch->shard_token)
+    if (good && batch->action && batch->kind && batch->position && batch->time && batch->until && batch->target &&
+        batch->weight && batch->event && batch->sequence && batch->segment && batch->shard_window && batch->shard_token)
         return LAPSE_OK;
     lp_batch_clear(batch);
-    return lp_fail_memory(error, "a batch", tokens * 32);
+    return lp_fail_memory(error, "a batch", tokens * (36 + (size_t)fields * FIELD_SIZE));
 }
 
 void lp_batch_clear(lp_batch *batch)
@@ -29,6 +41,10 @@ void lp_batch_clear(lp_batch *batch)
     lp_free(batch->time);
     lp_free(batch->until);
     lp_free(batch->target);
+    lp_free(batch->action);
+    for (int f = 0; f < batch->field_count; f++)
+        lp_free(batch->field[f]);
+    lp_free(batch->field);
     lp_free(batch->weight);
     lp_free(batch->event);
     lp_free(batch->sequence);
@@ -50,11 +66,17 @@ int lp_batch_shard_tokens(const lp_batch *batch)
 }
 
 static void add_window(lp_batch *batch, const lp_window *window, const lp_targets *targets, bool target_known,
-                       const int32_t *kinds)
+                       const lp_event_columns *columns)
 {
     const double *time = targets->dataset->time + window->first;
-    const int32_t *kind = kinds + window->first;
+    const int32_t *kind = columns->kind + window->first;
     double last = target_known ? time[window->count] : time[window->count - 1];
+    size_t token = (size_t)batch->tokens, count = (size_t)window->count;
+    for (int f = 0; f < columns->field_count; f++)
+        memcpy((char *)batch->field[f] + token * FIELD_SIZE,
+               (const char *)columns->field[f] + (size_t)window->first * FIELD_SIZE, count * FIELD_SIZE);
+    if (columns->action)
+        memcpy(batch->action + token, columns->action + window->first + 1, count * sizeof *batch->action);
     for (int place = 0; place < window->count; place++) {
         int t = batch->tokens++;
         bool asked = place >= window->from && lp_targets_want(targets, window->first + place + 1);
@@ -71,7 +93,7 @@ static void add_window(lp_batch *batch, const lp_window *window, const lp_target
 }
 
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
-                   bool target_known, const int32_t *kinds)
+                   bool target_known, const lp_event_columns *columns)
 {
     batch->tokens = batch->windows = batch->targets = 0;
     int shards = batch->shard_count;
@@ -82,7 +104,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
         int32_t *segment = batch->segment + begin + shard;
         *segment++ = 0;
         for (int w = begin; w < end; w++) {
-            add_window(batch, &list->windows[first + w], targets, target_known, kinds);
+            add_window(batch, &list->windows[first + w], targets, target_known, columns);
             *segment++ = batch->tokens - batch->shard_token[shard];
         }
     }

@@ -9,14 +9,24 @@
 
 #include "data/window.h"
 
+/* The events of a dataset in the numbers of a model (model/translate.h). Views of event_count elements each. */
+typedef struct lp_event_columns {
+    const int32_t *kind;
+    const int32_t *action; /* what is asked for beside the kind; NULL: nothing */
+    int field_count;
+    const void *field[LP_FIELD_LIMIT]; /* int32_t of a category, float of a number */
+} lp_event_columns;
+
 typedef struct lp_batch {
-    int capacity_windows, context, shard_count;
+    int capacity_windows, context, shard_count, field_count;
     int windows, tokens, targets;
     int32_t *kind;     /* [tokens] */
     int32_t *position; /* [tokens]: place in the window */
     double *time;      /* [tokens]: of the event, seconds before the window's last time, so <= 0 */
     double *until;     /* [tokens]: the moment asked about: the next event's time, or the event's own if unknown */
     int32_t *target;   /* [tokens]: kind of the next event */
+    int32_t *action;   /* [tokens]: action of the next event, where it is asked for */
+    void **field;      /* [field_count][tokens]: fields of the event; int32_t or float */
     float *weight;     /* [tokens]: 1 where it is asked for, else 0 */
     int64_t *event;    /* [windows]: first event of each window */
     int64_t *sequence; /* [windows]: of each window */
@@ -25,17 +35,16 @@ typedef struct lp_batch {
     int *shard_token;  /* [shards + 1] */
 } lp_batch;
 
-/* A batch of up to `windows` windows of up to `context` tokens. */
-lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, lapse_error *error);
+/* A batch of up to `windows` windows of up to `context` tokens, whose events have `fields` fields. */
+lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error);
 void lp_batch_clear(lp_batch *batch);
 
 /* The largest shard in tokens. */
 int lp_batch_shard_tokens(const lp_batch *batch);
 
-/* Lays out `count` windows of the list from `first` on. kinds holds the kind of every event of the dataset, in the
- * numbers of the model. */
+/* Lays out `count` windows of the list from `first` on. */
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
-                   bool target_known, const int32_t *kinds);
+                   bool target_known, const lp_event_columns *columns);
 
 /* The segments of a shard: windows in shard + 1 numbers. */
 static inline const int32_t *lp_batch_segments(const lp_batch *batch, int shard)

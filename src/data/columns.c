@@ -31,6 +31,9 @@ static const struct role sequence_role = {"sequence", "--sequence", sequence_nam
 static const struct role time_role = {"time", "--time", time_names};
 static const struct role event_role = {"event", "--event", event_names};
 static const struct role split_role = {"split", "--split-column", NULL};
+static const struct role field_roles[] = {[LAPSE_FIELD_ACTION] = {"action", "--action", NULL},
+                                          [LAPSE_FIELD_CATEGORY] = {"field", "--field", NULL},
+                                          [LAPSE_FIELD_NUMBER] = {"number", "--number", NULL}};
 
 struct chooser {
     lp_columns *columns;
@@ -229,6 +232,40 @@ static lapse_status check_distinct(const struct chooser *chooser)
                       "one column was chosen twice: time, sequence, event and split must be different columns");
 }
 
+static lapse_status choose_field(const struct chooser *chooser, lapse_field_type type, const char *wanted)
+{
+    lp_columns *columns = chooser->columns;
+    if (columns->field_count == LP_FIELD_LIMIT)
+        return lp_fail_at(chooser->error, LAPSE_ERROR_USAGE, chooser->file, chooser->line, 0,
+                          "too many fields: an event can have %d", (int)LP_FIELD_LIMIT);
+    int64_t column;
+    LP_TRY(choose(chooser, &field_roles[type], wanted ? wanted : "", 0, &column));
+    bool taken = column == columns->time || column == columns->sequence || column == columns->split;
+    for (int i = 0; i < columns->field_count; i++)
+        taken = taken || columns->field[i] == column;
+    if (taken) {
+        char shown[LP_EXCERPT_SIZE];
+        const char *name = columns->name[column];
+        return lp_fail_at(chooser->error, LAPSE_ERROR_USAGE, chooser->file, chooser->line, column + 1,
+                          "the column '%s' cannot be the %s: it was already chosen for something else",
+                          lp_text_excerpt(name, name + strlen(name), shown), field_roles[type].noun);
+    }
+    columns->field[columns->field_count] = column;
+    columns->field_type[columns->field_count++] = type;
+    return LAPSE_OK;
+}
+
+static lapse_status choose_fields(const struct chooser *chooser, const lapse_import_options *options)
+{
+    if (options->action)
+        LP_TRY(choose_field(chooser, LAPSE_FIELD_ACTION, options->action));
+    for (int i = 0; i < options->category_count; i++)
+        LP_TRY(choose_field(chooser, LAPSE_FIELD_CATEGORY, options->categories[i]));
+    for (int i = 0; i < options->number_count; i++)
+        LP_TRY(choose_field(chooser, LAPSE_FIELD_NUMBER, options->numbers[i]));
+    return LAPSE_OK;
+}
+
 lapse_status lp_columns_choose(lp_columns *columns, lp_arena *arena, const lapse_import_options *options,
                                const lp_csv_record *first, const char *file, int64_t line, lapse_error *error)
 {
@@ -242,7 +279,8 @@ lapse_status lp_columns_choose(lp_columns *columns, lp_arena *arena, const lapse
     LP_TRY(choose_events(&chooser, arena, options->event));
     if (options->split)
         LP_TRY(choose(&chooser, &split_role, options->split, 0, &columns->split));
-    return check_distinct(&chooser);
+    LP_TRY(check_distinct(&chooser));
+    return choose_fields(&chooser, options);
 }
 
 const char *lp_columns_event_text(const lp_columns *columns, lp_arena *arena)

@@ -1,10 +1,11 @@
-/* columns.h: which column of a table says whose event it is, when, what, and in which split. */
+/* columns.h: which column of a table says whose event it is, when, what, in which split, and what else. */
 #ifndef LP_COLUMNS_H
 #define LP_COLUMNS_H
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/csv.h"
+#include "data/dataset.h"
 
 typedef struct lp_columns {
     int64_t count; /* fields of every row */
@@ -12,6 +13,9 @@ typedef struct lp_columns {
     int64_t split;  /* -1: none */
     int64_t *event; /* event_count of them, joined by spaces */
     int64_t event_count;
+    int64_t field[LP_FIELD_LIMIT]; /* field_count of them, in the order of a dataset's fields */
+    lapse_field_type field_type[LP_FIELD_LIMIT];
+    int field_count;
     const char **name; /* count; "1", "2", ... where there is no header */
 } lp_columns;
 

@@ -5,7 +5,10 @@
  *   2. Within a sequence time never decreases; every time is finite. Equal times keep the order of the source.
  *   3. 0 <= kind[i] < kind_count. Kinds are numbered by how often they occur, the most frequent first (ties: by first
  *      appearance). Every kind occurs.
- *   4. Sequences stand in the order of their first appearance in the source. Names of sequences are unique, and so
+ *   4. A field is a further column of the source. Its categories are numbered as kinds are; where the source had nothing
+ *      there, that is the category "". A number is finite, or NaN where the source had nothing. The action, if there is
+ *      one, is the first field; categories come before numbers.
+ *   5. Sequences stand in the order of their first appearance in the source. Names of sequences are unique, and so
  *      are names of kinds.
  */
 #ifndef LP_DATASET_H
@@ -27,6 +30,17 @@ typedef enum lp_split { LP_SPLIT_TRAIN = 0, LP_SPLIT_VALID = 1, LP_SPLIT_TEST = 
 /* "train", "valid" or "test". */
 const char *lp_split_name(lp_split split);
 
+enum { LP_FIELD_LIMIT = 64 };
+
+typedef struct lp_field {
+    const char *name; /* of the column */
+    lapse_field_type type;
+    lp_names categories;     /* of an action or category */
+    const int32_t *category; /* event_count; NULL for a number */
+    const double *number;    /* event_count; NULL for an action or category */
+    void *blocks[3];         /* owned, in a dataset in memory */
+} lp_field;
+
 struct lapse_dataset {
     int64_t sequence_count, event_count;
     const uint64_t *start; /* sequence_count + 1: first event of each sequence */
@@ -34,6 +48,8 @@ struct lapse_dataset {
     const int32_t *kind;   /* event_count */
     const uint8_t *split;  /* event_count of lp_split, or NULL where the source had no such column */
     lp_names kinds, sequences;
+    lp_field *fields; /* field_count, in the arena */
+    int field_count;
 
     /* Where it came from: name and text, in the order shown. */
     int property_count;
@@ -48,6 +64,9 @@ static inline const char *lp_names_get(const lp_names *names, int64_t i)
 {
     return names->bytes + names->offset[i];
 }
+
+/* Names of a type of field: "action", "category", "number". */
+const char *lp_field_type_name(lapse_field_type type);
 
 /* The text of a property ("column.event", "source", ...), or NULL. */
 const char *lp_dataset_property_find(const lapse_dataset *dataset, const char *name);

@@ -38,12 +38,14 @@ _Static_assert(sizeof(file_header) == 64 && sizeof(file_column) == 64, "the layo
 
 /* -------------------------------------------------------------------------------------------------- saving --- */
 
-enum { COLUMN_LIMIT = 16 };
+enum { COLUMN_LIMIT = 13 + 3 * LP_FIELD_LIMIT };
 
 typedef struct file_plan {
     file_header header;
     file_column table[COLUMN_LIMIT];
     const void *data[COLUMN_LIMIT];
+    lp_buffer properties[2], fields[2]; /* owned; offsets and text of each table of names */
+    uint8_t types[LP_FIELD_LIMIT];
 } file_plan;
 
 static void plan_column(file_plan *plan, const char *name, const char *type, const void *data, uint64_t size)
@@ -74,27 +76,71 @@ static void plan_places(file_plan *plan)
     header->checksum = XXH3_64bits(header, offsetof(file_header, checksum));
 }
 
-/* Properties as a table of names: name, value, name, value, ... */
-static bool pack_properties(const lapse_dataset *dataset, lp_buffer *offsets, lp_buffer *text)
+/* Adds a name to a table of names: offsets and text. */
+static bool pack_name(lp_buffer table[2], const char *name)
 {
     uint64_t end = 0;
-    if (!lp_buffer_add(offsets, &end, sizeof end))
+    if (table[0].size == 0 && !lp_buffer_add(&table[0], &end, sizeof end))
         return false;
-    for (int i = 0; i < 2 * dataset->property_count; i++) {
-        const char *part = i % 2 ? dataset->property_value[i / 2] : dataset->property_name[i / 2];
-        if (!lp_buffer_add(text, part, strlen(part) + 1))
-            return false;
-        end = text->size;
-        if (!lp_buffer_add(offsets, &end, sizeof end))
-            return false;
+    if (!lp_buffer_add(&table[1], name, strlen(name) + 1))
+        return false;
+    end = table[1].size;
+    return lp_buffer_add(&table[0], &end, sizeof end);
+}
+
+/* Properties as a table of names: name, value, name, value, ... */
+static bool pack_tables(file_plan *plan, const lapse_dataset *dataset)
+{
+    uint64_t zero = 0;
+    bool good = dataset->property_count > 0 || lp_buffer_add(&plan->properties[0], &zero, sizeof zero);
+    for (int i = 0; good && i < dataset->property_count; i++)
+        good = pack_name(plan->properties, dataset->property_name[i]) &&
+               pack_name(plan->properties, dataset->property_value[i]);
+    for (int f = 0; good && f < dataset->field_count; f++) {
+        plan->types[f] = (uint8_t)dataset->fields[f].type;
+        good = pack_name(plan->fields, dataset->fields[f].name);
     }
-    return true;
+    return good;
 }
 
 static void plan_names(file_plan *plan, const char *offsets, const char *text, const lp_names *names)
 {
     plan_column(plan, offsets, "u64", names->offset, ((uint64_t)names->count + 1) * sizeof *names->offset);
     plan_column(plan, text, "text", names->bytes, names->offset[names->count]);
+}
+
+/* The columns of field f are called field.<f>, field.<f>.offset and field.<f>.text. */
+typedef struct field_names {
+    char values[NAME_SIZE], offsets[NAME_SIZE], text[NAME_SIZE];
+} field_names;
+
+static field_names names_of_field(int field)
+{
+    field_names names;
+    snprintf(names.values, NAME_SIZE, "field.%d", field);
+    snprintf(names.offsets, NAME_SIZE, "field.%d.offset", field);
+    snprintf(names.text, NAME_SIZE, "field.%d.text", field);
+    return names;
+}
+
+static void plan_fields(file_plan *plan, const lapse_dataset *dataset)
+{
+    uint64_t events = (uint64_t)dataset->event_count;
+    if (dataset->field_count == 0)
+        return;
+    plan_column(plan, "field.type", "u8", plan->types, (uint64_t)dataset->field_count);
+    plan_column(plan, "field.name.offset", "u64", plan->fields[0].data, plan->fields[0].size);
+    plan_column(plan, "field.name.text", "text", plan->fields[1].data, plan->fields[1].size);
+    for (int f = 0; f < dataset->field_count; f++) {
+        const lp_field *field = &dataset->fields[f];
+        field_names names = names_of_field(f);
+        if (field->type == LAPSE_FIELD_NUMBER) {
+            plan_column(plan, names.values, "f64", field->number, events * sizeof *field->number);
+            continue;
+        }
+        plan_column(plan, names.values, "i32", field->category, events * sizeof *field->category);
+        plan_names(plan, names.offsets, names.text, &field->categories);
+    }
 }
 
 static lapse_status write_file(const file_plan *plan, const char *path, lapse_error *error)
@@ -117,27 +163,29 @@ static lapse_status write_file(const file_plan *plan, const char *path, lapse_er
 
 lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error)
 {
-    lp_buffer offsets = {0}, text = {0};
-    if (!pack_properties(dataset, &offsets, &text)) {
-        lp_buffer_clear(&offsets);
-        lp_buffer_clear(&text);
-        return lp_fail_memory(error, "the properties", 4096);
-    }
     uint64_t sequences = (uint64_t)dataset->sequence_count, events = (uint64_t)dataset->event_count;
     file_plan plan = {.header = {.sequence_count = sequences, .event_count = events}};
-    plan_column(&plan, "property.offset", "u64", offsets.data, offsets.size);
-    plan_column(&plan, "property.text", "text", text.data, text.size);
-    plan_names(&plan, "kind.offset", "kind.text", &dataset->kinds);
-    plan_names(&plan, "sequence.offset", "sequence.text", &dataset->sequences);
-    plan_column(&plan, "start", "u64", dataset->start, (sequences + 1) * sizeof *dataset->start);
-    plan_column(&plan, "time", "f64", dataset->time, events * sizeof *dataset->time);
-    plan_column(&plan, "kind", "i32", dataset->kind, events * sizeof *dataset->kind);
-    if (dataset->split)
-        plan_column(&plan, "split", "u8", dataset->split, events);
-    plan_places(&plan);
-    lapse_status status = write_file(&plan, path, error);
-    lp_buffer_clear(&offsets);
-    lp_buffer_clear(&text);
+    lapse_status status = LAPSE_OK;
+    if (pack_tables(&plan, dataset)) {
+        plan_column(&plan, "property.offset", "u64", plan.properties[0].data, plan.properties[0].size);
+        plan_column(&plan, "property.text", "text", plan.properties[1].data, plan.properties[1].size);
+        plan_names(&plan, "kind.offset", "kind.text", &dataset->kinds);
+        plan_names(&plan, "sequence.offset", "sequence.text", &dataset->sequences);
+        plan_column(&plan, "start", "u64", dataset->start, (sequences + 1) * sizeof *dataset->start);
+        plan_column(&plan, "time", "f64", dataset->time, events * sizeof *dataset->time);
+        plan_column(&plan, "kind", "i32", dataset->kind, events * sizeof *dataset->kind);
+        if (dataset->split)
+            plan_column(&plan, "split", "u8", dataset->split, events);
+        plan_fields(&plan, dataset);
+        plan_places(&plan);
+        status = write_file(&plan, path, error);
+    } else {
+        status = lp_fail_memory(error, "the properties", 4096);
+    }
+    for (int i = 0; i < 2; i++) {
+        lp_buffer_clear(&plan.properties[i]);
+        lp_buffer_clear(&plan.fields[i]);
+    }
     return status;
 }
 
@@ -305,6 +353,58 @@ static lapse_status bind_properties(const file_view *view, lapse_dataset *datase
     return LAPSE_OK;
 }
 
+static lapse_status bind_field(const file_view *view, int number, int64_t events, lp_field *field)
+{
+    field_names names = names_of_field(number);
+    const void *data;
+    if (field->type == LAPSE_FIELD_NUMBER) {
+        LP_TRY(bind(view, names.values, "f64", sizeof *field->number, (uint64_t)events, false, &data));
+        field->number = data;
+        bool infinite = false;
+        for (int64_t i = 0; i < events; i++)
+            infinite |= isinf(field->number[i]) != 0;
+        return infinite ? refuse(view, "column '%s' has a number that is infinite", names.values) : LAPSE_OK;
+    }
+    LP_TRY(bind(view, names.values, "i32", sizeof *field->category, (uint64_t)events, false, &data));
+    field->category = data;
+    LP_TRY(bind_names(view, names.offsets, names.text, &field->categories));
+    uint32_t highest = 0;
+    for (int64_t i = 0; i < events; i++)
+        highest = (uint32_t)field->category[i] > highest ? (uint32_t)field->category[i] : highest;
+    if (highest >= (uint64_t)field->categories.count)
+        return refuse(view, "column '%s' has a number that no category has", names.values);
+    return LAPSE_OK;
+}
+
+static lapse_status bind_fields(const file_view *view, lapse_dataset *dataset)
+{
+    lp_names names;
+    const void *types;
+    if (!find_column(view, "field.type"))
+        return LAPSE_OK;
+    LP_TRY(bind_names(view, "field.name.offset", "field.name.text", &names));
+    LP_TRY(bind(view, "field.type", "u8", 1, (uint64_t)names.count, false, &types));
+    if (names.count > LP_FIELD_LIMIT)
+        return refuse(view, "the file has %" PRId64 " fields, but this version of Lapse reads %d", names.count,
+                      (int)LP_FIELD_LIMIT);
+    dataset->fields = lp_arena_alloc(&dataset->arena, (size_t)names.count * sizeof *dataset->fields);
+    if (!dataset->fields)
+        return lp_fail_memory(view->error, "the fields", (size_t)names.count * sizeof *dataset->fields);
+    int last = -1;
+    for (int f = 0; f < names.count; f++) {
+        int type = ((const uint8_t *)types)[f];
+        if (type > LAPSE_FIELD_NUMBER || type < last || (type == LAPSE_FIELD_ACTION && f > 0))
+            return refuse(view, "column 'field.type' is not in the order action, categories, numbers");
+        last = type;
+        dataset->fields[f].name = lp_names_get(&names, f);
+        dataset->fields[f].type = (lapse_field_type)type;
+    }
+    for (int f = 0; f < names.count; f++)
+        LP_TRY(bind_field(view, f, dataset->event_count, &dataset->fields[f]));
+    dataset->field_count = (int)names.count;
+    return LAPSE_OK;
+}
+
 static lapse_status read_file(file_view *view, lapse_dataset *dataset)
 {
     LP_TRY(check_header(view));
@@ -326,6 +426,7 @@ static lapse_status read_file(file_view *view, lapse_dataset *dataset)
     if (dataset->sequences.count != dataset->sequence_count)
         return refuse(view, "column 'sequence.offset' does not have a name for every sequence");
     LP_TRY(check_events(view, dataset));
+    LP_TRY(bind_fields(view, dataset));
     return bind_properties(view, dataset);
 }
 

@@ -3,6 +3,7 @@
 #include "data/describe.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,6 +191,41 @@ static void add_splits(description *d)
         counts[LP_SPLIT_VALID], counts[LP_SPLIT_TEST]);
 }
 
+/* "price (number): mean 12.5, deviation 3, 4 missing" */
+static void add_number(description *d, const char *name, const lp_field *field)
+{
+    int64_t count = 0;
+    double mean = 0, squares = 0;
+    for (int64_t i = 0; i < d->dataset->event_count; i++) {
+        if (isnan(field->number[i]))
+            continue;
+        double distance = field->number[i] - mean;
+        mean += distance / (double)++count;
+        squares += distance * (field->number[i] - mean);
+    }
+    int64_t missing = d->dataset->event_count - count;
+    add(d, name, "%s (number): mean %.6g, deviation %.6g, %" PRId64 " missing", field->name, mean,
+        count ? sqrt(squares / (double)count) : 0, missing);
+}
+
+static void add_fields(description *d)
+{
+    for (int f = 0; f < d->dataset->field_count; f++) {
+        const lp_field *field = &d->dataset->fields[f];
+        char *name = lp_arena_alloc(&d->dataset->arena, 24);
+        if (!name) {
+            d->failed = true;
+            return;
+        }
+        snprintf(name, 24, "field.%d", f + 1);
+        if (field->type == LAPSE_FIELD_NUMBER)
+            add_number(d, name, field);
+        else
+            add(d, name, "%s (%s): %" PRId64 " distinct values", field->name, lp_field_type_name(field->type),
+                field->categories.count);
+    }
+}
+
 lapse_status lp_describe(lapse_dataset *dataset, const lp_reading *reading, const lapse_import_report *report,
                          lapse_error *error)
 {
@@ -201,6 +237,7 @@ lapse_status lp_describe(lapse_dataset *dataset, const lp_reading *reading, cons
     add(&d, "sequences", "%" PRId64, dataset->sequence_count);
     add(&d, "events", "%" PRId64, dataset->event_count);
     add(&d, "kinds", "%" PRId64, dataset->kinds.count);
+    add_fields(&d);
     add_times(&d);
     add_lengths(&d);
     add_gaps(&d);

@@ -206,6 +206,22 @@ static lapse_status read_rows(struct crew *crew, int threads, const lp_import_tu
     return check_rows(crew, report, error);
 }
 
+static lapse_status name_fields(const lp_columns *columns, lapse_dataset *dataset, lapse_error *error)
+{
+    size_t size = (size_t)columns->field_count * sizeof *dataset->fields;
+    if (columns->field_count == 0)
+        return LAPSE_OK;
+    dataset->fields = lp_arena_alloc(&dataset->arena, size);
+    for (int f = 0; dataset->fields && f < columns->field_count; f++) {
+        dataset->fields[f].type = columns->field_type[f];
+        dataset->fields[f].name = lp_arena_text(&dataset->arena, columns->name[columns->field[f]]);
+        if (!dataset->fields[f].name)
+            return lp_fail_memory(error, "the fields", size);
+    }
+    dataset->field_count = dataset->fields ? columns->field_count : 0;
+    return dataset->fields ? LAPSE_OK : lp_fail_memory(error, "the fields", size);
+}
+
 static lapse_status make_dataset(struct crew *crew, int threads, lapse_import_report *report, lapse_dataset *dataset,
                                  lapse_error *error)
 {
@@ -216,6 +232,7 @@ static lapse_status make_dataset(struct crew *crew, int threads, lapse_import_re
         lp_reader_clear(&crew->readers[i]);
         crew->readers[i] = (lp_reader){0};
     }
+    LP_TRY(name_fields(&crew->reading.columns, dataset, error));
     lp_rows_filter filter = {.min_events = options->min_events, .min_count = options->min_count};
     LP_TRY(
         lp_rows_arrange(crew->rows, crew->count, threads, crew->reading.columns.split >= 0, &filter, dataset, error));

@@ -80,7 +80,7 @@ static lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t s
         lp_intern_slot *slot = &intern->slots[at];
         if (!slot->size)
             return slot;
-        if (slot->key == key && slot->size == size &&
+        if (slot->key == key && slot->size == size + 1 &&
             (size <= SHORT_NAME || memcmp(intern->bytes.data + intern->offset[slot->index], name, size) == 0))
             return slot;
     }
@@ -88,7 +88,7 @@ static lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t s
 
 static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64_t key)
 {
-    if (intern->count >= LP_INTERN_NONE - 1 || size > UINT32_MAX)
+    if (intern->count >= LP_INTERN_NONE - 1 || size >= UINT32_MAX)
         return LP_INTERN_NONE;
     if ((size_t)intern->count + 2 > intern->capacity && !grow_names(intern))
         return LP_INTERN_NONE;
@@ -100,7 +100,7 @@ static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64
     lp_buffer_add(&intern->bytes, "", 1);
     uint32_t index = intern->count++;
     intern->offset[index + 1] = intern->bytes.size;
-    *probe(intern, name, size, key) = (lp_intern_slot){key, (uint32_t)size, index};
+    *probe(intern, name, size, key) = (lp_intern_slot){key, (uint32_t)size + 1, index};
     return index;
 }
 

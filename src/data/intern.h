@@ -6,7 +6,7 @@
 
 typedef struct lp_intern_slot {
     uint64_t key;   /* a name of up to 8 bytes itself, zero-padded; the hash of a longer one */
-    uint32_t size;  /* bytes of the name; 0: the slot is free */
+    uint32_t size;  /* bytes of the name and its NUL; 0: the slot is free */
     uint32_t index; /* its number */
 } lp_intern_slot;
 
@@ -22,7 +22,7 @@ typedef struct lp_intern {
 
 #define LP_INTERN_NONE UINT32_MAX /* out of memory, or more names than fit */
 
-/* The key that tells names apart quickly. Names are not empty and hold no NUL byte. */
+/* The key that tells names apart quickly. Names hold no NUL byte. */
 uint64_t lp_intern_key(const char *name, size_t size);
 
 /* The number of a name, which is added if it is new (then *added is set). key is lp_intern_key of the name. */

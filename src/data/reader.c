@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,10 +163,57 @@ static bool event_name(lp_reader *reader, const lp_csv_record *record, const cha
     return true;
 }
 
+/* Checks the fields of a row and reads its numbers. False: the row was bad, and *go_on says whether that was the end. */
+static bool read_fields(lp_reader *reader, const lp_csv_record *record, bool *go_on)
+{
+    const lp_columns *columns = &reader->reading->columns;
+    char shown[LP_EXCERPT_SIZE];
+    for (int f = 0; f < columns->field_count; f++) {
+        int64_t column = columns->field[f];
+        const char *begin = record->begin[column], *end = record->end[column];
+        if (columns->field_type[f] != LAPSE_FIELD_NUMBER) {
+            if (lp_text_is_utf8(begin, end))
+                continue;
+            *go_on = bad_row(reader, column + 1, reader->line, "the %s is not valid UTF-8 text",
+                             columns->field_type[f] == LAPSE_FIELD_ACTION ? "action" : "field");
+            return false;
+        }
+        lp_text_trim(&begin, &end);
+        reader->number[f] = NAN;
+        if (begin == end || lp_number_parse(begin, end, &reader->number[f]))
+            continue;
+        *go_on = bad_row(reader, column + 1, reader->line,
+                         "'%s' is not a number: expected digits such as 12.5, or nothing where it is missing",
+                         lp_text_excerpt(begin, end, shown));
+        return false;
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------------------------------------------- rows --- */
 
-/* Gives the names of the checked rows their numbers and keeps them. */
-static bool keep_rows(lp_reader *reader)
+/* The fields of the row at `place`, which is that of the record being read. */
+static bool keep_fields(lp_reader *reader, const lp_csv_record *record, lp_segment *segment, uint64_t place)
+{
+    const lp_columns *columns = &reader->reading->columns;
+    lp_rows *rows = &reader->rows;
+    for (int f = 0; f < rows->field_count; f++) {
+        if (rows->field_type[f] == LAPSE_FIELD_NUMBER) {
+            ((double *)segment->field[f])[segment->used] = reader->number[f];
+            continue;
+        }
+        const char *begin = record->begin[columns->field[f]];
+        size_t size = (size_t)(record->end[columns->field[f]] - begin);
+        uint32_t category = lp_rows_name(&rows->categories[f], begin, size, lp_intern_key(begin, size), place);
+        if (category >= LP_ROW_KINDS)
+            return false;
+        ((uint32_t *)segment->field[f])[segment->used] = category;
+    }
+    return true;
+}
+
+/* Gives the names of the checked rows their numbers and keeps them. With fields that is one row, that of the record. */
+static bool keep_rows(lp_reader *reader, const lp_csv_record *record)
 {
     lp_rows *rows = &reader->rows;
     lp_rows_block *block = &rows->blocks[rows->block_count - 1];
@@ -176,6 +224,8 @@ static bool keep_rows(lp_reader *reader)
         uint32_t sequence = lp_rows_name(&rows->sequences, row->sequence, row->sequence_size, row->sequence_key, place);
         uint32_t kind = lp_rows_name(&rows->kinds, row->event, row->event_size, row->event_key, place);
         if (sequence == LP_INTERN_NONE || kind == LP_INTERN_NONE || kind >= LP_ROW_KINDS)
+            return fail_memory(reader);
+        if (rows->field_count > 0 && !keep_fields(reader, record, segment, place))
             return fail_memory(reader);
         rows->kinds.count[kind]++;
         segment->time[segment->used] = row->time;
@@ -188,15 +238,16 @@ static bool keep_rows(lp_reader *reader)
 
 /* A table of many sequences does not fit the cache: rows wait until those asked for before them have come from memory.
  */
-static bool keep_row(lp_reader *reader, lp_waiting_row row)
+static bool keep_row(lp_reader *reader, const lp_csv_record *record, lp_waiting_row row)
 {
     row.sequence_key = lp_intern_key(row.sequence, row.sequence_size);
     row.event_key = lp_intern_key(row.event, row.event_size);
     lp_intern_prefetch(&reader->rows.sequences.intern, row.sequence_key);
     reader->waiting[reader->waiting_count++] = row;
-    /* Joined names share one buffer, so such a row cannot wait. */
-    bool full = reader->waiting_count == LP_WAITING_ROWS || reader->reading->columns.event_count > 1;
-    return !full || keep_rows(reader);
+    /* Joined names share one buffer, and fields are read from the record, so such a row cannot wait. */
+    bool full = reader->waiting_count == LP_WAITING_ROWS || reader->reading->columns.event_count > 1 ||
+                reader->rows.field_count > 0;
+    return !full || keep_rows(reader, record);
 }
 
 /* Checks a record and keeps it as a row. False ends the import. */
@@ -234,12 +285,16 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     if (reason)
         return bad_row(reader, columns->time + 1, reader->line, "'%s' %s", lp_text_excerpt(time_text, time_end, shown),
                        reason);
-    return keep_row(reader, (lp_waiting_row){.sequence = sequence,
-                                             .sequence_size = (uint32_t)(sequence_end - sequence),
-                                             .event = event,
-                                             .event_size = (uint32_t)(event_end - event),
-                                             .time = time,
-                                             .split = split});
+    bool go_on;
+    if (columns->field_count > 0 && !read_fields(reader, record, &go_on))
+        return go_on;
+    return keep_row(reader, record,
+                    (lp_waiting_row){.sequence = sequence,
+                                     .sequence_size = (uint32_t)(sequence_end - sequence),
+                                     .event = event,
+                                     .event_size = (uint32_t)(event_end - event),
+                                     .time = time,
+                                     .split = split});
 }
 
 static bool fail_binary(lp_reader *reader)
@@ -253,6 +308,16 @@ static bool make_record(lp_reader *reader, lp_csv_record *record, int64_t capaci
     record->begin = lp_alloc((size_t)capacity, sizeof *record->begin);
     record->end = lp_alloc((size_t)capacity, sizeof *record->end);
     return (record->begin && record->end) || fail_memory(reader);
+}
+
+/* What a reader can make only once the columns are known. */
+static bool know_columns(lp_reader *reader)
+{
+    const lp_columns *columns = &reader->reading->columns;
+    if (reader->record.begin)
+        return true;
+    return make_record(reader, &reader->record, columns->count) &&
+           (lp_rows_fields(&reader->rows, columns->field_type, columns->field_count) || fail_memory(reader));
 }
 
 /* Reads the first record that is not an empty line: the header, or without one the first row. */
@@ -277,7 +342,7 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             lapse_status status = lp_columns_choose(&reading->columns, &reading->arena, reading->options, &first,
                                                     reading->file, reader->line + 1, &error);
             reading->have_columns = status == LAPSE_OK;
-            good = status == LAPSE_OK ? reading->options->header || read_row(reader, &first)
+            good = status == LAPSE_OK ? know_columns(reader) && (reading->options->header || read_row(reader, &first))
                                       : fail(reader, status, error.column, "%s", error.message);
             reader->line += first.lines;
         }
@@ -317,8 +382,7 @@ static bool read_whole(lp_reader *reader, const lp_block *block)
     lp_csv_start(&scanner, reader->buffer, block->size, reader->reading->blocks.delimiter);
     if (!reader->reading->have_columns && !read_first(reader, &scanner, nul))
         return false;
-    if (!reader->record.begin && reader->reading->have_columns &&
-        !make_record(reader, &reader->record, reader->reading->columns.count))
+    if (reader->reading->have_columns && !know_columns(reader))
         return false;
     while (lp_csv_next(&scanner, &reader->record)) {
         if (scanner.at > nul)
@@ -327,7 +391,7 @@ static bool read_whole(lp_reader *reader, const lp_block *block)
             return false;
         reader->line += reader->record.lines;
     }
-    return keep_rows(reader);
+    return keep_rows(reader, &reader->record);
 }
 
 bool lp_reader_step(lp_reader *reader)

@@ -36,7 +36,8 @@ typedef struct lp_reader {
     lp_reading *reading;
     char *buffer; /* owned; LP_BLOCK_ROOM */
     lp_csv_record record;
-    lp_buffer joined; /* the event's name, where it is made of several columns */
+    double number[LP_FIELD_LIMIT]; /* of the row being read, by field */
+    lp_buffer joined;              /* the event's name, where it is made of several columns */
     lp_rows rows;
     lp_waiting_row waiting[LP_WAITING_ROWS]; /* rows checked but not yet in rows */
     int waiting_count;

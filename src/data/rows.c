@@ -9,7 +9,20 @@ static void free_segment(lp_segment *segment)
         return;
     lp_free(segment->time);
     lp_free(segment->row);
+    for (int f = 0; f < LP_FIELD_LIMIT; f++)
+        lp_free(segment->field[f]);
     lp_free(segment);
+}
+
+static bool add_fields(const lp_rows *rows, lp_segment *segment)
+{
+    bool good = true;
+    for (int f = 0; good && f < rows->field_count; f++) {
+        size_t size = rows->field_type[f] == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(uint32_t);
+        segment->field[f] = lp_grow(NULL, (size_t)segment->capacity, size);
+        good = segment->field[f] != NULL;
+    }
+    return good;
 }
 
 static bool add_segment(lp_rows *rows, int64_t most)
@@ -28,12 +41,25 @@ static bool add_segment(lp_rows *rows, int64_t most)
     segment->capacity = rows->segment_rows > most ? rows->segment_rows : most;
     segment->time = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->time);
     segment->row = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->row);
-    if (!segment->time || !segment->row) {
+    if (!segment->time || !segment->row || !add_fields(rows, segment)) {
         free_segment(segment);
         return false;
     }
     rows->segments[rows->segment_count++] = segment;
     return true;
+}
+
+bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count)
+{
+    rows->categories = count ? lp_alloc((size_t)count, sizeof *rows->categories) : NULL;
+    if (count && !rows->categories)
+        return false;
+    rows->field_type = types;
+    rows->field_count = count;
+    bool good = true;
+    for (int64_t i = 0; good && i < rows->segment_count; i++)
+        good = add_fields(rows, rows->segments[i]);
+    return good;
 }
 
 bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most)
@@ -93,5 +119,8 @@ void lp_rows_clear(lp_rows *rows)
     lp_free(rows->blocks);
     clear_names(&rows->sequences);
     clear_names(&rows->kinds);
+    for (int f = 0; f < rows->field_count; f++)
+        clear_names(&rows->categories[f]);
+    lp_free(rows->categories);
     *rows = (lp_rows){0};
 }

@@ -3,7 +3,7 @@
  * Each worker has tables of its own for names, so that workers never wait for one another; a row holds the worker's
  * numbers, and lp_rows_arrange maps them to common ones. Rows are kept in large segments, which are given back as soon
  * as they have been copied to their place: the whole import needs 24 bytes a row at its peak, or 16 where the text is
- * grouped.
+ * grouped; and for each field twice its 4 (categories) or 8 bytes (numbers).
  */
 #ifndef LP_ROWS_H
 #define LP_ROWS_H
@@ -25,8 +25,9 @@ enum { LP_ROW_KINDS = 1 << 29 }; /* more kinds than this do not fit lp_row and t
 enum { LP_SEGMENT_ROWS = 4500000 };
 
 typedef struct lp_segment {
-    double *time; /* owned; capacity */
-    lp_row *row;  /* owned; capacity */
+    double *time;                /* owned; capacity */
+    lp_row *row;                 /* owned; capacity */
+    void *field[LP_FIELD_LIMIT]; /* owned; capacity of uint32_t, the worker's number of the category, or of double */
     int64_t used, capacity;
     _Atomic int64_t left; /* rows not yet copied; at 0 the column is given back */
 } lp_segment;
@@ -45,18 +46,24 @@ typedef struct lp_rows_block {
 typedef struct lp_rows_names {
     lp_intern intern;
     uint64_t *first; /* owned */
-    int64_t *count;  /* owned; rows with this name; kept for kinds only */
+    int64_t *count;  /* owned; rows with this name; kept for kinds only, the dataset's columns tell the others */
     size_t capacity; /* of first and count */
 } lp_rows_names;
 
 typedef struct lp_rows {
     lp_rows_names sequences, kinds;
+    lp_rows_names *categories; /* owned; field_count, of which those of numbers stay empty */
+    const lapse_field_type *field_type;
+    int field_count;
     lp_segment **segments; /* owned */
     int64_t segment_count, segment_capacity;
     lp_rows_block *blocks; /* owned; in the order of the text */
     int64_t block_count, block_capacity;
     int64_t segment_rows; /* capacity of a new segment */
 } lp_rows;
+
+/* Says what fields rows have, before there is a row. False when out of memory. */
+bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count);
 
 /* Makes room for one more block of at most `most` rows. False when out of memory. */
 bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most);
@@ -73,7 +80,7 @@ typedef struct lp_rows_filter {
 } lp_rows_filter;
 
 /* Puts the rows of all workers together in the order and numbering of a dataset: fills dataset's columns and names,
- * which belong to it. The rows are used up. Sets event_count 0 where the filter leaves nothing. */
+ * which belong to it; dataset->fields must have name and type. The rows are used up. Sets event_count 0 where the filter leaves nothing. */
 lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_rows_filter *filter,
                              lapse_dataset *dataset, lapse_error *error);
 

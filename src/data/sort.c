@@ -40,6 +40,32 @@ static void sort_events(event *events, size_t count, event *spare)
     memcpy(events + out, spare + left, (half - left) * sizeof *events);
 }
 
+/* Puts a column in the order that `events` came to: the kind of each tells its place before. spare holds a column. */
+static void reorder(void *column, size_t size, size_t count, const event *events, void *spare)
+{
+    memcpy(spare, column, count * size);
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)column + i * size, (const char *)spare + (uint32_t)events[i].kind * size, size);
+}
+
+/* With further columns only times and places are sorted, then every column is put in that order. A sequence of 2^32
+ * events does not come up: its text would have more than 24 GB. */
+static void sort_with_further(const lp_columns_to_sort *columns, size_t first, size_t count, event *events)
+{
+    for (size_t i = 0; i < count; i++)
+        events[i] = (event){columns->time[first + i], (int32_t)(uint32_t)i, 0};
+    sort_events(events, count, events + count);
+    for (size_t i = 0; i < count; i++)
+        columns->time[first + i] = events[i].time;
+    reorder(columns->kind + first, sizeof *columns->kind, count, events, events + count);
+    if (columns->split)
+        reorder(columns->split + first, sizeof *columns->split, count, events, events + count);
+    for (int f = 0; f < columns->further_count; f++) {
+        size_t size = columns->further_size[f];
+        reorder((char *)columns->further[f] + first * size, size, count, events, events + count);
+    }
+}
+
 static void sort_sequence(const lp_columns_to_sort *columns, size_t first, size_t count, event *events)
 {
     for (size_t i = 0; i < count; i++)
@@ -82,7 +108,7 @@ static void sort_part(void *context, int task, int worker)
     event *events = NULL;
     size_t capacity = 0;
     for (int64_t s = columns->sequence_count * task / TASKS; s < last; s++) {
-        size_t first = columns->start[s], count = columns->start[s + 1] - first, room = count + count / 2;
+        size_t first = columns->start[s], count = columns->start[s + 1] - first, room = count + count / 2 + 1;
         int64_t found = count_late(columns->time + first, count);
         if (found == 0)
             continue;
@@ -96,7 +122,10 @@ static void sort_part(void *context, int task, int worker)
                 return;
             }
         }
-        sort_sequence(columns, first, count, events);
+        if (columns->further_count > 0)
+            sort_with_further(columns, first, count, events);
+        else
+            sort_sequence(columns, first, count, events);
     }
     lp_free(events);
     atomic_fetch_add(&job->late, late);

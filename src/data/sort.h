@@ -3,6 +3,7 @@
 #define LP_SORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Events grouped by sequence: those of sequence s are start[s] .. start[s + 1] - 1. The caller's. */
@@ -12,6 +13,9 @@ typedef struct lp_columns_to_sort {
     double *time;
     int32_t *kind;
     uint8_t *split; /* NULL: none */
+    int further_count;
+    void *const *further;       /* further columns */
+    const size_t *further_size; /* bytes of an element of each: 4 or 8 */
 } lp_columns_to_sort;
 
 /* Sorts every sequence stably by time. *late is the number of events that came after a later one of their sequence.

@@ -41,7 +41,8 @@ static void cover(lp_windows *list, const lp_targets *targets, int64_t sequence,
             continue;
         int64_t reach = done > targets->context ? done - targets->context : 0;
         int64_t first = overlap ? reach : begin;
-        list->windows[list->count++] = (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(ask - first)};
+        list->windows[list->count++] =
+            (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(ask - first)};
         for (int64_t place = ask; place < done; place++)
             list->targets += lp_targets_want(targets, start + place + 1);
     }

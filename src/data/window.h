@@ -15,9 +15,9 @@
 
 typedef struct lp_window {
     int64_t sequence;
-    int64_t first;  /* event number in the dataset */
-    int32_t count;  /* events read; events first+1 .. first+count may be asked for */
-    int32_t from;   /* places before this one only give context */
+    int64_t first; /* event number in the dataset */
+    int32_t count; /* events read; events first+1 .. first+count may be asked for */
+    int32_t from;  /* places before this one only give context */
 } lp_window;
 
 typedef struct lp_windows {

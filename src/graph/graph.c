@@ -69,8 +69,13 @@ static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_p
     lp_value *value = lp_arena_alloc(&graph->arena, sizeof *value);
     if (!value || !grow((void **)&graph->values, graph->value_count, sizeof *graph->values))
         return out_of_memory(graph);
-    *value = (lp_value){.id = graph->value_count, .name = name, .type = type, .place = place, .rows_of = rows_of,
-                        .rows = rows_of == LP_ROWS_FIXED ? rows : 0, .cols = cols};
+    *value = (lp_value){.id = graph->value_count,
+                        .name = name,
+                        .type = type,
+                        .place = place,
+                        .rows_of = rows_of,
+                        .rows = rows_of == LP_ROWS_FIXED ? rows : 0,
+                        .cols = cols};
     graph->values[graph->value_count++] = value;
     return value;
 }
@@ -87,8 +92,8 @@ lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_row
 static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, int cols)
 {
     const char *copy = lp_arena_text(&graph->arena, name);
-    lp_value *value =
-        copy ? value_new(graph, copy, LP_TYPE_REAL, LP_PLACE_PARAMETER, LP_ROWS_FIXED, rows, cols) : out_of_memory(graph);
+    lp_value *value = copy ? value_new(graph, copy, LP_TYPE_REAL, LP_PLACE_PARAMETER, LP_ROWS_FIXED, rows, cols)
+                           : out_of_memory(graph);
     if (!value)
         return NULL;
     if (!grow((void **)&graph->parameters, graph->parameter_count, sizeof *graph->parameters))

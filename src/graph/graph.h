@@ -15,18 +15,18 @@
 #include "base/memory.h"
 
 typedef enum lp_type {
-    LP_TYPE_REAL,   /* float, or double in the backend that checks gradients */
-    LP_TYPE_INT32,  /* ids */
-    LP_TYPE_DOUBLE  /* times, frequencies and their gradients */
+    LP_TYPE_REAL,  /* float, or double in the backend that checks gradients */
+    LP_TYPE_INT32, /* ids */
+    LP_TYPE_DOUBLE /* times, frequencies and their gradients */
 } lp_type;
 
 typedef enum lp_rows { LP_ROWS_FIXED, LP_ROWS_TOKENS } lp_rows;
 
 typedef enum lp_place {
-    LP_PLACE_INPUT,      /* given by the caller of a run: slot says which of its pointers */
-    LP_PLACE_PARAMETER,  /* in the model's block of parameters at offset (elements) */
-    LP_PLACE_GRADIENT,   /* in the shard's block of parameter gradients at offset (elements) */
-    LP_PLACE_WORK        /* in the worker's buffer at offset (bytes), given by the planner */
+    LP_PLACE_INPUT,     /* given by the caller of a run: slot says which of its pointers */
+    LP_PLACE_PARAMETER, /* in the model's block of parameters at offset (elements) */
+    LP_PLACE_GRADIENT,  /* in the shard's block of parameter gradients at offset (elements) */
+    LP_PLACE_WORK       /* in the worker's buffer at offset (bytes), given by the planner */
 } lp_place;
 
 typedef struct lp_node lp_node;
@@ -38,13 +38,13 @@ struct lp_value {
     lp_type type;
     lp_place place;
     lp_rows rows_of;
-    int rows;      /* where rows_of is LP_ROWS_FIXED */
+    int rows; /* where rows_of is LP_ROWS_FIXED */
     int cols;
-    int limit;     /* ids: every element is below this (0: not said) */
-    int slot;      /* inputs */
+    int limit; /* ids: every element is below this (0: not said) */
+    int slot;  /* inputs */
     size_t offset;
-    bool learned;  /* a gradient flows here: a parameter, or made from one */
-    bool kept;     /* read by the caller after the run: its place is never used again */
+    bool learned; /* a gradient flows here: a parameter, or made from one */
+    bool kept;    /* read by the caller after the run: its place is never used again */
     lp_node *maker;
     lp_value *gradient;   /* once lp_graph_gradients has run */
     lp_node *passed_from; /* as a gradient: the node whose rule last handed it on unchanged */
@@ -66,22 +66,22 @@ typedef struct lp_attributes {
     int heads;
     bool transpose;
     int harmonics;
-    double rate;     /* chance that an element is dropped */
+    double rate; /* chance that an element is dropped */
     double scale;
     double epsilon;
     double shift;
-    bool uniform;         /* noise: on (0, 1), otherwise standard normal */
-    int units;            /* mask: variables of the flow */
-    lp_order order;       /* mask: which of them may see which */
-    lp_mask_layer layer;       /* mask: where the matrix stands */
-    uint32_t stream; /* which random numbers: equal for an op and its gradient */
+    bool uniform;        /* noise: on (0, 1), otherwise standard normal */
+    int units;           /* mask: variables of the flow */
+    lp_order order;      /* mask: which of them may see which */
+    lp_mask_layer layer; /* mask: where the matrix stands */
+    uint32_t stream;     /* which random numbers: equal for an op and its gradient */
 } lp_attributes;
 
 struct lp_node {
     const struct lp_op *op;
-    lp_value *inputs[LP_NODE_INPUTS];    /* NULL: optional and absent */
-    lp_value *outputs[LP_NODE_OUTPUTS];  /* NULL: not wanted */
-    uint32_t accumulate;                 /* bit i: add to outputs[i] instead of writing it */
+    lp_value *inputs[LP_NODE_INPUTS];   /* NULL: optional and absent */
+    lp_value *outputs[LP_NODE_OUTPUTS]; /* NULL: not wanted */
+    uint32_t accumulate;                /* bit i: add to outputs[i] instead of writing it */
     lp_attributes with;
 };
 

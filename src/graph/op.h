@@ -52,8 +52,8 @@ enum { LP_ATTENTION_ROWS = 16 };
 /* How large a shard is, for costs. */
 typedef struct lp_extent {
     int64_t tokens;
-    int64_t pairs;       /* (query, key) pairs that causal attention looks at, over all segments */
-    int longest;         /* tokens of the longest segment */
+    int64_t pairs; /* (query, key) pairs that causal attention looks at, over all segments */
+    int longest;   /* tokens of the longest segment */
 } lp_extent;
 
 typedef struct lp_cost {
@@ -169,7 +169,7 @@ lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, dou
 /* Whether the mask of a node keeps this element. */
 bool lp_mask_keeps(const lp_attributes *with, int row, int col);
 /* Leaves for examples. */
-lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);              /* learned, [T x cols] */
-lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols);     /* learned, [rows x cols] */
+lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);          /* learned, [T x cols] */
+lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols); /* learned, [rows x cols] */
 
 #endif

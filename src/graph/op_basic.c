@@ -41,8 +41,14 @@ lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b)
 }
 
 /* With one input it copies, or with the accumulate bit adds: how gradients meet. */
-const lp_op lp_op_add = {.id = LP_OP_ADD, .name = "add", .input_count = 2, .output_count = 1, .shape = add_shape,
-                         .gradient = add_gradient, .cost = cost_one, .example = add_example};
+const lp_op lp_op_add = {.id = LP_OP_ADD,
+                         .name = "add",
+                         .input_count = 2,
+                         .output_count = 1,
+                         .shape = add_shape,
+                         .gradient = add_gradient,
+                         .cost = cost_one,
+                         .example = add_example};
 
 /* ------------------------------------------------------------------------------------------------ embed ------ */
 
@@ -90,13 +96,21 @@ lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids)
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_embed = {.id = LP_OP_EMBED, .name = "embed", .input_count = 2, .output_count = 1,
-                           .shape = embed_shape, .gradient = embed_gradient, .cost = cost_copy,
+const lp_op lp_op_embed = {.id = LP_OP_EMBED,
+                           .name = "embed",
+                           .input_count = 2,
+                           .output_count = 1,
+                           .shape = embed_shape,
+                           .gradient = embed_gradient,
+                           .cost = cost_copy,
                            .example = embed_example};
 
 /* (dy [T x a], ids [T x 1]) -> dtable [V x a]: row v is the sum of dy over the tokens whose id is v, in their order */
-const lp_op lp_op_embed_gradient = {.id = LP_OP_EMBED_GRADIENT, .name = "embed_gradient", .input_count = 2,
-                                    .output_count = 1, .cost = embed_gradient_cost};
+const lp_op lp_op_embed_gradient = {.id = LP_OP_EMBED_GRADIENT,
+                                    .name = "embed_gradient",
+                                    .input_count = 2,
+                                    .output_count = 1,
+                                    .cost = embed_gradient_cost};
 
 /* ------------------------------------------------------------------------------------------------- relu ------ */
 
@@ -126,12 +140,18 @@ lp_value *lp_relu(lp_graph *graph, lp_value *x)
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_relu = {.id = LP_OP_RELU, .name = "relu", .input_count = 1, .output_count = 1, .shape = same_shape,
-                          .gradient = relu_gradient, .cost = cost_one, .example = relu_example};
+const lp_op lp_op_relu = {.id = LP_OP_RELU,
+                          .name = "relu",
+                          .input_count = 1,
+                          .output_count = 1,
+                          .shape = same_shape,
+                          .gradient = relu_gradient,
+                          .cost = cost_one,
+                          .example = relu_example};
 
 /* (y, dy) -> dx = dy where y > 0 */
-const lp_op lp_op_relu_gradient = {.id = LP_OP_RELU_GRADIENT, .name = "relu_gradient", .input_count = 2,
-                                   .output_count = 1, .cost = cost_one};
+const lp_op lp_op_relu_gradient = {
+    .id = LP_OP_RELU_GRADIENT, .name = "relu_gradient", .input_count = 2, .output_count = 1, .cost = cost_one};
 
 /* ---------------------------------------------------------------------------------------------- dropout ------ */
 
@@ -162,6 +182,11 @@ lp_value *lp_dropout(lp_graph *graph, lp_value *x, double rate)
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_dropout = {.id = LP_OP_DROPOUT, .name = "dropout", .input_count = 1, .output_count = 1,
-                             .shape = same_shape, .gradient = dropout_gradient, .cost = dropout_cost,
+const lp_op lp_op_dropout = {.id = LP_OP_DROPOUT,
+                             .name = "dropout",
+                             .input_count = 1,
+                             .output_count = 1,
+                             .shape = same_shape,
+                             .gradient = dropout_gradient,
+                             .cost = dropout_cost,
                              .example = dropout_example};

@@ -74,13 +74,18 @@ lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bi
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_linear = {.id = LP_OP_LINEAR, .name = "linear", .input_count = 4, .output_count = 1,
-                            .shape = linear_shape, .gradient = linear_gradient, .cost = linear_cost,
+const lp_op lp_op_linear = {.id = LP_OP_LINEAR,
+                            .name = "linear",
+                            .input_count = 4,
+                            .output_count = 1,
+                            .shape = linear_shape,
+                            .gradient = linear_gradient,
+                            .cost = linear_cost,
                             .example = linear_example};
 
 /* (p [T x H*a], q [T x H*b]) -> [H*a x b]: p_h^T q_h for each head */
-const lp_op lp_op_linear_outer = {.id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2,
-                                  .output_count = 1, .cost = outer_cost};
+const lp_op lp_op_linear_outer = {
+    .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 1, .cost = outer_cost};
 
 /* ------------------------------------------------------------------------------------- columns of a value ---- */
 
@@ -92,12 +97,12 @@ static lp_cost column_cost(const lp_node *node, const lp_extent *extent)
 }
 
 /* x [rows x a] -> [1 x a]: the sum of each column */
-const lp_op lp_op_column_sum = {.id = LP_OP_COLUMN_SUM, .name = "column_sum", .input_count = 1, .output_count = 1,
-                                .cost = column_cost};
+const lp_op lp_op_column_sum = {
+    .id = LP_OP_COLUMN_SUM, .name = "column_sum", .input_count = 1, .output_count = 1, .cost = column_cost};
 
 /* (x, y [rows x a]) -> [1 x a]: the sum of x*y in each column */
-const lp_op lp_op_column_dot = {.id = LP_OP_COLUMN_DOT, .name = "column_dot", .input_count = 2, .output_count = 1,
-                                .cost = column_cost};
+const lp_op lp_op_column_dot = {
+    .id = LP_OP_COLUMN_DOT, .name = "column_dot", .input_count = 2, .output_count = 1, .cost = column_cost};
 
 static void scale_columns_shape(lp_graph *graph, lp_node *node)
 {
@@ -124,8 +129,8 @@ static lp_cost scale_columns_cost(const lp_node *node, const lp_extent *extent)
 static lp_node *scale_columns_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
-    lp_value *x = lp_random_below(random, 2) ? lp_example_tokens(graph, "x", cols)
-                                             : lp_example_fixed(graph, "x", rows, cols);
+    lp_value *x =
+        lp_random_below(random, 2) ? lp_example_tokens(graph, "x", cols) : lp_example_fixed(graph, "x", rows, cols);
     lp_value *y = lp_scale_columns(graph, x, lp_example_fixed(graph, "scale", 1, cols));
     return y ? y->maker : NULL;
 }
@@ -136,7 +141,11 @@ lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale)
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_scale_columns = {.id = LP_OP_SCALE_COLUMNS, .name = "scale_columns", .input_count = 2,
-                                   .output_count = 1, .shape = scale_columns_shape,
-                                   .gradient = scale_columns_gradient, .cost = scale_columns_cost,
+const lp_op lp_op_scale_columns = {.id = LP_OP_SCALE_COLUMNS,
+                                   .name = "scale_columns",
+                                   .input_count = 2,
+                                   .output_count = 1,
+                                   .shape = scale_columns_shape,
+                                   .gradient = scale_columns_gradient,
+                                   .cost = scale_columns_cost,
                                    .example = scale_columns_example};

@@ -39,10 +39,18 @@ lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *gain, lp_value *
 }
 
 /* (x [T x a], gain, shift [1 x a]) -> y [T x a], (mean, 1/deviation) [T x 2] */
-const lp_op lp_op_layer_norm = {.id = LP_OP_LAYER_NORM, .name = "layer_norm", .input_count = 3, .output_count = 2,
-                                .shape = layer_norm_shape, .gradient = layer_norm_gradient, .cost = layer_norm_cost,
+const lp_op lp_op_layer_norm = {.id = LP_OP_LAYER_NORM,
+                                .name = "layer_norm",
+                                .input_count = 3,
+                                .output_count = 2,
+                                .shape = layer_norm_shape,
+                                .gradient = layer_norm_gradient,
+                                .cost = layer_norm_cost,
                                 .example = layer_norm_example};
 
 /* (x, gain, (mean, 1/deviation), dy) -> dx, dgain, dshift */
-const lp_op lp_op_layer_norm_gradient = {.id = LP_OP_LAYER_NORM_GRADIENT, .name = "layer_norm_gradient",
-                                         .input_count = 4, .output_count = 3, .cost = layer_norm_cost};
+const lp_op lp_op_layer_norm_gradient = {.id = LP_OP_LAYER_NORM_GRADIENT,
+                                         .name = "layer_norm_gradient",
+                                         .input_count = 4,
+                                         .output_count = 3,
+                                         .cost = layer_norm_cost};

@@ -41,13 +41,21 @@ lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics)
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_harmonics = {.id = LP_OP_HARMONICS, .name = "harmonics", .input_count = 1, .output_count = 1,
-                               .shape = harmonics_shape, .gradient = harmonics_gradient, .cost = cost_light,
+const lp_op lp_op_harmonics = {.id = LP_OP_HARMONICS,
+                               .name = "harmonics",
+                               .input_count = 1,
+                               .output_count = 1,
+                               .shape = harmonics_shape,
+                               .gradient = harmonics_gradient,
+                               .cost = cost_light,
                                .example = harmonics_example};
 
 /* (w, dw [1 x n*k]) -> dlog_period[i] = - sum over its harmonics of w dw */
-const lp_op lp_op_harmonics_gradient = {.id = LP_OP_HARMONICS_GRADIENT, .name = "harmonics_gradient",
-                                        .input_count = 2, .output_count = 1, .cost = cost_light};
+const lp_op lp_op_harmonics_gradient = {.id = LP_OP_HARMONICS_GRADIENT,
+                                        .name = "harmonics_gradient",
+                                        .input_count = 2,
+                                        .output_count = 1,
+                                        .cost = cost_light};
 
 /* ------------------------------------------------------------------------------------------------ basis ------ */
 
@@ -86,13 +94,18 @@ lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency)
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_basis = {.id = LP_OP_BASIS, .name = "basis", .input_count = 2, .output_count = 1,
-                           .shape = basis_shape, .gradient = basis_gradient, .cost = basis_cost,
+const lp_op lp_op_basis = {.id = LP_OP_BASIS,
+                           .name = "basis",
+                           .input_count = 2,
+                           .output_count = 1,
+                           .shape = basis_shape,
+                           .gradient = basis_gradient,
+                           .cost = basis_cost,
                            .example = basis_example};
 
 /* (time [T x 1], u, du [T x 2F]) -> dw[f] = sum over tokens of t (du_sin cos - du_cos sin) */
-const lp_op lp_op_basis_gradient = {.id = LP_OP_BASIS_GRADIENT, .name = "basis_gradient", .input_count = 3,
-                                    .output_count = 1, .cost = cost_light};
+const lp_op lp_op_basis_gradient = {
+    .id = LP_OP_BASIS_GRADIENT, .name = "basis_gradient", .input_count = 3, .output_count = 1, .cost = cost_light};
 
 /* ---------------------------------------------------------------------------------------------- reflect ------ */
 
@@ -127,10 +140,15 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u)
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_reflect = {.id = LP_OP_REFLECT, .name = "reflect", .input_count = 2, .output_count = 1,
-                             .shape = reflect_shape, .gradient = reflect_gradient, .cost = cost_light,
+const lp_op lp_op_reflect = {.id = LP_OP_REFLECT,
+                             .name = "reflect",
+                             .input_count = 2,
+                             .output_count = 1,
+                             .shape = reflect_shape,
+                             .gradient = reflect_gradient,
+                             .cost = cost_light,
                              .example = reflect_example};
 
 /* (x, dy [T x H*2F]) -> du [T x 2F], summed over heads: (xc dc - xs ds, xs dc + xc ds) */
-const lp_op lp_op_reflect_gradient = {.id = LP_OP_REFLECT_GRADIENT, .name = "reflect_gradient", .input_count = 2,
-                                      .output_count = 1, .cost = cost_light};
+const lp_op lp_op_reflect_gradient = {
+    .id = LP_OP_REFLECT_GRADIENT, .name = "reflect_gradient", .input_count = 2, .output_count = 1, .cost = cost_light};

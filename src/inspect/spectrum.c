@@ -127,10 +127,10 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
     if (!model->config.row->build)
         return no_kernel(model, error);
     lp_graph graph = {0};
-    lp_value *feeds[LP_FEED_COUNT];
+    lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
     lp_encoding_config config = lp_model_encoding(&model->config);
-    lp_feeds_declare(&graph, feeds);
+    lp_feeds_declare(&graph, NULL, 0, feeds);
     model->config.encoding->build(&graph, &config, feeds, &features);
     lapse_status status = lp_graph_status(&graph, error);
     if (status == LAPSE_OK)

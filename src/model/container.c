@@ -20,9 +20,11 @@ enum { CHECKSUM_DIGITS = 16, CHECKSUM_PLACE = sizeof BEGINNING - 1 - 1 - CHECKSU
 /* Bytes of the UTF-8 character at c, or 0 if it is none. */
 static int utf8_size(const unsigned char *c)
 {
-    int size = c[0] < 0x80 ? 1 : c[0] >= 0xC2 && c[0] < 0xE0 ? 2 : c[0] >= 0xE0 && c[0] < 0xF0 ? 3
-             : c[0] >= 0xF0 && c[0] < 0xF5                   ? 4
-                                                             : 0;
+    int size = c[0] < 0x80                   ? 1
+               : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
+               : c[0] >= 0xE0 && c[0] < 0xF0 ? 3
+               : c[0] >= 0xF0 && c[0] < 0xF5 ? 4
+                                             : 0;
     for (int i = 1; i < size; i++)
         if ((c[i] & 0xC0) != 0x80)
             return 0;

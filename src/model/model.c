@@ -5,6 +5,7 @@
 #include "model/model_rows.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,24 @@ const lp_model_row *lp_model_row_find(const char *name)
     return NULL;
 }
 
+const char *const lp_predict_names[] = {"event", "action", "both", NULL};
+
 /* ---------------------------------------------------------------------------------------------- networks ----- */
+
+/* The losses of all targets, added. */
+static lp_value *total_loss(lp_graph *graph, lp_value *const logits[LP_TARGET_COUNT],
+                            lp_value *const feeds[LP_FEED_LIMIT])
+{
+    static const lp_feed wanted[LP_TARGET_COUNT] = {LP_FEED_TARGET, LP_FEED_ACTION};
+    lp_value *sum = NULL;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        if (!logits[t])
+            continue;
+        lp_value *loss = lp_cross_entropy(graph, logits[t], feeds[wanted[t]], feeds[LP_FEED_WEIGHT]);
+        sum = sum ? lp_add(graph, sum, loss) : loss;
+    }
+    return sum;
+}
 
 lp_encoding_config lp_model_encoding(const lp_model_config *config)
 {
@@ -43,18 +61,22 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
 {
     *network = (lp_network){0};
     lp_graph *graph = &network->graph;
-    lp_value *feeds[LP_FEED_COUNT];
-    lp_feeds_declare(graph, feeds);
-    network->logits = config->row->build(graph, config, training, feeds);
-    if (training && network->logits) {
-        network->loss = lp_cross_entropy(graph, network->logits, feeds[LP_FEED_TARGET], feeds[LP_FEED_WEIGHT]);
+    lapse_field_type types[LP_FIELD_LIMIT];
+    lp_value *feeds[LP_FEED_LIMIT];
+    for (int f = 0; f < config->field_count; f++)
+        types[f] = config->fields[f].type;
+    lp_feeds_declare(graph, types, config->field_count, feeds);
+    config->row->build(graph, config, training, feeds, network->logits);
+    if (training) {
+        network->loss = total_loss(graph, network->logits, feeds);
         if (network->loss)
             network->loss->kept = true;
         if (lp_graph_status(graph, NULL) == LAPSE_OK)
             lp_graph_gradients(graph, 1, &network->loss, &feeds[LP_FEED_SEED], NULL);
-    } else if (network->logits) {
-        network->logits->kept = true;
     }
+    for (int t = 0; !training && t < LP_TARGET_COUNT; t++)
+        if (network->logits[t])
+            network->logits[t]->kept = true;
     lapse_status status = lp_graph_status(graph, error);
     if (status != LAPSE_OK)
         lp_graph_clear(graph);
@@ -124,6 +146,32 @@ bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to)
     return true;
 }
 
+int64_t lp_names_find(const lp_names *names, const char *name)
+{
+    for (int64_t i = 0; i < names->count; i++)
+        if (strcmp(lp_names_get(names, i), name) == 0)
+            return i;
+    return -1;
+}
+
+static bool copy_fields(lapse_model *model)
+{
+    lp_model_config *config = &model->config;
+    if (config->field_count == 0)
+        return true;
+    lp_model_field *fields = lp_arena_alloc(&model->arena, (size_t)config->field_count * sizeof *fields);
+    bool good = fields != NULL;
+    for (int f = 0; good && f < config->field_count; f++) {
+        const lp_model_field *from = &config->fields[f];
+        fields[f] = *from;
+        fields[f].name = lp_arena_text(&model->arena, from->name);
+        good = fields[f].name && (from->type == LAPSE_FIELD_NUMBER ||
+                                  lp_names_copy(&model->arena, &from->categories, &fields[f].categories));
+    }
+    config->fields = fields;
+    return good;
+}
+
 static lapse_status out_of_memory(lapse_error *error)
 {
     return lp_fail_memory(error, "a model", sizeof(lapse_model));
@@ -151,9 +199,10 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, 
     if (!made)
         return out_of_memory(error);
     made->config = *config;
-    lapse_status status = lp_names_copy(&made->arena, kinds, &made->kinds) ? LAPSE_OK : out_of_memory(error);
+    bool copied = lp_names_copy(&made->arena, kinds, &made->kinds) && copy_fields(made);
+    lapse_status status = copied ? LAPSE_OK : out_of_memory(error);
     if (status == LAPSE_OK && config->row->build) {
-        status = lp_network_build(&made->network, config, false, error);
+        status = lp_network_build(&made->network, &made->config, false, error);
         if (status == LAPSE_OK)
             status = list_parameters(made, error);
     }
@@ -302,8 +351,79 @@ const char *lapse_model_kind_name(const lapse_model *model, int64_t kind)
 
 int64_t lapse_model_kind_find(const lapse_model *model, const char *name)
 {
-    for (int64_t i = 0; i < model->kinds.count; i++)
-        if (strcmp(lp_names_get(&model->kinds, i), name) == 0)
-            return i;
-    return -1;
+    return lp_names_find(&model->kinds, name);
+}
+
+/* ------------------------------------------------------------------------------------ fields and targets ----- */
+
+static const lp_model_field *field_at(const lapse_model *model, int field)
+{
+    return field >= 0 && field < model->config.field_count ? &model->config.fields[field] : NULL;
+}
+
+bool lapse_model_field(const lapse_model *model, int index, lapse_field *field)
+{
+    const lp_model_field *found = field_at(model, index);
+    if (found)
+        *field = (lapse_field){found->name, found->type, found->categories.count};
+    return found != NULL;
+}
+
+const char *lapse_model_category_name(const lapse_model *model, int field, int64_t category)
+{
+    const lp_model_field *found = field_at(model, field);
+    bool exists = found && category >= 0 && category < found->categories.count;
+    return exists ? lp_names_get(&found->categories, category) : NULL;
+}
+
+int64_t lapse_model_category_find(const lapse_model *model, int field, const char *name)
+{
+    const lp_model_field *found = field_at(model, field);
+    return found ? lp_names_find(&found->categories, name) : -1;
+}
+
+float lp_model_standardize(const lp_model_field *field, double number)
+{
+    if (isnan(number))
+        return 0;
+    return (float)fmin(10, fmax(-10, (number - field->mean) / field->deviation));
+}
+
+int lp_model_target_size(const lp_model_config *config, lp_target target)
+{
+    return target == LP_TARGET_EVENT ? config->kinds : (int)config->fields[0].categories.count;
+}
+
+const lp_names *lp_model_target_names(const lapse_model *model, lp_target target)
+{
+    return target == LP_TARGET_EVENT ? &model->kinds : &model->config.fields[0].categories;
+}
+
+lp_target lp_model_target_find(const lapse_model *model, const char *name)
+{
+    for (int t = 0; t < LP_TARGET_COUNT; t++)
+        if (lp_model_predicts(&model->config, (lp_target)t) && (!name || strcmp(name, lp_predict_names[t]) == 0))
+            return (lp_target)t;
+    return LP_TARGET_COUNT;
+}
+
+const char *lapse_model_target(const lapse_model *model, int index)
+{
+    for (int t = 0; t < LP_TARGET_COUNT && index >= 0; t++)
+        if (lp_model_predicts(&model->config, (lp_target)t) && index-- == 0)
+            return lp_predict_names[t];
+    return NULL;
+}
+
+int64_t lapse_model_target_size(const lapse_model *model, const char *target)
+{
+    lp_target found = lp_model_target_find(model, target);
+    return found == LP_TARGET_COUNT ? 0 : lp_model_target_names(model, found)->count;
+}
+
+const char *lapse_model_target_name(const lapse_model *model, const char *target, int64_t number)
+{
+    lp_target found = lp_model_target_find(model, target);
+    const lp_names *names = found == LP_TARGET_COUNT ? NULL : lp_model_target_names(model, found);
+    return names && number >= 0 && number < names->count ? lp_names_get(names, number) : NULL;
 }

@@ -11,6 +11,22 @@
 
 typedef struct lp_model_row lp_model_row;
 
+/* What a model may be asked for: each is a vocabulary with logits of its own. */
+typedef enum lp_target { LP_TARGET_EVENT = 0, LP_TARGET_ACTION = 1, LP_TARGET_COUNT = 2 } lp_target;
+typedef enum lp_predict { LP_PREDICT_EVENT = 0, LP_PREDICT_ACTION = 1, LP_PREDICT_BOTH = 2 } lp_predict;
+
+/* "event", "action", "both", NULL: targets and predictions by number. */
+extern const char *const lp_predict_names[];
+
+/* A field of past events, as a model sees it. */
+typedef struct lp_model_field {
+    const char *name; /* of the column */
+    lapse_field_type type;
+    int dims;               /* of its embedding; 1 for a number */
+    double mean, deviation; /* of a number, in the training split */
+    lp_names categories;    /* of an action or category */
+} lp_model_field;
+
 /* All that fixes the function a model computes, its parameters apart. */
 typedef struct lp_model_config {
     const lp_model_row *row;
@@ -28,6 +44,9 @@ typedef struct lp_model_config {
     int hidden, draws;
     double dropout;
     int order; /* of a Markov chain */
+    lp_predict predict;
+    int field_count;
+    const lp_model_field *fields; /* the action first, then categories, then numbers; in the model's arena */
 } lp_model_config;
 
 typedef enum lp_tensor_type { LP_TENSOR_F32, LP_TENSOR_I32, LP_TENSOR_U8, LP_TENSOR_U64, LP_TENSOR_F64 } lp_tensor_type;
@@ -43,21 +62,21 @@ typedef struct lp_tensor {
 /* A graph that answers, and when training also learns. */
 typedef struct lp_network {
     lp_graph graph;
-    lp_value *logits; /* [T x kinds] */
-    lp_value *loss;   /* [1 x 1], sum over the targets; NULL in a network that only answers */
+    lp_value *logits[LP_TARGET_COUNT]; /* [T x names of the target]; NULL where it is not predicted */
+    lp_value *loss;                    /* [1 x 1], sum over the targets; NULL in a network that only answers */
 } lp_network;
 
 struct lapse_model {
     lp_model_config config;
-    lp_arena arena;        /* of names, texts and tables */
-    lp_names kinds;        /* in the arena */
-    lp_network network;    /* that answers; empty for floors */
-    float *parameters;     /* owned; network.graph.parameter_size elements */
-    lp_tensor *tensors;    /* in the arena; data in parameters or in the arena */
+    lp_arena arena;     /* of names, texts and tables */
+    lp_names kinds;     /* in the arena */
+    lp_network network; /* that answers; empty for floors */
+    float *parameters;  /* owned; network.graph.parameter_size elements */
+    lp_tensor *tensors; /* in the arena; data in parameters or in the arena */
     int tensor_count;
-    uint64_t seed;         /* of the run: sets the split */
-    uint64_t fingerprint;  /* of the dataset it was trained on */
-    bool split_by_column;  /* the dataset had a split column */
+    uint64_t seed;                                /* of the run: sets the split */
+    uint64_t fingerprint;                         /* of the dataset it was trained on */
+    bool split_by_column;                         /* the dataset had a split column */
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
 };
@@ -72,9 +91,10 @@ struct lp_model_row {
     const char *name;
     const char *summary; /* for people */
     bool uses_context;
-    /* Networks: declares parameters and builds logits from the feeds. Dropout only when training. */
-    lp_value *(*build)(lp_graph *graph, const lp_model_config *config, bool training,
-                       lp_value *const feeds[LP_FEED_COUNT]);
+    /* Networks: declares parameters and builds the logits of every predicted target from the feeds. Dropout only when
+     * training. */
+    void (*build)(lp_graph *graph, const lp_model_config *config, bool training, lp_value *const feeds[LP_FEED_LIMIT],
+                  lp_value *logits[LP_TARGET_COUNT]);
     /* Floors: learns by counting, into tensors. */
     lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);
     /* Floors: checks tensors that came from a file. */
@@ -96,7 +116,23 @@ const lp_model_row *lp_model_row_find(const char *name);
 
 /* An empty model for these kinds of events: floors get their tensors by fit; for networks the graph is built and
  * every parameter has its place. */
-lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model, lapse_error *error);
+lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model,
+                          lapse_error *error);
+
+static inline bool lp_model_predicts(const lp_model_config *config, lp_target target)
+{
+    return config->predict == LP_PREDICT_BOTH || (int)config->predict == (int)target;
+}
+
+/* What a target may be: how many names, and which. */
+int lp_model_target_size(const lp_model_config *config, lp_target target);
+const lp_names *lp_model_target_names(const lapse_model *model, lp_target target);
+
+/* The target of a name; LP_TARGET_COUNT if there is none such, or the model does not predict it. NULL: its first. */
+lp_target lp_model_target_find(const lapse_model *model, const char *name);
+
+/* A number as the network sees it: in deviations from the mean, at most 10 of them; missing is the mean. */
+float lp_model_standardize(const lp_model_field *field, double number);
 
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
@@ -122,6 +158,9 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
 /* The same for a number: as few digits as read back to the same double, and a point whatever the locale. */
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
+
+/* The number of a name, or -1. */
+int64_t lp_names_find(const lp_names *names, const char *name);
 
 /* Copies a table of names into an arena. False when out of memory. */
 bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to);

@@ -9,7 +9,38 @@
 #include <string.h>
 
 static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "1";
-static const char NAME_OFFSETS[] = "vocabulary.kind.offset", NAME_BYTES[] = "vocabulary.kind.bytes";
+static const char VOCABULARY[] = "vocabulary.";
+
+enum { KEY_SIZE = 48, KINDS = -1 };
+
+/* Names of the two tensors that hold the kinds, or the categories of field 0, 1, ... */
+typedef struct vocabulary_names {
+    char offsets[KEY_SIZE], bytes[KEY_SIZE];
+} vocabulary_names;
+
+static vocabulary_names vocabulary_of(int field)
+{
+    vocabulary_names names;
+    if (field == KINDS)
+        snprintf(names.offsets, KEY_SIZE, "%skind", VOCABULARY);
+    else
+        snprintf(names.offsets, KEY_SIZE, "%sfield.%d", VOCABULARY, field);
+    snprintf(names.bytes, KEY_SIZE, "%.32s.bytes", names.offsets);
+    snprintf(names.offsets + strlen(names.offsets), KEY_SIZE - strlen(names.offsets), ".offset");
+    return names;
+}
+
+/* "field.<f>.<what>" */
+typedef struct field_key {
+    char text[KEY_SIZE];
+} field_key;
+
+static field_key key_of(int field, const char *what)
+{
+    field_key key;
+    snprintf(key.text, sizeof key.text, "field.%d.%s", field, what);
+    return key;
+}
 
 /* Which models a setting belongs to. */
 typedef enum config_owner { ANY_MODEL, NETWORKS, LEARNED_PERIODS, MAPPED_NOISE, SAMPLED, FLOORS } config_owner;
@@ -23,8 +54,14 @@ typedef struct config_field {
     double least, most;
 } config_field;
 
-#define WHOLE(member, owner, least, most) {#member, offsetof(lp_model_config, member), true, owner, least, most}
-#define NUMBER(member, owner, least, most) {#member, offsetof(lp_model_config, member), false, owner, least, most}
+#define WHOLE(member, owner, least, most)                                    \
+    {                                                                        \
+#member, offsetof(lp_model_config, member), true, owner, least, most \
+    }
+#define NUMBER(member, owner, least, most)                                    \
+    {                                                                         \
+#member, offsetof(lp_model_config, member), false, owner, least, most \
+    }
 
 static const config_field fields[] = {
     WHOLE(kinds, ANY_MODEL, 1, 2e9),
@@ -43,6 +80,24 @@ static const config_field fields[] = {
     WHOLE(order, FLOORS, 0, 3),
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields, LARGEST_FREQUENCIES = 1000000 };
+
+static lapse_status describe_fields(lapse_model *model, lapse_error *error)
+{
+    const lp_model_config *config = &model->config;
+    LP_TRY(lp_model_property_set(model, error, "predict", "%s", lp_predict_names[config->predict]));
+    LP_TRY(lp_model_property_set(model, error, "fields", "%d", config->field_count));
+    for (int f = 0; f < config->field_count; f++) {
+        const lp_model_field *field = &config->fields[f];
+        LP_TRY(lp_model_property_set(model, error, key_of(f, "name").text, "%s", field->name));
+        LP_TRY(lp_model_property_set(model, error, key_of(f, "type").text, "%s", lp_field_type_name(field->type)));
+        LP_TRY(lp_model_property_set(model, error, key_of(f, "dims").text, "%d", field->dims));
+        if (field->type != LAPSE_FIELD_NUMBER)
+            continue;
+        LP_TRY(lp_model_property_number(model, error, key_of(f, "mean").text, field->mean));
+        LP_TRY(lp_model_property_number(model, error, key_of(f, "deviation").text, field->deviation));
+    }
+    return LAPSE_OK;
+}
 
 static bool field_matters(const config_field *field, const lp_model_config *config)
 {
@@ -70,7 +125,8 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
         LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
         if (config->encoding->sees_time)
-            LP_TRY(lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
+            LP_TRY(
+                lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
         if (config->encoding->learns_periods)
             LP_TRY(lp_model_property_set(model, error, "period_init", "%s", config->period_init->name));
         if (config->encoding->maps_noise)
@@ -84,25 +140,41 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         double value = fields[i].whole ? *(const int *)place : *(const double *)place;
         LP_TRY(lp_model_property_number(model, error, fields[i].name, value));
     }
+    if (config->row->build)
+        LP_TRY(describe_fields(model, error));
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", model->split_by_column ? "column" : "sequence"));
-    return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx", (unsigned long long)model->fingerprint);
+    return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx",
+                                 (unsigned long long)model->fingerprint);
+}
+
+static bool contain_names(lp_container *container, int field, const lp_names *names)
+{
+    vocabulary_names tensors = vocabulary_of(field);
+    const char *offsets = lp_arena_text(&container->arena, tensors.offsets);
+    const char *bytes = lp_arena_text(&container->arena, tensors.bytes);
+    container->tensors[container->tensor_count++] =
+        (lp_tensor){offsets, LP_TENSOR_U64, 1, names->count + 1, (void *)(uintptr_t)names->offset};
+    container->tensors[container->tensor_count++] =
+        (lp_tensor){bytes, LP_TENSOR_U8, 1, (int64_t)names->offset[names->count], (void *)(uintptr_t)names->bytes};
+    return offsets && bytes;
 }
 
 lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error)
 {
-    size_t count = (size_t)(model->tensor_count + 2 + extra);
+    const lp_model_config *config = &model->config;
+    size_t count = (size_t)(model->tensor_count + 2 + 2 * config->field_count + extra);
     container->tensors = lp_arena_alloc(&container->arena, count * sizeof *container->tensors);
     if (!container->tensors)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
     memcpy(container->tensors, model->tensors, (size_t)model->tensor_count * sizeof *container->tensors);
-    int n = model->tensor_count;
-    const lp_names *kinds = &model->kinds;
-    container->tensors[n++] =
-        (lp_tensor){NAME_OFFSETS, LP_TENSOR_U64, 1, kinds->count + 1, (void *)(uintptr_t)kinds->offset};
-    container->tensors[n++] = (lp_tensor){NAME_BYTES, LP_TENSOR_U8, 1, (int64_t)kinds->offset[kinds->count],
-                                          (void *)(uintptr_t)kinds->bytes};
-    container->tensor_count = n;
+    container->tensor_count = model->tensor_count;
+    bool good = contain_names(container, KINDS, &model->kinds);
+    for (int f = 0; good && f < config->field_count; f++)
+        if (config->fields[f].type != LAPSE_FIELD_NUMBER)
+            good = contain_names(container, f, &config->fields[f].categories);
+    if (!good)
+        return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
     container->property_name = model->property_name;
     container->property_value = model->property_value;
     container->property_count = model->property_count;
@@ -123,8 +195,8 @@ lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_
 
 static lapse_status wrong(lapse_error *error, const char *path, const char *name)
 {
-    return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "this is not a Lapse model that can be used: '%s' is missing or wrong",
-                      name);
+    return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                      "this is not a Lapse model that can be used: '%s' is missing or wrong", name);
 }
 
 static bool parse_field(const lp_container *container, const config_field *field, lp_model_config *config)
@@ -219,27 +291,89 @@ static lapse_status parse_config(const lp_container *container, const char *path
     return LAPSE_OK;
 }
 
-/* The table of kinds; a copy, since tensors in a file need not be aligned. */
-static lapse_status parse_names(const lp_container *container, const char *path, int kinds, lp_arena *arena,
+/* A table of names; a copy, since tensors in a file need not be aligned. */
+static lapse_status parse_names(const lp_container *container, const char *path, int field, lp_arena *arena,
                                 lp_names *names, lapse_error *error)
 {
-    const lp_tensor *offsets = lp_container_tensor(container, NAME_OFFSETS);
-    const lp_tensor *bytes = lp_container_tensor(container, NAME_BYTES);
-    if (!offsets || offsets->type != LP_TENSOR_U64 || offsets->rows != 1 || offsets->cols != (int64_t)kinds + 1)
-        return wrong(error, path, NAME_OFFSETS);
+    vocabulary_names tensors = vocabulary_of(field);
+    const lp_tensor *offsets = lp_container_tensor(container, tensors.offsets);
+    const lp_tensor *bytes = lp_container_tensor(container, tensors.bytes);
+    if (!offsets || offsets->type != LP_TENSOR_U64 || offsets->rows != 1 || offsets->cols < 2 ||
+        offsets->cols > INT32_MAX)
+        return wrong(error, path, tensors.offsets);
     if (!bytes || bytes->type != LP_TENSOR_U8 || bytes->rows != 1)
-        return wrong(error, path, NAME_BYTES);
+        return wrong(error, path, tensors.bytes);
     uint64_t *offset = lp_arena_alloc(arena, lp_tensor_bytes(offsets));
     if (!offset)
         return lp_fail_memory(error, "the names in a model file", lp_tensor_bytes(offsets));
     memcpy(offset, offsets->data, lp_tensor_bytes(offsets));
     const char *text = bytes->data;
-    for (int i = 0; i < kinds; i++)
+    int64_t count = offsets->cols - 1;
+    for (int64_t i = 0; i < count; i++)
         if (offset[i] >= offset[i + 1] || offset[i + 1] > (uint64_t)bytes->cols || text[offset[i + 1] - 1] != 0)
-            return wrong(error, path, NAME_OFFSETS);
-    if (offset[0] != 0 || offset[kinds] != (uint64_t)bytes->cols)
-        return wrong(error, path, NAME_OFFSETS);
-    *names = (lp_names){kinds, offset, text};
+            return wrong(error, path, tensors.offsets);
+    if (offset[0] != 0 || offset[count] != (uint64_t)bytes->cols)
+        return wrong(error, path, tensors.offsets);
+    *names = (lp_names){count, offset, text};
+    return LAPSE_OK;
+}
+
+static bool parse_number(const lp_container *container, const char *key, double least, double most, double *value)
+{
+    const char *text = lp_container_property(container, key);
+    return text && lp_number_parse(text, text + strlen(text), value) && *value >= least && *value <= most;
+}
+
+static lapse_status parse_model_field(const lp_container *container, const char *path, int f, lp_arena *arena,
+                                      lp_model_field *field, lapse_error *error)
+{
+    const char *type = lp_container_property(container, key_of(f, "type").text);
+    double dims;
+    field->name = lp_container_property(container, key_of(f, "name").text);
+    if (!field->name)
+        return wrong(error, path, key_of(f, "name").text);
+    field->type = LAPSE_FIELD_ACTION;
+    while (field->type <= LAPSE_FIELD_NUMBER && (!type || strcmp(type, lp_field_type_name(field->type)) != 0))
+        field->type++;
+    /* the action first, then categories, then numbers */
+    if (field->type > LAPSE_FIELD_NUMBER ||
+        (f > 0 && (field->type < field[-1].type || field->type == LAPSE_FIELD_ACTION)))
+        return wrong(error, path, key_of(f, "type").text);
+    bool number = field->type == LAPSE_FIELD_NUMBER;
+    if (!parse_number(container, key_of(f, "dims").text, 1, number ? 1 : 65536, &dims) || dims != floor(dims))
+        return wrong(error, path, key_of(f, "dims").text);
+    field->dims = (int)dims;
+    if (!number)
+        return parse_names(container, path, f, arena, &field->categories, error);
+    if (!parse_number(container, key_of(f, "mean").text, -1e308, 1e308, &field->mean))
+        return wrong(error, path, key_of(f, "mean").text);
+    if (!parse_number(container, key_of(f, "deviation").text, 1e-308, 1e308, &field->deviation))
+        return wrong(error, path, key_of(f, "deviation").text);
+    return LAPSE_OK;
+}
+
+/* Files from before there were fields have neither key: no fields, and events are predicted. */
+static lapse_status parse_fields(const lp_container *container, const char *path, lp_arena *arena,
+                                 lp_model_config *config, lapse_error *error)
+{
+    const char *predict = lp_container_property(container, "predict");
+    double count = 0;
+    if (lp_container_property(container, "fields") &&
+        (!parse_number(container, "fields", 0, config->row->build ? LP_FIELD_LIMIT : 0, &count) ||
+         count != floor(count)))
+        return wrong(error, path, "fields");
+    lp_model_field *list = lp_arena_alloc(arena, ((size_t)count + 1) * sizeof *list);
+    if (!list)
+        return lp_fail_memory(error, "the fields in a model file", (size_t)count * sizeof *list);
+    config->fields = list;
+    config->field_count = (int)count;
+    for (int f = 0; f < config->field_count; f++)
+        LP_TRY(parse_model_field(container, path, f, arena, &list[f], error));
+    while (predict && lp_predict_names[config->predict] && strcmp(predict, lp_predict_names[config->predict]) != 0)
+        config->predict++;
+    bool action = config->field_count > 0 && list[0].type == LAPSE_FIELD_ACTION;
+    if (!lp_predict_names[config->predict] || (config->predict != LP_PREDICT_EVENT && !action))
+        return wrong(error, path, "predict");
     return LAPSE_OK;
 }
 
@@ -262,7 +396,8 @@ static lapse_status check_shapes(const lp_model_config *config, const lp_contain
 }
 
 /* Networks have their tensors' places already; floors take what the file has. */
-static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path, lapse_error *error)
+static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path,
+                                 lapse_error *error)
 {
     if (model->config.row->build) {
         for (int i = 0; i < model->tensor_count; i++) {
@@ -277,7 +412,7 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
     }
     for (int i = 0; i < container->tensor_count; i++) {
         const lp_tensor *found = &container->tensors[i];
-        if (strcmp(found->name, NAME_OFFSETS) == 0 || strcmp(found->name, NAME_BYTES) == 0)
+        if (strncmp(found->name, VOCABULARY, strlen(VOCABULARY)) == 0)
             continue;
         if (model->tensor_count == LP_FLOOR_TENSORS)
             return wrong(error, path, found->name);
@@ -322,12 +457,16 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
                                      lapse_error *error)
 {
     lp_model_config config = {0};
-    lp_names names;
+    lp_names names = {0};
     lp_arena arena = {0};
     lapse_model *made = NULL;
     lapse_status status = parse_config(container, path, &config, error);
     if (status == LAPSE_OK)
-        status = parse_names(container, path, config.kinds, &arena, &names, error);
+        status = parse_names(container, path, KINDS, &arena, &names, error);
+    if (status == LAPSE_OK && names.count != config.kinds)
+        status = wrong(error, path, vocabulary_of(KINDS).offsets);
+    if (status == LAPSE_OK)
+        status = parse_fields(container, path, &arena, &config, error);
     if (status == LAPSE_OK && config.row->build)
         status = check_shapes(&config, container, path, error);
     if (status == LAPSE_OK)

@@ -24,7 +24,8 @@ static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error
 static lapse_status check(const lapse_model *model, lapse_error *error)
 {
     const lp_tensor *share = lp_model_tensor_find(model, "majority.share");
-    if (!share || share != model->tensors || share->type != LP_TENSOR_F64 || share->rows != 1 || share->cols != model->kinds.count)
+    if (!share || share != model->tensors || share->type != LP_TENSOR_F64 || share->rows != 1 ||
+        share->cols != model->kinds.count)
         return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'majority.share' is missing or has the wrong shape");
     const double *shares = share->data;
     for (int64_t kind = 0; kind < model->kinds.count; kind++)
@@ -42,5 +43,8 @@ static void answer(const lapse_model *model, const int32_t *kinds, int64_t count
         probabilities[kind] = share[kind];
 }
 
-const lp_model_row lp_model_majority = {
-    .name = "majority", .summary = "a floor: each kind with its overall share", .fit = fit, .check = check, .answer = answer};
+const lp_model_row lp_model_majority = {.name = "majority",
+                                        .summary = "a floor: each kind with its overall share",
+                                        .fit = fit,
+                                        .check = check,
+                                        .answer = answer};

@@ -32,10 +32,10 @@ static int compare(const int32_t *a, const int32_t *b, int width)
     return 0;
 }
 
-#define COMPARE_WIDTH(width)                                    \
-    static int compare_##width(const void *a, const void *b)    \
-    {                                                           \
-        return compare(a, b, width);                            \
+#define COMPARE_WIDTH(width)                                 \
+    static int compare_##width(const void *a, const void *b) \
+    {                                                        \
+        return compare(a, b, width);                         \
     }
 COMPARE_WIDTH(1)
 COMPARE_WIDTH(2)

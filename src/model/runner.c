@@ -54,12 +54,19 @@ static void run_shard(void *context, int shard, int worker)
     int token = batch->shard_token[shard];
     float seed_value = pass->seed_value;
     int32_t draw = pass->draw;
-    void *inputs[LP_FEED_COUNT] = {
-        [LP_FEED_KIND] = batch->kind + token,     [LP_FEED_POSITION] = batch->position + token,
-        [LP_FEED_TIME] = batch->time + token,     [LP_FEED_UNTIL] = batch->until + token,
-        [LP_FEED_TARGET] = batch->target + token, [LP_FEED_WEIGHT] = batch->weight + token,
-        [LP_FEED_SEED] = &seed_value,                  [LP_FEED_DRAW] = &draw,
+    void *inputs[LP_FEED_LIMIT] = {
+        [LP_FEED_KIND] = batch->kind + token,
+        [LP_FEED_POSITION] = batch->position + token,
+        [LP_FEED_TIME] = batch->time + token,
+        [LP_FEED_UNTIL] = batch->until + token,
+        [LP_FEED_TARGET] = batch->target + token,
+        [LP_FEED_WEIGHT] = batch->weight + token,
+        [LP_FEED_SEED] = &seed_value,
+        [LP_FEED_DRAW] = &draw,
+        [LP_FEED_ACTION] = batch->action + token,
     };
+    for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
+        inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
     lp_run run = {
         .plan = &runner->plan,
         .work = runner->work[worker],
@@ -75,8 +82,11 @@ static void run_shard(void *context, int shard, int worker)
         .first_token = (uint64_t)token,
     };
     runner->backend->run(&run);
-    const lp_value *value = runner->network->loss ? runner->network->loss : runner->network->logits;
-    pass->on_shard(pass->context, shard, lp_run_data(&run, value));
+    const lp_network *network = runner->network;
+    lp_outcome outcome = {.loss = network->loss ? lp_run_data(&run, network->loss) : NULL};
+    for (int t = 0; !network->loss && t < LP_TARGET_COUNT; t++)
+        outcome.logits[t] = network->logits[t] ? lp_run_data(&run, network->logits[t]) : NULL;
+    pass->on_shard(pass->context, shard, &outcome);
 }
 
 void lp_softmax_add(const float *logits, int count, double share, double *answer)

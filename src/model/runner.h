@@ -10,8 +10,14 @@
 #include "data/batch.h"
 #include "model/model.h"
 
-/* Reads what a shard has computed, in the thread that computed it. value is the network's logits, or its loss. */
-typedef void (*lp_on_shard)(void *context, int shard, const float *value);
+/* What a shard has computed: the loss of a network that learns, or else the logits of every predicted target. */
+typedef struct lp_outcome {
+    const float *loss;
+    const float *logits[LP_TARGET_COUNT];
+} lp_outcome;
+
+/* Reads it, in the thread that computed it. */
+typedef void (*lp_on_shard)(void *context, int shard, const lp_outcome *outcome);
 
 typedef struct lp_runner {
     const lp_backend *backend;

@@ -143,8 +143,8 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     }
     lp_value *time_query = lp_linear(graph, query.value, key.time_weight, NULL, NULL, config->heads, false);
     lp_value *time_out;
-    lp_value *out = lp_attention(graph, query.value, key.value, value.value, lp_reflect(graph, time_query, until), basis,
-                                 config->heads, scale, config->dropout, &time_out);
+    lp_value *out = lp_attention(graph, query.value, key.value, value.value, lp_reflect(graph, time_query, until),
+                                 basis, config->heads, scale, config->dropout, &time_out);
     return lp_linear(graph, lp_reflect(graph, time_out, until), value.time_weight, NULL, lp_add(graph, normal, out),
                      config->heads, true);
 }
@@ -170,7 +170,8 @@ lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int
     snprintf(full, sizeof full, "block.%d.forward.norm", index);
     lp_value *hidden = lp_norm(graph, full, mixed);
     snprintf(full, sizeof full, "block.%d.forward.inner", index);
-    lp_value *inner = lp_dropout(graph, lp_relu(graph, lp_layer(graph, full, hidden, config->dims, NULL)), config->dropout);
+    lp_value *inner =
+        lp_dropout(graph, lp_relu(graph, lp_layer(graph, full, hidden, config->dims, NULL)), config->dropout);
     snprintf(full, sizeof full, "block.%d.forward.outer", index);
     if (config->dropout <= 0)
         return lp_layer(graph, full, inner, config->dims, hidden);

@@ -1,7 +1,9 @@
-/* feeds.h: what a batch feeds a network with: its inputs, always these and in this order, used or not. */
+/* feeds.h: what a batch feeds a network with: its inputs, always these and in this order, used or not; then one for each
+ * field of the events, as many as the model has. */
 #ifndef LP_FEEDS_H
 #define LP_FEEDS_H
 
+#include "data/dataset.h"
 #include "graph/op.h"
 
 typedef enum lp_feed {
@@ -9,14 +11,17 @@ typedef enum lp_feed {
     LP_FEED_POSITION, /* [T x 1] int32 */
     LP_FEED_TIME,     /* [T x 1] double: of the event */
     LP_FEED_UNTIL,    /* [T x 1] double: the moment asked about */
-    LP_FEED_TARGET,   /* [T x 1] int32 */
+    LP_FEED_TARGET,   /* [T x 1] int32: kind of the next event */
     LP_FEED_WEIGHT,   /* [T x 1] real */
     LP_FEED_SEED,     /* [1 x 1] real: the gradient's seed, one over the targets of the batch */
     LP_FEED_DRAW,     /* [1 x 1] int32: which of the draws a model keeps */
-    LP_FEED_COUNT
+    LP_FEED_ACTION,   /* [T x 1] int32: action of the next event */
+    LP_FEED_COUNT     /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;
 
+enum { LP_FEED_LIMIT = LP_FEED_COUNT + LP_FIELD_LIMIT };
+
 /* Declares all of them in an empty graph. */
-void lp_feeds_declare(lp_graph *graph, lp_value *feeds[LP_FEED_COUNT]);
+void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_count, lp_value *feeds[LP_FEED_LIMIT]);
 
 #endif

@@ -14,11 +14,16 @@ struct lapse_session {
     int64_t count, capacity; /* events in times and kinds; room for twice what is kept, so that moving down is rare */
     double *times;
     int32_t *kinds;
+    void **fields; /* field_count of them, each like kinds: int32_t of a category, float of a number */
     lp_network network;
     lp_batch batch;
     lp_runner runner;
+    lp_target target;      /* asked for */
     double *probabilities; /* where the shard's answer goes */
 };
+
+/* Of either type of field. */
+enum { FIELD_SIZE = sizeof(float) };
 
 static lapse_status prepare(lapse_session *session, lapse_error *error)
 {
@@ -28,12 +33,16 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     session->capacity = 2 * (int64_t)kept;
     session->times = lp_alloc((size_t)session->capacity, sizeof *session->times);
     session->kinds = lp_alloc((size_t)session->capacity, sizeof *session->kinds);
-    if (!session->times || !session->kinds)
-        return lp_fail_memory(error, "a session", (size_t)session->capacity * 12);
+    session->fields = lp_alloc((size_t)config->field_count, sizeof *session->fields);
+    bool good = session->times && session->kinds && session->fields;
+    for (int f = 0; good && f < config->field_count; f++)
+        good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
+    if (!good)
+        return lp_fail_memory(error, "a session", (size_t)session->capacity * (size_t)(12 + 4 * config->field_count));
     if (!config->row->build)
         return LAPSE_OK;
     LP_TRY(lp_network_build(&session->network, config, false, error));
-    LP_TRY(lp_batch_init(&session->batch, 1, config->context, 1, error));
+    LP_TRY(lp_batch_init(&session->batch, 1, config->context, 1, config->field_count, error));
     return lp_runner_init(&session->runner, "cpu", &session->network, &session->batch, 1, error);
 }
 
@@ -61,6 +70,9 @@ void lapse_session_free(lapse_session *session)
     lp_graph_clear(&session->network.graph);
     lp_free(session->times);
     lp_free(session->kinds);
+    for (int f = 0; session->fields && f < session->model->config.field_count; f++)
+        lp_free(session->fields[f]);
+    lp_free(session->fields);
     lp_free(session);
 }
 
@@ -69,25 +81,82 @@ void lapse_session_clear(lapse_session *session)
     session->count = 0;
 }
 
-lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error)
+/* The fields of an event in the model's numbers. */
+typedef union field_number {
+    int32_t category;
+    float number;
+} field_number;
+_Static_assert(sizeof(field_number) == FIELD_SIZE, "categories and numbers take the same room");
+
+static lapse_status read_fields(const lapse_session *session, const lapse_event *event, field_number *out,
+                                lapse_error *error)
 {
-    int64_t kind = lapse_model_kind_find(session->model, event);
-    if (kind < 0)
-        return lp_fail(error, LAPSE_ERROR_UNKNOWN, "the model does not know the event '%s'", event);
-    if (!isfinite(time))
-        return lp_fail(error, LAPSE_ERROR_INPUT, "the time of the event '%s' is not a number", event);
-    if (session->count > 0 && time < session->times[session->count - 1])
-        return lp_fail(error, LAPSE_ERROR_INPUT, "the event '%s' at %.3f s lies before the one appended last, at %.3f s",
-                       event, time, session->times[session->count - 1]);
-    if (session->count == session->capacity) {
-        int64_t kept = session->capacity / 2;
-        memmove(session->times, session->times + session->count - kept, (size_t)kept * sizeof *session->times);
-        memmove(session->kinds, session->kinds + session->count - kept, (size_t)kept * sizeof *session->kinds);
-        session->count = kept;
+    const lp_model_config *config = &session->model->config;
+    if (event->field_count != config->field_count)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the event '%s' was given %d field%s, but the model sees %d of each%s%s%s", event->event,
+                       event->field_count, event->field_count == 1 ? "" : "s", config->field_count,
+                       config->field_count ? ", the first being '" : "",
+                       config->field_count ? config->fields[0].name : "", config->field_count ? "'" : "");
+    for (int f = 0; f < config->field_count; f++) {
+        const lp_model_field *field = &config->fields[f];
+        const lapse_value *value = &event->fields[f];
+        if (field->type == LAPSE_FIELD_NUMBER) {
+            if (isinf(value->number))
+                return lp_fail(error, LAPSE_ERROR_INPUT, "the number '%s' of the event '%s' is infinite", field->name,
+                               event->event);
+            out[f].number = lp_model_standardize(field, value->number);
+            continue;
+        }
+        const char *text = value->text ? value->text : "";
+        out[f].category = (int32_t)lp_names_find(&field->categories, text);
+        if (out[f].category >= 0)
+            continue;
+        if (!*text)
+            return lp_fail(error, LAPSE_ERROR_UNKNOWN,
+                           "the event '%s' has no '%s', and the model has never seen one without it", event->event,
+                           field->name);
+        return lp_fail(error, LAPSE_ERROR_UNKNOWN, "the model does not know '%s' in '%s'", text, field->name);
     }
-    session->times[session->count] = time;
+    return LAPSE_OK;
+}
+
+static void keep_newest(lapse_session *session)
+{
+    int64_t kept = session->capacity / 2, first = session->count - kept;
+    memmove(session->times, session->times + first, (size_t)kept * sizeof *session->times);
+    memmove(session->kinds, session->kinds + first, (size_t)kept * sizeof *session->kinds);
+    for (int f = 0; f < session->model->config.field_count; f++)
+        memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
+    session->count = kept;
+}
+
+lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
+{
+    field_number fields[LP_FIELD_LIMIT];
+    const char *name = event->event;
+    int64_t kind = lapse_model_kind_find(session->model, name);
+    if (kind < 0)
+        return lp_fail(error, LAPSE_ERROR_UNKNOWN, "the model does not know the event '%s'", name);
+    if (!isfinite(event->time))
+        return lp_fail(error, LAPSE_ERROR_INPUT, "the time of the event '%s' is not a number", name);
+    if (session->count > 0 && event->time < session->times[session->count - 1])
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       "the event '%s' at %.3f s lies before the one appended last, at %.3f s", name, event->time,
+                       session->times[session->count - 1]);
+    LP_TRY(read_fields(session, event, fields, error));
+    if (session->count == session->capacity)
+        keep_newest(session);
+    for (int f = 0; f < event->field_count; f++)
+        memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
+    session->times[session->count] = event->time;
     session->kinds[session->count++] = (int32_t)kind;
     return LAPSE_OK;
+}
+
+lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error)
+{
+    return lapse_session_append_event(session, &(lapse_event){.time = time, .event = event}, error);
 }
 
 /* The last context events as one window, asked about `time`. */
@@ -99,6 +168,9 @@ static void fill(lapse_session *session, double time)
     const double *times = session->times + session->count - count;
     const int32_t *kinds = session->kinds + session->count - count;
     double last = config->target_known ? time : times[count - 1];
+    for (int f = 0; f < config->field_count; f++)
+        memcpy(batch->field[f], (char *)session->fields[f] + (session->count - count) * FIELD_SIZE,
+               (size_t)count * FIELD_SIZE);
     for (int t = 0; t < count; t++) {
         double next = t + 1 < count ? times[t + 1] : time;
         batch->kind[t] = kinds[t];
@@ -114,18 +186,29 @@ static void fill(lapse_session *session, double time)
     batch->shard_token[1] = count;
 }
 
-static void take_answer(void *context, int shard, const float *logits)
+static void take_answer(void *context, int shard, const lp_outcome *outcome)
 {
     (void)shard;
     lapse_session *session = context;
     const lp_model_config *config = &session->model->config;
-    const float *row = logits + (size_t)(session->batch.tokens - 1) * (size_t)config->kinds;
-    lp_softmax_add(row, config->kinds, 1.0 / config->draws, session->probabilities);
+    int size = lp_model_target_size(config, session->target);
+    const float *row = outcome->logits[session->target] + (size_t)(session->batch.tokens - 1) * (size_t)size;
+    lp_softmax_add(row, size, 1.0 / config->draws, session->probabilities);
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
 {
+    return lapse_session_predict_target(session, time, "event", probabilities, error);
+}
+
+lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
+                                          double *probabilities, lapse_error *error)
+{
     const lapse_model *model = session->model;
+    session->target = lp_model_target_find(model, target);
+    if (session->target == LP_TARGET_COUNT)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", target,
+                       lapse_model_target(model, 0));
     if (session->count == 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the history is empty: append at least one event before asking");
     if (!isfinite(time))
@@ -139,7 +222,7 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
     }
     fill(session, time);
     session->probabilities = probabilities;
-    memset(probabilities, 0, (size_t)model->config.kinds * sizeof *probabilities);
+    memset(probabilities, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *probabilities);
     for (int draw = 0; draw < model->config.draws; draw++)
         lp_runner_run(&session->runner, &(lp_pass){.batch = &session->batch,
                                                    .parameters = model->parameters,

@@ -5,15 +5,15 @@
 #include "graph/graph.h"
 
 typedef struct lp_adam {
-    size_t size;  /* parameters; a multiple of LP_PARAMETER_ALIGN */
+    size_t size; /* parameters; a multiple of LP_PARAMETER_ALIGN */
     int shards, threads;
     double learning_rate, beta1, beta2, epsilon;
-    double l2;    /* l2 * parameter is added to its gradient */
-    double clip;  /* largest norm of the whole gradient; 0: any */
-    float *gradients;          /* [shards x size]: filled by the passes; owned */
-    float *moment1, *moment2;  /* [size]; owned */
-    float *rates;              /* [size / LP_PARAMETER_ALIGN]: shares of the learning rate, 0: fixed; owned; 1 at first */
-    double *norms;             /* [chunks]: squared norm of each chunk's gradient; owned */
+    double l2;                /* l2 * parameter is added to its gradient */
+    double clip;              /* largest norm of the whole gradient; 0: any */
+    float *gradients;         /* [shards x size]: filled by the passes; owned */
+    float *moment1, *moment2; /* [size]; owned */
+    float *rates;  /* [size / LP_PARAMETER_ALIGN]: shares of the learning rate, 0: fixed; owned; 1 at first */
+    double *norms; /* [chunks]: squared norm of each chunk's gradient; owned */
 } lp_adam;
 
 /* The settings must be filled in; makes the buffers. */

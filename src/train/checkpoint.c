@@ -17,10 +17,10 @@ lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lap
 {
     const lp_trainer_state *state = &trainer->state;
     double numbers[STATE_COUNT] = {
-        [STEP] = (double)state->step,       [EPOCH] = state->epoch, [WINDOW] = (double)state->window,
-        [LOSS] = state->loss,               [TARGETS] = (double)state->targets,
-        [SCORE] = state->score,             [BEST_SCORE] = state->best_score,
-        [BEST_EPOCH] = state->best_epoch,
+        [STEP] = (double)state->step,       [EPOCH] = state->epoch,
+        [WINDOW] = (double)state->window,   [LOSS] = state->loss,
+        [TARGETS] = (double)state->targets, [SCORE] = state->score,
+        [BEST_SCORE] = state->best_score,   [BEST_EPOCH] = state->best_epoch,
     };
     lp_container container = {0};
     lapse_status status = lp_model_contain(trainer->model, EXTRA_TENSORS, &container, error);

@@ -9,56 +9,35 @@
 
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16 };
 
-/* Renumbers the dataset's kinds as the model does. */
-static lapse_status map_kinds(lp_evaluator *evaluator, const lapse_dataset *dataset, lapse_error *error)
-{
-    const lapse_model *model = evaluator->model;
-    bool same = dataset->kinds.count == model->kinds.count;
-    for (int64_t i = 0; same && i < dataset->kinds.count; i++)
-        same = strcmp(lp_names_get(&dataset->kinds, i), lp_names_get(&model->kinds, i)) == 0;
-    evaluator->kinds = dataset->kind;
-    if (same)
-        return LAPSE_OK;
-    int32_t *number = lp_alloc((size_t)dataset->kinds.count, sizeof *number);
-    evaluator->mapped = lp_alloc((size_t)dataset->event_count, sizeof *evaluator->mapped);
-    if (!number || !evaluator->mapped) {
-        lp_free(number);
-        return lp_fail_memory(error, "renumbering kinds", (size_t)dataset->event_count * sizeof *number);
-    }
-    for (int64_t i = 0; i < dataset->kinds.count; i++) {
-        number[i] = (int32_t)lapse_model_kind_find(model, lp_names_get(&dataset->kinds, i));
-        if (number[i] < 0) {
-            lp_free(number);
-            return lp_fail(error, LAPSE_ERROR_UNKNOWN,
-                           "the dataset has events '%s', which the model does not know; leave them out of the import",
-                           lp_names_get(&dataset->kinds, i));
-        }
-    }
-    for (int64_t i = 0; i < dataset->event_count; i++)
-        evaluator->mapped[i] = number[dataset->kind[i]];
-    evaluator->kinds = evaluator->mapped;
-    lp_free(number);
-    return LAPSE_OK;
-}
-
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS, error));
+    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS,
+                         config->field_count, error));
     size_t tokens = (size_t)BATCH_WINDOWS * (size_t)evaluator->targets.context;
-    evaluator->predicted = lp_alloc(tokens, sizeof *evaluator->predicted);
-    evaluator->loss = lp_alloc(tokens, sizeof *evaluator->loss);
-    evaluator->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *evaluator->cases);
+    bool good = true;
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        lp_verdicts *verdicts = &evaluator->verdicts[i];
+        if (!lp_model_predicts(config, (lp_target)i))
+            continue;
+        verdicts->predicted = lp_alloc(tokens, sizeof *verdicts->predicted);
+        verdicts->loss = lp_alloc(tokens, sizeof *verdicts->loss);
+        verdicts->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *verdicts->cases);
+        good = good && verdicts->predicted && verdicts->loss && verdicts->cases;
+    }
     if (!config->row->build)
         evaluator->scratch = lp_alloc((size_t)BATCH_SHARDS * (size_t)config->kinds, sizeof *evaluator->scratch);
-    if (!evaluator->predicted || !evaluator->loss || !evaluator->cases || (!config->row->build && !evaluator->scratch))
-        return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof *evaluator->cases);
+    if (!good || (!config->row->build && !evaluator->scratch))
+        return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof(lp_case));
     if (!config->row->build)
         return LAPSE_OK;
-    if (config->draws > 1) {
-        evaluator->shares = lp_alloc(tokens * (size_t)config->kinds, sizeof *evaluator->shares);
-        if (!evaluator->shares)
-            return lp_fail_memory(error, "evaluation", tokens * (size_t)config->kinds * sizeof *evaluator->shares);
+    for (int i = 0; config->draws > 1 && i < LP_TARGET_COUNT; i++) {
+        if (!lp_model_predicts(config, (lp_target)i))
+            continue;
+        size_t count = tokens * (size_t)lp_model_target_size(config, (lp_target)i);
+        evaluator->verdicts[i].shares = lp_alloc(count, sizeof(double));
+        if (!evaluator->verdicts[i].shares)
+            return lp_fail_memory(error, "evaluation", count * sizeof(double));
     }
     LP_TRY(lp_network_build(&evaluator->network, config, false, error));
     return lp_runner_init(&evaluator->runner, "cpu", &evaluator->network, &evaluator->batch, evaluator->threads, error);
@@ -68,8 +47,9 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lapse_model *model
                                const uint8_t *split, lp_split wanted, int threads, lapse_error *error)
 {
     *evaluator = (lp_evaluator){.model = model, .threads = threads};
-    evaluator->targets = (lp_targets){dataset, split, wanted, model->config.context, lp_model_config_anchored(&model->config)};
-    lapse_status status = map_kinds(evaluator, dataset, error);
+    evaluator->targets =
+        (lp_targets){dataset, split, wanted, model->config.context, lp_model_config_anchored(&model->config)};
+    lapse_status status = lp_translation_init(&evaluator->translation, model, dataset, error);
     if (status == LAPSE_OK)
         status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
     if (status == LAPSE_OK && evaluator->windows.targets == 0)
@@ -85,16 +65,18 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lapse_model *model
 
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
-    lp_free(evaluator->mapped);
+    lp_translation_clear(&evaluator->translation);
     lp_windows_clear(&evaluator->windows);
     lp_batch_clear(&evaluator->batch);
     lp_runner_clear(&evaluator->runner);
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
-    lp_free(evaluator->shares);
-    lp_free(evaluator->predicted);
-    lp_free(evaluator->loss);
-    lp_free(evaluator->cases);
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        lp_free(evaluator->verdicts[i].shares);
+        lp_free(evaluator->verdicts[i].predicted);
+        lp_free(evaluator->verdicts[i].loss);
+        lp_free(evaluator->verdicts[i].cases);
+    }
     *evaluator = (lp_evaluator){0};
 }
 
@@ -121,43 +103,73 @@ static void judge_logits(const float *logits, int count, int target, int32_t *pr
     *loss = log(sum) - ((double)logits[target] - logits[best]);
 }
 
-static void take_logits(void *context, int shard, const float *logits)
+/* What really happened after each token, of one target. */
+static const int32_t *truth(const lp_batch *batch, int target)
+{
+    return target == LP_TARGET_EVENT ? batch->target : batch->action;
+}
+
+static void take_logits(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
-    int kinds = evaluator->model->config.kinds, first = batch->shard_token[shard];
-    for (int t = first; t < batch->shard_token[shard + 1]; t++)
-        if (batch->weight[t] != 0)
-            judge_logits(logits + (size_t)(t - first) * (size_t)kinds, kinds, batch->target[t],
-                         &evaluator->predicted[t], &evaluator->loss[t]);
+    int first = batch->shard_token[shard];
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        if (!outcome->logits[i])
+            continue;
+        int size = lp_model_target_size(&evaluator->model->config, (lp_target)i);
+        lp_verdicts *verdicts = &evaluator->verdicts[i];
+        for (int t = first; t < batch->shard_token[shard + 1]; t++)
+            if (batch->weight[t] != 0)
+                judge_logits(outcome->logits[i] + (size_t)(t - first) * (size_t)size, size, truth(batch, i)[t],
+                             &verdicts->predicted[t], &verdicts->loss[t]);
+    }
 }
 
 /* One draw's answers, added to those before it. */
-static void add_shares(void *context, int shard, const float *logits)
+static void add_shares(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lp_model_config *config = &evaluator->model->config;
-    int kinds = config->kinds, first = batch->shard_token[shard];
-    for (int t = first; t < batch->shard_token[shard + 1]; t++)
+    int first = batch->shard_token[shard];
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        if (!outcome->logits[i])
+            continue;
+        int size = lp_model_target_size(config, (lp_target)i);
+        for (int t = first; t < batch->shard_token[shard + 1]; t++)
+            if (batch->weight[t] != 0)
+                lp_softmax_add(outcome->logits[i] + (size_t)(t - first) * (size_t)size, size, 1.0 / config->draws,
+                               evaluator->verdicts[i].shares + (size_t)t * (size_t)size);
+    }
+}
+
+static void judge_shares(lp_evaluator *evaluator, int target)
+{
+    const lp_batch *batch = &evaluator->batch;
+    lp_verdicts *verdicts = &evaluator->verdicts[target];
+    int size = lp_model_target_size(&evaluator->model->config, (lp_target)target);
+    for (int t = 0; t < batch->tokens; t++)
         if (batch->weight[t] != 0)
-            lp_softmax_add(logits + (size_t)(t - first) * (size_t)kinds, kinds, 1.0 / config->draws,
-                           evaluator->shares + (size_t)t * (size_t)kinds);
+            judge(verdicts->shares + (size_t)t * (size_t)size, size, truth(batch, target)[t], &verdicts->predicted[t],
+                  &verdicts->loss[t]);
 }
 
 /* Answers that are the mean over the draws a model keeps. */
 static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
 {
-    const lp_batch *batch = &evaluator->batch;
-    size_t kinds = (size_t)evaluator->model->config.kinds;
-    memset(evaluator->shares, 0, (size_t)batch->tokens * kinds * sizeof *evaluator->shares);
+    const lp_model_config *config = &evaluator->model->config;
+    size_t tokens = (size_t)evaluator->batch.tokens;
+    for (int i = 0; i < LP_TARGET_COUNT; i++)
+        if (lp_model_predicts(config, (lp_target)i))
+            memset(evaluator->verdicts[i].shares, 0,
+                   tokens * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
     pass->on_shard = add_shares;
-    for (pass->draw = 0; pass->draw < evaluator->model->config.draws; pass->draw++)
+    for (pass->draw = 0; pass->draw < config->draws; pass->draw++)
         lp_runner_run(&evaluator->runner, pass);
-    for (int t = 0; t < batch->tokens; t++)
-        if (batch->weight[t] != 0)
-            judge(evaluator->shares + (size_t)t * kinds, (int)kinds, batch->target[t], &evaluator->predicted[t],
-                  &evaluator->loss[t]);
+    for (int i = 0; i < LP_TARGET_COUNT; i++)
+        if (lp_model_predicts(config, (lp_target)i))
+            judge_shares(evaluator, i);
 }
 
 static void answer_shard(void *context, int shard, int worker)
@@ -168,16 +180,29 @@ static void answer_shard(void *context, int shard, int worker)
     const lapse_model *model = evaluator->model;
     int kinds = model->config.kinds, t = batch->shard_token[shard];
     double *answer = evaluator->scratch + (size_t)shard * (size_t)kinds;
+    lp_verdicts *verdicts = &evaluator->verdicts[LP_TARGET_EVENT];
     const int32_t *segment = lp_batch_segments(batch, shard);
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
         for (int place = 0; place < segment[s + 1] - segment[s]; place++, t++) {
             if (batch->weight[t] == 0)
                 continue;
-            model->config.row->answer(model, evaluator->kinds + start, batch->event[w] + place + 1 - start, answer);
-            judge(answer, kinds, batch->target[t], &evaluator->predicted[t], &evaluator->loss[t]);
+            model->config.row->answer(model, evaluator->translation.columns.kind + start,
+                                      batch->event[w] + place + 1 - start, answer);
+            judge(answer, kinds, batch->target[t], &verdicts->predicted[t], &verdicts->loss[t]);
         }
     }
+}
+
+static void add_case(lp_evaluator *evaluator, int64_t sequence, int token)
+{
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        lp_verdicts *verdicts = &evaluator->verdicts[i];
+        if (verdicts->cases)
+            verdicts->cases[evaluator->case_count] = (lp_case){sequence, truth(&evaluator->batch, i)[token],
+                                                               verdicts->predicted[token], verdicts->loss[token]};
+    }
+    evaluator->case_count++;
 }
 
 /* Appends the batch's cases in the order of its tokens. */
@@ -190,8 +215,7 @@ static void collect(lp_evaluator *evaluator)
         for (int s = 0; s < batch->shard_window[shard + 1] - w; s++)
             for (int t = first + segment[s]; t < first + segment[s + 1]; t++)
                 if (batch->weight[t] != 0)
-                    evaluator->cases[evaluator->case_count++] =
-                        (lp_case){batch->sequence[w + s], batch->target[t], evaluator->predicted[t], evaluator->loss[t]};
+                    add_case(evaluator, batch->sequence[w + s], t);
     }
 }
 
@@ -204,8 +228,8 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
-                      evaluator->model->config.target_known, evaluator->kinds);
-        if (evaluator->shares)
+                      evaluator->model->config.target_known, &evaluator->translation.columns);
+        if (evaluator->model->config.row->build && evaluator->model->config.draws > 1)
             run_draws(evaluator, &pass);
         else if (evaluator->model->config.row->build)
             lp_runner_run(&evaluator->runner, &pass);
@@ -217,10 +241,14 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 
 double lp_evaluator_accuracy(const lp_evaluator *evaluator)
 {
-    int64_t correct = 0;
-    for (int64_t i = 0; i < evaluator->case_count; i++)
-        correct += evaluator->cases[i].target == evaluator->cases[i].predicted;
-    return (double)correct / (double)evaluator->case_count;
+    int64_t correct = 0, asked = 0;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        const lp_case *cases = evaluator->verdicts[t].cases;
+        for (int64_t i = 0; cases && i < evaluator->case_count; i++)
+            correct += cases[i].target == cases[i].predicted;
+        asked += cases ? evaluator->case_count : 0;
+    }
+    return (double)correct / (double)asked;
 }
 
 /* --------------------------------------------------------------------------------------- the public call ----- */
@@ -228,6 +256,15 @@ double lp_evaluator_accuracy(const lp_evaluator *evaluator)
 void lapse_evaluate_options_default(lapse_evaluate_options *options)
 {
     *options = (lapse_evaluate_options){.split = "test", .bootstrap = 1000};
+}
+
+lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error)
+{
+    *target = lp_model_target_find(model, name);
+    if (*target != LP_TARGET_COUNT)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", name,
+                   lp_predict_names[lp_model_target_find(model, NULL)]);
 }
 
 lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
@@ -254,21 +291,25 @@ lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *d
     return lp_split_make(dataset, model->seed, split, error);
 }
 
-lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset, const lapse_evaluate_options *options,
-                            lapse_scores *scores, lapse_error *error)
+lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                            const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error)
 {
     uint8_t *split;
     lp_split wanted;
+    lp_target target;
+    LP_TRY(lp_evaluator_target(model, options->target, &target, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();
     lp_evaluator evaluator;
     lapse_status status = lp_evaluator_init(&evaluator, model, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
         lp_evaluator_run(&evaluator, model->parameters);
-        status = lp_scores_make(evaluator.cases, evaluator.case_count, &model->kinds, options->bootstrap, scores, error);
+        status = lp_scores_make(evaluator.verdicts[target].cases, evaluator.case_count,
+                                lp_model_target_names(model, target), options->bootstrap, scores, error);
         lp_evaluator_clear(&evaluator);
     }
     if (status == LAPSE_OK) {
+        scores->target = lp_predict_names[target];
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
         scores->target_time = model->config.target_known ? "known" : "unknown";
     }

@@ -6,23 +6,28 @@
 #define LP_EVALUATOR_H
 
 #include "model/runner.h"
+#include "model/translate.h"
 #include "train/scores.h"
+
+/* What the model said of one target. */
+typedef struct lp_verdicts {
+    int32_t *predicted; /* [tokens of a batch]; owned, and NULL where the model does not predict the target */
+    double *loss;       /* [tokens of a batch]; owned */
+    lp_case *cases;     /* [windows.targets]; owned */
+    double *shares;     /* [tokens of a batch x names]: answers summed over draws, where there are several; owned */
+} lp_verdicts;
 
 typedef struct lp_evaluator {
     const lapse_model *model;
     lp_targets targets;
-    const int32_t *kinds; /* of every event, in the model's numbers */
-    int32_t *mapped;      /* owned; what kinds points to where the dataset numbers them otherwise */
+    lp_translation translation;
     lp_windows windows;
     lp_batch batch;
-    lp_network network;   /* of networks: planned for this evaluator's batches */
-    lp_runner runner;     /* likewise */
+    lp_network network; /* of networks: planned for this evaluator's batches */
+    lp_runner runner;   /* likewise */
     int threads;
-    double *scratch;      /* [shards x kinds]: floors' answers; owned */
-    double *shares;       /* [tokens of a batch x kinds]: answers summed over draws, where there are several; owned */
-    int32_t *predicted;   /* [tokens of a batch]; owned */
-    double *loss;         /* [tokens of a batch]; owned */
-    lp_case *cases;       /* [windows.targets]; owned */
+    double *scratch; /* [shards x kinds]: floors' answers; owned */
+    lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
 } lp_evaluator;
 
@@ -34,8 +39,11 @@ void lp_evaluator_clear(lp_evaluator *evaluator);
 /* Fills cases, with these parameters (networks). */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 
-/* Share of cases whose first choice was right. */
+/* Share of cases whose first choice was right; of all targets together. */
 double lp_evaluator_accuracy(const lp_evaluator *evaluator);
+
+/* The target of a name, NULL being the model's first. */
+lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);
 
 /* Each event's split for this model and dataset (owned by the caller), and which one `name` means. */
 lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,

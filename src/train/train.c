@@ -60,9 +60,10 @@ static lapse_status astray(const lp_trainer *trainer, lapse_error *error)
 {
     if (trainer->state.best_epoch > 0)
         return LAPSE_OK;
-    return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "training went astray: the loss is not a number after step %llu; use a smaller learning-rate than %g",
-                   (unsigned long long)trainer->state.step, trainer->options.learning_rate);
+    return lp_fail(
+        error, LAPSE_ERROR_USAGE,
+        "training went astray: the loss is not a number after step %llu; use a smaller learning-rate than %g",
+        (unsigned long long)trainer->state.step, trainer->options.learning_rate);
 }
 
 /* Trains until it is done, or until the caller wants to stop. */
@@ -114,8 +115,8 @@ static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_prog
     return finish(trainer, error);
 }
 
-lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options, lapse_on_progress on_progress,
-                         void *context, lapse_model **model, lapse_error *error)
+lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
+                         lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error)
 {
     lp_trainer trainer;
     LP_TRY(lp_trainer_init(&trainer, dataset, options, error));

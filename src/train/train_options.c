@@ -26,6 +26,7 @@ void lapse_train_options_default(lapse_train_options *options)
         .projection = "linear",
         .combine = "concatenate",
         .target_time = "known",
+        .predict = "event",
         .period_init = "geometric",
         .inverse_cdf = "mlp-residual",
         .dropout = -1,
@@ -61,6 +62,11 @@ const char *const *lapse_encoding_names(void)
     for (int i = 0; i < 15 && lp_encodings[i]; i++)
         names[i] = lp_encodings[i]->name;
     return names;
+}
+
+const char *const *lapse_predict_names(void)
+{
+    return lp_predict_names;
 }
 
 const char *const *lapse_period_init_names(void)
@@ -186,7 +192,8 @@ static lapse_status choose(const char *option, const char *value, const char *co
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     }
-    return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be '%s'; it can be one of: %s", option, value ? value : "", list);
+    return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be '%s'; it can be one of: %s", option, value ? value : "",
+                   list);
 }
 
 typedef struct range {
@@ -207,6 +214,7 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
         {"draws", options->draws, 1, 1000},
         {"dropout", options->dropout, 0, 0.9},
         {"order", options->order, 1, 3},
+        {"field-dims", options->field_dims, 0, 4096},
         {"learning-rate", options->learning_rate, 1e-12, 10},
         {"beta1", options->beta1, 0, 0.999999},
         {"beta2", options->beta2, 0, 0.999999},
@@ -240,6 +248,7 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("task", options->task, lapse_task_names(), error));
     LP_TRY(choose("model", options->model, lapse_model_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
+    LP_TRY(choose("predict", options->predict, lp_predict_names, error));
     LP_TRY(choose("period-init", options->period_init, lapse_period_init_names(), error));
     LP_TRY(choose("inverse-cdf", options->inverse_cdf, lapse_inverse_cdf_names(), error));
     LP_TRY(choose("projection", options->projection, lp_projection_names, error));
@@ -247,10 +256,26 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     return choose("target-time", options->target_time, target_times, error);
 }
 
+/* Whether there is an action to predict, and a model that can. */
+static lapse_status check_predict(const lapse_dataset *dataset, const lapse_train_options *options, lapse_error *error)
+{
+    if (strcmp(options->predict, "event") == 0)
+        return LAPSE_OK;
+    if (dataset->field_count == 0 || dataset->fields[0].type != LAPSE_FIELD_ACTION)
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       "the action cannot be predicted, since the dataset has none: import it with --action COLUMN");
+    if (!lp_model_row_find(options->model)->build)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' predicts events only; for the action import the data with --event '%s'",
+                       options->model, dataset->fields[0].name);
+    return LAPSE_OK;
+}
+
 lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_options *options, uint8_t **split,
                                     lapse_error *error)
 {
     LP_TRY(check_choices(options, error));
+    LP_TRY(check_predict(dataset, options, error));
     LP_TRY(lp_split_make(dataset, options->seed, split, error));
     double *sample = lp_alloc(SAMPLE, sizeof *sample);
     lapse_status status = sample ? LAPSE_OK : lp_fail_memory(error, "looking at the data", SAMPLE * sizeof *sample);

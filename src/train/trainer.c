@@ -7,6 +7,45 @@
 #include <math.h>
 #include <string.h>
 
+/* Half as many as there are categories, and some for the few: 3 for 2, 4 for 4, 12 for 20. */
+static int suggest_dims(int64_t categories)
+{
+    return categories < 96 ? 2 + (int)categories / 2 : 50;
+}
+
+/* Mean and deviation of a number in the training split; 0 and 1 where there is nothing to tell them from. */
+static void measure(const lapse_dataset *dataset, const uint8_t *split, const lp_field *field, lp_model_field *out)
+{
+    double mean = 0, squares = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < dataset->event_count; i++) {
+        if (split[i] != LP_SPLIT_TRAIN || isnan(field->number[i]))
+            continue;
+        double distance = field->number[i] - mean;
+        mean += distance / (double)++count;
+        squares += distance * (field->number[i] - mean);
+    }
+    double deviation = count ? sqrt(squares / (double)count) : 0;
+    out->mean = isfinite(mean) ? mean : 0;
+    out->deviation = isfinite(deviation) && deviation > 0 ? deviation : 1;
+}
+
+static void describe_fields(const lp_trainer *trainer, lp_model_field *fields)
+{
+    const lapse_dataset *dataset = trainer->dataset;
+    int dims = trainer->options.field_dims;
+    for (int f = 0; f < dataset->field_count; f++) {
+        const lp_field *field = &dataset->fields[f];
+        fields[f] = (lp_model_field){.name = field->name, .type = field->type, .dims = 1};
+        if (field->type == LAPSE_FIELD_NUMBER) {
+            measure(dataset, trainer->split, field, &fields[f]);
+            continue;
+        }
+        fields[f].categories = field->categories;
+        fields[f].dims = dims > 0 ? dims : suggest_dims(field->categories.count);
+    }
+}
+
 /* The place of a name in a list that is known to hold it. */
 static int place_of(const char *name, const char *const *names)
 {
@@ -40,6 +79,7 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
         .draws = lp_encoding_find(options->encoding)->sample ? options->draws : 1,
         .dropout = options->dropout,
         .order = options->order,
+        .predict = (lp_predict)place_of(options->predict, lp_predict_names),
     };
 }
 
@@ -70,6 +110,12 @@ static lapse_status describe_run(lapse_model *model, const lapse_dataset *datase
 static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
 {
     lp_model_config config = config_of(trainer->dataset, &trainer->options);
+    lp_model_field fields[LP_FIELD_LIMIT];
+    if (config.row->build) { /* floors count events alone */
+        describe_fields(trainer, fields);
+        config.fields = fields;
+        config.field_count = trainer->dataset->field_count;
+    }
     LP_TRY(lp_model_new(&config, &trainer->dataset->kinds, &trainer->model, error));
     trainer->model->seed = trainer->options.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
@@ -94,7 +140,9 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     const lapse_train_options *options = &trainer->options;
     const lp_model_config *config = &trainer->model->config;
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
-    LP_TRY(lp_batch_init(&trainer->batch, options->batch, options->context, options->shards, error));
+    LP_TRY(lp_translation_init(&trainer->translation, trainer->model, trainer->dataset, error));
+    LP_TRY(
+        lp_batch_init(&trainer->batch, options->batch, options->context, options->shards, config->field_count, error));
     LP_TRY(lp_runner_init(&trainer->runner, "cpu", &trainer->network, &trainer->batch, options->threads, error));
     trainer->adam = (lp_adam){
         .size = trainer->network.graph.parameter_size,
@@ -145,6 +193,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_runner_clear(&trainer->runner);
     lp_graph_clear(&trainer->network.graph);
     lp_windows_clear(&trainer->windows);
+    lp_translation_clear(&trainer->translation);
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
     lp_sampler_clear(&trainer->sampler);
@@ -160,16 +209,15 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
     uint32_t epoch = trainer->state.epoch;
     LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
     if (trainer->windows.count == 0)
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "there is nothing to learn from: no training sequence has two events");
+        return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events");
     lp_windows_shuffle(&trainer->windows, seed, epoch);
     return LAPSE_OK;
 }
 
-static void take_loss(void *context, int shard, const float *loss)
+static void take_loss(void *context, int shard, const lp_outcome *outcome)
 {
     lp_trainer *trainer = context;
-    trainer->shard_loss[shard] = *loss;
+    trainer->shard_loss[shard] = *outcome->loss;
 }
 
 void lp_trainer_step(lp_trainer *trainer)
@@ -181,7 +229,7 @@ void lp_trainer_step(lp_trainer *trainer)
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
     lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
-                  trainer->model->config.target_known, trainer->dataset->kind);
+                  trainer->model->config.target_known, &trainer->translation.columns);
     lp_pass pass = {
         .batch = &trainer->batch,
         .parameters = trainer->parameters,

@@ -11,14 +11,14 @@
 #include "train/evaluator.h"
 
 typedef struct lp_trainer_state {
-    uint64_t step;        /* optimizer steps done */
-    uint32_t epoch;       /* current, from 0 */
-    int64_t window;       /* of the epoch's order: the next one */
-    double loss;          /* sum over the epoch's targets so far */
-    int64_t targets;      /* of the epoch so far */
-    double score;         /* newest on the validation split; NaN before the first */
+    uint64_t step;   /* optimizer steps done */
+    uint32_t epoch;  /* current, from 0 */
+    int64_t window;  /* of the epoch's order: the next one */
+    double loss;     /* sum over the epoch's targets so far */
+    int64_t targets; /* of the epoch so far */
+    double score;    /* newest on the validation split; NaN before the first */
     double best_score;
-    uint32_t best_epoch;  /* from 1; 0 before the first */
+    uint32_t best_epoch; /* from 1; 0 before the first */
 } lp_trainer_state;
 
 typedef struct lp_trainer {
@@ -28,14 +28,15 @@ typedef struct lp_trainer {
     lapse_model *model;          /* its parameters are the best so far; owned until handed over */
     lp_network network;          /* with loss and gradients */
     lp_targets targets;
-    lp_windows windows;          /* of the current epoch, in its order */
+    lp_translation translation;
+    lp_windows windows; /* of the current epoch, in its order */
     lp_batch batch;
     lp_runner runner;
-    lp_sampler sampler;          /* of sampled encodings; empty for others */
+    lp_sampler sampler; /* of sampled encodings; empty for others */
     lp_adam adam;
-    float *parameters;           /* current; owned */
-    double *shard_loss;          /* owned */
-    lp_evaluator evaluator;      /* on the validation split */
+    float *parameters;      /* current; owned */
+    double *shard_loss;     /* owned */
+    lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
 } lp_trainer;
 

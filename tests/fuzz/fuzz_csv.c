@@ -48,8 +48,15 @@ static void compare(const lapse_dataset *a, const lapse_dataset *b)
         memcmp(a->kind, b->kind, events * sizeof *a->kind) != 0 ||
         memcmp(a->start, b->start, ((size_t)a->sequence_count + 1) * sizeof *a->start) != 0 ||
         memcmp(a->kinds.bytes, b->kinds.bytes, a->kinds.offset[a->kinds.count]) != 0 ||
-        memcmp(a->sequences.bytes, b->sequences.bytes, a->sequences.offset[a->sequences.count]) != 0)
+        memcmp(a->sequences.bytes, b->sequences.bytes, a->sequences.offset[a->sequences.count]) != 0 ||
+        a->field_count != b->field_count)
         abort();
+    for (int f = 0; f < a->field_count; f++) {
+        const lp_field *x = &a->fields[f], *y = &b->fields[f];
+        if (x->type == LAPSE_FIELD_NUMBER ? memcmp(x->number, y->number, events * sizeof *x->number) != 0
+                                          : memcmp(x->category, y->category, events * sizeof *x->category) != 0)
+            abort();
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -65,6 +72,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.event = data[0] & 8 ? "3,1" : NULL;
     options.sequence = data[0] & 8 ? "2" : NULL;
     options.time = data[0] & 8 ? "4" : NULL;
+    static const char *const categories[] = {"3", "5"}, *const numbers[] = {"2"};
+    options.action = data[0] & 16 ? "4" : NULL;
+    options.categories = categories;
+    options.category_count = data[0] >> 5 & 1 ? 2 : 0;
+    options.numbers = numbers;
+    options.number_count = data[0] >> 6 & 1;
     options.time_unit = units[data[1] & 3];
     options.min_events = data[1] >> 2 & 3;
     options.min_count = data[1] >> 4 & 3;

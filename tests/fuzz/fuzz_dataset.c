@@ -66,6 +66,21 @@ static void seal(char *bytes, uint64_t size)
     put_sum(bytes + SUM_AT, bytes, SUM_AT);
 }
 
+static double read_fields(const lapse_dataset *dataset, int64_t sequence, int64_t count)
+{
+    lapse_field field;
+    double sum = 0;
+    for (int f = 0; lapse_dataset_field(dataset, f, &field); f++) {
+        const int32_t *categories;
+        const double *numbers;
+        lapse_dataset_field_values(dataset, f, sequence, &categories, &numbers);
+        sum += (double)strlen(field.name);
+        for (int64_t i = 0; i < count; i++)
+            sum += numbers ? numbers[i] : (double)strlen(lapse_dataset_category_name(dataset, f, categories[i]));
+    }
+    return sum;
+}
+
 /* Touches all that a reader may touch. */
 static void read_whole(const lapse_dataset *dataset)
 {
@@ -78,6 +93,7 @@ static void read_whole(const lapse_dataset *dataset)
         sum += (double)strlen(lapse_dataset_sequence_name(dataset, s));
         for (int64_t i = 0; i < count; i++)
             sum += times[i] + (double)strlen(lapse_dataset_kind_name(dataset, kinds[i]));
+        sum += read_fields(dataset, s, count);
     }
     const char *name, *value;
     for (int i = 0; lapse_dataset_property(dataset, i, &name, &value); i++)

@@ -42,21 +42,46 @@ static bool moderate(const lapse_model *model)
     return true;
 }
 
+/* Appends an event with fields that the model knows. */
+static void append(lapse_session *session, const lapse_model *model, int number)
+{
+    lapse_value values[LP_FIELD_LIMIT] = {{0}};
+    lapse_field field;
+    int count = 0;
+    for (; lapse_model_field(model, count, &field); count++)
+        if (field.category_count > 0)
+            values[count].text = lapse_model_category_name(model, count, number % field.category_count);
+        else
+            values[count].number = number * 1e6;
+    lapse_event event = {number * 1e8, lapse_model_kind_name(model, number % model->config.kinds), values, count};
+    if (lapse_session_append_event(session, &event, NULL) != LAPSE_OK)
+        abort();
+}
+
 /* Asks a model of a size that does not take long. */
 static void ask(const lapse_model *model)
 {
     const lp_model_config *config = &model->config;
+    const char *target;
+    int64_t largest = 0;
+    for (int t = 0; (target = lapse_model_target(model, t)); t++)
+        largest = lapse_model_target_size(model, target) > largest ? lapse_model_target_size(model, target) : largest;
+    for (int f = 0; f < config->field_count; f++)
+        if (config->fields[f].dims > LARGEST_WIDTH || config->fields[f].categories.count > LARGEST_WIDTH)
+            return;
     if (config->context > LARGEST_CONTEXT || config->kinds > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
         config->periods > LARGEST_WIDTH || config->harmonics > LARGEST_WIDTH || !moderate(model))
         return;
     lapse_session *session = NULL;
-    double *probabilities = malloc((size_t)config->kinds * sizeof *probabilities);
+    double *probabilities = malloc((size_t)largest * sizeof *probabilities);
     if (!probabilities || lapse_session_new(model, &session, NULL) != LAPSE_OK)
         abort();
-    for (int i = 0; i < 5; i++)
-        if (lapse_session_append(session, i * 1e8, lapse_model_kind_name(model, i % config->kinds), NULL) != LAPSE_OK ||
-            lapse_session_predict(session, i * 1e8 + 0.5, probabilities, NULL) != LAPSE_OK)
-            abort();
+    for (int i = 0; i < 5; i++) {
+        append(session, model, i);
+        for (int t = 0; (target = lapse_model_target(model, t)); t++)
+            if (lapse_session_predict_target(session, i * 1e8 + 0.5, target, probabilities, NULL) != LAPSE_OK)
+                abort();
+    }
     lapse_session_free(session);
     free(probabilities);
 }

@@ -40,7 +40,7 @@ def documented(model):
     parts = {"block": "<n>", "time.flow": "<m>", "markov": "<k>"}
     tensors = {re.sub(r"^(block|time\.flow|markov)\.\d+", lambda found: f"{found[1]}.{parts[found[1]]}", name)
                for name in model.tensors}
-    for name in tensors | set(model.metadata):
+    for name in (re.sub(r"\bfield\.\d+\.", "field.<y>.", name) for name in tensors | set(model.metadata)):
         forward.require(name in names, f"docs/model.md does not tell of '{name}'")
 
 
@@ -113,6 +113,58 @@ class Suite:
                 seen.append(expected)
         self.sees_what_it_should(model, np.array(seen).reshape(len(LENGTHS), len(AT), -1))
 
+    def prepare_fields(self):
+        """The shop by items, with actions, a category that is sometimes empty, and two numbers of which one is often
+        missing and the other hardly ever changes; and histories of it."""
+        random = np.random.default_rng(12)
+        with open(self.path("shop.csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            row["place"] = str(random.choice(["", "home", "shop, old", "w\u00e4g"]))
+            row["price"] = "" if random.random() < 0.4 else f"{random.normal(1e6, 3):.2f}"
+            row["rank"] = "1e9" if random.random() < 0.02 else "7"
+        columns = ["user", "time", "item", "action", "place", "price", "rank"]
+        with open(self.path("fields.csv"), "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        self.lapse("import", "fields.csv", "-o", "fields.lapse", "--event", "item", "--action", "action", "--field", "place",
+                   "--number", "price", "--number", "rank")
+        self.rich = []
+        with open(self.path("rich.csv"), "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+            writer.writeheader()
+            for length in LENGTHS:
+                first = random.integers(len(rows) - length)
+                past = [dict(row, user=f"h{length}", time=f"{1.77e9 + 5000.5 * i:.3f}")
+                        for i, row in enumerate(rows[first:first + length])]
+                writer.writerows(past)
+                self.rich.append(past)
+
+    def agree_with_fields(self, name, *options):
+        """One model that sees fields: all histories at all times, for everything it predicts."""
+        self.lapse("train", "fields.lapse", "-o", name, *TRAIN, *options)
+        model = forward.Model(self.path(name))
+        documented(model)
+        asked = [word for at in AT for word in ("--at", at)]
+        answers = json.loads(self.lapse("predict", name, "rich.csv", *asked, "--top", "0", "--json"))["sequences"]
+        targets = {"event": ("top", model.names), "action": ("top_actions", model.categories[0])}
+        wanted = ["event", "action"] if model.metadata["predict"] == "both" else [model.metadata["predict"]]
+        for past, given in zip(self.rich, answers):
+            events, times = [row["item"] for row in past], [float(row["time"]) for row in past]
+            fields = [[row["action"], row["place"], float(row["price"]) if row["price"] else None, float(row["rank"])]
+                      for row in past]
+            for answer in given["answers"]:
+                forward.require([targets[t][0] for t in wanted] == [key for key in answer if key.startswith("top")],
+                                "other things were answered")
+                for target in wanted:
+                    expected = forward.predict(model, events, times, answer["time"], fields, target)
+                    found = {top[target]: top["probability"] for top in answer[targets[target][0]]}
+                    difference = max(abs(found[kind] - p) for kind, p in zip(targets[target][1], expected))
+                    self.largest = max(self.largest, difference)
+                    forward.require(len(found) == len(expected) and difference <= TOLERANCE,
+                                    f"{past[0]['user']}, {target}: probabilities differ by {difference:.2g}")
+
     @staticmethod
     def sees_what_it_should(model, seen):
         """Agreement would mean little if every answer were the same: time must matter exactly where it should."""
@@ -174,6 +226,14 @@ def main(tool, folder):
         target = "unknown" if number % 5 == 4 else "known"
         suite.check(name, suite.agree, name, *small, "--encoding", encoding, "--projection", projection, "--combine", combine,
                     "--blocks", str(1 + number % 2), "--heads", "2", "--periods", "5", "--target-time", target)
+    suite.prepare_fields()
+    for predict, encoding in itertools.product(("event", "action", "both"), ("position", "bochner", "mercer")):
+        name = f"{predict}-{encoding}.safetensors"
+        suite.check(name, suite.agree_with_fields, name, *small, "--predict", predict, "--encoding", encoding, "--periods", "5")
+    suite.check("fields and draws", suite.agree_with_fields, "drawn.safetensors", *small, "--predict", "both", "--encoding",
+                "bochner-normal", "--periods", "5", "--draws", "3")
+    suite.check("wide fields", suite.agree_with_fields, "wide.safetensors", *small, "--predict", "both", "--field-dims", "11",
+                "--projection", "mlp", "--combine", "add")
     # The encodings that are left: fixed ones, and sampled ones with one draw or several.
     for number, encoding in enumerate(("none", "sinusoid", "random", "bochner-normal")):
         for draws in ("1", "3"):

@@ -3,7 +3,7 @@
 It needs NumPy alone; the reader of safetensors is part of it. Everything is computed in double and pair by pair, as the
 page has it: slow, plain, and without any of the library's own ways of doing it fast.
 
-    forward.py MODEL EVENT@TIME ... --at TIME        prints the probability of every kind
+    forward.py MODEL EVENT@TIME ... --at TIME        prints the probability of every kind (models without fields)
 """
 import json
 import struct
@@ -29,15 +29,21 @@ def require(condition, what):
 
 
 class Model:
-    """A model file: metadata (texts), tensors (matrices by name) and names (of the kinds)."""
+    """A model file: metadata (texts), tensors (matrices by name), names (of the kinds) and categories (of each field)."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
             self.bytes = file.read()
         self.read()
-        offset = [int(place) for place in self.tensors["vocabulary.kind.offset"][0]]
-        text = self.tensors["vocabulary.kind.bytes"][0].tobytes()
-        self.names = [text[a:b - 1].decode("utf-8") for a, b in zip(offset[:-1], offset[1:])]
+        self.names = self.vocabulary("vocabulary.kind")
+        self.types = [self.metadata[f"field.{r}.type"] for r in range(int(self.metadata.get("fields", 0)))]
+        self.categories = [None if kind == "number" else self.vocabulary(f"vocabulary.field.{r}")
+                           for r, kind in enumerate(self.types)]
+
+    def vocabulary(self, name):
+        offset = [int(place) for place in self.tensors[name + ".offset"][0]]
+        text = self.tensors[name + ".bytes"][0].tobytes()
+        return [text[a:b - 1].decode("utf-8") for a, b in zip(offset[:-1], offset[1:])]
 
     def read(self):
         """Takes the file apart, and insists on all that the page and the safetensors format say of it."""
@@ -146,25 +152,39 @@ def block(model, name, z, x):
     return hidden + layer(model, name + ".forward.outer", inner)
 
 
-def attention(model, kinds, times, at):
+def embedding(model, kinds, fields):
+    z = model.wide("event.embedding")[kinds]
+    for y, kind in enumerate(model.types):
+        column = [event[y] for event in fields]
+        if kind == "number":
+            mean, deviation = (float(model.metadata[f"field.{y}.{what}"]) for what in ("mean", "deviation"))
+            v = np.array([[0.0 if b is None else min(10.0, max(-10.0, (b - mean) / deviation))] for b in column])
+        else:
+            v = model.wide(f"field.{y}.embedding")[[model.categories[y].index(c) for c in column]]
+        z = z + v @ model.wide(f"field.{y}.weight").T
+    return z
+
+
+def attention(model, kinds, times, at, fields, target):
     context = model.number("context")
-    kinds, times = kinds[-context:], np.array(times[-context:], np.float64)
+    kinds, times, fields = kinds[-context:], np.array(times[-context:], np.float64), fields[-context:]
     draws = model.number("draws") if model.metadata["encoding"] in ("bochner-normal", "bochner-invcdf") else 1
+    output = {"event": "output", "action": "output.action"}[target]
     answer = 0
     for draw in range(draws):
         x = features(model, times, moments(model, times, at), draw)
-        z = model.wide("event.embedding")[kinds]
+        z = embedding(model, kinds, fields)
         for index in range(model.number("blocks")):
             z = block(model, f"block.{index}", z, x)
-        answer = answer + softmax(layer(model, "output", norm(model, "output.norm", z[-1]))) / draws
+        answer = answer + softmax(layer(model, output, norm(model, "output.norm", z[-1]))) / draws
     return answer
 
 
-def majority(model, kinds, times, at):
+def majority(model, kinds, times, at, fields, target):
     return model.wide("majority.share")[0]
 
 
-def markov(model, kinds, times, at):
+def markov(model, kinds, times, at, fields, target):
     strength = model.wide("markov.strength")[0, 0]
     answer = np.full(len(model.names), 1.0 / len(model.names))
     for order in range(min(model.number("order"), len(kinds)) + 1):
@@ -181,12 +201,14 @@ def markov(model, kinds, times, at):
 MODELS = {"attention": attention, "majority": majority, "markov": markov}
 
 
-def predict(model, events, times, at):
-    """Probabilities of all kinds, in the order of model.names, for the event at time `at` after these events."""
+def predict(model, events, times, at, fields=(), target="event"):
+    """Probabilities of all kinds, in the order of model.names, for the event at time `at` after these events; or of all its
+    actions, in the order of model.categories[0]. fields holds for every event a list of the texts (categories) and numbers
+    (None where missing) that the model sees."""
     require(model.metadata["format"] == "lapse-model" and model.metadata["format.version"] == "1", "another format")
     require(model.metadata["task"] == "classify", "another task")
     kinds = [model.names.index(event) for event in events]
-    return MODELS[model.metadata["model"]](model, kinds, times, at)
+    return MODELS[model.metadata["model"]](model, kinds, times, at, fields, target)
 
 
 def main(arguments):

@@ -190,23 +190,48 @@ static void run_block(const lapse_model *model, int block, int tokens, double z[
     memcpy(z, next, sizeof next);
 }
 
+/* The event's vector, joined to those of its fields, projected. */
+static void joint_vector(const lapse_model *model, int32_t kind, const double *fields, double *z)
+{
+    char full[64];
+    for (int c = 0; c < model->config.dims; c++)
+        z[c] = element(tensor(model, -1, "event.embedding"), kind, c);
+    for (int f = 0; f < model->config.field_count; f++) {
+        double part[DIMS] = {fields[f]};
+        const lp_model_field *field = &model->config.fields[f];
+        snprintf(full, sizeof full, "field.%d.embedding", f);
+        assert_true(field->dims <= DIMS);
+        for (int c = 0; c < field->dims && field->type != LAPSE_FIELD_NUMBER; c++)
+            part[c] = element(tensor(model, -1, full), (int64_t)fields[f], c);
+        snprintf(full, sizeof full, "field.%d.weight", f);
+        multiply(model, -1, full, part, z);
+    }
+}
+
 void naive_answers(const lapse_model *model, int tokens, const int32_t *kind, const double *time, const double *until,
                    double *out)
 {
+    naive_target_answers(model, LP_TARGET_EVENT, tokens, kind, NULL, time, until, out);
+}
+
+void naive_target_answers(const lapse_model *model, lp_target target, int tokens, const int32_t *kind,
+                          const double *fields, const double *time, const double *until, double *out)
+{
     static double z[TOKENS][DIMS];
-    int dims = model->config.dims, kinds = model->config.kinds;
+    bool event = target == LP_TARGET_EVENT;
+    int dims = model->config.dims;
+    int kinds = event ? model->config.kinds : (int)model->config.fields[0].categories.count;
     assert_true(tokens <= TOKENS && dims <= DIMS);
     for (int t = 0; t < tokens; t++)
-        for (int c = 0; c < dims; c++)
-            z[t][c] = element(tensor(model, -1, "event.embedding"), kind[t], c);
+        joint_vector(model, kind[t], fields ? fields + (ptrdiff_t)t * model->config.field_count : NULL, z[t]);
     for (int block = 0; block < model->config.blocks; block++)
         run_block(model, block, tokens, z, time, until);
     for (int t = 0; t < tokens; t++) {
         double normal[DIMS], sum = 0, *row = out + (ptrdiff_t)t * kinds;
         norm(model, -1, "output.norm", z[t], normal);
         memset(row, 0, (size_t)kinds * sizeof *row);
-        multiply(model, -1, "output.weight", normal, row);
-        add_bias(model, -1, "output.bias", row);
+        multiply(model, -1, event ? "output.weight" : "output.action.weight", normal, row);
+        add_bias(model, -1, event ? "output.bias" : "output.action.bias", row);
         for (int c = 0; c < kinds; c++)
             sum += exp(row[c]);
         for (int c = 0; c < kinds; c++)

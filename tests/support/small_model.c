@@ -105,7 +105,7 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
                   .segment = segment};
     assert_true(run.work && run.scratch);
     backend->run(&run);
-    const void *logits = lp_run_data(&run, network.logits);
+    const void *logits = lp_run_data(&run, network.logits[LP_TARGET_EVENT]);
     for (int i = 0; i < tokens * kinds; i++)
         out[i] =
             backend->real_size == sizeof(double) ? ((const double *)logits)[i] : (double)((const float *)logits)[i];

@@ -40,6 +40,13 @@ char *show(const lapse_dataset *dataset)
             lp_buffer_print(&text, " %.17g %s", dataset->time[i], lapse_dataset_kind_name(dataset, dataset->kind[i]));
             if (dataset->split)
                 lp_buffer_print(&text, " (%s)", lp_split_name((lp_split)dataset->split[i]));
+            for (int f = 0; f < dataset->field_count; f++) {
+                const lp_field *field = &dataset->fields[f];
+                if (field->type == LAPSE_FIELD_NUMBER)
+                    lp_buffer_print(&text, " <%.17g>", field->number[i]);
+                else
+                    lp_buffer_print(&text, " [%s]", lapse_dataset_category_name(dataset, f, field->category[i]));
+            }
             lp_buffer_print(&text, "%s", i + 1 < dataset->start[s + 1] ? "," : ";");
         }
     }

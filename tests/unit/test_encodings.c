@@ -64,10 +64,10 @@ static int features_at(const lapse_model *model, const double *times, int count,
     const lp_backend *backend = lp_backend_find("reference-double");
     lp_graph graph = {0};
     lp_plan plan;
-    lp_value *feeds[LP_FEED_COUNT];
+    lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
     lp_encoding_config config = lp_model_encoding(&model->config);
-    lp_feeds_declare(&graph, feeds);
+    lp_feeds_declare(&graph, NULL, 0, feeds);
     model->config.encoding->build(&graph, &config, feeds, &features);
     assert_non_null(features.basis);
     features.basis->kept = true;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 /* Which instance failed: said before the assertion that fails. */
 static char what[200];
 

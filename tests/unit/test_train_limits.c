@@ -48,7 +48,8 @@ static void options_that_cannot_be(void **state)
     CHECK_OPTION(task, "divine", "task cannot be 'divine'; it can be one of: classify");
     CHECK_OPTION(task, NULL, "task cannot be ''; it can be one of: classify");
     CHECK_OPTION(model, "oracle", "model cannot be 'oracle'; it can be one of: attention, markov, majority");
-    CHECK_OPTION(encoding, "sundial", "encoding cannot be 'sundial'; it can be one of: mercer, bochner, bochner-normal, "
+    CHECK_OPTION(encoding, "sundial",
+                 "encoding cannot be 'sundial'; it can be one of: mercer, bochner, bochner-normal, "
                  "bochner-invcdf, random, position, sinusoid, none");
     CHECK_OPTION(period_init, "wild",
                  "period-init cannot be 'wild'; it can be one of: geometric, paper, random, linear");

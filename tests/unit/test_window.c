@@ -282,13 +282,14 @@ static void batches(void **state)
         int windows = 1 + (int)lp_random_below(&this.random, 9), shards = 1 + (int)lp_random_below(&this.random, 5);
         assert_int_equal(lp_windows_training(&list, &this.targets, 1, 0, NULL), LAPSE_OK);
         lp_windows_shuffle(&list, 1, 0);
-        assert_int_equal(lp_batch_init(&batch, windows, this.targets.context, shards, NULL), LAPSE_OK);
+        assert_int_equal(lp_batch_init(&batch, windows, this.targets.context, shards, 0, NULL), LAPSE_OK);
         int64_t before = lp_memory_count();
         for (int64_t first = 0; first < list.count; first += windows) {
             int64_t left = list.count - first;
             int count = left < windows ? (int)left : windows;
             bool known = (seed + first) % 2;
-            lp_batch_fill(&batch, &list, first, count, &this.targets, known, this.dataset->kind);
+            lp_batch_fill(&batch, &list, first, count, &this.targets, known,
+                          &(lp_event_columns){.kind = this.dataset->kind});
             check_batch(&this, &batch, &list, first, count, known);
         }
         CHECK(lp_memory_count() == before);
@@ -308,8 +309,8 @@ static void batch_takes_the_models_kinds(void **state)
     lp_windows list = {0};
     lp_batch batch;
     assert_int_equal(lp_windows_evaluation(&list, &targets, NULL), LAPSE_OK);
-    assert_int_equal(lp_batch_init(&batch, 3, 4, 2, NULL), LAPSE_OK);
-    lp_batch_fill(&batch, &list, 0, 1, &targets, true, kinds);
+    assert_int_equal(lp_batch_init(&batch, 3, 4, 2, 0, NULL), LAPSE_OK);
+    lp_batch_fill(&batch, &list, 0, 1, &targets, true, &(lp_event_columns){.kind = kinds});
     assert_int_equal(batch.tokens, 2);
     assert_memory_equal(batch.kind, kinds, sizeof(int32_t[2]));
     assert_memory_equal(batch.target, kinds + 1, sizeof(int32_t[2]));
@@ -334,12 +335,12 @@ static void out_of_memory(void **state)
     int n = 1;
     for (lapse_status status = LAPSE_ERROR_MEMORY; status != LAPSE_OK; n++) {
         lp_memory_fail_at(n);
-        status = lp_batch_init(&batch, 100, 100, 2, &error);
+        status = lp_batch_init(&batch, 100, 100, 2, 3, &error);
         if (status != LAPSE_OK)
-            assert_string_equal(error.message, "out of memory: a batch needs 0.3 MB");
+            assert_string_equal(error.message, "out of memory: a batch needs 0.5 MB");
     }
     lp_memory_fail_at(0);
-    assert_int_equal(n, 13); /* eleven arrays */
+    assert_int_equal(n, 18); /* twelve arrays, the list of fields and three fields */
     lp_batch_clear(&batch);
     lapse_dataset_close(dataset);
 }

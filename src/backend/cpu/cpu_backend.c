@@ -59,7 +59,8 @@ static void run_fast(const lp_run *run)
 static const lp_backend backends[] = {
     {"cpu", sizeof(float), buffer_new, lp_free, copy_in, copy_out, safe_threads, run_fast, sync},
     {"reference", sizeof(float), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_float, sync},
-    {"reference-double", sizeof(double), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_double, sync},
+    {"reference-double", sizeof(double), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_double,
+     sync},
 };
 
 const lp_backend *lp_backend_find(const char *name)

@@ -64,6 +64,14 @@ $ lapse import --help
 |                             numbers
 |   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
 |                             (default: stop)
+|   --action COLUMN           column with what was done (view, search, purchase),
+|                             a field of each event that can also be predicted
+|                             (default: none)
+|   --field COLUMN            a further column of categories that models see of
+|                             past events; may be given several times
+|   --number COLUMN           a further column of numbers that models see of past
+|                             events, empty where missing; may be given several
+|                             times
 |   --split-column COLUMN     column that says train, valid or test (default:
 |                             none)
 |   --min-events N            drop sequences with fewer events (default: 1)
@@ -74,6 +82,7 @@ $ lapse import --help
 |
 | Examples:
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
+|   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
 $ lapse info --help
 | usage: lapse info FILE [options]
@@ -148,6 +157,11 @@ $ lapse train --help
 |                             averages its answers over (default: 1)
 |   --dropout SHARE           share of the activations left out in training, 0 to
 |                             0.9 (default: chosen from the data)
+|   --predict WHAT            what is predicted: the event, the action that came
+|                             with --action at the import, or both: event, action,
+|                             both (default: event)
+|   --field-dims N            width of the embedding of each field of categories
+|                             (default: by the number of its categories)
 |   --order N                 events that a Markov chain looks back, 1 to 3
 |                             (default: chosen from the data)
 |
@@ -242,6 +256,9 @@ $ lapse predict --help
 |                             numbers
 |   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
 |                             (default: stop)
+|   --action COLUMN           column with the action, for a model that sees it;
+|                             its other fields keep their names (default: the one
+|                             the model was trained from)
 |   --threads N               threads to read the file with (default: all cores)
 |
 | Examples:

@@ -40,6 +40,7 @@ $ lapse import events.csv -o events.lapse --json
 |   "events": 96,
 |   "sequences": 12,
 |   "kinds": 4,
+|   "fields": [],
 |   "first_time": 1767225600,
 |   "last_time": 1767619080,
 |   "seconds": N
@@ -81,6 +82,7 @@ $ lapse import bad.csv -o bad.lapse --bad-rows skip --json
 |   "events": 3,
 |   "sequences": 2,
 |   "kinds": 3,
+|   "fields": [],
 |   "first_time": 1767225600,
 |   "last_time": 1767229300,
 |   "seconds": N

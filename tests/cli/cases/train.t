@@ -26,6 +26,7 @@ $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --t
 |   "best_score": null,
 |   "seconds": N,
 |   "scores": {
+|     "target": "event",
 |     "split": "test",
 |     "target_time": "known",
 |     "cases": 8,
@@ -54,6 +55,7 @@ $ lapse eval markov.safetensors events.lapse --split valid --bootstrap 0 --json
 | {
 |   "model": "markov.safetensors",
 |   "data": "events.lapse",
+|   "target": "event",
 |   "split": "valid",
 |   "target_time": "known",
 |   "cases": 8,
@@ -66,6 +68,8 @@ $ ls
 | bad.csv
 | events.csv
 | events.lapse
+| fields.csv
+| fields_history.csv
 | history.csv
 | majority.safetensors
 | markov.safetensors

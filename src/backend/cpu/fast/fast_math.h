@@ -118,15 +118,15 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
 
 /* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. The words stay in
  * 64 bits, the upper half clear, so that products need no widening in between. */
-#define FAST_PHILOX_ROUND                                                                                              \
-    do {                                                                                                               \
-        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c;                                                             \
-        a = (q >> 32) ^ b ^ k0;                                                                                        \
-        c = (p >> 32) ^ d ^ k1;                                                                                        \
-        b = q & 0xFFFFFFFFu;                                                                                           \
-        d = p & 0xFFFFFFFFu;                                                                                           \
-        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;                                                                         \
-        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;                                                                         \
+#define FAST_PHILOX_ROUND                                  \
+    do {                                                   \
+        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c; \
+        a = (q >> 32) ^ b ^ k0;                            \
+        c = (p >> 32) ^ d ^ k1;                            \
+        b = q & 0xFFFFFFFFu;                               \
+        d = p & 0xFFFFFFFFu;                               \
+        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;             \
+        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;             \
     } while (0)
 
 /* The random bits of blocks `element[0 .. count-1]`, 16 for each of a block's 8 columns in their order, as

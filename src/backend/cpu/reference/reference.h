@@ -55,6 +55,6 @@ extern const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT];
 #define OUTPUT(i) ((real *)(node->outputs[i] ? lp_run_data(run, node->outputs[i]) : NULL))
 
 /* Writes, or adds where output i is accumulated. */
-#define STORE(i, place, amount) ((place) = (real)((node->accumulate >> (i) & 1) ? (place) + (amount) : (amount)))
+#define STORE(i, place, amount) ((place) = (real)((node->accumulate >> (i)&1) ? (place) + (amount) : (amount)))
 
 #endif

@@ -5,8 +5,8 @@
 
 /* The matrices of one head. */
 typedef struct head {
-    int cols, stride;         /* of query, key, value and out: columns of this head, and of all heads */
-    int extra, extra_stride;  /* of time_query and time_out; basis has extra columns for all heads */
+    int cols, stride;        /* of query, key, value and out: columns of this head, and of all heads */
+    int extra, extra_stride; /* of time_query and time_out; basis has extra columns for all heads */
     int number, heads;
 } head;
 
@@ -43,8 +43,8 @@ static real factor(const lp_node *node, const lp_run *run, const head *h, int q,
     if (threshold == 0)
         return 1;
     uint64_t row = (run->first_token + (uint64_t)q) * (uint64_t)h->heads + (uint64_t)h->number;
-    lp_random_block block = lp_philox(run->seed, lp_dropout_purpose(node->with.stream), run->step,
-                                      row * 65536 + (uint64_t)place / 8);
+    lp_random_block block =
+        lp_philox(run->seed, lp_dropout_purpose(node->with.stream), run->step, row * 65536 + (uint64_t)place / 8);
     return lp_dropout_keep(&block, place, threshold) ? (real)(65536.0 / (65536.0 - threshold)) : 0;
 }
 
@@ -92,7 +92,8 @@ static void backward_query(const lp_node *node, const lp_run *run, const head *h
     const real *query = INPUT(0), *key = INPUT(1), *value = INPUT(2), *time_query = INPUT(3), *basis = INPUT(4);
     const real *out = INPUT(6), *dout = INPUT(7), *time_out = INPUT(8), *dtime_out = INPUT(9);
     real *dquery = OUTPUT(0), *dkey = OUTPUT(1), *dvalue = OUTPUT(2), *dtime_query = OUTPUT(3), *dbasis = OUTPUT(4);
-    size_t mine = (size_t)q * h->stride + h->number * h->cols, mine_extra = (size_t)q * h->extra_stride + h->number * h->extra;
+    size_t mine = (size_t)q * h->stride + h->number * h->cols,
+           mine_extra = (size_t)q * h->extra_stride + h->number * h->extra;
     real log_sum = INPUT(5)[(size_t)q * h->heads + h->number];
     real delta = dot(dout + mine, out + mine, h->cols);
     if (basis)
@@ -125,7 +126,8 @@ void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run)
 {
     for (int i = 0; i < node->op->output_count; i++)
         if (node->outputs[i] && !(node->accumulate >> i & 1))
-            memset(lp_run_data(run, node->outputs[i]), 0, (size_t)run->tokens * (size_t)node->outputs[i]->cols * sizeof(real));
+            memset(lp_run_data(run, node->outputs[i]), 0,
+                   (size_t)run->tokens * (size_t)node->outputs[i]->cols * sizeof(real));
     for (int s = 0; s < run->segments; s++)
         for (int number = 0; number < node->with.heads; number++) {
             head h = head_of(node, number);

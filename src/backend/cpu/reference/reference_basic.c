@@ -14,9 +14,9 @@ void LP_REFERENCE(add)(const lp_node *node, const lp_run *run)
 
 void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run)
 {
-    const real *table = INPUT(0);                                  /* [V x cols] */
-    const int32_t *ids = lp_run_data(run, node->inputs[1]);        /* [T] */
-    real *y = OUTPUT(0);                                           /* [T x cols] */
+    const real *table = INPUT(0);                           /* [V x cols] */
+    const int32_t *ids = lp_run_data(run, node->inputs[1]); /* [T] */
+    real *y = OUTPUT(0);                                    /* [T x cols] */
     int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
     for (int t = 0; t < rows; t++)
         for (int c = 0; c < cols; c++)

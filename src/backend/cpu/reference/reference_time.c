@@ -5,8 +5,8 @@ static const double TWO_PI = 6.283185307179586476925;
 
 void LP_REFERENCE(harmonics)(const lp_node *node, const lp_run *run)
 {
-    const real *log_period = INPUT(0);                       /* [n] */
-    double *frequency = lp_run_data(run, node->outputs[0]);  /* [n*k] */
+    const real *log_period = INPUT(0);                      /* [n] */
+    double *frequency = lp_run_data(run, node->outputs[0]); /* [n*k] */
     int count = node->with.harmonics;
     for (int i = 0; i < node->inputs[0]->cols; i++)
         for (int j = 0; j < count; j++)
@@ -44,9 +44,9 @@ void LP_REFERENCE(basis)(const lp_node *node, const lp_run *run)
 
 void LP_REFERENCE(basis_gradient)(const lp_node *node, const lp_run *run)
 {
-    const double *time = lp_run_data(run, node->inputs[0]);        /* [T] */
-    const real *u = INPUT(1), *du = INPUT(2);                      /* [T x 2F] */
-    double *dfrequency = lp_run_data(run, node->outputs[0]);       /* [F] */
+    const double *time = lp_run_data(run, node->inputs[0]);  /* [T] */
+    const real *u = INPUT(1), *du = INPUT(2);                /* [T x 2F] */
+    double *dfrequency = lp_run_data(run, node->outputs[0]); /* [F] */
     int rows = lp_run_rows(run, node->inputs[1]), count = node->outputs[0]->cols;
     for (int f = 0; f < count; f++) {
         double sum = 0;

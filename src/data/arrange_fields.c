@@ -1,0 +1,83 @@
+/* arrange_fields.c: the fields of rows into columns of a dataset: moved like times and kinds, one field at a time, so that
+ * only one has its names merged at once. */
+#include "data/arrange.h"
+
+#include "base/threads.h"
+
+static void move_field(void *context, int part, int worker)
+{
+    (void)worker;
+    lp_arrangement *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    lp_field *field = &a->dataset->fields[a->field];
+    double *numbers = field->type == LAPSE_FIELD_NUMBER ? field->blocks[0] : NULL;
+    int32_t *categories = field->blocks[0];
+    int64_t first, last;
+    lp_arrange_part(a, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        const lp_rows_block *block = &a->blocks[b];
+        if (block->count == 0)
+            continue; /* its segment may be gone */
+        lp_segment *segment = lp_arrange_segment(a, block);
+        const lp_row *row = segment->row + block->first;
+        const double *number = (const double *)segment->field[a->field] + block->first;
+        const uint32_t *category = (const uint32_t *)segment->field[a->field] + block->first;
+        for (int64_t i = 0; i < block->count; i++) {
+            if (row[i].kind == LP_ROW_DROPPED)
+                continue;
+            uint64_t place = cursor[row[i].sequence]++;
+            if (numbers)
+                numbers[place] = number[i];
+            else
+                categories[place] = (int32_t)a->category_number[block->worker][category[i]];
+        }
+        if (lp_arrange_emptied(segment, block->count)) {
+            lp_free(segment->field[a->field]);
+            segment->field[a->field] = NULL;
+        }
+    }
+}
+
+/* Numbers the categories that are left by how often they occur. */
+static bool place_categories(lp_field *field, const lp_intern *categories, int64_t events)
+{
+    int64_t *count = lp_alloc(categories->count, sizeof *count);
+    uint32_t *number = lp_alloc(categories->count, sizeof *number);
+    int32_t *column = field->blocks[0];
+    bool good = count && number;
+    for (int64_t i = 0; good && i < events; i++)
+        count[column[i]]++;
+    good = good && lp_arrange_rank(categories, count, number, &field->blocks[1], &field->categories);
+    for (int64_t i = 0; good && i < events; i++)
+        column[i] = (int32_t)number[column[i]];
+    lp_free(count);
+    lp_free(number);
+    field->category = column;
+    return good;
+}
+
+bool lp_arrange_field(lp_arrangement *a, int f)
+{
+    lp_field *field = &a->dataset->fields[f];
+    size_t events = (size_t)a->dataset->event_count;
+    bool number = field->type == LAPSE_FIELD_NUMBER;
+    lp_intern categories = {0};
+    a->field = f;
+    a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);
+    field->blocks[0] = lp_grow(NULL, events, number ? sizeof(double) : sizeof(int32_t));
+    bool good =
+        a->category_number && field->blocks[0] && (number || lp_arrange_names(a, &categories, a->category_number, f));
+    if (good) {
+        lp_arrange_rewind(a);
+        lp_threads_run(a->threads, a->parts, move_field, a);
+    }
+    for (int w = 0; a->category_number && w < a->worker_count; w++)
+        lp_free(a->category_number[w]);
+    lp_free(a->category_number);
+    if (number)
+        field->number = field->blocks[0];
+    else
+        good = good && place_categories(field, &categories, (int64_t)events);
+    lp_intern_clear(&categories);
+    return good;
+}
