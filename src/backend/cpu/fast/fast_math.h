@@ -13,8 +13,12 @@
 static inline float fast_exp(float x)
 {
     float in = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-    /* Adding and taking away 1.5 * 2^23 rounds to the nearest whole number. */
-    float whole = (in * 1.44269504f + 12582912.0f) - 12582912.0f;
+    /* Adding 1.5 * 2^23 rounds to the nearest whole number, which then stands in the lowest bits. */
+    union {
+        float value;
+        uint32_t bits;
+    } rounded = {.value = in * 1.44269504f + 12582912.0f};
+    float whole = rounded.value - 12582912.0f;
     float rest = (in - whole * 0.693145752f) - whole * 1.42860677e-6f;
     float power = 1.98756906e-4f;
     power = power * rest + 1.39819995e-3f;
@@ -26,7 +30,7 @@ static inline float fast_exp(float x)
     union {
         uint32_t bits;
         float value;
-    } scale = {.bits = (uint32_t)((int32_t)whole + 127) << 23};
+    } scale = {.bits = (rounded.bits - 0x4B400000u + 127u) << 23};
     return x < -87.0f ? 0.0f : power * scale.value;
 }
 
@@ -104,9 +108,13 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
     const double round = 6755399441055744.0; /* 1.5 * 2^52: adding and taking it away rounds */
     double whole = (turns + round) - round;
     double part = fabs(turns) >= 0x1p51 ? 0.0 : 4.0 * (turns - whole); /* quarter turns, -2 .. 2, or NaN */
-    double quarters = (part + round) - round;
+    union {
+        double value;
+        uint64_t bits;
+    } rounded = {.value = part + round}; /* the whole number stands in the lowest bits */
+    double quarters = rounded.value - round;
     float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
-    int32_t quarter = (int32_t)quarters;
+    uint32_t quarter = (uint32_t)rounded.bits;
     float s = x + x * square * (-1.6666654611e-1f + square * (8.3321608736e-3f + square * -1.9515295891e-4f));
     float c =
         1.0f - 0.5f * square +
