@@ -68,15 +68,39 @@ static double element(const lp_run *run, const lp_value *value, int index)
     return value->type == LP_TYPE_DOUBLE ? ((const double *)data)[index] : ((const float *)data)[index];
 }
 
+/* How many draws the features are made of: those the model keeps, where the graph asks for one of them. */
+static int draw_count(const lapse_model *model, const lp_graph *graph, const lp_value *draw)
+{
+    for (int i = 0; i < graph->node_count; i++)
+        for (int k = 0; k < graph->nodes[i]->op->input_count; k++)
+            if (graph->nodes[i]->inputs[k] == draw)
+                return model->config.draws;
+    return 1;
+}
+
+/* Frequencies and amplitudes of one draw. A model averages its answers over its draws, so each has its share of K. */
+static void take_draw(const lp_run *run, const lp_features *features, int draw, int draws, lapse_spectrum *spectrum)
+{
+    int count = features->frequency->cols;
+    double share = 1 / sqrt((double)draws);
+    for (int i = 0, to = draw * count; i < count; i++, to++) {
+        spectrum->frequency[to] = element(run, features->frequency, i);
+        spectrum->cosine[to] = share * (features->amplitude ? element(run, features->amplitude, i) : 1);
+        spectrum->sine[to] = share * (features->amplitude ? element(run, features->amplitude, count + i) : 1);
+    }
+}
+
 /* Runs the graph for no events at all, which leaves only what depends on parameters, and reads that. */
 static lapse_status read_features(const lp_plan *plan, const lp_backend *backend, const float *parameters,
-                                  const lp_features *features, lapse_spectrum *spectrum, lapse_error *error)
+                                  const lp_features *features, int draws, lapse_spectrum *spectrum, lapse_error *error)
 {
     static const int32_t no_segment[1] = {0};
     double nothing = 0;
+    int32_t draw = 0;
     void *inputs[LP_FEED_COUNT];
     for (int i = 0; i < LP_FEED_COUNT; i++)
         inputs[i] = &nothing;
+    inputs[LP_FEED_DRAW] = &draw;
     char *work = backend->buffer_new(plan->work_size), *scratch = backend->buffer_new(plan->scratch_size);
     lapse_status status = LAPSE_OK;
     if (work && scratch) {
@@ -86,11 +110,9 @@ static lapse_status read_features(const lp_plan *plan, const lp_backend *backend
                       .inputs = inputs,
                       .parameters = parameters,
                       .segment = no_segment};
-        backend->run(&run);
-        for (int i = 0; i < spectrum->count; i++) {
-            spectrum->frequency[i] = element(&run, features->frequency, i);
-            spectrum->cosine[i] = features->amplitude ? element(&run, features->amplitude, i) : 1;
-            spectrum->sine[i] = features->amplitude ? element(&run, features->amplitude, spectrum->count + i) : 1;
+        for (draw = 0; draw < draws; draw++) {
+            backend->run(&run);
+            take_draw(&run, features, draw, draws, spectrum);
         }
     } else {
         status = lp_fail_memory(error, "the work buffers", plan->work_size + plan->scratch_size);
@@ -100,7 +122,7 @@ static lapse_status read_features(const lp_plan *plan, const lp_backend *backend
     return status;
 }
 
-static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, const lp_features *features,
+static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, const lp_features *features, int draws,
                                  lapse_spectrum *spectrum, lapse_error *error)
 {
     const lp_backend *backend = lp_backend_find("reference");
@@ -110,13 +132,13 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
     if (features->amplitude)
         features->amplitude->kept = true;
     LP_TRY(lp_plan_make(&plan, graph, &largest, backend->real_size, error));
-    LP_TRY(lp_spectrum_init(spectrum, features->frequency->cols, error));
+    LP_TRY(lp_spectrum_init(spectrum, draws * features->frequency->cols, error));
     float *parameters = lp_alloc(graph->parameter_size, sizeof *parameters);
     if (!parameters)
         return lp_fail_memory(error, "the parameters of the encoding", graph->parameter_size * sizeof *parameters);
     lapse_status status = copy_parameters(model, graph, parameters, error);
     if (status == LAPSE_OK)
-        status = read_features(&plan, backend, parameters, features, spectrum, error);
+        status = read_features(&plan, backend, parameters, features, draws, spectrum, error);
     lp_free(parameters);
     return status;
 }
@@ -133,8 +155,11 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
     lp_feeds_declare(&graph, NULL, 0, feeds);
     model->config.encoding->build(&graph, &config, feeds, &features);
     lapse_status status = lp_graph_status(&graph, error);
+    if (status == LAPSE_OK && !features.frequency)
+        status = no_kernel(model, error);
     if (status == LAPSE_OK)
-        status = features.frequency ? run_encoding(model, &graph, &features, spectrum, error) : no_kernel(model, error);
+        status =
+            run_encoding(model, &graph, &features, draw_count(model, &graph, feeds[LP_FEED_DRAW]), spectrum, error);
     lp_graph_clear(&graph);
     if (status == LAPSE_OK)
         status = lp_spectrum_complete(spectrum, error);

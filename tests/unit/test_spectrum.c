@@ -415,9 +415,31 @@ static void test_lags(void **state)
     lapse_spectrum_clear(&s);
 }
 
+/* A model with several draws has the spectrum of all of them, each with its share: K is their mean. */
+static void test_draws(void **state)
+{
+    (void)state;
+    lp_model_config config = small_config(lp_encoding_find("bochner-normal"), 4, 1, 1);
+    config.draws = 3;
+    lapse_model *model = small_model(&config, test_seed());
+    lapse_spectrum s = spectrum_of(model);
+    const lp_tensor *draws = lp_model_tensor_find(model, "time.log_period");
+    assert_true(draws->rows == 3 && s.count == 3 * draws->cols);
+    double lag = 1.7, mean = 0;
+    for (int i = 0; i < s.count; i++) {
+        double frequency = 2 * PI * exp(-(double)((const float *)draws->data)[i]);
+        assert_true(fabs(s.frequency[i] - frequency) <= 1e-12 * frequency);
+        mean += cos(frequency * lag) / 3;
+    }
+    assert_true(fabs(lapse_spectrum_kernel(&s, lag) - mean) < 1e-9);
+    lapse_spectrum_clear(&s);
+    lapse_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_draws),
         cmocka_unit_test(test_mercer),
         cmocka_unit_test(test_bochner_has_ones),
         cmocka_unit_test(test_kernel_is_the_mean_over_time),
