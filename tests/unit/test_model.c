@@ -2,7 +2,7 @@
  * time, and what follows from exact lags: one pass answers every question as if it were the only one; absolute time
  * does not matter; the future does not matter. */
 #include "backend/cpu/cpu.h"
-#include "support/graph_case.h"
+#include "support/graph_slope.h"
 #include "support/naive_attention.h"
 #include "support/small_data.h"
 #include "support/small_model.h"
@@ -36,36 +36,6 @@ static void check_rows(const double *got, const double *wanted, int count, doubl
 
 /* ---------------------------------------------------------------------------------- finite differences ------- */
 
-/* The derivative of the loss by *x, from four points around it. */
-static double slope(graph_case *this, double *x, double step)
-{
-    static const double steps[] = {-2, -1, 1, 2}, weights[] = {1, -8, 8, -1};
-    double at = *x, sum = 0;
-    for (int i = 0; i < 4; i++) {
-        graph_result result;
-        *x = at + steps[i] * step;
-        graph_case_run(this, sizeof(double), lp_reference_kernels_double, &result);
-        sum += weights[i] * graph_case_loss(this, &result);
-        graph_result_clear(&result);
-    }
-    *x = at;
-    return sum / (12 * step);
-}
-
-/* The difference itself is good to some 1e-15 / step. Where the corner of a relu lies within the step, a shorter one is
- * free of it. */
-static void check_slope(graph_case *this, double *x, double gradient, const char *name, int place)
-{
-    double wanted = 0, bound = 0;
-    for (double step = 1e-4; step > 1e-8; step /= 10) {
-        wanted = slope(this, x, step);
-        bound = 1e-5 * fmax(1e-3, fmax(fabs(gradient), fabs(wanted)));
-        if (fabs(gradient - wanted) <= bound)
-            return;
-    }
-    check_close(gradient, wanted, bound, name, place);
-}
-
 /* The network of a model as a graph case: random leaves, its loss as the output. */
 static void start_network(graph_case *this, const lp_model_config *config, int seed)
 {
@@ -89,25 +59,11 @@ static void start_network(graph_case *this, const lp_model_config *config, int s
 static void check_gradients(const lp_model_config *config, int seed)
 {
     graph_case this;
-    graph_result result;
     snprintf(what, sizeof what, "%s %s, %s, %s, %d blocks, %d heads, %d dims, dropout %g, seed %d", config->row->name,
              config->encoding->name, lp_projection_names[config->projection], lp_combine_names[config->combine],
              config->blocks, config->heads, config->dims, config->dropout, seed);
     start_network(&this, config, seed);
-    graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &result);
-    int every = small_effort(1, 37);
-    for (int i = 0; i < this.graph.parameter_count; i++) {
-        const lp_value *value = this.graph.parameters[i].value;
-        if (!value->learned) /* fixed, or learned by a graph of its own: test_sampler.c */
-            continue;
-        if (!value->gradient)
-            fail_msg("%s: '%s' got no gradient", what, value->name);
-        for (int k = seed % every; k < value->rows * value->cols; k += every) {
-            check_slope(&this, &this.parameters[value->offset + (size_t)k], result.gradients[value->offset + (size_t)k],
-                        value->name, k);
-        }
-    }
-    graph_result_clear(&result);
+    graph_slope_check(&this, what, small_effort(1, 37));
     graph_case_clear(&this);
 }
 
