@@ -79,7 +79,7 @@ static bool possible(const double numbers[STATE_COUNT])
 
 static lapse_status restore(lp_trainer *trainer, const lp_container *container, const char *path, lapse_error *error)
 {
-    double numbers[STATE_COUNT];
+    double numbers[STATE_COUNT] = {0};
     size_t size = trainer->adam.size;
     LP_TRY(check_same_run(trainer, container, path, error));
     LP_TRY(take(container, STATE, path, LP_TENSOR_F64, STATE_COUNT, numbers, error));
