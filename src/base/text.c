@@ -183,3 +183,11 @@ const char *lp_text_excerpt(const char *begin, const char *end, char out[LP_EXCE
     memcpy(out + used, begin < end ? "..." : "", begin < end ? 4 : 1);
     return out;
 }
+
+int lp_name_place(const char *text, const char *const *names)
+{
+    for (int i = 0; text && names[i]; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    return -1;
+}

@@ -26,4 +26,7 @@ enum { LP_EXCERPT_SIZE = 56 };
  * "..." where it was cut. Returns out. */
 const char *lp_text_excerpt(const char *begin, const char *end, char out[LP_EXCERPT_SIZE]);
 
+/* The place of a text in a NULL-terminated list of names; -1 where it is not there, or NULL. */
+int lp_name_place(const char *text, const char *const *names);
+
 #endif

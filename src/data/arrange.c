@@ -122,6 +122,13 @@ lp_segment *lp_arrange_segment(const lp_arrangement *a, const lp_rows_block *blo
     return a->rows[block->worker].segments[block->segment];
 }
 
+const lp_rows_block *lp_arrange_next(const lp_arrangement *a, int64_t *at, int64_t last)
+{
+    while (*at < last && a->blocks[*at].count == 0)
+        ++*at;
+    return *at < last ? &a->blocks[(*at)++] : NULL;
+}
+
 static void count_part(void *context, int part, int worker)
 {
     (void)worker;
@@ -273,10 +280,7 @@ static void move_times(void *context, int part, int worker)
     uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
     lp_arrange_part(a, part, &first, &last);
-    for (int64_t b = first; b < last; b++) {
-        const lp_rows_block *block = &a->blocks[b];
-        if (block->count == 0)
-            continue; /* its segment may be gone */
+    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
         lp_segment *segment = lp_arrange_segment(a, block);
         const lp_row *row = segment->row + block->first;
         const double *time = segment->time + block->first;
@@ -297,10 +301,7 @@ static void move_kinds(void *context, int part, int worker)
     uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
     lp_arrange_part(a, part, &first, &last);
-    for (int64_t b = first; b < last; b++) {
-        const lp_rows_block *block = &a->blocks[b];
-        if (block->count == 0)
-            continue; /* its segment may be gone */
+    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
         lp_segment *segment = lp_arrange_segment(a, block);
         const lp_row *row = segment->row + block->first;
         for (int64_t i = 0; i < block->count; i++) {

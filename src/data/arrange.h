@@ -45,6 +45,10 @@ bool lp_arrange_rank(const lp_intern *table, const int64_t *counts, uint32_t *nu
 void lp_arrange_part(const lp_arrangement *a, int part, int64_t *first, int64_t *last);
 lp_segment *lp_arrange_segment(const lp_arrangement *a, const lp_rows_block *block);
 
+/* The next block from *at on, before last, that has rows (the segment of one without may be gone), and *at behind it;
+ * NULL when there is none. */
+const lp_rows_block *lp_arrange_next(const lp_arrangement *a, int64_t *at, int64_t last);
+
 /* Whether these were the last rows of their segment that had to be copied. */
 bool lp_arrange_emptied(lp_segment *segment, int64_t rows);
 

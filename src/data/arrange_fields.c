@@ -14,10 +14,7 @@ static void move_field(void *context, int part, int worker)
     int32_t *categories = field->blocks[0];
     int64_t first, last;
     lp_arrange_part(a, part, &first, &last);
-    for (int64_t b = first; b < last; b++) {
-        const lp_rows_block *block = &a->blocks[b];
-        if (block->count == 0)
-            continue; /* its segment may be gone */
+    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
         lp_segment *segment = lp_arrange_segment(a, block);
         const lp_row *row = segment->row + block->first;
         const double *number = (const double *)segment->field[a->field] + block->first;

@@ -214,16 +214,6 @@ static bool parse_field(const lp_container *container, const config_field *field
     return true;
 }
 
-/* The place of a property's text in a NULL-terminated list of names, or -1. */
-static int parse_name(const lp_container *container, const char *property, const char *const *names)
-{
-    const char *text = lp_container_property(container, property);
-    for (int i = 0; text && names[i]; i++)
-        if (strcmp(text, names[i]) == 0)
-            return i;
-    return -1;
-}
-
 /* What networks have beyond numbers. */
 static lapse_status parse_network(const lp_container *container, const char *path, lp_model_config *config,
                                   lapse_error *error)
@@ -232,8 +222,8 @@ static lapse_status parse_network(const lp_container *container, const char *pat
     config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
     if (!config->encoding)
         return wrong(error, path, "encoding");
-    int projection = parse_name(container, "projection", lp_projection_names);
-    int combine = parse_name(container, "combine", lp_combine_names);
+    int projection = lp_name_place(lp_container_property(container, "projection"), lp_projection_names);
+    int combine = lp_name_place(lp_container_property(container, "combine"), lp_combine_names);
     if (projection < 0 || combine < 0)
         return wrong(error, path, projection < 0 ? "projection" : "combine");
     config->projection = (lp_projection)projection;

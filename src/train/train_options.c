@@ -6,11 +6,13 @@
  */
 #include "train/train_options.h"
 
+#include "base/text.h"
 #include "base/threads.h"
 #include "data/split.h"
 #include "model/model.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,24 @@ void lapse_train_options_default(lapse_train_options *options)
     };
 }
 
+/* The names of the tables' rows, listed at the first question, whichever thread asks it. */
+enum { MOST_NAMES = 31 };
+static const char *model_names[MOST_NAMES + 1], *encoding_names[MOST_NAMES + 1], *period_init_names[MOST_NAMES + 1],
+    *inverse_cdf_names[MOST_NAMES + 1];
+static pthread_once_t listed = PTHREAD_ONCE_INIT;
+
+static void list_names(void)
+{
+    for (int i = 0; i < MOST_NAMES && lp_models[i]; i++)
+        model_names[i] = lp_models[i]->name;
+    for (int i = 0; i < MOST_NAMES && lp_encodings[i]; i++)
+        encoding_names[i] = lp_encodings[i]->name;
+    for (int i = 0; i < MOST_NAMES && lp_period_starts[i]; i++)
+        period_init_names[i] = lp_period_starts[i]->name;
+    for (int i = 0; i < MOST_NAMES && lp_inverse_cdfs[i]; i++)
+        inverse_cdf_names[i] = lp_inverse_cdfs[i]->name;
+}
+
 const char *const *lapse_task_names(void)
 {
     static const char *const names[] = {"classify", NULL};
@@ -50,18 +70,14 @@ const char *const *lapse_task_names(void)
 
 const char *const *lapse_model_names(void)
 {
-    static const char *names[16];
-    for (int i = 0; i < 15 && lp_models[i]; i++)
-        names[i] = lp_models[i]->name;
-    return names;
+    pthread_once(&listed, list_names);
+    return model_names;
 }
 
 const char *const *lapse_encoding_names(void)
 {
-    static const char *names[16];
-    for (int i = 0; i < 15 && lp_encodings[i]; i++)
-        names[i] = lp_encodings[i]->name;
-    return names;
+    pthread_once(&listed, list_names);
+    return encoding_names;
 }
 
 const char *const *lapse_predict_names(void)
@@ -71,18 +87,14 @@ const char *const *lapse_predict_names(void)
 
 const char *const *lapse_period_init_names(void)
 {
-    static const char *names[16];
-    for (int i = 0; i < 15 && lp_period_starts[i]; i++)
-        names[i] = lp_period_starts[i]->name;
-    return names;
+    pthread_once(&listed, list_names);
+    return period_init_names;
 }
 
 const char *const *lapse_inverse_cdf_names(void)
 {
-    static const char *names[16];
-    for (int i = 0; i < 15 && lp_inverse_cdfs[i]; i++)
-        names[i] = lp_inverse_cdfs[i]->name;
-    return names;
+    pthread_once(&listed, list_names);
+    return inverse_cdf_names;
 }
 
 const char *const *lapse_projection_names(void)
@@ -186,9 +198,9 @@ static lapse_status suggest(const lapse_dataset *dataset, const uint8_t *split, 
 static lapse_status choose(const char *option, const char *value, const char *const *names, lapse_error *error)
 {
     char list[200] = "";
+    if (lp_name_place(value, names) >= 0)
+        return LAPSE_OK;
     for (int i = 0; names[i]; i++) {
-        if (value && strcmp(names[i], value) == 0)
-            return LAPSE_OK;
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
     }

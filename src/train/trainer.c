@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/text.h"
 #include "data/fingerprint.h"
 #include "model/model_file.h"
 #include "train/train_options.h"
@@ -46,22 +47,13 @@ static void describe_fields(const lp_trainer *trainer, lp_model_field *fields)
     }
 }
 
-/* The place of a name in a list that is known to hold it. */
-static int place_of(const char *name, const char *const *names)
-{
-    int i = 0;
-    while (names[i] && strcmp(names[i], name) != 0)
-        i++;
-    return i;
-}
-
 static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train_options *options)
 {
     return (lp_model_config){
         .row = lp_model_row_find(options->model),
         .encoding = lp_encoding_find(options->encoding),
-        .projection = (lp_projection)place_of(options->projection, lp_projection_names),
-        .combine = (lp_combine)place_of(options->combine, lp_combine_names),
+        .projection = (lp_projection)lp_name_place(options->projection, lp_projection_names),
+        .combine = (lp_combine)lp_name_place(options->combine, lp_combine_names),
         .target_known = strcmp(options->target_time, "known") == 0,
         .kinds = (int)dataset->kinds.count,
         .dims = options->dims,
@@ -79,7 +71,7 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
         .draws = lp_encoding_find(options->encoding)->sample ? options->draws : 1,
         .dropout = options->dropout,
         .order = options->order,
-        .predict = (lp_predict)place_of(options->predict, lp_predict_names),
+        .predict = (lp_predict)lp_name_place(options->predict, lp_predict_names),
     };
 }
 
