@@ -42,6 +42,11 @@ void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
 
+/* What lp_cpu_scores and lp_cpu_reaching promise. */
+void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
+                     float *scores);
+int LP_FAST(reaching)(int count, const float *scores, float mark);
+
 /* By op; NULL where the plain kernel is fast enough. */
 extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];
 
