@@ -42,9 +42,10 @@ $ lapse simulate --help
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
-| Reads events (whose, when, what), sorts them by sequence and time, drops what is
-| too rare or too short, and writes a dataset file. An existing file is replaced
-| only by a whole new one.
+| Reads events (whose, when, what), sorts them by sequence and time, cuts
+| sequences into sessions and drops duplicates where asked to, drops what is too
+| rare or too short, and writes a dataset file. An existing file is replaced only
+| by a whole new one.
 |
 |   INPUT                     a CSV or TSV file, plain or gzip, with one event a
 |                             row; - is standard input
@@ -74,9 +75,20 @@ $ lapse import --help
 |                             times
 |   --split-column COLUMN     column that says train, valid or test (default:
 |                             none)
+|   --session-gap TIME        cut a sequence wherever two neighbouring events are
+|                             further apart, such as 30m; the parts are named
+|                             SEQUENCE/1, SEQUENCE/2 and so on (default: sequences
+|                             are not cut)
+|   --deduplicate WHICH       drop rows of the same sequence, time and event as
+|                             another (exact), or of the same event as the row
+|                             before in their sequence (consecutive): none, exact,
+|                             consecutive (default: none)
 |   --min-events N            drop sequences with fewer events (default: 1)
 |   --min-count N             drop events that occur fewer times in all; done
 |                             before --min-events (default: 1)
+|   --min-rounds HOW          the two minimums one after the other, or in turn
+|                             until nothing changes: once, iterated (default:
+|                             once)
 |   --threads N               threads to use (default: all cores)
 |   --json                    report as one JSON object
 |
@@ -84,6 +96,7 @@ $ lapse import --help
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
 |   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
+|   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-count 5 --min-events 2 --min-rounds iterated
 $ lapse info --help
 | usage: lapse info FILE [options]
 |

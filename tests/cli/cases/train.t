@@ -101,6 +101,7 @@ $ rm left.safetensors*; ls
 | majority.safetensors
 | markov.safetensors
 | renamed.csv
+| repeats.csv
 | strange.csv
 
 # Attention: the shape of what is told. Numbers that depend on the machine's arithmetic are written as N.
