@@ -128,7 +128,8 @@ $ lapse train --help
 |   --json                    print the settings and scores as one JSON object
 |
 | Model:
-|   --task TASK               what is learned: classify (default: classify)
+|   --task TASK               what is learned: classify, recommend (default:
+|                             classify)
 |   --model NAME              what learns it: attention, markov, majority
 |                             (default: attention)
 |   --encoding NAME           how attention sees time: mercer, bochner,
@@ -175,10 +176,29 @@ $ lapse train --help
 |                             both (default: event)
 |   --field-dims N            width of the embedding of each field of categories
 |                             (default: by the number of its categories)
+|   --item-output WHICH       the vectors that items are scored by: those they are
+|                             read with, or others: shared, separate (default:
+|                             shared)
 |   --order N                 events that a Markov chain looks back, 1 to 3
 |                             (default: chosen from the data)
 |
 | Training:
+|   --loss NAME               what is made small: the cross-entropy over the whole
+|                             catalogue, or a loss of the item that came and of
+|                             negatives, which did not: softmax, bce,
+|                             sampled-softmax (default: by the size of the
+|                             catalogue)
+|   --negatives HOW           how negatives are drawn: evenly, by how often they
+|                             occur, or none but the items of the batch: uniform,
+|                             popularity, in-batch (default: uniform)
+|   --negative-count N        negatives drawn for each event (default: 1 for bce,
+|                             100 for sampled-softmax)
+|   --popularity-power X      negatives by popularity are drawn by this power of
+|                             their occurrences (default: 0.75)
+|   --negatives-unseen        never draw an item that the sequence itself has
+|   --windows WHICH           what training sees of a history longer than the
+|                             context: all of it, window by window, or its last
+|                             events: all, last (default: all)
 |   --learning-rate X         Adam's step size (default: 0.001)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
