@@ -190,6 +190,51 @@ void lapse_dataset_field_values(const lapse_dataset *dataset, int field, int64_t
 /* What is known about the dataset, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value);
 
+/* ------------------------------------------------------------------------------------------------- check ----- */
+
+/* What spoils results, looked for in a dataset and in the splits that a run would make of it. */
+typedef enum lapse_severity {
+    LAPSE_SEVERITY_OK = 0,
+    LAPSE_SEVERITY_NOTE = 1,   /* to know when reading scores */
+    LAPSE_SEVERITY_WARNING = 2 /* scores are likely wrong */
+} lapse_severity;
+
+/* "ok", "note" or "warning". */
+const char *lapse_severity_name(lapse_severity severity);
+
+typedef struct lapse_finding {
+    const char *name; /* such as "tied-times"; docs/dataset.md has them all */
+    const char *unit; /* what is counted: "events", "kinds", "sequences", ... */
+    lapse_severity severity;
+    int64_t count, total; /* how many of how many */
+    char text[320];       /* one sentence: what was found */
+    const char *advice;   /* one sentence: what to do about it; "" where all is well */
+} lapse_finding;
+
+#define LAPSE_FINDING_LIMIT 16
+
+typedef struct lapse_check_options {
+    const char *task;     /* decides the rule where split_by is NULL */
+    const char *split_by; /* as in lapse_train_options */
+    uint64_t seed;        /* of the split, as in lapse_train_options */
+    double now;           /* later events are future-dated; NaN: the moment of the call */
+} lapse_check_options;
+
+typedef struct lapse_check {
+    const char *split_by;
+    uint64_t seed;
+    double now;
+    int64_t train_events, valid_events, test_events;
+    int finding_count;
+    lapse_finding findings[LAPSE_FINDING_LIMIT]; /* always the same ones in the same order, also where all is well */
+} lapse_check;
+
+void lapse_check_options_default(lapse_check_options *options);
+
+/* Fails only where the dataset cannot be split so, or memory runs out: what was found is no error. */
+lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
+                                 lapse_error *error);
+
 /* ---------------------------------------------------------------------------------------------- training ----- */
 
 typedef struct lapse_model lapse_model;
