@@ -180,7 +180,7 @@ typedef struct lapse_model lapse_model;
 /* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
 typedef struct lapse_train_options {
     const char *task;     /* "classify" */
-    const char *model;    /* "attention", or a floor: "majority", "markov" */
+    const char *model;    /* "attention", or a floor: "markov", "item-markov", "recency", "popularity", "majority" */
     const char *encoding; /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
     const char
         *projection; /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which

@@ -172,6 +172,13 @@ static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
             judge_shares(evaluator, i);
 }
 
+void lp_floor_ask(const lapse_model *model, const lapse_dataset *dataset, const int32_t *kind, int64_t start,
+                  int64_t asked, double *answer)
+{
+    double time = dataset->time[model->config.target_known ? asked : asked - 1];
+    model->config.row->answer(model, &(lp_question){kind + start, asked - start, time}, answer);
+}
+
 static void answer_shard(void *context, int shard, int worker)
 {
     (void)worker;
@@ -187,8 +194,8 @@ static void answer_shard(void *context, int shard, int worker)
         for (int place = 0; place < segment[s + 1] - segment[s]; place++, t++) {
             if (batch->weight[t] == 0)
                 continue;
-            model->config.row->answer(model, evaluator->translation.columns.kind + start,
-                                      batch->event[w] + place + 1 - start, answer);
+            int64_t asked = batch->event[w] + place + 1;
+            lp_floor_ask(model, evaluator->targets.dataset, evaluator->translation.columns.kind, start, asked, answer);
             judge(answer, kinds, batch->target[t], &verdicts->predicted[t], &verdicts->loss[t]);
         }
     }

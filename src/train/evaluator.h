@@ -39,6 +39,10 @@ void lp_evaluator_clear(lp_evaluator *evaluator);
 /* Fills cases, with these parameters (networks). */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 
+/* Asks a floor for the event `asked` of the sequence that begins at `start`; kind holds the model's numbers. */
+void lp_floor_ask(const lapse_model *model, const lapse_dataset *dataset, const int32_t *kind, int64_t start,
+                  int64_t asked, double *answer);
+
 /* Share of cases whose first choice was right; of all targets together. */
 double lp_evaluator_accuracy(const lp_evaluator *evaluator);
 

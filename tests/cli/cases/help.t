@@ -116,8 +116,8 @@ $ lapse train --help
 |
 | Model:
 |   --task TASK               what is learned: classify (default: classify)
-|   --model NAME              what learns it: attention, markov, majority
-|                             (default: attention)
+|   --model NAME              what learns it: attention, markov, item-markov,
+|                             recency, popularity, majority (default: attention)
 |   --encoding NAME           how attention sees time: mercer, bochner,
 |                             bochner-normal, bochner-invcdf, random, position,
 |                             sinusoid, none (default: mercer)
