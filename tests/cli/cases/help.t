@@ -203,7 +203,9 @@ $ lapse eval -h
 |
 | Scores a model on every event but each sequence's first. The model remembers how
 | its training data was split, so the test split holds nothing it has learned
-| from.
+| from. A model of the task 'recommend' is scored by the rank of the right item:
+| in the whole catalogue, with and without items seen before, and among items
+| drawn uniformly and by popularity.
 |
 |   MODEL                     a model made by `lapse train`
 |   DATA                      the dataset to score it on
@@ -213,6 +215,17 @@ $ lapse eval -h
 |                             (default: test)
 |   --classes                 add a table with precision, recall and F1 of every
 |                             kind
+|   --cutoffs K,K             recommend: the places of Hit@K and NDCG@K (default:
+|                             5,10)
+|   --negatives N             recommend: items drawn to rank against, uniformly
+|                             and by popularity; 0 ranks in the whole catalogue
+|                             only (default: 100)
+|   --negative-seed N         recommend: sets which items and events are drawn
+|                             (default: 1)
+|   --cases N                 recommend: ranks so many events at most, drawn by
+|                             the seed (default: all)
+|   --slices                  recommend: add tables by history length, popularity
+|                             of the item and lag
 |   --bootstrap N             resamples of the sequences for the intervals; 0
 |                             leaves them out (default: 1000)
 |   --threads N               threads to use; never changes the result (default:
@@ -221,6 +234,7 @@ $ lapse eval -h
 |
 | Examples:
 |   lapse eval model.safetensors events.lapse --split test --classes
+|   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
