@@ -36,6 +36,9 @@ typedef struct lp_cpu_ranking {
 const lp_cpu_ranking *lp_cpu_ranking_kernels(void);
 const lp_cpu_ranking *lp_cpu_level_ranking(int level);
 
+/* Adam's step, on adam->threads threads. */
+void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+
 /* Whether kernels may run on several threads at once. Not so where the system's OpenBLAS is the sequential build, which
  * gives wrong results then. */
 bool lp_cpu_threads_safe(void);

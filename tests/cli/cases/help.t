@@ -115,7 +115,8 @@ $ lapse train --help
 |   --json                    print the settings and scores as one JSON object
 |
 | Model:
-|   --task TASK               what is learned: classify (default: classify)
+|   --task TASK               what is learned: classify, recommend (default:
+|                             classify)
 |   --model NAME              what learns it: attention, markov, item-markov,
 |                             recency, popularity, majority (default: attention)
 |   --encoding NAME           how attention sees time: mercer, bochner,
