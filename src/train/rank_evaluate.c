@@ -35,6 +35,10 @@ static lapse_status check_options(const lapse_model *model, const lapse_rank_opt
                        (long long)options->cases);
     if (!lp_model_predicts(&model->config, LP_TARGET_EVENT))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model predicts the action, and only events are ranked");
+    if (model->config.row->build && model->config.task != LP_TASK_RECOMMEND)
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "the model was trained to classify: ranks are for models of the task 'recommend', and for floors");
     return LAPSE_OK;
 }
 
@@ -83,19 +87,38 @@ static void ask_floor(void *context, const lp_rank_case *asked, double *scores)
                  (int64_t)view->dataset->start[asked->sequence], asked->event, scores);
 }
 
-static lapse_status rank_all(rank_view *view, lp_ranking *ranking, lapse_error *error)
+/* The ranks of a floor, which is asked for each case. */
+static lapse_status rank_floor(rank_view *view, const lp_ranking_setup *setup, const lapse_rank_options *options,
+                               lapse_rank_scores *scores, lapse_error *error)
 {
-    if (ranking->case_count == 0)
-        return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to rank: no sequence has a second event%s%s%s",
-                       ranking->setup.wanted == LP_SPLIT_COUNT ? "" : " in the split '",
-                       ranking->setup.wanted == LP_SPLIT_COUNT ? "" : lp_split_name(ranking->setup.wanted),
-                       ranking->setup.wanted == LP_SPLIT_COUNT ? "" : "'");
-    if (view->model->config.row->build)
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "the model was trained to classify: ranks are for models of the task 'recommend', and for floors");
-    lp_ranking_rows(ranking, ask_floor, view);
-    return LAPSE_OK;
+    lp_ranking ranking;
+    LP_TRY(lp_ranking_init(&ranking, setup, error));
+    lapse_status status = LAPSE_OK;
+    if (ranking.case_count == 0)
+        status = lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to rank: no sequence has a second event%s%s%s",
+                         setup->wanted == LP_SPLIT_COUNT ? "" : " in the split '",
+                         setup->wanted == LP_SPLIT_COUNT ? "" : lp_split_name(setup->wanted),
+                         setup->wanted == LP_SPLIT_COUNT ? "" : "'");
+    if (status == LAPSE_OK) {
+        lp_ranking_rows(&ranking, ask_floor, view);
+        status = lp_rank_scores_make(&ranking, view->counts, options, scores, error);
+    }
+    lp_ranking_clear(&ranking);
+    return status;
+}
+
+/* Those of a network, whose states are computed window by window first. */
+static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *setup,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+{
+    lp_evaluator evaluator;
+    LP_TRY(lp_evaluator_init_ranked(&evaluator, lp_backend_find("cpu"), view->model, view->dataset, view->split,
+                                    setup->wanted, setup->threads, setup, error));
+    lp_evaluator_run(&evaluator, view->model->parameters);
+    lp_evaluator_rank(&evaluator, view->model->parameters);
+    lapse_status status = lp_rank_scores_make(&evaluator.ranking, view->counts, options, scores, error);
+    lp_evaluator_clear(&evaluator);
+    return status;
 }
 
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
@@ -104,7 +127,6 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
     LP_TRY(check_options(model, options, error));
     rank_view view = {.model = model, .dataset = dataset};
     lp_split wanted = LP_SPLIT_COUNT;
-    lp_ranking ranking = {0};
     lapse_status status = view_open(&view, options->split, &wanted, error);
     if (status == LAPSE_OK) {
         lp_ranking_setup setup = {.dataset = dataset,
@@ -117,18 +139,14 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
                                   .counts = view.counts,
                                   .seed = options->negative_seed,
                                   .threads = options->threads > 0 ? options->threads : lp_threads_available()};
-        status = lp_ranking_init(&ranking, &setup, error);
+        status = model->config.row->build ? rank_network(&view, &setup, options, scores, error)
+                                          : rank_floor(&view, &setup, options, scores, error);
     }
-    if (status == LAPSE_OK)
-        status = rank_all(&view, &ranking, error);
-    if (status == LAPSE_OK)
-        status = lp_rank_scores_make(&ranking, view.counts, options, scores, error);
     if (status == LAPSE_OK) {
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
         scores->target_time = model->config.target_known ? "known" : "unknown";
         scores->popularity = view.trained ? "training" : "dataset";
     }
-    lp_ranking_clear(&ranking);
     view_close(&view);
     return status;
 }
