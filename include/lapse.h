@@ -242,7 +242,7 @@ typedef struct lapse_model lapse_model;
 /* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
 typedef struct lapse_train_options {
     const char *task;     /* "classify": which kind of event comes; "recommend": which items of a catalogue */
-    const char *model;    /* "attention", or a floor: "majority", "markov" */
+    const char *model;    /* "attention", or a floor: "markov", "item-markov", "recency", "popularity", "majority" */
     const char *encoding; /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
     const char
         *projection; /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
@@ -388,6 +388,73 @@ void lapse_evaluate_options_default(lapse_evaluate_options *options);
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error);
 void lapse_scores_clear(lapse_scores *scores);
+
+/* ----------------------------------------------------------------------------------------------- ranking ----- */
+
+/* Where the item that came next stands among others, best first, under four protocols: among the whole catalogue without
+ * the items that the sequence had before ("full-unseen") and with them ("full"); and among a number of items that the
+ * sequence never has, drawn alike ("uniform") or by how often they occur in training ("popularity"). Ties rank against
+ * the item, and so does a score that is no number. docs/evaluation.md has the definitions. */
+#define LAPSE_RANK_PROTOCOLS 4
+
+/* A mean over cases, with its 95 % bootstrap interval over sequences; without a bootstrap both ends are the mean. */
+typedef struct lapse_mean {
+    double mean, low, high;
+} lapse_mean;
+
+typedef struct lapse_rank_score {
+    const char *protocol; /* "full-unseen", "full", "uniform" or "popularity" */
+    double candidates;    /* mean number of items ranked, the right one included; 0: the protocol was not asked for */
+    int64_t short_cases;  /* for which fewer negatives could be drawn than wanted: all there are */
+    lapse_mean *hit;      /* by cutoff: share of cases whose rank is at most that */
+    lapse_mean *ndcg;     /* by cutoff: of 1 / log2(1 + rank), 0 past the cutoff */
+    lapse_mean mrr;       /* of 1 / rank */
+} lapse_rank_score;
+
+/* The cases that have something in common. */
+typedef struct lapse_rank_slice {
+    const char *by;    /* "history": events before the asked one; "popularity": training events of the item; "lag": time
+                        * since the event before; "all" */
+    char name[64];     /* such as "10 to 19 events" */
+    int64_t cases;     /* events asked for */
+    int64_t sequences; /* that have at least one */
+    lapse_rank_score scores[LAPSE_RANK_PROTOCOLS];
+} lapse_rank_slice;
+
+typedef struct lapse_rank_scores {
+    const char *split;       /* "train", "valid", "test" or "all" */
+    const char *target_time; /* "known" or "unknown" */
+    const char *popularity;  /* whose counts they are: "training", or "dataset" where the training split is not known */
+    int64_t items;           /* of the catalogue */
+    int64_t case_total;      /* events that could have been asked for; more than whole.cases where some were drawn */
+    int negatives;           /* wanted for each case */
+    uint64_t negative_seed;
+    int cutoff_count;
+    int *cutoffs;
+    lapse_rank_slice whole;
+    int slice_count;
+    lapse_rank_slice *slices; /* those that have cases, in the order of `by` */
+    lapse_mean *means;        /* what the scores point into */
+} lapse_rank_scores;
+
+typedef struct lapse_rank_options {
+    const char *split;  /* "train", "valid", "test" or "all": the model knows which events these are */
+    const int *cutoffs; /* cutoff_count of them, each at least 1 */
+    int cutoff_count;
+    int negatives; /* 0: only the full protocols */
+    uint64_t negative_seed;
+    int64_t cases; /* at most; drawn by the seed where there are more. 0: all */
+    bool slices;
+    int bootstrap; /* resamples for the intervals; 0: none */
+    int threads;   /* 0: all cores; never changes the result */
+} lapse_rank_options;
+
+void lapse_rank_options_default(lapse_rank_options *options);
+
+/* Ranks for every event of the split but each sequence's first, by a model of the task "recommend" or by a floor. */
+lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
+void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 

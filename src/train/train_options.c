@@ -325,7 +325,8 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
     bool recommend = strcmp(options->task, "recommend") == 0;
     const char *loss = options->loss ? options->loss : "softmax";
     if (!recommend && strcmp(loss, "softmax") != 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the loss '%s' is one of the task recommend; classify has softmax", loss);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the loss '%s' is one of the task recommend; classify has softmax",
+                       loss);
     if (recommend && strcmp(options->predict, "event") != 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
                        options->predict);
