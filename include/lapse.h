@@ -438,8 +438,9 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop" */
+    const char *preset; /* "shop" or "catalogue" */
     int64_t sequences;  /* 0: the preset's own */
+    int64_t items;      /* in the catalogue, 100 to 20,000,000; 0: the preset's own. Other presets have fixed ones */
     double days;        /* length of each history; 0: the preset's own */
     uint64_t seed;
 } lapse_simulate_options;
@@ -452,7 +453,10 @@ int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
 /* Writes the events as CSV; "-" is standard output. */
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the law's own probability of every kind of event at every event, as CSV. */
+/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Other presets refuse. */
+lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
+
+/* Writes the law's own probability of every kind of event at every event, as CSV. The preset "catalogue" refuses. */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
 /* The best possible scores: those of the law itself, on exactly the events that lapse_evaluate scores for this model,

@@ -27,7 +27,10 @@ typedef enum lp_purpose {
     LP_PURPOSE_BOUND = 16, /* frequencies whose kernel is held against the true one */
     LP_PURPOSE_SIMULATE = 7,
     LP_PURPOSE_TEST = 8,
-    LP_PURPOSE_NOISE = 9 /* sampled frequencies */
+    LP_PURPOSE_NOISE = 9,      /* sampled frequencies */
+    LP_PURPOSE_GOODS = 30,     /* what a simulated catalogue is made of */
+    LP_PURPOSE_CUSTOMERS = 31, /* the users of a simulated catalogue */
+    LP_PURPOSE_PRETRAIN = 32   /* of item vectors: starting values, order and negatives */
 } lp_purpose;
 
 typedef struct lp_random_block {
