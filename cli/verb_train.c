@@ -349,8 +349,12 @@ static const cli_option options[] = {
     {.name = "patience", .kind = CLI_WHOLE, AT(train.patience), .placeholder = "N", .group = in_training,
      .only = "attention", .help = "epochs without a better score before it stops", DATA_DECIDES},
 
+    {.name = "split-by", .kind = CLI_CHOICE, AT(train.split_by), .placeholder = "RULE", .group = in_run,
+     .help = "how events come to train, valid and test: as a column of the source says, sequences by chance, the last "
+     "events of each sequence, or sequences by their start", .choices = lapse_split_by_names,
+     .unset = "column where the dataset has one, otherwise by the task"},
     {.name = "seed", .kind = CLI_SEED, AT(train.seed), .placeholder = "N", .group = in_run,
-     .help = "sets the split, the starting parameters, dropout and order"},
+     .help = "sets the split by sequence, the starting parameters, dropout and order"},
     {.name = "shards", .kind = CLI_WHOLE, AT(train.shards), .placeholder = "N", .group = in_run, .only = "attention",
      .help = "parts a batch is cut into; unlike threads, changes the last bits of the result", DATA_DECIDES},
     {.name = "threads", .kind = CLI_WHOLE, AT(train.threads), .placeholder = "N", .group = in_run,

@@ -82,6 +82,7 @@ const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
 const char *const *lapse_combine_names(void);
+const char *const *lapse_split_by_names(void);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
@@ -206,6 +207,11 @@ typedef struct lapse_train_options {
     const char *predict; /* "event", "action" or "both"; the losses of both are added */
     int field_dims;      /* width of the embedding of each field of categories; 0: by the number of categories */
 
+    const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
+                           * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the
+                           * one before valid), "time" (sequences by their start, the latest are test); NULL: column
+                           * where the dataset has one, otherwise by the task */
+
     double learning_rate; /* Adam's */
     double beta1, beta2;  /* Adam's */
     double l2;            /* l2 times a parameter is added to its gradient */
@@ -213,7 +219,7 @@ typedef struct lapse_train_options {
     int batch;            /* windows in a step */
     int epochs;           /* at most */
     int patience;         /* epochs without a better score before stopping */
-    uint64_t seed;        /* sets the split, the starting parameters, dropout and order */
+    uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
     int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
     int threads;          /* 0: all cores; never changes the result */
 

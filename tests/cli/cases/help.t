@@ -188,8 +188,14 @@ $ lapse train --help
 |                             (default: 10)
 |
 | Run:
-|   --seed N                  sets the split, the starting parameters, dropout and
-|                             order (default: 1)
+|   --split-by RULE           how events come to train, valid and test: as a
+|                             column of the source says, sequences by chance, the
+|                             last events of each sequence, or sequences by their
+|                             start: column, sequence, leave-one-out, time
+|                             (default: column where the dataset has one,
+|                             otherwise by the task)
+|   --seed N                  sets the split by sequence, the starting parameters,
+|                             dropout and order (default: 1)
 |   --shards N                parts a batch is cut into; unlike threads, changes
 |                             the last bits of the result (default: 16)
 |   --threads N               threads to use; never changes the result (default:
