@@ -122,7 +122,8 @@ $ lapse train --help
 |   --json                    print the settings and scores as one JSON object
 |
 | Model:
-|   --task TASK               what is learned: classify (default: classify)
+|   --task TASK               what is learned: classify, recommend (default:
+|                             classify)
 |   --model NAME              what learns it: attention, markov, majority
 |                             (default: attention)
 |   --encoding NAME           how attention sees time: mercer, bochner,
@@ -304,7 +305,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 10
+| 11
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]
