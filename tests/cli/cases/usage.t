@@ -9,6 +9,7 @@ $ lapse
 !   import      read events from CSV or TSV into a dataset file
 !   info        tell what a dataset or model file holds
 !   check       look for what spoils results in a dataset
+!   pretrain    learn vectors of items that a model can start from
 !   train       learn from a dataset and keep the best model
 !   eval        score a model on a dataset
 !   predict     tell what happens at a time, for each history in a file
@@ -31,6 +32,7 @@ $ lapse --help
 |   import      read events from CSV or TSV into a dataset file
 |   info        tell what a dataset or model file holds
 |   check       look for what spoils results in a dataset
+|   pretrain    learn vectors of items that a model can start from
 |   train       learn from a dataset and keep the best model
 |   eval        score a model on a dataset
 |   predict     tell what happens at a time, for each history in a file
