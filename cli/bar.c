@@ -32,7 +32,7 @@ static pieces describe(const cli_bar *bar, const lapse_progress *p)
     if (!isnan(p->loss))
         snprintf(out.loss, sizeof out.loss, " loss %.3f", p->loss);
     if (!isnan(p->score))
-        snprintf(out.score, sizeof out.score, " accuracy %s", cli_percent(p->score, 1).text);
+        snprintf(out.score, sizeof out.score, " %s %s", p->score_name, cli_percent(p->score, 1).text);
     if (!isnan(p->best_score))
         snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", cli_percent(p->best_score, 1).text, p->best_epoch);
     if (p->events_per_second > 0)

@@ -377,6 +377,11 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
                       on_host(evaluator, network->bias, parameters, behind));
 }
 
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
+{
+    return evaluator->model->config.task == LP_TASK_RECOMMEND ? "NDCG@10" : "accuracy";
+}
+
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
 {
     if (!ranks(evaluator))
