@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bar.h"
+#include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
 
@@ -30,6 +31,8 @@ typedef struct outcome {
     double seconds;
     bool interrupted;
     cli_targets targets; /* scored, or empty */
+    lapse_rank_scores ranks;
+    bool ranked; /* these are the scores */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
@@ -40,12 +43,21 @@ static bool on_progress(const lapse_progress *progress, void *context)
     return !cli_interrupted();
 }
 
-/* The names that decide which settings matter: the model's and, where it has them, the encoding's and "fields". */
-static void names_of(const train_settings *s, const char *names[4])
+/* The names that decide which settings matter: the model's and, where it has them, the task's with its loss and negatives,
+ * the encoding's and "fields". */
+enum { NAMES = 8 };
+
+static void names_of(const train_settings *s, const char *names[NAMES])
 {
     int count = 0;
     names[count++] = s->train.model;
     if (strcmp(s->train.model, "attention") == 0) {
+        if (strcmp(s->train.task, "recommend") == 0) {
+            names[count++] = s->train.task;
+            names[count++] = s->train.loss;
+            if (strcmp(s->train.loss, "softmax") != 0)
+                names[count++] = s->train.negatives;
+        }
         names[count++] = s->train.encoding;
         if (s->has_fields)
             names[count++] = "fields";
@@ -55,7 +67,7 @@ static void names_of(const train_settings *s, const char *names[4])
 
 static void print_banner(const train_settings *s, const lapse_dataset *dataset, const cli_verb *verb)
 {
-    const char *names[4];
+    const char *names[NAMES];
     names_of(s, names);
     fputs("Data      ", stderr);
     cli_text_print(stderr, s->data);
@@ -86,7 +98,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
 {
     if (last->best_epoch > 0)
         cli_note("stopped in epoch %d; the best model so far (epoch %d, %s) is saved in %s", last->epoch,
-                 last->best_epoch, cli_percent(last->best_score, 1).text, s->output);
+                 last->best_epoch, cli_score(last, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
     if (!s->train.checkpoint) {
@@ -143,22 +155,35 @@ static lapse_status learn(train_settings *s, const lapse_dataset *dataset, lapse
     return status;
 }
 
+static void print_best(const lapse_progress *last)
+{
+    bool share = strcmp(last->score_name, "accuracy") == 0;
+    printf("; the best was epoch %d of %d with ", last->best_epoch, last->epoch);
+    if (share)
+        printf("%s", cli_percent(last->best_score, 2).text);
+    else
+        printf("%s %.4f", last->score_name, last->best_score);
+    printf(" on the validation split");
+}
+
 static void print_text(const train_settings *s, const outcome *out)
 {
     fputs("saved        ", stdout);
     cli_text_print(stdout, s->output);
     printf(" after %s", cli_seconds(out->seconds).text);
     if (out->last.best_epoch > 0)
-        printf("; the best was epoch %d of %d with %s on the validation split", out->last.best_epoch, out->last.epoch,
-               cli_percent(out->last.best_score, 2).text);
+        print_best(&out->last);
     fputc('\n', stdout);
-    cli_targets_print(stdout, &out->targets, false);
+    if (out->ranked)
+        cli_ranks_print(stdout, &out->ranks);
+    else
+        cli_targets_print(stdout, &out->targets, false);
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
 {
     cli_json json = {.file = stdout};
-    const char *names[4];
+    const char *names[NAMES];
     names_of(s, names);
     cli_json_object(&json, NULL);
     cli_json_text(&json, "data", s->data);
@@ -176,22 +201,40 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
         cli_targets_json(&json, &out->targets, false);
         cli_json_end(&json, '}');
     }
+    if (out->ranked) {
+        cli_json_object(&json, "scores");
+        cli_ranks_json(&json, &out->ranks);
+        cli_json_end(&json, '}');
+    }
     cli_json_end(&json, '}');
+}
+
+/* The scores on the test split. */
+static lapse_status evaluate(const train_settings *s, const lapse_model *model, const lapse_dataset *dataset,
+                             outcome *out, lapse_error *error)
+{
+    lapse_evaluate_options options;
+    lapse_rank_options rank;
+    lapse_evaluate_options_default(&options);
+    lapse_rank_options_default(&rank);
+    options.threads = rank.threads = s->train.threads;
+    if (!cli_ranks_asked(model))
+        return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
+    lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
+    out->ranked = status == LAPSE_OK;
+    return status;
 }
 
 static int finish(const train_settings *s, const cli_call *call, const lapse_model *model, const lapse_dataset *dataset,
                   outcome *out)
 {
-    lapse_evaluate_options evaluate;
     lapse_error error;
     int result = CLI_DONE;
     if (out->interrupted) {
         say_stopped(s, call, &out->last);
         result = CLI_INTERRUPTED;
     } else if (!s->no_eval) {
-        lapse_evaluate_options_default(&evaluate);
-        evaluate.threads = s->train.threads;
-        if (cli_targets_evaluate(&out->targets, model, dataset, &evaluate, &error) != LAPSE_OK) {
+        if (evaluate(s, model, dataset, out, &error) != LAPSE_OK) {
             cli_note("the model is saved in %s, but could not be scored (--no-eval leaves that out):", s->output);
             result = cli_error(&error);
         }
@@ -201,6 +244,7 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
     else if (!out->interrupted)
         print_text(s, out);
     cli_targets_clear(&out->targets);
+    lapse_rank_scores_clear(&out->ranks);
     return result;
 }
 
@@ -292,7 +336,7 @@ static const cli_option options[] = {
     {.name = "combine", .kind = CLI_CHOICE, AT(train.combine), .placeholder = "HOW", .group = in_model,
      .only = "attention", .help = "how time joins the event", .choices = lapse_combine_names},
     {.name = "target-time", .kind = CLI_CHOICE, AT(train.target_time), .placeholder = "RULE", .group = in_model,
-     .only = "attention", .help = "whether the time of the predicted event is given", .choices = target_time_names},
+     .only = "attention recency", .help = "whether the time of the predicted event is given", .choices = target_time_names},
     {.name = "dims", .kind = CLI_WHOLE, AT(train.dims), .placeholder = "N", .group = in_model, .only = "attention",
      .help = "width of the event embedding and of each block", DATA_DECIDES},
     {.name = "blocks", .kind = CLI_WHOLE, AT(train.blocks), .placeholder = "N", .group = in_model, .only = "attention",
@@ -329,8 +373,29 @@ static const cli_option options[] = {
     {.name = "field-dims", .kind = CLI_WHOLE, AT(train.field_dims), .placeholder = "N", .group = in_model,
      .only = "fields", .help = "width of the embedding of each field of categories",
      .unset = "by the number of its categories"},
+    {.name = "item-output", .kind = CLI_CHOICE, AT(train.output), .placeholder = "WHICH", .group = in_model,
+     .only = "recommend", .help = "the vectors that items are scored by: those they are read with, or others",
+     .choices = lapse_output_names},
     {.name = "order", .kind = CLI_WHOLE, AT(train.order), .placeholder = "N", .group = in_model, .only = "markov",
      .help = "events that a Markov chain looks back, 1 to 3", DATA_DECIDES},
+
+    {.name = "loss", .kind = CLI_CHOICE, AT(train.loss), .placeholder = "NAME", .group = in_training,
+     .only = "recommend", .help = "what is made small: the cross-entropy over the whole catalogue, or a loss of the item "
+     "that came and of negatives, which did not", .choices = lapse_loss_names, .unset = "by the size of the catalogue"},
+    {.name = "negatives", .kind = CLI_CHOICE, AT(train.negatives), .placeholder = "HOW", .group = in_training,
+     .only = "bce sampled-softmax", .help = "how negatives are drawn: evenly, by how often they occur, or none but the "
+     "items of the batch", .choices = lapse_negative_names},
+    {.name = "negative-count", .kind = CLI_WHOLE, AT(train.negative_count), .placeholder = "N", .group = in_training,
+     .only = "bce sampled-softmax", .help = "negatives drawn for each event",
+     .unset = "1 for bce, 100 for sampled-softmax"},
+    {.name = "popularity-power", .kind = CLI_NUMBER, AT(train.popularity_power), .placeholder = "X",
+     .group = in_training, .only = "popularity",
+     .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
+    {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
+     .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
+    {.name = "windows", .kind = CLI_CHOICE, AT(train.windows), .placeholder = "WHICH", .group = in_training,
+     .only = "attention", .help = "what training sees of a history longer than the context: all of it, window by window, "
+     "or its last events", .choices = lapse_window_names},
 
     {.name = "learning-rate", .kind = CLI_NUMBER, AT(train.learning_rate), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's step size", DATA_DECIDES},
@@ -349,8 +414,12 @@ static const cli_option options[] = {
     {.name = "patience", .kind = CLI_WHOLE, AT(train.patience), .placeholder = "N", .group = in_training,
      .only = "attention", .help = "epochs without a better score before it stops", DATA_DECIDES},
 
+    {.name = "split-by", .kind = CLI_CHOICE, AT(train.split_by), .placeholder = "RULE", .group = in_run,
+     .help = "how events come to train, valid and test: as a column of the source says, sequences by chance, the last "
+     "events of each sequence, or sequences by their start", .choices = lapse_split_by_names,
+     .unset = "column where the dataset has one, otherwise by the task"},
     {.name = "seed", .kind = CLI_SEED, AT(train.seed), .placeholder = "N", .group = in_run,
-     .help = "sets the split, the starting parameters, dropout and order"},
+     .help = "sets the split by sequence, the starting parameters, dropout and order"},
     {.name = "shards", .kind = CLI_WHOLE, AT(train.shards), .placeholder = "N", .group = in_run, .only = "attention",
      .help = "parts a batch is cut into; unlike threads, changes the last bits of the result", DATA_DECIDES},
     {.name = "threads", .kind = CLI_WHOLE, AT(train.threads), .placeholder = "N", .group = in_run,

@@ -86,6 +86,9 @@ const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
 const char *const *lapse_combine_names(void);
+const char *const *lapse_split_by_names(void);
+const char *const *lapse_deduplicate_names(void);
+const char *const *lapse_min_rounds_names(void);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
@@ -106,19 +109,25 @@ typedef struct lapse_field {
 } lapse_field;
 
 typedef struct lapse_import_options {
-    const char *input;     /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
-    const char *sequence;  /* column that says whose event it is: a name, or a 1-based number; NULL: found by name */
-    const char *time;      /* column with the time; NULL: found by name */
-    const char *event;     /* column with the event's name, or several joined by commas ("action,item"), whose
+    const char *input;      /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
+    const char *sequence;   /* column that says whose event it is: a name, or a 1-based number; NULL: found by name */
+    const char *time;       /* column with the time; NULL: found by name */
+    const char *event;      /* column with the event's name, or several joined by commas ("action,item"), whose
                             * values are joined by a space; NULL: found by name */
-    const char *split;     /* column with train, valid or test; NULL: none */
-    const char *delimiter; /* ",", "\t" or any one character; NULL: told from the first line */
-    const char *time_unit; /* "auto", "s", "ms" or "iso" */
-    bool header;           /* the first line names the columns; otherwise columns are numbers */
-    bool skip_bad_rows;    /* leave bad rows out and count them, instead of stopping at the first */
-    int64_t min_events;    /* drop sequences with fewer events */
-    int64_t min_count;     /* drop events that occur fewer times in all (once, before min_events) */
-    int threads;           /* 0: all cores */
+    const char *split;      /* column with train, valid or test; NULL: none */
+    const char *delimiter;  /* ",", "\t" or any one character; NULL: told from the first line */
+    const char *time_unit;  /* "auto", "s", "ms" or "iso" */
+    bool header;            /* the first line names the columns; otherwise columns are numbers */
+    bool skip_bad_rows;     /* leave bad rows out and count them, instead of stopping at the first */
+    int64_t min_events;     /* drop sequences with fewer events */
+    int64_t min_count;      /* drop events that occur fewer times in all (before min_events) */
+    const char *min_rounds; /* "once": min_count, then min_events, after which events may be rare again; "iterated": the
+                             * two in turn until both hold */
+    double session_gap; /* seconds; a sequence is cut wherever two neighbouring events are further apart, and its parts
+                             * are sequences named "<sequence>/1", "<sequence>/2", ...; 0: never */
+    const char *deduplicate; /* "none"; "exact": of events with the same sequence, time and name the first is kept;
+                              * "consecutive": an event right after one of its name is dropped */
+    int threads;             /* 0: all cores */
 
     /* Fields of the events, 64 at most in all. */
     const char *action;            /* column with the action; NULL: none */
@@ -137,13 +146,17 @@ typedef struct lapse_import_report {
     int64_t short_rows;        /* rows dropped by min_events */
     int64_t short_sequences;   /* sequences dropped by min_events */
     int64_t moved_rows;        /* rows that were not yet in the order of time within their sequence */
+    int64_t duplicate_rows;    /* rows dropped by deduplicate */
+    int64_t cut_sequences;     /* sequences cut by session_gap */
+    int64_t sessions;          /* sequences there were after cutting, before any was dropped; 0 without session_gap */
+    int64_t rounds;            /* rounds of min_count and min_events that dropped something */
     lapse_error first_bad_row; /* where skip_bad_rows met the first one */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);
 
-/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time, filtered.
- * *report may be NULL. */
+/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then cut
+ * into sessions, rid of duplicates, and filtered by the minimums. *report may be NULL. */
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error);
 
@@ -210,14 +223,19 @@ typedef struct lapse_train_options {
     const char *predict; /* "event", "action" or "both"; the losses of both are added */
 
     /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
-    const char *loss;      /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
-    const char *negatives; /* "uniform", "popularity" or "in-batch" */
-    int negative_count;    /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
+    const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
+    const char *negatives;   /* "uniform", "popularity" or "in-batch" */
+    int negative_count;      /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
     double popularity_power; /* "popularity" draws items by this power of their occurrences */
     bool negatives_unseen;   /* never draw an item that the sequence has */
     const char *output;      /* "shared": items are scored by the vectors they are read with; "separate": by others */
     const char *windows;     /* "all": training sees whole histories; "last": the last `context` events of each */
-    int field_dims;      /* width of the embedding of each field of categories; 0: by the number of categories */
+    int field_dims;          /* width of the embedding of each field of categories; 0: by the number of categories */
+
+    const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
+                           * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the
+                           * one before valid), "time" (sequences by their start, the latest are test); NULL: column
+                           * where the dataset has one, otherwise by the task */
 
     double learning_rate; /* Adam's */
     double beta1, beta2;  /* Adam's */
@@ -226,7 +244,7 @@ typedef struct lapse_train_options {
     int batch;            /* windows in a step */
     int epochs;           /* at most */
     int patience;         /* epochs without a better score before stopping */
-    uint64_t seed;        /* sets the split, the starting parameters, dropout and order */
+    uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
     int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
     int threads;          /* 0: all cores; never changes the result */
 
@@ -242,6 +260,7 @@ typedef struct lapse_progress {
     double loss;              /* mean over the epoch so far, nats an event */
     double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
                                      * It is the accuracy, or the mean of both where two things are predicted */
+    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */

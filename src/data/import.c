@@ -4,18 +4,27 @@
 #include "data/import.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/threads.h"
 #include "data/describe.h"
 #include "data/reader.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { MOST_THREADS = 64 };
 
 void lapse_import_options_default(lapse_import_options *options)
 {
-    *options = (lapse_import_options){.time_unit = "auto", .header = true, .min_events = 1, .min_count = 1};
+    *options = (lapse_import_options){
+        .time_unit = "auto",
+        .header = true,
+        .min_events = 1,
+        .min_count = 1,
+        .min_rounds = "once",
+        .deduplicate = "none",
+    };
 }
 
 static lapse_status read_unit(const char *text, lp_time_unit *unit, lapse_error *error)
@@ -45,8 +54,35 @@ static lapse_status read_delimiter(const char *text, char *delimiter, lapse_erro
     return LAPSE_OK;
 }
 
+const char *const *lapse_deduplicate_names(void)
+{
+    return lp_deduplicate_names;
+}
+
+const char *const *lapse_min_rounds_names(void)
+{
+    return lp_min_rounds_names;
+}
+
+/* NULL is the first name, as in options that no default was put into. */
+static int place_of(const char *text, const char *const *names)
+{
+    return text ? lp_name_place(text, names) : 0;
+}
+
 static lapse_status check_options(const lapse_import_options *options, lapse_error *error)
 {
+    if (place_of(options->min_rounds, lp_min_rounds_names) < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the minimums cannot be held '%.40s': give once or iterated, for until nothing changes",
+                       options->min_rounds);
+    if (place_of(options->deduplicate, lp_deduplicate_names) < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "'%.40s' is no way to deduplicate: give none, exact or consecutive",
+                       options->deduplicate);
+    if (!(options->session_gap >= 0 && isfinite(options->session_gap)))
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the gap between sessions cannot be %g seconds: give a length of time, or 0 for none",
+                       options->session_gap);
     if (options->min_events < 0 || options->min_count < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the least number of events (%" PRId64 ") and the least count (%" PRId64
@@ -233,19 +269,28 @@ static lapse_status make_dataset(struct crew *crew, int threads, lapse_import_re
         crew->readers[i] = (lp_reader){0};
     }
     LP_TRY(name_fields(&crew->reading.columns, dataset, error));
-    lp_rows_filter filter = {.min_events = options->min_events, .min_count = options->min_count};
-    LP_TRY(
-        lp_rows_arrange(crew->rows, crew->count, threads, crew->reading.columns.split >= 0, &filter, dataset, error));
-    report->rare_rows = filter.rare_rows;
-    report->rare_kinds = filter.rare_kinds;
-    report->short_rows = filter.short_rows;
-    report->short_sequences = filter.short_sequences;
-    report->moved_rows = filter.moved_rows;
+    lp_preparation preparation = {
+        .session_gap = options->session_gap,
+        .deduplicate = (lp_deduplicate)place_of(options->deduplicate, lp_deduplicate_names),
+        .min_count = options->min_count,
+        .min_events = options->min_events,
+        .iterated = place_of(options->min_rounds, lp_min_rounds_names) > 0,
+    };
+    LP_TRY(lp_rows_arrange(crew->rows, crew->count, threads, crew->reading.columns.split >= 0, &preparation,
+                           &report->moved_rows, dataset, error));
+    report->cut_sequences = preparation.cut_sequences;
+    report->sessions = preparation.sessions;
+    report->duplicate_rows = preparation.duplicate_rows;
+    report->rare_rows = preparation.rare_rows;
+    report->rare_kinds = preparation.rare_kinds;
+    report->short_rows = preparation.short_rows;
+    report->short_sequences = preparation.short_sequences;
+    report->rounds = preparation.rounds;
     if (dataset->event_count == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, crew->reading.file, 0, 0,
                           "no event is left: %" PRId64 " were of kinds that occur fewer than %" PRId64
                           " times, and %" PRId64 " in sequences with fewer than %" PRId64 " events",
-                          filter.rare_rows, options->min_count, filter.short_rows, options->min_events);
+                          report->rare_rows, options->min_count, report->short_rows, options->min_events);
     return lp_describe(dataset, &crew->reading, report, error);
 }
 

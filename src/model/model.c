@@ -224,6 +224,7 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, 
     if (!made)
         return out_of_memory(error);
     made->config = *config;
+    made->split_by = lp_split_rule_find("sequence");
     bool copied = lp_names_copy(&made->arena, kinds, &made->kinds) && copy_fields(made);
     lapse_status status = copied ? LAPSE_OK : out_of_memory(error);
     if (status == LAPSE_OK && config->row->build) {

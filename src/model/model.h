@@ -8,6 +8,7 @@
 
 #include "data/dataset.h"
 #include "data/negatives.h"
+#include "data/split.h"
 #include "nn/attention_block.h"
 
 typedef struct lp_model_row lp_model_row;
@@ -100,7 +101,7 @@ struct lapse_model {
     int tensor_count;
     uint64_t seed;                                /* of the run: sets the split */
     uint64_t fingerprint;                         /* of the dataset it was trained on */
-    bool split_by_column;                         /* the dataset had a split column */
+    const lp_split_rule *split_by;                /* how its data was split */
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
 };

@@ -385,6 +385,11 @@ double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
     return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, 10);
 }
 
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
+{
+    return ranks(evaluator) ? "NDCG@10" : "accuracy";
+}
+
 /* --------------------------------------------------------------------------------------- the public call ----- */
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options)
@@ -413,16 +418,17 @@ lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *d
             *wanted = (lp_split)i;
     if (*wanted == LP_SPLIT_COUNT)
         return lp_fail(error, LAPSE_ERROR_USAGE, "there is no split '%s'; there are train, valid, test and all", name);
-    if (!model->split_by_column && lp_dataset_fingerprint(dataset) != model->fingerprint)
+    bool by_column = model->split_by == lp_split_rule_find("column");
+    if (!by_column && lp_dataset_fingerprint(dataset) != model->fingerprint)
         return lp_fail(error, LAPSE_ERROR_INPUT,
                        "this is not the dataset the model was trained on, so its split '%s' is not known here; "
                        "to score every event use the split 'all'",
                        name);
-    if (model->split_by_column && !dataset->split)
+    if (by_column && !dataset->split)
         return lp_fail(error, LAPSE_ERROR_INPUT,
                        "the model was trained with a split column, and this dataset has none; "
                        "to score every event use the split 'all'");
-    return lp_split_make(dataset, model->seed, split, error);
+    return lp_split_make(dataset, model->split_by, model->seed, split, error);
 }
 
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
