@@ -377,17 +377,17 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
                       on_host(evaluator, network->bias, parameters, behind));
 }
 
-const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
-{
-    return evaluator->model->config.task == LP_TASK_RECOMMEND ? "NDCG@10" : "accuracy";
-}
-
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
 {
     if (!ranks(evaluator))
         return accuracy(evaluator);
     lp_evaluator_rank(evaluator, parameters);
     return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, 10);
+}
+
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
+{
+    return ranks(evaluator) ? "NDCG@10" : "accuracy";
 }
 
 /* --------------------------------------------------------------------------------------- the public call ----- */
