@@ -9,6 +9,13 @@
 
 #include "graph/plan.h"
 
+/* How products are rounded where a backend can choose. Sums are always kept in float. */
+typedef enum lp_precision {
+    LP_PRECISION_FP32, /* as float: the reference */
+    LP_PRECISION_TF32, /* factors rounded to 10 bits after the point */
+    LP_PRECISION_BF16  /* to 7 bits */
+} lp_precision;
+
 /* One shard on its way through a planned graph. */
 typedef struct lp_run {
     const lp_plan *plan;
@@ -21,6 +28,7 @@ typedef struct lp_run {
     uint64_t seed;          /* of dropout */
     uint32_t step;
     uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
+    lp_precision precision;
 } lp_run;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
@@ -68,17 +76,17 @@ static inline int lp_run_rows(const lp_run *run, const lp_value *value)
 
 /* Dropout, the same on every backend. An element is kept if its 16 random bits are at least the threshold; eight
  * elements share one block of random words: block number = row * 65536 + column / 8. */
-static inline uint32_t lp_dropout_threshold(double rate)
+LP_INLINE uint32_t lp_dropout_threshold(double rate)
 {
     return (uint32_t)(rate * 65536.0 + 0.5);
 }
 
-static inline uint32_t lp_dropout_purpose(uint32_t stream)
+LP_INLINE uint32_t lp_dropout_purpose(uint32_t stream)
 {
     return (uint32_t)LP_PURPOSE_DROPOUT | stream << 8;
 }
 
-static inline bool lp_dropout_keep(const lp_random_block *block, int column, uint32_t threshold)
+LP_INLINE bool lp_dropout_keep(const lp_random_block *block, int column, uint32_t threshold)
 {
     uint32_t bits = block->word[(column & 7) >> 1] >> (16 * (column & 1)) & 0xFFFFu;
     return bits >= threshold;

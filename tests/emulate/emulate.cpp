@@ -1,0 +1,220 @@
+/* emulate.cpp: the blocks and threads of a launch, one after another.
+ *
+ * Every thread of a block is a fiber: a stack of its own, entered and left by swapcontext. A thread runs until it is done or
+ * waits. When all have stopped, those whose wait is over go on: a warp whose lanes (of the mask they gave) have all come to
+ * the same kind of barrier, or else the whole block. If nobody can go on, threads have diverged around a barrier, which a GPU
+ * may let pass or hang on; here it is an error.
+ */
+#include "emulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace
+{
+
+enum { THREADS = 1024, WARP = 32, STACK = 256 * 1024, SHARED = 227 * 1024 };
+
+enum state { READY, AT_WARP, AT_BLOCK, DONE };
+
+struct fiber {
+    ucontext_t context;
+    bool made;
+    state now;
+    unsigned mask;       /* of the warp barrier it waits at */
+    uint64_t hand;       /* what it shows the other lanes */
+    int predicate;       /* of __syncthreads_or */
+    uint3 index;
+};
+
+fiber fibers[THREADS];
+ucontext_t scheduler;
+int current, count; /* thread that runs; threads of the block */
+int any_predicate;
+lp_emulate_body body;
+const void *body_context;
+alignas(1024) char shared_memory[SHARED];
+
+void fail(const char *why)
+{
+    fprintf(stderr, "emulated kernel, block (%u, %u, %u), thread %d: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, current,
+            why);
+    abort();
+}
+
+void fiber_main()
+{
+    for (;;) {
+        body(body_context);
+        fibers[current].now = DONE;
+        swapcontext(&fibers[current].context, &scheduler);
+    }
+}
+
+void make(fiber *mine)
+{
+    void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED)
+        fail("no memory for its stack");
+    getcontext(&mine->context);
+    mine->context.uc_stack.ss_sp = stack;
+    mine->context.uc_stack.ss_size = STACK;
+    mine->context.uc_link = NULL;
+    makecontext(&mine->context, fiber_main, 0);
+    mine->made = true;
+}
+
+void wait(state kind)
+{
+    fibers[current].now = kind;
+    swapcontext(&fibers[current].context, &scheduler);
+}
+
+bool run_ready()
+{
+    bool left = false;
+    for (int i = 0; i < count; i++) {
+        if (fibers[i].now == READY) {
+            current = i;
+            threadIdx = fibers[i].index;
+            swapcontext(&scheduler, &fibers[i].context);
+        }
+        left = left || fibers[i].now != DONE;
+    }
+    return left;
+}
+
+/* Lets those warps go on all of whose wanted lanes wait. */
+bool release_warps()
+{
+    bool any = false;
+    for (int first = 0; first < count; first += WARP) {
+        int end = first + WARP < count ? first + WARP : count;
+        unsigned waiting = 0, done = 0;
+        for (int i = first; i < end; i++) {
+            waiting |= (unsigned)(fibers[i].now == AT_WARP) << (i - first);
+            done |= (unsigned)(fibers[i].now == DONE) << (i - first);
+        }
+        if (end - first < WARP)
+            done |= ~0u << (end - first);
+        for (int i = first; i < end; i++)
+            if (fibers[i].now == AT_WARP && (fibers[i].mask & ~waiting & ~done) == 0) {
+                unsigned mask = fibers[i].mask;
+                for (int k = i; k < end; k++)
+                    if (mask >> (k - first) & 1 && fibers[k].now == AT_WARP) {
+                        if (fibers[k].mask != mask)
+                            fail("lanes of a warp wait with different masks");
+                        fibers[k].now = READY;
+                    }
+                any = true;
+            }
+    }
+    return any;
+}
+
+void release_block()
+{
+    any_predicate = 0;
+    for (int i = 0; i < count; i++) {
+        current = i;
+        if (fibers[i].now == AT_WARP)
+            fail("waits at a warp's barrier that other lanes do not reach");
+        if (fibers[i].now == AT_BLOCK)
+            any_predicate |= fibers[i].predicate;
+    }
+    for (int i = 0; i < count; i++)
+        if (fibers[i].now == AT_BLOCK)
+            fibers[i].now = READY;
+}
+
+void run_block(size_t shared_size)
+{
+    memset(shared_memory, 0xFF, shared_size);
+    for (int i = 0; i < count; i++) {
+        if (!fibers[i].made)
+            make(&fibers[i]);
+        fibers[i].now = READY;
+        unsigned n = (unsigned)i;
+        fibers[i].index = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
+    }
+    while (run_ready())
+        if (!release_warps())
+            release_block();
+}
+
+} // namespace
+
+void lp_emulate_run(dim3 grid, dim3 block, size_t shared_size, lp_emulate_body what, const void *context)
+{
+    gridDim = grid;
+    blockDim = block;
+    count = (int)(block.x * block.y * block.z);
+    body = what;
+    body_context = context;
+    if (count < 1 || count > THREADS || shared_size > SHARED || grid.y > 65535 || grid.z > 65535)
+        fail("the launch is larger than a GPU allows");
+    const char *reverse = getenv("LAPSE_EMULATE_REVERSE");
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint64_t n = reverse ? blocks - 1 - i : i;
+        blockIdx = {(unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y), (unsigned)(n / grid.x / grid.y)};
+        run_block(shared_size);
+    }
+}
+
+void *lp_emulate_shared(void)
+{
+    return shared_memory;
+}
+
+int lp_emulate_lane(void)
+{
+    return current % WARP;
+}
+
+void __syncthreads(void)
+{
+    __syncthreads_or(0);
+}
+
+int __syncthreads_or(int predicate)
+{
+    fibers[current].predicate = predicate;
+    wait(AT_BLOCK);
+    return any_predicate != 0;
+}
+
+void __syncwarp(unsigned mask)
+{
+    fibers[current].mask = mask;
+    wait(AT_WARP);
+}
+
+uint64_t lp_emulate_exchange(unsigned mask, uint64_t mine, int from)
+{
+    int self = current;
+    fibers[self].hand = mine;
+    __syncwarp(mask);
+    int other = self / WARP * WARP + from;
+    uint64_t theirs = mask >> from & 1 && other < count ? fibers[other].hand : mine;
+    __syncwarp(mask);
+    return theirs;
+}
+
+unsigned __ballot_sync(unsigned mask, int predicate)
+{
+    int self = current, first = self / WARP * WARP;
+    fibers[self].hand = predicate != 0;
+    __syncwarp(mask);
+    unsigned bits = 0;
+    for (int lane = 0; lane < WARP && first + lane < count; lane++)
+        if (mask >> lane & 1 && fibers[first + lane].now != DONE)
+            bits |= (unsigned)fibers[first + lane].hand << lane;
+    __syncwarp(mask);
+    return bits;
+}
