@@ -138,13 +138,6 @@ __device__ columns columns_of(int all, int tiles, int warp_col)
     return mine;
 }
 
-/* Writes column `col` of the matrix of a head, if it has one. */
-__device__ void store(float *to, int64_t stride, int first, int cols, int64_t token, int col, float x, int adds)
-{
-    if (to && col >= 0 && col < cols)
-        lp_store(to + token * stride + first + col, x, adds);
-}
-
 /* ---- a tile of keys ------------------------------------------------------------------------------------------ */
 
 /* Shares and slopes of the pairs of the warp's tiles, keys by queries. */
@@ -180,33 +173,29 @@ __device__ void write_key_pairs(const attention_form *form, attention_range rang
     }
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. */
+/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. They go through the shared
+ * memory of the keys, which stand in the same order. */
 template <int tiles>
-__device__ void store_keys(const backward_task *task, attention_head head, int first, int tokens, columns mine, bool all,
-                           float (&sum)[tiles][4])
+__device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present, int group_row,
+                           columns mine, float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
-    tile_lane me = tile_lane_now();
-    int wide = form->cols_wide, after = wide + form->extra_wide;
+    int stride = form->key_stride, wide = form->cols_wide, after = wide + form->extra_wide;
+    __syncthreads();
+    tile_put(keys + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    __syncthreads();
+    if (task->dkey)
+        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, keys, stride, 1, task->adds & 2);
+    if (task->dvalue)
+        tile_store(task->dvalue + first * head.stride + head.first, head.stride, present, form->cols, keys + after, stride, 1,
+                   task->adds & 4);
+    if (task->dbasis && head.number == form->heads - 1)
+        tile_store(task->dbasis + (int64_t)first * form->extra, form->extra, present, form->extra, keys + wide, stride, 1,
+                   task->adds & 16);
 #pragma unroll
-    for (int j = 0; j < tiles; j++) {
-        int col = 8 * (mine.first + j);
-        bool basis = col >= wide && col < after;
-        if (j >= mine.count || (basis && !all))
-            continue;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int64_t token = first + me.group + 8 * (i >> 1);
-            int c = col + 2 * me.member + (i & 1);
-            if (token < tokens && basis)
-                store(task->dbasis, form->extra, 0, form->extra, token, c - wide, sum[j][i], task->adds & 16);
-            else if (token < tokens && col < wide)
-                store(task->dkey, head.stride, head.first, form->cols, token, c, sum[j][i], task->adds & 2);
-            else if (token < tokens)
-                store(task->dvalue, head.stride, head.first, form->cols, token, c - after, sum[j][i], task->adds & 4);
-            sum[j][i] = 0;
-        }
-    }
+    for (int j = 0; j < tiles; j++)
+        if (8 * (mine.first + j) < wide || 8 * (mine.first + j) >= after)
+            sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
 }
 
 template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(const backward_task *task, float *memory)
@@ -259,7 +248,7 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
                                      from + form->extra_wide, form->query_stride, depth);
             }
         }
-        store_keys(task, head, first + group_row, tokens, mine, number == form->heads - 1, sum);
+        store_keys(task, head, memory + parts.keys, first, present, group_row, mine, sum);
     }
 }
 
@@ -295,27 +284,22 @@ __device__ void write_query_pairs(const attention_form *form, attention_range ra
     }
 }
 
+/* Through the shared memory of the queries. */
 template <int tiles>
-__device__ void store_queries(const backward_task *task, attention_head head, int first, int tokens, columns mine,
-                              const float (&sum)[tiles][4])
+__device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present, int group_row,
+                              columns mine, const float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int64_t token = first + me.group + 8 * (i >> 1);
-            int col = 8 * (mine.first + j) + 2 * me.member + (i & 1);
-            if (j >= mine.count || token >= tokens)
-                continue;
-            float x = sum[j][i] * form->scale;
-            if (col < form->cols_wide)
-                store(task->dquery, head.stride, head.first, form->cols, token, col, x, task->adds & 1);
-            else
-                store(task->dtime_query, head.extra_stride, head.extra_first, form->extra, token, col - form->cols_wide, x,
-                      task->adds & 8);
-        }
+    int stride = form->query_stride;
+    __syncthreads();
+    tile_put(queries + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    __syncthreads();
+    if (task->dquery)
+        tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, queries, stride, form->scale,
+                   task->adds & 1);
+    if (task->dtime_query)
+        tile_store(task->dtime_query + first * head.extra_stride + head.extra_first, head.extra_stride, present, form->extra,
+                   queries + form->cols_wide, stride, form->scale, task->adds & 8);
 }
 
 template <bool tensor, int score_tiles, int out_tiles> __device__ void by_queries(const backward_task *task, float *memory, int number)
@@ -360,14 +344,14 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_querie
                                  keys + 8 * range.low * form->key_stride + 8 * mine.first, form->key_stride,
                                  8 * (range.high - range.low));
     }
-    store_queries(task, head, first + group_row, tokens, mine, sum);
+    store_queries(task, head, memory + parts.queries, first, present, group_row, mine, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* Row 0 of the grid takes keys, the others the queries of a head each. */
 template <bool tensor, int score_tiles, int out_tiles>
-__global__ void __launch_bounds__(256, 1) attention_backward(backward_task task)
+__global__ void __launch_bounds__(256, out_tiles <= 7 ? 2 : 1) attention_backward(const __grid_constant__ backward_task task)
 {
     LP_SHARED(float, memory);
     if (blockIdx.y == 0)
