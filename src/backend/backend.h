@@ -3,6 +3,7 @@
  *   cpu               fast kernels for this machine's CPU over the plain ones
  *   reference         the plain kernels in float: what the fast ones are compared with
  *   reference-double  the same in double: what gradients are checked with
+ *   cuda              an NVIDIA GPU; found by lp_backend_open alone
  */
 #ifndef LP_BACKEND_H
 #define LP_BACKEND_H
@@ -47,10 +48,18 @@ typedef struct lp_backend {
     void (*run)(const lp_run *run);
     /* Returns when all that was asked for is done. */
     void (*sync)(void);
+    /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it
+     * gives from then on is worth nothing. NULL in place of the function: nothing can. */
+    const char *(*problem)(void);
 } lp_backend;
 
 /* By name; NULL if there is none such. */
 const lp_backend *lp_backend_find(const char *name);
+
+/* Of a device: "cpu"; "cuda", an NVIDIA GPU through the plugin liblapse_cuda.so, which is opened at the first call that wants
+ * it; "auto": cuda where it works, otherwise cpu. The plugin is looked for beside the library and the program, in the library
+ * folder of an installed tree, and where LAPSE_CUDA_PLUGIN says. */
+lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error);
 
 /* Where a value's data lies in this run. */
 static inline void *lp_run_data(const lp_run *run, const lp_value *value)

@@ -178,6 +178,89 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
     lp_free(run.gradients);
 }
 
+/* ---- through a backend --------------------------------------------------------------------------------------- */
+
+/* NaN, out of a backend's memory. */
+static void *poisoned_on(const lp_backend *backend, size_t size)
+{
+    void *block = backend->buffer_new(size), *host = poisoned(size);
+    assert_non_null(block);
+    backend->copy_in(block, host, size);
+    lp_free(host);
+    return block;
+}
+
+static double *fetch(const lp_backend *backend, const void *data, int count, lp_type type)
+{
+    size_t size = (size_t)count * lp_type_size(type, backend->real_size);
+    void *host = lp_alloc(size, 1);
+    assert_non_null(host);
+    backend->copy_out(host, data, size);
+    double *out = from_type(host, count, type, backend->real_size);
+    lp_free(host);
+    return out;
+}
+
+/* The leaves in the types of a backend with floats. */
+static void make_inputs(const graph_case *this, void *inputs[CASE_VALUES])
+{
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place != LP_PLACE_INPUT)
+            continue;
+        int size = graph_case_elements(this, value);
+        inputs[value->slot] = lp_alloc((size_t)size + 1, 8);
+        assert_non_null(inputs[value->slot]);
+        to_type(inputs[value->slot], this->inputs[value->slot], size, value->type, sizeof(float));
+    }
+}
+
+void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, int times, graph_result *result)
+{
+    lapse_error error;
+    lp_extent extent = extent_of(this);
+    extent.tokens += room;
+    assert_int_equal(lp_plan_make(&this->plan, &this->graph, &extent, backend->real_size, &error), LAPSE_OK);
+    size_t size = this->graph.parameter_size;
+    void *inputs[CASE_VALUES] = {NULL}, *host = lp_alloc(size, backend->real_size);
+    make_inputs(this, inputs);
+    to_type(host, this->parameters, (int)size, LP_TYPE_REAL, backend->real_size);
+    void *parameters = backend->buffer_new(size * backend->real_size);
+    backend->copy_in(parameters, host, size * backend->real_size);
+    lp_run run = {.plan = &this->plan,
+                  .work = poisoned_on(backend, this->plan.work_size),
+                  .inputs = inputs,
+                  .scratch = poisoned_on(backend, this->plan.scratch_size),
+                  .parameters = parameters,
+                  .gradients = poisoned_on(backend, size * backend->real_size),
+                  .tokens = this->tokens,
+                  .segments = this->segments,
+                  .segment = this->segment,
+                  .seed = 77,
+                  .step = 5,
+                  .first_token = this->first_token,
+                  .precision = this->precision};
+    for (int i = 0; i < times; i++)
+        backend->run(&run);
+    backend->sync();
+    if (backend->problem && backend->problem())
+        fail_msg("%s", backend->problem());
+    *result = (graph_result){0};
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place == LP_PLACE_WORK && value->kept)
+            result->values[i] = fetch(backend, lp_run_data(&run, value), graph_case_elements(this, value), value->type);
+    }
+    result->gradients = fetch(backend, run.gradients, (int)size, LP_TYPE_REAL);
+    for (int i = 0; i < this->graph.input_count; i++)
+        lp_free(inputs[i]);
+    lp_free(host);
+    backend->buffer_free(parameters);
+    backend->buffer_free(run.work);
+    backend->buffer_free(run.scratch);
+    backend->buffer_free(run.gradients);
+}
+
 double graph_case_loss(const graph_case *this, const graph_result *result)
 {
     double loss = 0;

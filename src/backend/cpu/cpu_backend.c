@@ -57,10 +57,10 @@ static void run_fast(const lp_run *run)
 }
 
 static const lp_backend backends[] = {
-    {"cpu", sizeof(float), buffer_new, lp_free, copy_in, copy_out, safe_threads, run_fast, sync},
-    {"reference", sizeof(float), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_float, sync},
+    {"cpu", sizeof(float), buffer_new, lp_free, copy_in, copy_out, safe_threads, run_fast, sync, NULL},
+    {"reference", sizeof(float), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_float, sync, NULL},
     {"reference-double", sizeof(double), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_double,
-     sync},
+     sync, NULL},
 };
 
 const lp_backend *lp_backend_find(const char *name)
