@@ -117,7 +117,6 @@ static void build(bench *this)
     lp_value *time = lp_graph_input(g, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
     lp_value *target_time = lp_graph_input(g, "target_time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
     lp_value *target = lp_graph_input(g, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
-    lp_value *weight = lp_graph_input(g, "weight", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, 1);
     lp_value *seed = lp_graph_input(g, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, 1, 1);
     lp_value *table = lp_graph_parameter(g, "table", s->kinds, d, LP_START_NORMAL, 0.1);
     lp_value *frequency =
@@ -141,7 +140,9 @@ static void build(bench *this)
     lp_value *inner = lp_graph_parameter(g, "inner", d, d, LP_START_NORMAL, 0.1);
     lp_value *y = lp_add(g, z, lp_dropout(g, lp_relu(g, lp_linear(g, both, inner, bias, NULL, 1, true)), 0.2));
     lp_value *last = lp_graph_parameter(g, "last", s->kinds, d, LP_START_NORMAL, 0.1);
-    lp_value *loss = lp_cross_entropy(g, lp_linear(g, y, last, NULL, NULL, 1, true), target, weight);
+    lp_value *output = lp_graph_parameter(g, "output", s->kinds, 1, LP_START_ZEROS, 0);
+    lp_value *loss = s->kinds > 100 ? lp_softmax_loss(g, y, last, output, NULL, target)
+                                    : lp_cross_entropy(g, lp_linear(g, y, last, NULL, NULL, 1, true), target);
     lapse_error error;
     if (!loss || lp_graph_gradients(g, 1, &loss, &seed, &error) != LAPSE_OK) {
         lp_graph_status(g, &error);
@@ -161,7 +162,7 @@ static void cut(bench *this)
         this->extent.pairs += (int64_t)length * (length + 1) / 2;
         this->extent.longest = length > this->extent.longest ? length : this->extent.longest;
     }
-    this->extent.tokens = this->tokens = this->segment[s->segments];
+    this->extent.rows[LP_ROWS_TOKENS] = this->tokens = this->segment[s->segments];
 }
 
 /* The buffers of a run in one width of reals, filled with the same numbers in either. */
@@ -175,7 +176,7 @@ static lp_run run_new(bench *this, lp_plan *plan, size_t real_size)
         const lp_value *value = this->graph.values[i];
         if (value->place != LP_PLACE_INPUT)
             continue;
-        int count = (int)lp_value_rows(value, this->tokens) * value->cols;
+        int count = (int)lp_value_rows(value, &this->extent) * value->cols;
         void *data = inputs[value->slot] = need(lp_alloc((size_t)count, 8));
         for (int k = 0; k < count; k++) {
             if (value->type == LP_TYPE_INT32)
@@ -202,7 +203,7 @@ static lp_run run_new(bench *this, lp_plan *plan, size_t real_size)
                     .inputs = inputs,
                     .parameters = parameters,
                     .gradients = need(lp_alloc(this->graph.parameter_size, real_size)),
-                    .tokens = this->tokens,
+                    .rows = {[LP_ROWS_TOKENS] = this->tokens},
                     .segments = this->shape->segments,
                     .segment = this->segment,
                     .seed = 1,

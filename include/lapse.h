@@ -78,6 +78,10 @@ const char *const *lapse_task_names(void);
 const char *const *lapse_model_names(void);
 const char *const *lapse_encoding_names(void);
 const char *const *lapse_predict_names(void);
+const char *const *lapse_loss_names(void);
+const char *const *lapse_negative_names(void);
+const char *const *lapse_output_names(void);
+const char *const *lapse_window_names(void);
 const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
@@ -179,7 +183,7 @@ typedef struct lapse_model lapse_model;
 
 /* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
 typedef struct lapse_train_options {
-    const char *task;     /* "classify" */
+    const char *task;     /* "classify": which kind of event comes; "recommend": which items of a catalogue */
     const char *model;    /* "attention", or a floor: "majority", "markov" */
     const char *encoding; /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
     const char
@@ -204,6 +208,15 @@ typedef struct lapse_train_options {
     double dropout;      /* 0 to 0.9 */
     int order;           /* of the Markov chain, 1 to 3 */
     const char *predict; /* "event", "action" or "both"; the losses of both are added */
+
+    /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
+    const char *loss;      /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
+    const char *negatives; /* "uniform", "popularity" or "in-batch" */
+    int negative_count;    /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
+    double popularity_power; /* "popularity" draws items by this power of their occurrences */
+    bool negatives_unseen;   /* never draw an item that the sequence has */
+    const char *output;      /* "shared": items are scored by the vectors they are read with; "separate": by others */
+    const char *windows;     /* "all": training sees whole histories; "last": the last `context` events of each */
     int field_dims;      /* width of the embedding of each field of categories; 0: by the number of categories */
 
     double learning_rate; /* Adam's */

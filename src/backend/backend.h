@@ -3,10 +3,12 @@
  *   cpu               fast kernels for this machine's CPU over the plain ones
  *   reference         the plain kernels in float: what the fast ones are compared with
  *   reference-double  the same in double: what gradients are checked with
+ *   cuda              an NVIDIA GPU; found by lp_backend_open alone
  */
 #ifndef LP_BACKEND_H
 #define LP_BACKEND_H
 
+#include "backend/adam.h"
 #include "graph/plan.h"
 
 /* How products are rounded where a backend can choose. Sums are always kept in float. */
@@ -16,15 +18,17 @@ typedef enum lp_precision {
     LP_PRECISION_BF16  /* to 7 bits */
 } lp_precision;
 
-/* One shard on its way through a planned graph. */
+/* One shard on its way through a planned graph. Inputs and segments lie in the host's memory, all else in the backend's. */
 typedef struct lp_run {
     const lp_plan *plan;
     char *work, *scratch;   /* the worker's, of plan->work_size and plan->scratch_size bytes */
     void *const *inputs;    /* by slot; rows of LP_ROWS_TOKENS inputs are this shard's */
     const void *parameters; /* graph->parameter_size reals */
-    void *gradients;        /* the shard's own, of the same size; NULL where the graph has no gradients */
-    int tokens, segments;   /* of the shard; a shard may be empty */
-    const int32_t *segment; /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == tokens */
+    void *gradients; /* the shard's own, of the parameters behind the tables; NULL where the graph has no gradients */
+    void *row_gradients; /* the shard's own of table rows: [largest.rows[LP_ROWS_ITEMS] x table_cols], table by table */
+    int rows[LP_ROWS_COUNT]; /* of the shard, of each kind that is not FIXED; a shard may be empty */
+    int segments;
+    const int32_t *segment; /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
     uint64_t seed;          /* of dropout */
     uint32_t step;
     uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
@@ -40,17 +44,34 @@ typedef struct lp_backend {
     void *(*buffer_new)(size_t size);
     void (*buffer_free)(void *buffer);
     void (*copy_in)(void *buffer, const void *host, size_t size);
-    void (*copy_out)(void *host, const void *buffer, size_t size);
+    void (*copy_out)(void *host, const void *buffer, size_t size); /* after all that was asked for before */
+    /* Like copy_out, but the numbers need not be there before the next sync. The host's memory must be host_new's. */
+    void (*fetch)(void *host, const void *buffer, size_t size);
+    void *(*host_new)(size_t size);
+    void (*host_free)(void *host);
     /* How many threads may run shards at once, of so many wanted. */
     int (*threads)(int wanted);
-    /* Runs all nodes for one shard; each thread that does so has buffers of its own. */
+    /* Runs all nodes for one shard; each thread that does so has buffers of its own. The call may return before it is done;
+     * what comes later waits. Inputs may be changed at once. */
     void (*run)(const lp_run *run);
+    /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
+     * Does not depend on the number of threads. */
+    void (*adam_step)(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
     /* Returns when all that was asked for is done. */
     void (*sync)(void);
+    /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it
+     * gives from then on is worth nothing. NULL in place of the function: nothing can. */
+    const char *(*problem)(void);
+    bool host; /* its memory is the host's, and every call returns when it is done */
 } lp_backend;
 
 /* By name; NULL if there is none such. */
 const lp_backend *lp_backend_find(const char *name);
+
+/* Of a device: "cpu"; "cuda", an NVIDIA GPU through the plugin liblapse_cuda.so, which is opened at the first call that wants
+ * it; "auto": cuda where it works, otherwise cpu. The plugin is looked for beside the library and the program, in the library
+ * folder of an installed tree, and where LAPSE_CUDA_PLUGIN says. */
+lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error);
 
 /* Where a value's data lies in this run. */
 static inline void *lp_run_data(const lp_run *run, const lp_value *value)
@@ -63,6 +84,8 @@ static inline void *lp_run_data(const lp_run *run, const lp_value *value)
         return (char *)(uintptr_t)run->parameters + value->offset * real_size;
     case LP_PLACE_GRADIENT:
         return (char *)run->gradients + value->offset * real_size;
+    case LP_PLACE_ROWS:
+        return (char *)run->row_gradients + value->offset * (size_t)run->plan->largest.rows[LP_ROWS_ITEMS] * real_size;
     case LP_PLACE_WORK:
         break;
     }
@@ -71,7 +94,7 @@ static inline void *lp_run_data(const lp_run *run, const lp_value *value)
 
 static inline int lp_run_rows(const lp_run *run, const lp_value *value)
 {
-    return value->rows_of == LP_ROWS_FIXED ? value->rows : run->tokens;
+    return value->rows_of == LP_ROWS_FIXED ? value->rows : run->rows[value->rows_of];
 }
 
 /* Dropout, the same on every backend. An element is kept if its 16 random bits are at least the threshold; eight

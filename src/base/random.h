@@ -27,7 +27,13 @@ typedef enum lp_purpose {
     LP_PURPOSE_BOUND = 16, /* frequencies whose kernel is held against the true one */
     LP_PURPOSE_SIMULATE = 7,
     LP_PURPOSE_TEST = 8,
-    LP_PURPOSE_NOISE = 9 /* sampled frequencies */
+    LP_PURPOSE_NOISE = 9,         /* sampled frequencies */
+    LP_PURPOSE_RANK_UNIFORM = 25, /* items that a ranking holds against the target */
+    LP_PURPOSE_RANK_POPULARITY = 26,
+    LP_PURPOSE_RANK_UNIFORM_KEY = 27, /* the same, where most draws would be refused */
+    LP_PURPOSE_RANK_POPULARITY_KEY = 28,
+    LP_PURPOSE_RANK_CASES = 29, /* which events are ranked, where not all are */
+    LP_PURPOSE_NEGATIVE = 40 /* items that did not happen */
 } lp_purpose;
 
 typedef struct lp_random_block {

@@ -28,7 +28,7 @@ static struct {
     _Atomic int busy;      /* of these, not yet finished */
     _Atomic uint64_t jobs; /* handed out so far: a worker waits for the number to change */
 
-    lp_task task;
+    lp_job task;
     void *context;
     int count;
     _Atomic int next; /* task */
@@ -88,7 +88,7 @@ static void start_workers(int wanted)
 }
 
 /* All threads asked for are started at once, though a job with few tasks needs fewer: a later one starts none. */
-static void run_together(int threads, int count, lp_task task, void *context)
+static void run_together(int threads, int count, lp_job task, void *context)
 {
     pthread_mutex_lock(&pool.lock);
     start_workers(threads - 1);
@@ -126,7 +126,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forget_parent);
 }
 
-void lp_threads_run(int threads, int count, lp_task task, void *context)
+void lp_threads_run(int threads, int count, lp_job task, void *context)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     bool together = threads > 1 && count > 1;

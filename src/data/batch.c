@@ -21,14 +21,16 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     bool good = batch->field != NULL;
     for (int f = 0; good && f < fields; f++)
         good = (batch->field[f] = lp_alloc(tokens, FIELD_SIZE)) != NULL;
-    batch->weight = lp_alloc(tokens, sizeof *batch->weight);
+    batch->asked = lp_alloc(tokens, sizeof *batch->asked);
     batch->event = lp_alloc((size_t)windows, sizeof *batch->event);
     batch->sequence = lp_alloc((size_t)windows, sizeof *batch->sequence);
     batch->segment = lp_alloc((size_t)windows + (size_t)shards, sizeof *batch->segment);
     batch->shard_window = lp_alloc((size_t)shards + 1, sizeof *batch->shard_window);
     batch->shard_token = lp_alloc((size_t)shards + 1, sizeof *batch->shard_token);
+    batch->shard_asked = lp_alloc((size_t)shards + 1, sizeof *batch->shard_asked);
     if (good && batch->action && batch->kind && batch->position && batch->time && batch->until && batch->target &&
-        batch->weight && batch->event && batch->sequence && batch->segment && batch->shard_window && batch->shard_token)
+        batch->asked && batch->event && batch->sequence && batch->segment && batch->shard_window &&
+        batch->shard_token && batch->shard_asked)
         return LAPSE_OK;
     lp_batch_clear(batch);
     return lp_fail_memory(error, "a batch", tokens * (36 + (size_t)fields * FIELD_SIZE));
@@ -45,13 +47,33 @@ void lp_batch_clear(lp_batch *batch)
     for (int f = 0; f < batch->field_count; f++)
         lp_free(batch->field[f]);
     lp_free(batch->field);
-    lp_free(batch->weight);
+    lp_free(batch->asked);
     lp_free(batch->event);
     lp_free(batch->sequence);
     lp_free(batch->segment);
     lp_free(batch->shard_window);
     lp_free(batch->shard_token);
+    lp_free(batch->shard_asked);
+    lp_free(batch->negative);
+    lp_free(batch->item);
+    lp_free(batch->shift);
+    lp_free(batch->shard_items);
     *batch = (lp_batch){0};
+}
+
+lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int64_t kinds, lapse_error *error)
+{
+    size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context, shards = (size_t)batch->shard_count;
+    int64_t most = (int64_t)lp_batch_shard_tokens(batch) * (2 + negatives);
+    batch->negative_count = negatives;
+    batch->item_capacity = (int)(most < kinds ? most : kinds);
+    batch->negative = lp_alloc(tokens * (size_t)negatives, sizeof *batch->negative);
+    batch->item = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->item);
+    batch->shift = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->shift);
+    batch->shard_items = lp_alloc(shards, sizeof *batch->shard_items);
+    if (batch->negative && batch->item && batch->shift && batch->shard_items)
+        return LAPSE_OK;
+    return lp_fail_memory(error, "a batch", tokens * (size_t)(negatives + 4) * sizeof *batch->item);
 }
 
 /* Shard s has windows [count * s / shards, count * (s + 1) / shards). */
@@ -65,8 +87,8 @@ int lp_batch_shard_tokens(const lp_batch *batch)
     return (batch->capacity_windows + batch->shard_count - 1) / batch->shard_count * batch->context;
 }
 
-static void add_window(lp_batch *batch, const lp_window *window, const lp_targets *targets, bool target_known,
-                       const lp_event_columns *columns)
+static void add_window(lp_batch *batch, const lp_window *window, int shard_token, const lp_targets *targets,
+                       bool target_known, const lp_event_columns *columns)
 {
     const double *time = targets->dataset->time + window->first;
     const int32_t *kind = columns->kind + window->first;
@@ -75,18 +97,19 @@ static void add_window(lp_batch *batch, const lp_window *window, const lp_target
     for (int f = 0; f < columns->field_count; f++)
         memcpy((char *)batch->field[f] + token * FIELD_SIZE,
                (const char *)columns->field[f] + (size_t)window->first * FIELD_SIZE, count * FIELD_SIZE);
-    if (columns->action)
-        memcpy(batch->action + token, columns->action + window->first + 1, count * sizeof *batch->action);
     for (int place = 0; place < window->count; place++) {
         int t = batch->tokens++;
-        bool asked = place >= window->from && lp_targets_want(targets, window->first + place + 1);
         batch->kind[t] = kind[place];
-        batch->target[t] = kind[place + 1];
         batch->position[t] = place;
         batch->time[t] = time[place] - last;
         batch->until[t] = (target_known ? time[place + 1] : time[place]) - last;
-        batch->weight[t] = asked ? 1.0f : 0.0f;
-        batch->targets += asked;
+        if (place < window->from || !lp_targets_want(targets, window->first + place + 1))
+            continue;
+        int asked = batch->targets++;
+        batch->asked[asked] = t - shard_token;
+        batch->target[asked] = kind[place + 1];
+        if (columns->action)
+            batch->action[asked] = columns->action[window->first + place + 1];
     }
     batch->event[batch->windows] = window->first;
     batch->sequence[batch->windows++] = window->sequence;
@@ -101,13 +124,15 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
         int begin = shard_begin(count, shard, shards), end = shard_begin(count, shard + 1, shards);
         batch->shard_window[shard] = begin;
         batch->shard_token[shard] = batch->tokens;
+        batch->shard_asked[shard] = batch->targets;
         int32_t *segment = batch->segment + begin + shard;
         *segment++ = 0;
         for (int w = begin; w < end; w++) {
-            add_window(batch, &list->windows[first + w], targets, target_known, columns);
+            add_window(batch, &list->windows[first + w], batch->shard_token[shard], targets, target_known, columns);
             *segment++ = batch->tokens - batch->shard_token[shard];
         }
     }
     batch->shard_window[shards] = count;
     batch->shard_token[shards] = batch->tokens;
+    batch->shard_asked[shards] = batch->targets;
 }

@@ -24,20 +24,31 @@ typedef struct lp_batch {
     int32_t *position; /* [tokens]: place in the window */
     double *time;      /* [tokens]: of the event, seconds before the window's last time, so <= 0 */
     double *until;     /* [tokens]: the moment asked about: the next event's time, or the event's own if unknown */
-    int32_t *target;   /* [tokens]: kind of the next event */
-    int32_t *action;   /* [tokens]: action of the next event, where it is asked for */
     void **field;      /* [field_count][tokens]: fields of the event; int32_t or float */
-    float *weight;     /* [tokens]: 1 where it is asked for, else 0 */
+    int32_t *asked;    /* [targets]: the tokens after which the model is asked, numbered within the shard */
+    int32_t *target;   /* [targets]: kind of the event that came */
+    int32_t *action;   /* [targets]: its action, where it is asked for */
     int64_t *event;    /* [windows]: first event of each window */
     int64_t *sequence; /* [windows]: of each window */
     int32_t *segment;  /* [windows + shards]: token numbers within the shard, one list of windows + 1 for each shard */
     int *shard_window; /* [shards + 1] */
     int *shard_token;  /* [shards + 1] */
+    int *shard_asked;  /* [shards + 1] */
+
+    /* Where shards have small catalogues of their own (shortlist.h). Kinds, targets and negatives then are places in them. */
+    int negative_count, item_capacity; /* negatives of a target; the most items of a shard, 0: there are no lists */
+    int32_t *negative;                 /* [targets x negative_count] */
+    int32_t *item;                     /* [shards x item_capacity] */
+    float *shift;                      /* [shards x item_capacity]: added to the item's score in the loss */
+    int *shard_items;                  /* [shards] */
 } lp_batch;
 
 /* A batch of up to `windows` windows of up to `context` tokens, whose events have `fields` fields. */
 lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error);
 void lp_batch_clear(lp_batch *batch);
+
+/* Gives shards catalogues of their own, for events with so many kinds. Once, after init. */
+lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int64_t kinds, lapse_error *error);
 
 /* The largest shard in tokens. */
 int lp_batch_shard_tokens(const lp_batch *batch);

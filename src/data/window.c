@@ -48,6 +48,21 @@ static void cover(lp_windows *list, const lp_targets *targets, int64_t sequence,
     }
 }
 
+/* One window of a sequence: the last places that are asked after, as many as the context holds. */
+static void cover_last(lp_windows *list, const lp_targets *targets, int64_t sequence)
+{
+    const lapse_dataset *dataset = targets->dataset;
+    int64_t start = (int64_t)dataset->start[sequence], done = (int64_t)dataset->start[sequence + 1] - 1 - start;
+    while (done > 0 && !lp_targets_want(targets, start + done))
+        done--;
+    int64_t first = done > targets->context ? done - targets->context : 0, wanted = 0;
+    for (int64_t place = first; place < done; place++)
+        wanted += lp_targets_want(targets, start + place + 1);
+    if (wanted > 0)
+        list->windows[list->count++] = (lp_window){sequence, start + first, (int32_t)(done - first), 0};
+    list->targets += wanted;
+}
+
 lapse_status lp_windows_evaluation(lp_windows *list, const lp_targets *targets, lapse_error *error)
 {
     int stride = targets->context > 1 && !targets->last_only ? targets->context / 2 : 1;
@@ -64,6 +79,10 @@ lapse_status lp_windows_training(lp_windows *list, const lp_targets *targets, ui
     LP_TRY(reserve(list, targets, targets->context, error));
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         int64_t places = (int64_t)(dataset->start[s + 1] - dataset->start[s]) - 1, first_end = targets->context;
+        if (targets->last_windows) {
+            cover_last(list, targets, s);
+            continue;
+        }
         if (places > targets->context) {
             lp_random_block block = lp_philox(seed, LP_PURPOSE_OFFSET, epoch, (uint64_t)s);
             first_end = 1 + (int64_t)(((uint64_t)block.word[0] * (uint64_t)targets->context) >> 32);

@@ -34,6 +34,7 @@ typedef struct lp_targets {
     lp_split wanted;
     int context;
     bool last_only; /* evaluation asks each window for one event, after its last place */
+    bool last_windows; /* training sees the last `context` places of each sequence alone */
 } lp_targets;
 
 /* Fills list, which starts as {0} and may be filled again; for one lp_targets and any epoch only the first filling

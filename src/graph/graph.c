@@ -108,6 +108,20 @@ static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, 
     return parameter;
 }
 
+lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread)
+{
+    if (graph->parameter_size != graph->table_size)
+        return lp_graph_mistake(graph, "the table '%s' must be declared before other parameters", name);
+    lp_value *value = lp_graph_parameter(graph, name, rows, cols, start, spread);
+    if (!value)
+        return NULL;
+    graph->parameters[graph->parameter_count - 1].table = true;
+    graph->table_size = graph->parameter_size;
+    value->slot = graph->table_cols;
+    graph->table_cols += cols;
+    return value;
+}
+
 lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread)
 {
     lp_parameter *parameter = parameter_new(graph, name, rows, cols);
@@ -231,12 +245,13 @@ lp_value *lp_op_output_like(lp_graph *graph, lp_node *node, int i, const lp_valu
 /* The value that will hold the gradient of target: beside the parameter, or in the work buffer. */
 static lp_value *gradient_value(lp_graph *graph, const lp_value *target, lp_node *maker)
 {
-    lp_place place = target->place == LP_PLACE_PARAMETER ? LP_PLACE_GRADIENT : LP_PLACE_WORK;
-    lp_value *gradient =
-        value_new(graph, target->name, target->type, place, target->rows_of, target->rows, target->cols);
+    bool parameter = target->place == LP_PLACE_PARAMETER, table = parameter && target->offset < graph->table_size;
+    lp_place place = table ? LP_PLACE_ROWS : parameter ? LP_PLACE_GRADIENT : LP_PLACE_WORK;
+    lp_value *gradient = value_new(graph, target->name, target->type, place, table ? LP_ROWS_ITEMS : target->rows_of,
+                                   target->rows, target->cols);
     if (!gradient)
         return NULL;
-    gradient->offset = target->offset;
+    gradient->offset = table ? (size_t)target->slot : parameter ? target->offset - graph->table_size : 0;
     gradient->maker = maker;
     gradient->kept = target->place == LP_PLACE_INPUT;
     return gradient;

@@ -20,12 +20,20 @@ typedef enum lp_type {
     LP_TYPE_DOUBLE /* times, frequencies and their gradients */
 } lp_type;
 
-typedef enum lp_rows { LP_ROWS_FIXED, LP_ROWS_TOKENS } lp_rows;
+/* What the rows of a value are. All but FIXED differ from shard to shard. */
+typedef enum lp_rows {
+    LP_ROWS_FIXED,
+    LP_ROWS_TOKENS, /* the events of all segments, laid end to end */
+    LP_ROWS_ASKED,  /* the tokens after which the model is asked what comes: answers and losses are made there alone */
+    LP_ROWS_ITEMS,  /* the distinct items of the shard, where it has a small catalogue of its own (data/shortlist.h) */
+    LP_ROWS_COUNT
+} lp_rows;
 
 typedef enum lp_place {
     LP_PLACE_INPUT,     /* given by the caller of a run: slot says which of its pointers */
     LP_PLACE_PARAMETER, /* in the model's block of parameters at offset (elements) */
     LP_PLACE_GRADIENT,  /* in the shard's block of parameter gradients at offset (elements) */
+    LP_PLACE_ROWS,      /* gradients of a table's rows: in the shard's block of those, behind `offset` columns of others */
     LP_PLACE_WORK       /* in the worker's buffer at offset (bytes), given by the planner */
 } lp_place;
 
@@ -41,7 +49,8 @@ struct lp_value {
     int rows; /* where rows_of is LP_ROWS_FIXED */
     int cols;
     int limit; /* ids: every element is below this (0: not said) */
-    int slot;  /* inputs */
+    lp_rows limit_of; /* ids of rows that differ from shard to shard: below their number */
+    int slot;  /* inputs: which; tables: columns of those before it */
     size_t offset;
     bool learned; /* a gradient flows here: a parameter, or made from one */
     bool kept;    /* read by the caller after the run: its place is never used again */
@@ -65,6 +74,7 @@ typedef enum lp_mask_layer { LP_LAYER_FIRST, LP_LAYER_MIDDLE, LP_LAYER_LAST, LP_
 typedef struct lp_attributes {
     int heads;
     bool transpose;
+    bool softmax; /* choice_loss: one choice among all, otherwise one for each */
     int harmonics;
     double rate; /* chance that an element is dropped */
     double scale;
@@ -105,6 +115,7 @@ typedef struct lp_parameter {
     double spread;        /* half width of UNIFORM, deviation of NORMAL, the power of LOG_POWER */
     const double *values; /* of VALUES; the two others of LOG_POWER; in the graph's arena */
     double rate;          /* of the optimizer's steps, as a share of the others'; 0: it must not change it */
+    bool table;           /* rows are read through gather alone, and its gradient is a list of rows */
 } lp_parameter;
 
 typedef struct lp_graph {
@@ -117,6 +128,8 @@ typedef struct lp_graph {
     lp_parameter *parameters; /* in the order of the model file */
     int parameter_count;
     size_t parameter_size; /* elements in all */
+    size_t table_size;     /* elements of tables, which come first */
+    int table_cols;        /* columns of all tables together */
     int input_count;
     uint32_t stream_count; /* random streams handed out */
     lp_node *rule;         /* while gradients are added: the node whose rule runs */
@@ -132,6 +145,9 @@ lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int co
 lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values);
 lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int rows, int cols, double power, double low,
                                        double high);
+/* A table: a parameter of so many rows that no node may work on all of them. Tables are declared before all other
+ * parameters. */
+lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread);
 /* The same as a parameter of another graph, which no node of this one learns. */
 lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other);
 /* The optimizer changes the parameter at this share of its rate. Returns value. */

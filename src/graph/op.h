@@ -4,7 +4,7 @@
  * rule, its gradient rule, its cost and an example for the tests. Kernels are looked up by the same index in a backend. Adding an op is adding a row
  * here and a kernel to each backend; nothing switches over kinds of ops.
  *
- * Shapes below: T tokens, H heads, a and b columns, F frequencies.
+ * Shapes below: T tokens, A places asked at, I items of the shard, H heads, a and b columns, F frequencies.
  */
 #ifndef LP_OP_H
 #define LP_OP_H
@@ -21,6 +21,7 @@ typedef enum lp_op_id {
     LP_OP_SCALE_COLUMNS,
     LP_OP_EMBED,
     LP_OP_EMBED_GRADIENT,
+    LP_OP_GATHER,
     LP_OP_RELU,
     LP_OP_RELU_GRADIENT,
     LP_OP_DROPOUT,
@@ -36,6 +37,10 @@ typedef enum lp_op_id {
     LP_OP_ATTENTION_GRADIENT,
     LP_OP_CROSS_ENTROPY,
     LP_OP_CROSS_ENTROPY_GRADIENT,
+    LP_OP_SOFTMAX_LOSS,
+    LP_OP_SOFTMAX_LOSS_GRADIENT,
+    LP_OP_CHOICE_LOSS,
+    LP_OP_CHOICE_LOSS_GRADIENT,
     LP_OP_NOISE,
     LP_OP_MULTIPLY,
     LP_OP_AFFINE,
@@ -49,9 +54,12 @@ typedef enum lp_op_id {
 /* The most queries that attention takes at a time: what its scratch is sized for. */
 enum { LP_ATTENTION_ROWS = 16 };
 
+/* A tile of the logits that softmax_loss makes at a time. */
+enum { LP_SOFTMAX_ROWS = 96, LP_SOFTMAX_ITEMS = 512 };
+
 /* How large a shard is, for costs. */
 typedef struct lp_extent {
-    int64_t tokens;
+    int64_t rows[LP_ROWS_COUNT]; /* of each kind that is not FIXED */
     int64_t pairs; /* (query, key) pairs that causal attention looks at, over all segments */
     int longest;   /* tokens of the longest segment */
 } lp_extent;
@@ -96,8 +104,11 @@ lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bi
 /* x[r][c] * scale[c]   x [rows x a], scale [1 x a] */
 lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale);
 
-/* table[ids[t]]   table [V x a], ids [T x 1] -> [T x a] */
+/* table[ids[t]]   table [V x a] or rows of any kind, ids [T x 1] of rows of any kind -> [T x a] */
 lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids);
+
+/* table[rows[i]], the rows of a table that a shard needs   table [V x a], rows [I x 1], all different -> [I x a] */
+lp_value *lp_gather(lp_graph *graph, lp_value *table, lp_value *rows);
 
 lp_value *lp_relu(lp_graph *graph, lp_value *x);
 
@@ -127,8 +138,21 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
 
-/* sum over tokens of weight * -log softmax(logits)[target]   logits [T x C], target and weight [T x 1] -> [1 x 1] */
-lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target, lp_value *weight);
+/* sum over rows of -log softmax(logits)[target]   logits [A x C], target [A x 1] -> [1 x 1] */
+lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);
+
+/* The same of the logits s = z items^T + bias + shift, which are never stored; the gradient makes them again.
+ * z [A x a], items [C x a] or [I x a], bias and shift (which may be NULL, and is not learned) a number an item,
+ * target [A x 1] -> [1 x 1] */
+lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
+                          lp_value *target);
+
+/* A choice between the target and some other items, the negatives, with s as above for these alone:
+ *     softmax:  -log( exp s_target / (exp s_target + sum over negatives of exp s) ); a negative that is the target is left out
+ *     otherwise: -log sigmoid(s_target) - sum over negatives of log sigmoid(-s)
+ * summed over rows.   negative [A x N] */
+lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
+                         lp_value *target, lp_value *negative, bool softmax);
 
 /* One number from each of rows * cols slices of equal chance of the standard normal distribution, or of the uniform
  * one on (0, 1), from the lowest to the highest: together they follow it, and each keeps its place from step to step. A
@@ -163,12 +187,15 @@ lp_value *lp_op_output(lp_graph *graph, lp_node *node, int i, lp_type type, lp_r
 lp_value *lp_op_output_like(lp_graph *graph, lp_node *node, int i, const lp_value *like);
 /* Bytes of a value in a shard of this extent. */
 double lp_value_bytes(const lp_value *value, const lp_extent *extent);
-int64_t lp_value_rows(const lp_value *value, int64_t tokens);
+int64_t lp_value_rows(const lp_value *value, const lp_extent *extent);
 /* Bytes of all inputs and outputs, and `each` operations for every element of output 0. */
 lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, double each);
 /* Whether the mask of a node keeps this element. */
 bool lp_mask_keeps(const lp_attributes *with, int row, int col);
+/* Says of ids that they are rows of `table`. */
+void lp_op_limit(lp_value *ids, const lp_value *table);
 /* Leaves for examples. */
+lp_value *lp_example_rows(lp_graph *graph, const char *name, lp_rows rows_of, int cols); /* learned */
 lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);          /* learned, [T x cols] */
 lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols); /* learned, [rows x cols] */
 

@@ -55,12 +55,11 @@ const lp_op lp_op_add = {.id = LP_OP_ADD,
 static void embed_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *table = node->inputs[0], *ids = node->inputs[1];
-    if (!table || !ids || ids->type != LP_TYPE_INT32 || ids->cols != 1 || table->rows_of != LP_ROWS_FIXED) {
+    if (!table || !ids || ids->type != LP_TYPE_INT32 || ids->cols != 1) {
         lp_graph_mistake(graph, "embed wants a table and one id a row");
         return;
     }
-    if (ids->limit == 0 || ids->limit > table->rows)
-        ids->limit = table->rows;
+    lp_op_limit(ids, table);
     lp_op_output(graph, node, 0, LP_TYPE_REAL, ids->rows_of, ids->rows, table->cols);
 }
 
@@ -84,8 +83,9 @@ static lp_cost embed_gradient_cost(const lp_node *node, const lp_extent *extent)
 static lp_node *embed_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
-    lp_value *table = lp_example_fixed(graph, "table", rows, cols);
-    lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    bool own = lp_random_below(random, 2); /* the table is a matrix of tokens, asked at some of them */
+    lp_value *table = own ? lp_example_tokens(graph, "x", cols) : lp_example_fixed(graph, "table", rows, cols);
+    lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, own ? LP_ROWS_ASKED : LP_ROWS_TOKENS, 0, 1);
     lp_value *y = lp_embed(graph, table, ids);
     return y ? y->maker : NULL;
 }
@@ -111,6 +111,50 @@ const lp_op lp_op_embed_gradient = {.id = LP_OP_EMBED_GRADIENT,
                                     .input_count = 2,
                                     .output_count = 1,
                                     .cost = embed_gradient_cost};
+
+/* ----------------------------------------------------------------------------------------------- gather ------ */
+
+static void gather_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *table = node->inputs[0], *rows = node->inputs[1];
+    if (!table || !rows || rows->type != LP_TYPE_INT32 || rows->cols != 1 || rows->rows_of != LP_ROWS_ITEMS ||
+        table->place != LP_PLACE_PARAMETER || table->offset >= graph->table_size) {
+        lp_graph_mistake(graph, "gather wants a table and the rows of the shard's items");
+        return;
+    }
+    lp_op_limit(rows, table);
+    lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_ITEMS, 0, table->cols);
+}
+
+/* The rows are different ones, so the gradient of the rows is the gradient. */
+static void gather_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_graph_gradient_pass(graph, node->inputs[0], node->outputs[0]->gradient);
+}
+
+static lp_node *gather_example(lp_graph *graph, lp_random *random)
+{
+    int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
+    lp_value *table = lp_graph_table(graph, "table", rows, cols, LP_START_NORMAL, 1);
+    lp_value *ids = lp_graph_input(graph, "rows", LP_TYPE_INT32, LP_ROWS_ITEMS, 0, 1);
+    lp_value *y = lp_gather(graph, table, ids);
+    return y ? y->maker : NULL;
+}
+
+lp_value *lp_gather(lp_graph *graph, lp_value *table, lp_value *rows)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_gather, (lp_value *[]){table, rows}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_gather = {.id = LP_OP_GATHER,
+                            .name = "gather",
+                            .input_count = 2,
+                            .output_count = 1,
+                            .shape = gather_shape,
+                            .gradient = gather_gradient,
+                            .cost = cost_copy,
+                            .example = gather_example};
 
 /* ------------------------------------------------------------------------------------------------- relu ------ */
 

@@ -41,7 +41,7 @@ static lp_cost linear_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
     const lp_value *x = node->inputs[0], *weight = node->inputs[1];
-    cost.flop = 2.0 * (double)lp_value_rows(x, extent->tokens) * weight->rows * weight->cols;
+    cost.flop = 2.0 * (double)lp_value_rows(x, extent) * weight->rows * weight->cols;
     return cost;
 }
 
@@ -49,7 +49,7 @@ static lp_cost outer_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
     const lp_value *a = node->inputs[0], *out = node->outputs[0];
-    cost.flop = 2.0 * (double)lp_value_rows(a, extent->tokens) * out->rows * out->cols;
+    cost.flop = 2.0 * (double)lp_value_rows(a, extent) * out->rows * out->cols;
     return cost;
 }
 
@@ -92,7 +92,7 @@ const lp_op lp_op_linear_outer = {
 static lp_cost column_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
-    cost.flop = (double)lp_value_rows(node->inputs[0], extent->tokens) * node->inputs[0]->cols;
+    cost.flop = (double)lp_value_rows(node->inputs[0], extent) * node->inputs[0]->cols;
     return cost;
 }
 

@@ -1,12 +1,19 @@
-/* op_loss.c: what training makes small. */
+/* op_loss.c: what training makes small.
+ *
+ *   cross_entropy   over logits that are stored: few classes
+ *   softmax_loss    over a catalogue, whose logits are never stored: tiles of them are made, used and made again
+ *   choice_loss     between the target and a few other items drawn for each place
+ */
 #include "graph/op_rows.h"
+
+/* ---------------------------------------------------------------------------------------- cross_entropy ------ */
 
 static void cross_entropy_shape(lp_graph *graph, lp_node *node)
 {
-    lp_value *logits = node->inputs[0], *target = node->inputs[1], *weight = node->inputs[2];
-    if (!logits || !target || !weight || target->type != LP_TYPE_INT32 || target->cols != 1 || weight->cols != 1 ||
-        target->rows_of != logits->rows_of || weight->rows_of != logits->rows_of) {
-        lp_graph_mistake(graph, "cross_entropy wants one target and one weight a row");
+    lp_value *logits = node->inputs[0], *target = node->inputs[1];
+    if (!logits || !target || target->type != LP_TYPE_INT32 || target->cols != 1 ||
+        target->rows_of != logits->rows_of) {
+        lp_graph_mistake(graph, "cross_entropy wants one target a row");
         return;
     }
     if (target->limit == 0 || target->limit > logits->cols)
@@ -16,14 +23,14 @@ static void cross_entropy_shape(lp_graph *graph, lp_node *node)
 
 static void cross_entropy_gradient(lp_graph *graph, lp_node *node)
 {
-    lp_value *inputs[] = {node->inputs[0], node->inputs[1], node->inputs[2], node->outputs[0]->gradient};
+    lp_value *inputs[] = {node->inputs[0], node->inputs[1], node->outputs[0]->gradient};
     lp_graph_gradient_node(graph, &lp_op_cross_entropy_gradient, inputs, NULL, &node->inputs[0]);
 }
 
 static lp_cost cross_entropy_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
-    cost.flop = 12.0 * (double)extent->tokens * node->inputs[0]->cols;
+    cost.flop = 12.0 * (double)lp_value_rows(node->inputs[0], extent) * node->inputs[0]->cols;
     return cost;
 }
 
@@ -36,22 +43,21 @@ static size_t cross_entropy_scratch(const lp_node *node, const lp_extent *extent
 
 static lp_node *cross_entropy_example(lp_graph *graph, lp_random *random)
 {
-    lp_value *logits = lp_example_tokens(graph, "logits", 2 + (int)lp_random_below(random, 20));
-    lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
-    lp_value *weight = lp_graph_input(graph, "weight", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, 1);
-    lp_value *loss = lp_cross_entropy(graph, logits, target, weight);
+    lp_value *logits = lp_example_rows(graph, "logits", LP_ROWS_ASKED, 2 + (int)lp_random_below(random, 20));
+    lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1);
+    lp_value *loss = lp_cross_entropy(graph, logits, target);
     return loss ? loss->maker : NULL;
 }
 
-lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target, lp_value *weight)
+lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_cross_entropy, (lp_value *[]){logits, target, weight}, NULL);
+    lp_node *node = lp_graph_node(graph, &lp_op_cross_entropy, (lp_value *[]){logits, target}, NULL);
     return node ? node->outputs[0] : NULL;
 }
 
 const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY,
                                    .name = "cross_entropy",
-                                   .input_count = 3,
+                                   .input_count = 2,
                                    .output_count = 1,
                                    .shape = cross_entropy_shape,
                                    .gradient = cross_entropy_gradient,
@@ -59,10 +65,201 @@ const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY,
                                    .scratch = cross_entropy_scratch,
                                    .example = cross_entropy_example};
 
-/* (logits, target, weight, dloss [1 x 1]) -> dlogits = dloss * weight * (softmax - one at target) */
+/* (logits, target, dloss [1 x 1]) -> dlogits = dloss * (softmax - one at target) */
 const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT,
                                             .name = "cross_entropy_gradient",
-                                            .input_count = 4,
+                                            .input_count = 3,
                                             .output_count = 1,
                                             .cost = cross_entropy_cost,
                                             .scratch = cross_entropy_scratch};
+
+/* ----------------------------------------------------------------------------------------- softmax_loss ------ */
+
+enum { Z, ITEMS, BIAS, SHIFT, TARGET, NEGATIVE };
+
+/* One number an item. */
+static bool is_column(const lp_value *value, const lp_value *items)
+{
+    return value->rows_of == items->rows_of && value->rows == items->rows && value->cols == 1;
+}
+
+/* What both losses over items want of their first five inputs. */
+static bool check_items(lp_graph *graph, const lp_node *node)
+{
+    lp_value *const *in = node->inputs;
+    if (!in[Z] || !in[ITEMS] || !in[BIAS] || !in[TARGET] || in[Z]->cols != in[ITEMS]->cols ||
+        !is_column(in[BIAS], in[ITEMS]) || (in[SHIFT] && !is_column(in[SHIFT], in[ITEMS])) ||
+        in[TARGET]->type != LP_TYPE_INT32 || in[TARGET]->cols != 1 || in[TARGET]->rows_of != in[Z]->rows_of)
+        return lp_graph_mistake(graph, "%s wants a vector and a target a row, and a vector and a bias an item",
+                                node->op->name);
+    lp_op_limit(in[TARGET], in[ITEMS]);
+    return true;
+}
+
+static void softmax_loss_shape(lp_graph *graph, lp_node *node)
+{
+    if (!check_items(graph, node))
+        return;
+    lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, 1, 1);
+    lp_op_output(graph, node, 1, LP_TYPE_REAL, node->inputs[Z]->rows_of, node->inputs[Z]->rows, 1);
+}
+
+static void softmax_loss_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *const *in = node->inputs;
+    lp_value *inputs[] = {in[Z],      in[ITEMS],        in[BIAS],
+                          in[SHIFT],  in[TARGET],       node->outputs[1],
+                          node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_softmax_loss_gradient, inputs, NULL, node->inputs);
+}
+
+/* `products` of all places with all items. */
+static lp_cost item_cost(const lp_node *node, const lp_extent *extent, double products)
+{
+    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    double pairs = (double)lp_value_rows(node->inputs[Z], extent) * (double)lp_value_rows(node->inputs[ITEMS], extent);
+    cost.flop = pairs * (2 * products * node->inputs[Z]->cols + 12);
+    return cost;
+}
+
+static lp_cost softmax_loss_cost(const lp_node *node, const lp_extent *extent)
+{
+    return item_cost(node, extent, 1);
+}
+
+static lp_cost softmax_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    return item_cost(node, extent, 3);
+}
+
+/* A tile of logits, a panel of items on its side, what is added to their scores, and the largest score and the sum of each
+ * row. */
+static size_t softmax_loss_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    size_t cols = (size_t)node->inputs[ITEMS]->cols, rows = (size_t)lp_value_rows(node->inputs[Z], extent);
+    return (LP_SOFTMAX_ITEMS * (LP_SOFTMAX_ROWS + cols + 1) + 2 * rows) * real_size;
+}
+
+/* Vectors, items (the shard's own, or all there are), bias and shift. */
+static void example_items(lp_graph *graph, lp_random *random, lp_value *inputs[])
+{
+    int cols = 1 + (int)lp_random_below(random, 20), rows = 1 + (int)lp_random_below(random, 40);
+    bool own = lp_random_below(random, 2);
+    inputs[Z] = lp_example_rows(graph, "z", LP_ROWS_ASKED, cols);
+    inputs[ITEMS] = own ? lp_example_rows(graph, "items", LP_ROWS_ITEMS, cols)
+                        : lp_example_fixed(graph, "items", rows, cols);
+    inputs[BIAS] =
+        own ? lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1) : lp_example_fixed(graph, "bias", rows, 1);
+    inputs[SHIFT] = own ? lp_graph_input(graph, "shift", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
+    inputs[TARGET] = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1);
+}
+
+static lp_node *softmax_loss_example(lp_graph *graph, lp_random *random)
+{
+    lp_value *in[NEGATIVE];
+    example_items(graph, random, in);
+    lp_value *loss = lp_softmax_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET]);
+    return loss ? loss->maker : NULL;
+}
+
+lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
+                          lp_value *target)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, shift, target}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+/* (z, items, bias, shift?, target) -> loss, log of each row's sum of exp [A x 1] */
+const lp_op lp_op_softmax_loss = {.id = LP_OP_SOFTMAX_LOSS,
+                                  .name = "softmax_loss",
+                                  .input_count = 5,
+                                  .output_count = 2,
+                                  .shape = softmax_loss_shape,
+                                  .gradient = softmax_loss_gradient,
+                                  .cost = softmax_loss_cost,
+                                  .scratch = softmax_loss_scratch,
+                                  .example = softmax_loss_example};
+
+/* (z, items, bias, shift?, target, log_sum, dloss [1 x 1]) -> dz, ditems, dbias, with
+ * ds = dloss * (exp(s - log_sum) - one at target):  dz = ds items,  ditems = ds^T z,  dbias = sum of ds */
+const lp_op lp_op_softmax_loss_gradient = {.id = LP_OP_SOFTMAX_LOSS_GRADIENT,
+                                           .name = "softmax_loss_gradient",
+                                           .input_count = 7,
+                                           .output_count = 3,
+                                           .cost = softmax_loss_gradient_cost,
+                                           .scratch = softmax_loss_scratch};
+
+/* ------------------------------------------------------------------------------------------ choice_loss ------ */
+
+static void choice_loss_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *negative = node->inputs[NEGATIVE];
+    if (!check_items(graph, node))
+        return;
+    if (!negative || negative->type != LP_TYPE_INT32 || negative->rows_of != node->inputs[Z]->rows_of) {
+        lp_graph_mistake(graph, "choice_loss wants negatives for every row");
+        return;
+    }
+    lp_op_limit(negative, node->inputs[ITEMS]);
+    lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, 1, 1);
+    lp_op_output(graph, node, 1, LP_TYPE_REAL, node->inputs[Z]->rows_of, node->inputs[Z]->rows, 1 + negative->cols);
+}
+
+static void choice_loss_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *const *in = node->inputs;
+    lp_value *inputs[] = {in[Z], in[ITEMS], in[TARGET], in[NEGATIVE], node->outputs[1], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_choice_loss_gradient, inputs, NULL, node->inputs);
+}
+
+static lp_cost choice_cost(const lp_value *z, const lp_value *negative, const lp_extent *extent, double products)
+{
+    double pairs = (double)lp_value_rows(z, extent) * (1 + negative->cols);
+    return (lp_cost){pairs * (2 * products * z->cols + 12), pairs * (products * z->cols + 1) * 4};
+}
+
+static lp_cost choice_loss_cost(const lp_node *node, const lp_extent *extent)
+{
+    return choice_cost(node->inputs[Z], node->inputs[NEGATIVE], extent, 1);
+}
+
+static lp_cost choice_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    return choice_cost(node->inputs[0], node->inputs[3], extent, 2);
+}
+
+static lp_node *choice_loss_example(lp_graph *graph, lp_random *random)
+{
+    lp_value *in[NEGATIVE];
+    example_items(graph, random, in);
+    lp_value *negative =
+        lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1 + (int)lp_random_below(random, 5));
+    lp_value *loss = lp_choice_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET], negative,
+                                    lp_random_below(random, 2));
+    return loss ? loss->maker : NULL;
+}
+
+lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
+                         lp_value *target, lp_value *negative, bool softmax)
+{
+    lp_value *inputs[] = {z, items, bias, shift, target, negative};
+    lp_node *node = lp_graph_node(graph, &lp_op_choice_loss, inputs, &(lp_attributes){.softmax = softmax});
+    return node ? node->outputs[0] : NULL;
+}
+
+/* (z, items, bias, shift?, target, negative) -> loss, slope of the loss by each score [A x (1 + N)], target first */
+const lp_op lp_op_choice_loss = {.id = LP_OP_CHOICE_LOSS,
+                                 .name = "choice_loss",
+                                 .input_count = 6,
+                                 .output_count = 2,
+                                 .shape = choice_loss_shape,
+                                 .gradient = choice_loss_gradient,
+                                 .cost = choice_loss_cost,
+                                 .example = choice_loss_example};
+
+/* (z, items, target, negative, slope, dloss [1 x 1]) -> dz, ditems, dbias: sums in the order of rows, target first */
+const lp_op lp_op_choice_loss_gradient = {.id = LP_OP_CHOICE_LOSS_GRADIENT,
+                                          .name = "choice_loss_gradient",
+                                          .input_count = 6,
+                                          .output_count = 3,
+                                          .cost = choice_loss_gradient_cost};

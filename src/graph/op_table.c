@@ -10,6 +10,7 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_SCALE_COLUMNS] = &lp_op_scale_columns,
     [LP_OP_EMBED] = &lp_op_embed,
     [LP_OP_EMBED_GRADIENT] = &lp_op_embed_gradient,
+    [LP_OP_GATHER] = &lp_op_gather,
     [LP_OP_RELU] = &lp_op_relu,
     [LP_OP_RELU_GRADIENT] = &lp_op_relu_gradient,
     [LP_OP_DROPOUT] = &lp_op_dropout,
@@ -25,6 +26,10 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_ATTENTION_GRADIENT] = &lp_op_attention_gradient,
     [LP_OP_CROSS_ENTROPY] = &lp_op_cross_entropy,
     [LP_OP_CROSS_ENTROPY_GRADIENT] = &lp_op_cross_entropy_gradient,
+    [LP_OP_SOFTMAX_LOSS] = &lp_op_softmax_loss,
+    [LP_OP_SOFTMAX_LOSS_GRADIENT] = &lp_op_softmax_loss_gradient,
+    [LP_OP_CHOICE_LOSS] = &lp_op_choice_loss,
+    [LP_OP_CHOICE_LOSS_GRADIENT] = &lp_op_choice_loss_gradient,
     [LP_OP_NOISE] = &lp_op_noise,
     [LP_OP_MULTIPLY] = &lp_op_multiply,
     [LP_OP_AFFINE] = &lp_op_affine,
@@ -34,15 +39,15 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_MASK] = &lp_op_mask,
 };
 
-int64_t lp_value_rows(const lp_value *value, int64_t tokens)
+int64_t lp_value_rows(const lp_value *value, const lp_extent *extent)
 {
-    return value->rows_of == LP_ROWS_FIXED ? value->rows : tokens;
+    return value->rows_of == LP_ROWS_FIXED ? value->rows : extent->rows[value->rows_of];
 }
 
 double lp_value_bytes(const lp_value *value, const lp_extent *extent)
 {
     double size = value->type == LP_TYPE_DOUBLE ? 8 : 4;
-    return (double)lp_value_rows(value, extent->tokens) * value->cols * size;
+    return (double)lp_value_rows(value, extent) * value->cols * size;
 }
 
 lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, double each)
@@ -56,17 +61,30 @@ lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, dou
             continue;
         cost.bytes += lp_value_bytes(node->outputs[i], extent);
         if (cost.flop == 0)
-            cost.flop = each * (double)lp_value_rows(node->outputs[i], extent->tokens) * node->outputs[i]->cols;
+            cost.flop = each * (double)lp_value_rows(node->outputs[i], extent) * node->outputs[i]->cols;
     }
     return cost;
 }
 
-lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols)
+void lp_op_limit(lp_value *ids, const lp_value *table)
 {
-    lp_value *value = lp_graph_input(graph, name, LP_TYPE_REAL, LP_ROWS_TOKENS, 0, cols);
+    if (table->rows_of != LP_ROWS_FIXED)
+        ids->limit_of = table->rows_of;
+    else if (ids->limit == 0 || ids->limit > table->rows)
+        ids->limit = table->rows;
+}
+
+lp_value *lp_example_rows(lp_graph *graph, const char *name, lp_rows rows_of, int cols)
+{
+    lp_value *value = lp_graph_input(graph, name, LP_TYPE_REAL, rows_of, 0, cols);
     if (value)
         value->learned = true;
     return value;
+}
+
+lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols)
+{
+    return lp_example_rows(graph, name, LP_ROWS_TOKENS, cols);
 }
 
 lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols)

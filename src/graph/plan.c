@@ -67,7 +67,7 @@ lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *large
     }
     for (int i = 0; i < graph->value_count; i++) {
         lp_value *value = graph->values[i];
-        size_t rows = (size_t)lp_value_rows(value, largest->tokens);
+        size_t rows = (size_t)lp_value_rows(value, largest);
         size_t size = rows * (size_t)value->cols * lp_type_size(value->type, real_size);
         lives[i] = (life){value, -1, -1, (size + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN};
     }

@@ -126,7 +126,7 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
                                  lapse_spectrum *spectrum, lapse_error *error)
 {
     const lp_backend *backend = lp_backend_find("reference");
-    const lp_extent largest = {1, 1, 1};
+    const lp_extent largest = {.rows = {[LP_ROWS_TOKENS] = 1}, .pairs = 1, .longest = 1};
     lp_plan plan;
     features->frequency->kept = true;
     if (features->amplitude)
@@ -152,7 +152,7 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
     lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
     lp_encoding_config config = lp_model_encoding(&model->config);
-    lp_feeds_declare(&graph, NULL, 0, feeds);
+    lp_feeds_declare(&graph, NULL, 0, 0, feeds);
     model->config.encoding->build(&graph, &config, feeds, &features);
     lapse_status status = lp_graph_status(&graph, error);
     if (status == LAPSE_OK && !features.frequency)

@@ -22,6 +22,9 @@ const lp_model_row *lp_model_row_find(const char *name)
 }
 
 const char *const lp_predict_names[] = {"event", "action", "both", NULL};
+const char *const lp_task_names[] = {"classify", "recommend", NULL};
+const char *const lp_loss_names[] = {"softmax", "bce", "sampled-softmax", NULL};
+const char *const lp_output_names[] = {"shared", "separate", NULL};
 
 /* ---------------------------------------------------------------------------------------------- networks ----- */
 
@@ -34,10 +37,23 @@ static lp_value *total_loss(lp_graph *graph, lp_value *const logits[LP_TARGET_CO
     for (int t = 0; t < LP_TARGET_COUNT; t++) {
         if (!logits[t])
             continue;
-        lp_value *loss = lp_cross_entropy(graph, logits[t], feeds[wanted[t]], feeds[LP_FEED_WEIGHT]);
+        lp_value *loss = lp_cross_entropy(graph, logits[t], feeds[wanted[t]]);
         sum = sum ? lp_add(graph, sum, loss) : loss;
     }
     return sum;
+}
+
+/* What a recommender learns by. */
+static lp_value *ranking_loss(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT])
+{
+    lp_graph *graph = &network->graph;
+    lp_value *z = network->state, *items = network->items, *bias = network->bias, *target = feeds[LP_FEED_TARGET];
+    bool lists = lp_model_config_lists(config), in_batch = config->negatives == LP_NEGATIVES_IN_BATCH;
+    lp_value *shift = config->loss == LP_LOSS_SAMPLED_SOFTMAX ? feeds[LP_FEED_SHIFT] : NULL;
+    if (!lists || in_batch)
+        return lp_softmax_loss(graph, z, items, bias, shift, target);
+    return lp_choice_loss(graph, z, items, bias, shift, target, feeds[LP_FEED_NEGATIVE],
+                          config->loss == LP_LOSS_SAMPLED_SOFTMAX);
 }
 
 lp_encoding_config lp_model_encoding(const lp_model_config *config)
@@ -65,10 +81,11 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     lp_value *feeds[LP_FEED_LIMIT];
     for (int f = 0; f < config->field_count; f++)
         types[f] = config->fields[f].type;
-    lp_feeds_declare(graph, types, config->field_count, feeds);
-    config->row->build(graph, config, training, feeds, network->logits);
+    lp_feeds_declare(graph, types, config->field_count, config->negative_count, feeds);
+    config->row->build(network, config, training, feeds);
     if (training) {
-        network->loss = total_loss(graph, network->logits, feeds);
+        network->loss = config->task == LP_TASK_RECOMMEND ? ranking_loss(network, config, feeds)
+                                                          : total_loss(graph, network->logits, feeds);
         if (network->loss)
             network->loss->kept = true;
         if (lp_graph_status(graph, NULL) == LAPSE_OK)
@@ -77,6 +94,8 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     for (int t = 0; !training && t < LP_TARGET_COUNT; t++)
         if (network->logits[t])
             network->logits[t]->kept = true;
+    if (!training && network->state)
+        network->state->kept = true;
     lapse_status status = lp_graph_status(graph, error);
     if (status != LAPSE_OK)
         lp_graph_clear(graph);

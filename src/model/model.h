@@ -7,6 +7,7 @@
 #define LP_MODEL_H
 
 #include "data/dataset.h"
+#include "data/negatives.h"
 #include "nn/attention_block.h"
 
 typedef struct lp_model_row lp_model_row;
@@ -17,6 +18,22 @@ typedef enum lp_predict { LP_PREDICT_EVENT = 0, LP_PREDICT_ACTION = 1, LP_PREDIC
 
 /* "event", "action", "both", NULL: targets and predictions by number. */
 extern const char *const lp_predict_names[];
+
+/* What a model is for: naming the event that comes, one of few kinds; or ranking a catalogue of items. */
+typedef enum lp_task { LP_TASK_CLASSIFY = 0, LP_TASK_RECOMMEND = 1 } lp_task;
+extern const char *const lp_task_names[]; /* "classify", "recommend", NULL */
+
+/* What training of a recommender makes small. */
+typedef enum lp_loss {
+    LP_LOSS_SOFTMAX,        /* cross-entropy over the whole catalogue */
+    LP_LOSS_BCE,            /* binary cross-entropy of the target and of negatives, one by one */
+    LP_LOSS_SAMPLED_SOFTMAX /* cross-entropy over the target and negatives */
+} lp_loss;
+extern const char *const lp_loss_names[]; /* "softmax", "bce", "sampled-softmax", NULL */
+
+/* Where a recommender's output vectors come from. */
+typedef enum lp_output { LP_OUTPUT_SHARED, LP_OUTPUT_SEPARATE } lp_output;
+extern const char *const lp_output_names[]; /* "shared", "separate", NULL */
 
 /* A field of past events, as a model sees it. */
 typedef struct lp_model_field {
@@ -30,6 +47,11 @@ typedef struct lp_model_field {
 /* All that fixes the function a model computes, its parameters apart. */
 typedef struct lp_model_config {
     const lp_model_row *row;
+    lp_task task;
+    lp_loss loss;               /* of a recommender, in training */
+    lp_negative_kind negatives; /* of a sampled loss */
+    int negative_count;
+    lp_output output;
     const lp_encoding *encoding;
     lp_projection projection;
     lp_combine combine;
@@ -62,7 +84,9 @@ typedef struct lp_tensor {
 /* A graph that answers, and when training also learns. */
 typedef struct lp_network {
     lp_graph graph;
-    lp_value *logits[LP_TARGET_COUNT]; /* [T x names of the target]; NULL where it is not predicted */
+    lp_value *logits[LP_TARGET_COUNT]; /* classify: [A x names of the target]; NULL where it is not predicted */
+    lp_value *state;                   /* recommend: [A x dims]; an item's score is state . items + bias */
+    lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the shard's items */
     lp_value *loss;                    /* [1 x 1], sum over the targets; NULL in a network that only answers */
 } lp_network;
 
@@ -91,10 +115,10 @@ struct lp_model_row {
     const char *name;
     const char *summary; /* for people */
     bool uses_context;
-    /* Networks: declares parameters and builds the logits of every predicted target from the feeds. Dropout only when
-     * training. */
-    void (*build)(lp_graph *graph, const lp_model_config *config, bool training, lp_value *const feeds[LP_FEED_LIMIT],
-                  lp_value *logits[LP_TARGET_COUNT]);
+    /* Networks: declares parameters and builds logits of every predicted target, or state, items and bias, from the
+     * feeds. Dropout only when training. */
+    void (*build)(lp_network *network, const lp_model_config *config, bool training,
+                  lp_value *const feeds[LP_FEED_LIMIT]);
     /* Floors: learns by counting, into tensors. */
     lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);
     /* Floors: checks tensors that came from a file. */
@@ -108,6 +132,12 @@ struct lp_model_row {
 static inline bool lp_model_config_anchored(const lp_model_config *config)
 {
     return config->row->build && config->projection == LP_PROJECTION_MLP && config->encoding->sees_time;
+}
+
+/* Whether the shards of a training batch have small catalogues of their own (data/shortlist.h). */
+static inline bool lp_model_config_lists(const lp_model_config *config)
+{
+    return config->task == LP_TASK_RECOMMEND && config->loss != LP_LOSS_SOFTMAX;
 }
 
 /* In the order of preference, NULL-terminated. */

@@ -2,7 +2,12 @@
  *
  *     Z = dropout(joint vector of the event)     [T x dims]
  *     Z = block(Z), `blocks` times               nn/attention_block.c
- *     logits = norm(Z) W^T + b                   [T x names], for each target
+ *     S = norm(Z) at the places asked at         [A x dims]
+ *     logits = S W^T + b                         [A x names], for each target
+ *
+ * A recommender has the scores S E^T + b instead, with the embedding E of the items themselves or one of their own, and
+ * scales the embedding of the events up by the root of dims, as the output wants it small. In training with a sampled loss
+ * E and b are the rows of the shard's own items.
  *
  * The joint vector is that of the paper's shop model, the event's embedding joined to those of its fields and to its
  * numbers, [E_k, F1_a, .., x1, ..], projected to `dims`. A projection of joined vectors is the sum of each one's own, and
@@ -36,11 +41,39 @@ static lp_value *add_field(lp_graph *graph, const lp_model_config *config, int f
     return lp_linear(graph, x, weight, NULL, sum, 1, true);
 }
 
-static lp_value *joint_vector(lp_graph *graph, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT])
+/* A parameter with a row for each item: rows of the shard's own where these are listed, otherwise all. */
+static lp_value *item_rows(lp_graph *graph, const lp_model_config *config, bool training, const char *name, int cols,
+                           lp_start start, lp_value *rows)
 {
-    lp_value *table = lp_graph_parameter(graph, "event.embedding", config->kinds, config->dims, LP_START_NORMAL,
-                                         1 / sqrt((double)config->dims));
+    const double spread = 0.02;
+    if (!training || !lp_model_config_lists(config))
+        return lp_graph_parameter(graph, name, config->kinds, cols, start, spread);
+    return lp_gather(graph, lp_graph_table(graph, name, config->kinds, cols, start, spread), rows);
+}
+
+/* Declares what a recommender knows of items, before all other parameters, and returns the events' embedding. */
+static lp_value *declare_items(lp_network *network, const lp_model_config *config, bool training, lp_value *rows)
+{
+    lp_graph *graph = &network->graph;
+    lp_value *events = item_rows(graph, config, training, "event.embedding", config->dims, LP_START_NORMAL, rows);
+    network->items = events;
+    if (config->output == LP_OUTPUT_SEPARATE)
+        network->items = item_rows(graph, config, training, "output.weight", config->dims, LP_START_NORMAL, rows);
+    network->bias = item_rows(graph, config, training, "output.bias", 1, LP_START_ZEROS, rows);
+    return events;
+}
+
+static lp_value *joint_vector(lp_network *network, const lp_model_config *config, bool training,
+                              lp_value *const feeds[LP_FEED_LIMIT])
+{
+    lp_graph *graph = &network->graph;
+    bool recommend = config->task == LP_TASK_RECOMMEND;
+    lp_value *table = recommend ? declare_items(network, config, training, feeds[LP_FEED_ITEM])
+                                : lp_graph_parameter(graph, "event.embedding", config->kinds, config->dims,
+                                                     LP_START_NORMAL, 1 / sqrt((double)config->dims));
     lp_value *sum = lp_embed(graph, table, feeds[LP_FEED_KIND]);
+    if (recommend)
+        sum = lp_affine(graph, sum, sqrt((double)config->dims), 0);
     int width = config->dims;
     for (int f = 0; f < config->field_count; f++)
         width += config->fields[f].dims;
@@ -49,26 +82,31 @@ static lp_value *joint_vector(lp_graph *graph, const lp_model_config *config, lp
     return sum;
 }
 
-static void build(lp_graph *graph, const lp_model_config *config, bool training, lp_value *const feeds[LP_FEED_LIMIT],
-                  lp_value *logits[LP_TARGET_COUNT])
+static void build(lp_network *network, const lp_model_config *config, bool training,
+                  lp_value *const feeds[LP_FEED_LIMIT])
 {
     static const char *const outputs[LP_TARGET_COUNT] = {"output", "output.action"};
+    lp_graph *graph = &network->graph;
     lp_encoding_config encoding = lp_model_encoding(config);
     lp_block_config block = {.dims = config->dims,
                              .heads = config->heads,
                              .dropout = training ? config->dropout : 0,
                              .projection = config->projection,
                              .combine = config->combine};
-    lp_value *joint = joint_vector(graph, config, feeds);
+    lp_value *joint = joint_vector(network, config, training, feeds);
     lp_features features = {0};
     config->encoding->build(graph, &encoding, feeds, &features);
     lp_value *z = lp_dropout(graph, joint, block.dropout);
     for (int i = 0; i < config->blocks; i++)
         z = lp_attention_block(graph, &block, i, z, &features);
-    z = lp_norm(graph, "output.norm", z);
+    z = lp_norm(graph, "output.norm", z ? lp_embed(graph, z, feeds[LP_FEED_ASKED]) : NULL);
+    if (config->task == LP_TASK_RECOMMEND) {
+        network->state = z;
+        return;
+    }
     for (int t = 0; t < LP_TARGET_COUNT; t++)
         if (lp_model_predicts(config, (lp_target)t))
-            logits[t] = lp_layer(graph, outputs[t], z, lp_model_target_size(config, (lp_target)t), NULL);
+            network->logits[t] = lp_layer(graph, outputs[t], z, lp_model_target_size(config, (lp_target)t), NULL);
 }
 
 const lp_model_row lp_model_attention = {.name = "attention",

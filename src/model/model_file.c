@@ -118,9 +118,11 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     const lp_model_config *config = &model->config;
     LP_TRY(lp_model_property_set(model, error, "format", "%s", FORMAT));
     LP_TRY(lp_model_property_set(model, error, "format.version", "%s", FORMAT_VERSION));
-    LP_TRY(lp_model_property_set(model, error, "task", "classify"));
+    LP_TRY(lp_model_property_set(model, error, "task", "%s", lp_task_names[config->task]));
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
     if (config->row->build) {
+        if (config->task == LP_TASK_RECOMMEND)
+            LP_TRY(lp_model_property_set(model, error, "output", "%s", lp_output_names[config->output]));
         LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
         LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
         LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
@@ -226,6 +228,10 @@ static lapse_status parse_network(const lp_container *container, const char *pat
     int combine = lp_name_place(lp_container_property(container, "combine"), lp_combine_names);
     if (projection < 0 || combine < 0)
         return wrong(error, path, projection < 0 ? "projection" : "combine");
+    int output = lp_name_place(lp_container_property(container, "output"), lp_output_names);
+    if (config->task == LP_TASK_RECOMMEND && output < 0)
+        return wrong(error, path, "output");
+    config->output = output < 0 ? LP_OUTPUT_SHARED : (lp_output)output;
     config->projection = (lp_projection)projection;
     config->combine = (lp_combine)combine;
     const char *start = lp_container_property(container, "period_init");
@@ -250,10 +256,12 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this model file has version %s; this Lapse reads version %s", version ? version : "?",
                           FORMAT_VERSION);
-    const char *task = lp_container_property(container, "task"), *model = lp_container_property(container, "model");
+    const char *model = lp_container_property(container, "model");
+    int task = lp_name_place(lp_container_property(container, "task"), lp_task_names);
     const char *target_time = lp_container_property(container, "target_time");
-    if (!task || strcmp(task, "classify") != 0)
+    if (task < 0)
         return wrong(error, path, "task");
+    config->task = (lp_task)task;
     config->row = model ? lp_model_row_find(model) : NULL;
     if (!config->row)
         return wrong(error, path, "model");
@@ -362,7 +370,8 @@ static lapse_status parse_fields(const lp_container *container, const char *path
     while (predict && lp_predict_names[config->predict] && strcmp(predict, lp_predict_names[config->predict]) != 0)
         config->predict++;
     bool action = config->field_count > 0 && list[0].type == LAPSE_FIELD_ACTION;
-    if (!lp_predict_names[config->predict] || (config->predict != LP_PREDICT_EVENT && !action))
+    if (!lp_predict_names[config->predict] ||
+        (config->predict != LP_PREDICT_EVENT && (!action || config->task == LP_TASK_RECOMMEND)))
         return wrong(error, path, "predict");
     return LAPSE_OK;
 }

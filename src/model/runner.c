@@ -2,19 +2,35 @@
 
 #include "base/threads.h"
 
-lapse_status lp_runner_init(lp_runner *runner, const char *backend, lp_network *network, const lp_batch *batch,
+/* Room on the host for what a device computes. */
+static bool make_answers(lp_runner *runner, const lp_batch *batch)
+{
+    const lp_network *network = runner->network;
+    size_t asked = (size_t)lp_batch_shard_tokens(batch);
+    bool good = true;
+    for (int t = 0; t <= LP_TARGET_COUNT; t++) {
+        const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
+        if (!value || network->loss || runner->backend->host)
+            continue;
+        runner->answers[t] = runner->backend->host_new(asked * (size_t)value->cols * sizeof(float));
+        good = good && runner->answers[t];
+    }
+    return good;
+}
+
+lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_network *network, const lp_batch *batch,
                             int threads, lapse_error *error)
 {
-    *runner = (lp_runner){.backend = lp_backend_find(backend), .network = network};
-    if (!runner->backend)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no backend '%s'", backend);
+    *runner = (lp_runner){.backend = backend, .network = network};
     int64_t tokens = lp_batch_shard_tokens(batch), context = batch->context;
-    lp_extent largest = {tokens, tokens * (context + 1) / 2, batch->context};
+    lp_extent largest = {.pairs = tokens * (context + 1) / 2, .longest = batch->context};
+    largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_ASKED] = tokens;
+    largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
     LP_TRY(lp_plan_make(&runner->plan, &network->graph, &largest, runner->backend->real_size, error));
     runner->threads = runner->backend->threads(threads);
     runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
     runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);
-    bool good = runner->work && runner->scratch;
+    bool good = runner->work && runner->scratch && make_answers(runner, batch);
     for (int i = 0; good && i < runner->threads; i++) {
         runner->work[i] = runner->backend->buffer_new(runner->plan.work_size);
         runner->scratch[i] = runner->backend->buffer_new(runner->plan.scratch_size);
@@ -35,6 +51,9 @@ void lp_runner_clear(lp_runner *runner)
         if (runner->scratch)
             runner->backend->buffer_free(runner->scratch[i]);
     }
+    for (int t = 0; t <= LP_TARGET_COUNT; t++)
+        if (runner->answers[t])
+            runner->backend->host_free(runner->answers[t]);
     lp_free(runner->work);
     lp_free(runner->scratch);
     *runner = (lp_runner){0};
@@ -45,13 +64,43 @@ typedef struct shard_job {
     const lp_pass *pass;
 } shard_job;
 
+/* A kept value of this run on the host. */
+static const float *answer(const lp_runner *runner, const lp_run *run, int t)
+{
+    const lp_network *network = runner->network;
+    const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
+    if (!value)
+        return NULL;
+    if (runner->backend->host)
+        return lp_run_data(run, value);
+    runner->backend->copy_out(runner->answers[t], lp_run_data(run, value),
+                              (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof(float));
+    return runner->answers[t];
+}
+
+static void hand_over(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
+{
+    if (runner->network->loss) {
+        runner->backend->fetch(&pass->loss[shard], lp_run_data(run, runner->network->loss), sizeof *pass->loss);
+        return;
+    }
+    lp_outcome outcome = {.state = answer(runner, run, LP_TARGET_COUNT)};
+    for (int t = 0; t < LP_TARGET_COUNT; t++)
+        outcome.logits[t] = answer(runner, run, t);
+    pass->on_shard(pass->context, shard, &outcome);
+}
+
 static void run_shard(void *context, int shard, int worker)
 {
     const shard_job *job = context;
     lp_runner *runner = job->runner;
     const lp_pass *pass = job->pass;
     const lp_batch *batch = pass->batch;
-    int token = batch->shard_token[shard];
+    const lp_adam *adam = pass->gradients;
+    if (pass->prepare)
+        pass->prepare(pass->context, shard, worker);
+    int token = batch->shard_token[shard], asked = batch->shard_asked[shard];
+    size_t item = (size_t)shard * (size_t)batch->item_capacity;
     float seed_value = pass->seed_value;
     int32_t draw = pass->draw;
     void *inputs[LP_FEED_LIMIT] = {
@@ -59,11 +108,14 @@ static void run_shard(void *context, int shard, int worker)
         [LP_FEED_POSITION] = batch->position + token,
         [LP_FEED_TIME] = batch->time + token,
         [LP_FEED_UNTIL] = batch->until + token,
-        [LP_FEED_TARGET] = batch->target + token,
-        [LP_FEED_WEIGHT] = batch->weight + token,
+        [LP_FEED_ASKED] = batch->asked + asked,
+        [LP_FEED_TARGET] = batch->target + asked,
         [LP_FEED_SEED] = &seed_value,
         [LP_FEED_DRAW] = &draw,
-        [LP_FEED_ACTION] = batch->action + token,
+        [LP_FEED_ACTION] = batch->action + asked,
+        [LP_FEED_NEGATIVE] = batch->negative + (size_t)asked * (size_t)batch->negative_count,
+        [LP_FEED_ITEM] = batch->item + item,
+        [LP_FEED_SHIFT] = batch->shift + item,
     };
     for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
         inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
@@ -73,8 +125,11 @@ static void run_shard(void *context, int shard, int worker)
         .scratch = runner->scratch[worker],
         .inputs = inputs,
         .parameters = pass->parameters,
-        .gradients = pass->gradients ? pass->gradients + (size_t)shard * runner->network->graph.parameter_size : NULL,
-        .tokens = batch->shard_token[shard + 1] - token,
+        .gradients = adam ? adam->gradients + (size_t)shard * (adam->size - adam->table_size) : NULL,
+        .row_gradients = adam ? adam->row_gradients + item * (size_t)adam->table_cols : NULL,
+        .rows = {[LP_ROWS_TOKENS] = batch->shard_token[shard + 1] - token,
+                 [LP_ROWS_ASKED] = batch->shard_asked[shard + 1] - asked,
+                 [LP_ROWS_ITEMS] = batch->item_capacity ? batch->shard_items[shard] : 0},
         .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
         .segment = lp_batch_segments(batch, shard),
         .seed = pass->seed,
@@ -82,11 +137,7 @@ static void run_shard(void *context, int shard, int worker)
         .first_token = (uint64_t)token,
     };
     runner->backend->run(&run);
-    const lp_network *network = runner->network;
-    lp_outcome outcome = {.loss = network->loss ? lp_run_data(&run, network->loss) : NULL};
-    for (int t = 0; !network->loss && t < LP_TARGET_COUNT; t++)
-        outcome.logits[t] = network->logits[t] ? lp_run_data(&run, network->logits[t]) : NULL;
-    pass->on_shard(pass->context, shard, &outcome);
+    hand_over(runner, &run, pass, shard);
 }
 
 void lp_softmax_add(const float *logits, int count, double share, double *answer)

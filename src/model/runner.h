@@ -10,10 +10,11 @@
 #include "data/batch.h"
 #include "model/model.h"
 
-/* What a shard has computed: the loss of a network that learns, or else the logits of every predicted target. */
+/* What a shard has computed, for a network that answers: logits of every predicted target, or the states. In the host's
+ * memory. */
 typedef struct lp_outcome {
-    const float *loss;
-    const float *logits[LP_TARGET_COUNT];
+    const float *logits[LP_TARGET_COUNT]; /* [asked x names of the target] */
+    const float *state;                   /* [asked x dims] */
 } lp_outcome;
 
 /* Reads it, in the thread that computed it. */
@@ -25,22 +26,26 @@ typedef struct lp_runner {
     lp_plan plan;
     int threads;
     char **work, **scratch; /* [threads]; owned */
+    float *answers[LP_TARGET_COUNT + 1]; /* a device's logits and states, on the host; owned */
 } lp_runner;
 
 /* For batches that are no larger than *batch can be. Plans the network's graph. */
-lapse_status lp_runner_init(lp_runner *runner, const char *backend, lp_network *network, const lp_batch *batch,
+lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_network *network, const lp_batch *batch,
                             int threads, lapse_error *error);
 void lp_runner_clear(lp_runner *runner);
 
 typedef struct lp_pass {
     const lp_batch *batch;
-    const float *parameters;
-    float *gradients; /* [shards x parameter_size], or NULL */
-    float seed_value; /* of the gradient */
+    const float *parameters;  /* in the backend's memory, as are the next two */
+    const lp_adam *gradients; /* whose gradients a network that learns fills; NULL: it answers */
+    float *loss;              /* [shards], of a network that learns; in the memory of the backend's host_new; there after
+                               * the next sync */
+    float seed_value;         /* of the gradient */
     int draw;         /* of a sampled encoding: which of those in the parameters */
     uint64_t seed;    /* of dropout */
     uint32_t step;
-    lp_on_shard on_shard;
+    void (*prepare)(void *context, int shard, int worker); /* what is left to do to a shard of the batch; or NULL */
+    lp_on_shard on_shard;                                   /* of a network that answers */
     void *context;
 } lp_pass;
 

@@ -49,7 +49,8 @@ static lapse_status locate(lp_sampler *sampler, const lp_graph *network, lapse_e
         return lp_fail(error, LAPSE_ERROR_INTERNAL, "the network does not hold the draws of its sampler");
     sampler->draws = draws->rows;
     sampler->place = draws->offset;
-    sampler->network_size = network->parameter_size;
+    sampler->tables = network->table_size;
+    sampler->network_size = network->parameter_size - network->table_size;
     return LAPSE_OK;
 }
 
@@ -97,7 +98,7 @@ static void run(const lp_sampler *sampler, const lp_sampler_graph *this, uint64_
         .scratch = this->scratch,
         .inputs = inputs,
         .parameters = parameters + sampler->first,
-        .gradients = gradients ? gradients + sampler->first : NULL,
+        .gradients = gradients ? gradients + sampler->first - sampler->tables : NULL,
         .segment = no_segments,
         .seed = seed,
         .step = step,
@@ -130,7 +131,7 @@ void lp_sampler_learn(lp_sampler *sampler, uint64_t seed, uint32_t step, const f
     for (int i = 0; i < sampler->count; i++) {
         double sum = 0;
         for (int shard = 0; shard < shards; shard++)
-            sum += gradients[(size_t)shard * sampler->network_size + sampler->place + (size_t)i];
+            sum += gradients[(size_t)shard * sampler->network_size + sampler->place - sampler->tables + (size_t)i];
         sampler->seed[i] = (float)sum;
     }
     run(sampler, &sampler->learn, seed, step, parameters, gradients);

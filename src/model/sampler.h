@@ -24,7 +24,8 @@ typedef struct lp_sampler {
     int draws, count;                     /* draws a model keeps; log periods in each */
     size_t first;                         /* place of the sampler's parameters in those of the network */
     size_t place;                         /* of the draws */
-    size_t network_size;                  /* parameters of the network */
+    size_t tables;                        /* parameters of the network's tables, which have no gradient by place */
+    size_t network_size;                  /* parameters of the network behind these */
     float *seed;                          /* [count]: the gradient of the draw; owned */
 } lp_sampler;
 

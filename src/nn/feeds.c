@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 
-void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_count, lp_value *feeds[LP_FEED_LIMIT])
+void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_count, int negatives,
+                      lp_value *feeds[LP_FEED_LIMIT])
 {
     static const struct {
         const char *name;
@@ -13,14 +14,18 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         [LP_FEED_POSITION] = {"position", LP_TYPE_INT32, LP_ROWS_TOKENS},
         [LP_FEED_TIME] = {"time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS},
         [LP_FEED_UNTIL] = {"until", LP_TYPE_DOUBLE, LP_ROWS_TOKENS},
-        [LP_FEED_TARGET] = {"target", LP_TYPE_INT32, LP_ROWS_TOKENS},
-        [LP_FEED_ACTION] = {"action", LP_TYPE_INT32, LP_ROWS_TOKENS},
-        [LP_FEED_WEIGHT] = {"weight", LP_TYPE_REAL, LP_ROWS_TOKENS},
+        [LP_FEED_ASKED] = {"asked", LP_TYPE_INT32, LP_ROWS_ASKED},
+        [LP_FEED_TARGET] = {"target", LP_TYPE_INT32, LP_ROWS_ASKED},
+        [LP_FEED_ACTION] = {"action", LP_TYPE_INT32, LP_ROWS_ASKED},
+        [LP_FEED_NEGATIVE] = {"negative", LP_TYPE_INT32, LP_ROWS_ASKED},
+        [LP_FEED_ITEM] = {"item", LP_TYPE_INT32, LP_ROWS_ITEMS},
+        [LP_FEED_SHIFT] = {"shift", LP_TYPE_REAL, LP_ROWS_ITEMS},
         [LP_FEED_SEED] = {"seed", LP_TYPE_REAL, LP_ROWS_FIXED},
         [LP_FEED_DRAW] = {"draw", LP_TYPE_INT32, LP_ROWS_FIXED},
     };
     for (int i = 0; i < LP_FEED_COUNT; i++)
-        feeds[i] = lp_graph_input(graph, table[i].name, table[i].type, table[i].rows_of, 1, 1);
+        feeds[i] = lp_graph_input(graph, table[i].name, table[i].type, table[i].rows_of, 1,
+                                  i == LP_FEED_NEGATIVE ? negatives : 1);
     for (int f = 0; f < field_count; f++) {
         char name[24];
         snprintf(name, sizeof name, "field.%d", f);

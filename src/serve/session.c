@@ -43,7 +43,7 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
         return LAPSE_OK;
     LP_TRY(lp_network_build(&session->network, config, false, error));
     LP_TRY(lp_batch_init(&session->batch, 1, config->context, 1, config->field_count, error));
-    return lp_runner_init(&session->runner, "cpu", &session->network, &session->batch, 1, error);
+    return lp_runner_init(&session->runner, lp_backend_find("cpu"), &session->network, &session->batch, 1, error);
 }
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
@@ -184,6 +184,8 @@ static void fill(lapse_session *session, double time)
     batch->segment[1] = count;
     batch->shard_window[1] = 1;
     batch->shard_token[1] = count;
+    batch->asked[0] = count - 1;
+    batch->shard_asked[1] = batch->targets = 1;
 }
 
 static void take_answer(void *context, int shard, const lp_outcome *outcome)
@@ -192,8 +194,7 @@ static void take_answer(void *context, int shard, const lp_outcome *outcome)
     lapse_session *session = context;
     const lp_model_config *config = &session->model->config;
     int size = lp_model_target_size(config, session->target);
-    const float *row = outcome->logits[session->target] + (size_t)(session->batch.tokens - 1) * (size_t)size;
-    lp_softmax_add(row, size, 1.0 / config->draws, session->probabilities);
+    lp_softmax_add(outcome->logits[session->target], size, 1.0 / config->draws, session->probabilities);
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)

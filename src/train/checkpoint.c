@@ -13,6 +13,18 @@ enum { EXTRA_TENSORS = 4 };
 static const char STATE[] = "run.state", PARAMETERS[] = "run.parameters", MOMENT1[] = "run.moment1",
                   MOMENT2[] = "run.moment2";
 
+/* A copy of a block of the backend's memory, in the container's arena; the block itself where that is the host's. */
+static float *on_host(const lp_trainer *trainer, float *buffer, lp_container *container)
+{
+    size_t size = trainer->adam.size * sizeof *buffer;
+    if (trainer->backend->host)
+        return buffer;
+    float *copy = lp_arena_alloc(&container->arena, size);
+    if (copy)
+        trainer->backend->copy_out(copy, buffer, size);
+    return copy;
+}
+
 lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lapse_error *error)
 {
     const lp_trainer_state *state = &trainer->state;
@@ -28,11 +40,13 @@ lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lap
         int64_t size = (int64_t)trainer->adam.size;
         lp_tensor *extra = container.tensors + container.tensor_count;
         extra[0] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
-        extra[1] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, trainer->parameters};
-        extra[2] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, trainer->adam.moment1};
-        extra[3] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, trainer->adam.moment2};
+        extra[1] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->parameters, &container)};
+        extra[2] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment1, &container)};
+        extra[3] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment2, &container)};
         container.tensor_count += EXTRA_TENSORS;
-        status = lp_container_save(&container, path, error);
+        status = extra[1].data && extra[2].data && extra[3].data
+                     ? lp_container_save(&container, path, error)
+                     : lp_fail_memory(error, "a checkpoint", 3 * trainer->adam.size * sizeof(float));
     }
     lp_arena_clear(&container.arena);
     return status;
@@ -54,14 +68,25 @@ static lapse_status check_same_run(const lp_trainer *trainer, const lp_container
     return LAPSE_OK;
 }
 
-static lapse_status take(const lp_container *container, const char *name, const char *path, lp_tensor_type type,
-                         size_t count, void *out, lapse_error *error)
+/* The tensor of this name, of `count` elements in one row. */
+static lapse_status find(const lp_container *container, const char *name, const char *path, lp_tensor_type type,
+                         size_t count, const void **data, lapse_error *error)
 {
     const lp_tensor *tensor = lp_container_tensor(container, name);
     if (!tensor || tensor->type != type || tensor->rows != 1 || (size_t)tensor->cols != count)
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this is not a checkpoint that can be used: '%s' is missing or wrong", name);
-    memcpy(out, tensor->data, lp_tensor_bytes(tensor));
+    *data = tensor->data;
+    return LAPSE_OK;
+}
+
+/* A block of the backend's memory as it was. */
+static lapse_status take(const lp_trainer *trainer, const lp_container *container, const char *name, const char *path,
+                         float *buffer, lapse_error *error)
+{
+    const void *data = NULL;
+    LP_TRY(find(container, name, path, LP_TENSOR_F32, trainer->adam.size, &data, error));
+    trainer->backend->copy_in(buffer, data, trainer->adam.size * sizeof *buffer);
     return LAPSE_OK;
 }
 
@@ -79,16 +104,18 @@ static bool possible(const double numbers[STATE_COUNT])
 
 static lapse_status restore(lp_trainer *trainer, const lp_container *container, const char *path, lapse_error *error)
 {
-    double numbers[STATE_COUNT] = {0};
+    double numbers[STATE_COUNT];
+    const void *stored = NULL;
     size_t size = trainer->adam.size;
     LP_TRY(check_same_run(trainer, container, path, error));
-    LP_TRY(take(container, STATE, path, LP_TENSOR_F64, STATE_COUNT, numbers, error));
+    LP_TRY(find(container, STATE, path, LP_TENSOR_F64, STATE_COUNT, &stored, error));
+    memcpy(numbers, stored, sizeof numbers);
     if (!possible(numbers))
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this is not a checkpoint that can be used: '%s' is missing or wrong", STATE);
-    LP_TRY(take(container, PARAMETERS, path, LP_TENSOR_F32, size, trainer->parameters, error));
-    LP_TRY(take(container, MOMENT1, path, LP_TENSOR_F32, size, trainer->adam.moment1, error));
-    LP_TRY(take(container, MOMENT2, path, LP_TENSOR_F32, size, trainer->adam.moment2, error));
+    LP_TRY(take(trainer, container, PARAMETERS, path, trainer->parameters, error));
+    LP_TRY(take(trainer, container, MOMENT1, path, trainer->adam.moment1, error));
+    LP_TRY(take(trainer, container, MOMENT2, path, trainer->adam.moment2, error));
     lapse_model *best;
     LP_TRY(lp_model_from_container(container, path, &best, error));
     memcpy(trainer->model->parameters, best->parameters, size * sizeof *best->parameters);

@@ -9,6 +9,27 @@
 
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16 };
 
+/* What a recommender is judged by. */
+static lapse_status make_ranking(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    const lp_targets *targets = &evaluator->targets;
+    size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->kinds;
+    evaluator->states = lp_alloc(cases * dims, sizeof *evaluator->states);
+    if (!evaluator->backend->host)
+        evaluator->table = evaluator->backend->host_new(items * (dims + 1) * sizeof *evaluator->table);
+    if (!evaluator->states || (!evaluator->backend->host && !evaluator->table))
+        return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
+    lp_ranking_setup setup = {.dataset = targets->dataset,
+                              .kind = evaluator->translation.columns.kind,
+                              .items = config->kinds,
+                              .split = targets->split,
+                              .wanted = targets->wanted,
+                              .seed = evaluator->model->seed,
+                              .threads = evaluator->threads};
+    return lp_ranking_init(&evaluator->ranking, &setup, error);
+}
+
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
@@ -39,16 +60,23 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
         if (!evaluator->verdicts[i].shares)
             return lp_fail_memory(error, "evaluation", count * sizeof(double));
     }
+    if (config->task == LP_TASK_RECOMMEND)
+        LP_TRY(make_ranking(evaluator, error));
     LP_TRY(lp_network_build(&evaluator->network, config, false, error));
-    return lp_runner_init(&evaluator->runner, "cpu", &evaluator->network, &evaluator->batch, evaluator->threads, error);
+    return lp_runner_init(&evaluator->runner, evaluator->backend, &evaluator->network, &evaluator->batch,
+                          evaluator->threads, error);
 }
 
-lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lapse_model *model, const lapse_dataset *dataset,
-                               const uint8_t *split, lp_split wanted, int threads, lapse_error *error)
+lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                               const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                               lapse_error *error)
 {
-    *evaluator = (lp_evaluator){.model = model, .threads = threads};
-    evaluator->targets =
-        (lp_targets){dataset, split, wanted, model->config.context, lp_model_config_anchored(&model->config)};
+    *evaluator = (lp_evaluator){.backend = backend, .model = model, .threads = threads};
+    evaluator->targets = (lp_targets){.dataset = dataset,
+                                      .split = split,
+                                      .wanted = wanted,
+                                      .context = model->config.context,
+                                      .last_only = lp_model_config_anchored(&model->config)};
     lapse_status status = lp_translation_init(&evaluator->translation, model, dataset, error);
     if (status == LAPSE_OK)
         status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
@@ -71,6 +99,10 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_runner_clear(&evaluator->runner);
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
+    lp_free(evaluator->states);
+    if (evaluator->table)
+        evaluator->backend->host_free(evaluator->table);
+    lp_ranking_clear(&evaluator->ranking);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_free(evaluator->verdicts[i].shares);
         lp_free(evaluator->verdicts[i].predicted);
@@ -113,16 +145,15 @@ static void take_logits(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
-    int first = batch->shard_token[shard];
+    int first = batch->shard_asked[shard];
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
         int size = lp_model_target_size(&evaluator->model->config, (lp_target)i);
         lp_verdicts *verdicts = &evaluator->verdicts[i];
-        for (int t = first; t < batch->shard_token[shard + 1]; t++)
-            if (batch->weight[t] != 0)
-                judge_logits(outcome->logits[i] + (size_t)(t - first) * (size_t)size, size, truth(batch, i)[t],
-                             &verdicts->predicted[t], &verdicts->loss[t]);
+        for (int a = first; a < batch->shard_asked[shard + 1]; a++)
+            judge_logits(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, truth(batch, i)[a],
+                         &verdicts->predicted[a], &verdicts->loss[a]);
     }
 }
 
@@ -132,15 +163,14 @@ static void add_shares(void *context, int shard, const lp_outcome *outcome)
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lp_model_config *config = &evaluator->model->config;
-    int first = batch->shard_token[shard];
+    int first = batch->shard_asked[shard];
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
         int size = lp_model_target_size(config, (lp_target)i);
-        for (int t = first; t < batch->shard_token[shard + 1]; t++)
-            if (batch->weight[t] != 0)
-                lp_softmax_add(outcome->logits[i] + (size_t)(t - first) * (size_t)size, size, 1.0 / config->draws,
-                               evaluator->verdicts[i].shares + (size_t)t * (size_t)size);
+        for (int a = first; a < batch->shard_asked[shard + 1]; a++)
+            lp_softmax_add(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, 1.0 / config->draws,
+                           evaluator->verdicts[i].shares + (size_t)a * (size_t)size);
     }
 }
 
@@ -149,21 +179,20 @@ static void judge_shares(lp_evaluator *evaluator, int target)
     const lp_batch *batch = &evaluator->batch;
     lp_verdicts *verdicts = &evaluator->verdicts[target];
     int size = lp_model_target_size(&evaluator->model->config, (lp_target)target);
-    for (int t = 0; t < batch->tokens; t++)
-        if (batch->weight[t] != 0)
-            judge(verdicts->shares + (size_t)t * (size_t)size, size, truth(batch, target)[t], &verdicts->predicted[t],
-                  &verdicts->loss[t]);
+    for (int a = 0; a < batch->targets; a++)
+        judge(verdicts->shares + (size_t)a * (size_t)size, size, truth(batch, target)[a], &verdicts->predicted[a],
+              &verdicts->loss[a]);
 }
 
 /* Answers that are the mean over the draws a model keeps. */
 static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t tokens = (size_t)evaluator->batch.tokens;
+    size_t asked = (size_t)evaluator->batch.targets;
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
             memset(evaluator->verdicts[i].shares, 0,
-                   tokens * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
+                   asked * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
     pass->on_shard = add_shares;
     for (pass->draw = 0; pass->draw < config->draws; pass->draw++)
         lp_runner_run(&evaluator->runner, pass);
@@ -172,50 +201,59 @@ static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
             judge_shares(evaluator, i);
 }
 
+/* Keeps the states of a recommender. */
+static void take_states(void *context, int shard, const lp_outcome *outcome)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    size_t dims = (size_t)evaluator->model->config.dims;
+    int first = batch->shard_asked[shard], count = batch->shard_asked[shard + 1] - first;
+    memcpy(evaluator->states + (size_t)(evaluator->case_count + first) * dims, outcome->state,
+           (size_t)count * dims * sizeof(float));
+}
+
 static void answer_shard(void *context, int shard, int worker)
 {
     (void)worker;
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lapse_model *model = evaluator->model;
-    int kinds = model->config.kinds, t = batch->shard_token[shard];
+    int kinds = model->config.kinds, a = batch->shard_asked[shard];
     double *answer = evaluator->scratch + (size_t)shard * (size_t)kinds;
     lp_verdicts *verdicts = &evaluator->verdicts[LP_TARGET_EVENT];
     const int32_t *segment = lp_batch_segments(batch, shard);
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
-        for (int place = 0; place < segment[s + 1] - segment[s]; place++, t++) {
-            if (batch->weight[t] == 0)
-                continue;
+        for (; a < batch->shard_asked[shard + 1] && batch->asked[a] < segment[s + 1]; a++) {
+            int64_t place = batch->asked[a] - segment[s];
             model->config.row->answer(model, evaluator->translation.columns.kind + start,
                                       batch->event[w] + place + 1 - start, answer);
-            judge(answer, kinds, batch->target[t], &verdicts->predicted[t], &verdicts->loss[t]);
+            judge(answer, kinds, batch->target[a], &verdicts->predicted[a], &verdicts->loss[a]);
         }
     }
 }
 
-static void add_case(lp_evaluator *evaluator, int64_t sequence, int token)
+static void add_case(lp_evaluator *evaluator, int64_t sequence, int asked)
 {
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_verdicts *verdicts = &evaluator->verdicts[i];
         if (verdicts->cases)
-            verdicts->cases[evaluator->case_count] = (lp_case){sequence, truth(&evaluator->batch, i)[token],
-                                                               verdicts->predicted[token], verdicts->loss[token]};
+            verdicts->cases[evaluator->case_count] = (lp_case){sequence, truth(&evaluator->batch, i)[asked],
+                                                               verdicts->predicted[asked], verdicts->loss[asked]};
     }
     evaluator->case_count++;
 }
 
-/* Appends the batch's cases in the order of its tokens. */
+/* Appends the batch's cases in their order. */
 static void collect(lp_evaluator *evaluator)
 {
     const lp_batch *batch = &evaluator->batch;
     for (int shard = 0; shard < batch->shard_count; shard++) {
         const int32_t *segment = lp_batch_segments(batch, shard);
-        int first = batch->shard_token[shard], w = batch->shard_window[shard];
+        int a = batch->shard_asked[shard], w = batch->shard_window[shard];
         for (int s = 0; s < batch->shard_window[shard + 1] - w; s++)
-            for (int t = first + segment[s]; t < first + segment[s + 1]; t++)
-                if (batch->weight[t] != 0)
-                    add_case(evaluator, batch->sequence[w + s], t);
+            for (; a < batch->shard_asked[shard + 1] && batch->asked[a] < segment[s + 1]; a++)
+                add_case(evaluator, batch->sequence[w + s], a);
     }
 }
 
@@ -224,7 +262,11 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     evaluator->case_count = 0;
     const lp_windows *windows = &evaluator->windows;
     lp_batch *batch = &evaluator->batch;
-    lp_pass pass = {.batch = batch, .parameters = parameters, .on_shard = take_logits, .context = evaluator};
+    bool recommend = evaluator->model->config.task == LP_TASK_RECOMMEND;
+    lp_pass pass = {.batch = batch,
+                    .parameters = parameters,
+                    .on_shard = recommend ? take_states : take_logits,
+                    .context = evaluator};
     for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
@@ -239,7 +281,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     }
 }
 
-double lp_evaluator_accuracy(const lp_evaluator *evaluator)
+static double accuracy(const lp_evaluator *evaluator)
 {
     int64_t correct = 0, asked = 0;
     for (int t = 0; t < LP_TARGET_COUNT; t++) {
@@ -249,6 +291,29 @@ double lp_evaluator_accuracy(const lp_evaluator *evaluator)
         asked += cases ? evaluator->case_count : 0;
     }
     return (double)correct / (double)asked;
+}
+
+/* A parameter on the host. */
+static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
+{
+    if (evaluator->backend->host)
+        return parameters + value->offset;
+    evaluator->backend->copy_out(copy, parameters + value->offset,
+                                 (size_t)value->rows * (size_t)value->cols * sizeof *copy);
+    return copy;
+}
+
+double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
+{
+    const lp_network *network = &evaluator->network;
+    if (evaluator->model->config.task != LP_TASK_RECOMMEND)
+        return accuracy(evaluator);
+    int dims = evaluator->model->config.dims;
+    float *behind = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
+    lp_ranking_states(&evaluator->ranking, dims, evaluator->states,
+                      on_host(evaluator, network->items, parameters, evaluator->table),
+                      on_host(evaluator, network->bias, parameters, behind));
+    return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, 10);
 }
 
 /* --------------------------------------------------------------------------------------- the public call ----- */
@@ -298,10 +363,11 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     lp_split wanted;
     lp_target target;
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
+    const lp_backend *backend = lp_backend_find("cpu");
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();
     lp_evaluator evaluator;
-    lapse_status status = lp_evaluator_init(&evaluator, model, dataset, split, wanted, threads, error);
+    lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
         lp_evaluator_run(&evaluator, model->parameters);
         status = lp_scores_make(evaluator.verdicts[target].cases, evaluator.case_count,

@@ -7,14 +7,15 @@
 
 #include "model/runner.h"
 #include "model/translate.h"
+#include "train/ranking.h"
 #include "train/scores.h"
 
 /* What the model said of one target. */
 typedef struct lp_verdicts {
-    int32_t *predicted; /* [tokens of a batch]; owned, and NULL where the model does not predict the target */
-    double *loss;       /* [tokens of a batch]; owned */
+    int32_t *predicted; /* [targets of a batch]; owned, and NULL where the model does not predict the target */
+    double *loss;       /* [targets of a batch]; owned */
     lp_case *cases;     /* [windows.targets]; owned */
-    double *shares;     /* [tokens of a batch x names]: answers summed over draws, where there are several; owned */
+    double *shares;     /* [targets of a batch x names]: answers summed over draws, where there are several; owned */
 } lp_verdicts;
 
 typedef struct lp_evaluator {
@@ -25,22 +26,28 @@ typedef struct lp_evaluator {
     lp_batch batch;
     lp_network network; /* of networks: planned for this evaluator's batches */
     lp_runner runner;   /* likewise */
+    const lp_backend *backend;
     int threads;
     double *scratch; /* [shards x kinds]: floors' answers; owned */
+    float *states;      /* [windows.targets x dims]: of a recommender, in the order of events; owned */
+    float *table;       /* a device's items and biases, on the host; owned */
+    lp_ranking ranking; /* of a recommender's cases */
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
 } lp_evaluator;
 
 /* split holds each event's split. The model and dataset must outlive the evaluator. */
-lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lapse_model *model, const lapse_dataset *dataset,
-                               const uint8_t *split, lp_split wanted, int threads, lapse_error *error);
+lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                               const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                               lapse_error *error);
 void lp_evaluator_clear(lp_evaluator *evaluator);
 
-/* Fills cases, with these parameters (networks). */
+/* Fills cases, with these parameters (networks), which lie in the backend's memory. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 
-/* Share of cases whose first choice was right; of all targets together. */
-double lp_evaluator_accuracy(const lp_evaluator *evaluator);
+/* What training watches, after a run with these parameters: the share of cases whose first choice was right, of all
+ * targets together; or a recommender's NDCG@10 among all items that a sequence did not have yet. */
+double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
 
 /* The target of a name, NULL being the model's first. */
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);

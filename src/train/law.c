@@ -103,7 +103,7 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
     lp_target target;
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
-    lapse_status status = lp_evaluator_init(&evaluator, model, dataset, split, wanted, 1, error);
+    lapse_status status = lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, split, wanted, 1, error);
     if (status == LAPSE_OK)
         status = number_kinds(&view, lp_model_target_names(model, target), error);
     if (status == LAPSE_OK)

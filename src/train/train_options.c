@@ -23,6 +23,10 @@ void lapse_train_options_default(lapse_train_options *options)
 {
     *options = (lapse_train_options){
         .task = "classify",
+        .negatives = "uniform",
+        .popularity_power = 0.75,
+        .output = "shared",
+        .windows = "all",
         .model = "attention",
         .encoding = "mercer",
         .projection = "linear",
@@ -64,7 +68,27 @@ static void list_names(void)
 
 const char *const *lapse_task_names(void)
 {
-    static const char *const names[] = {"classify", NULL};
+    return lp_task_names;
+}
+
+const char *const *lapse_loss_names(void)
+{
+    return lp_loss_names;
+}
+
+const char *const *lapse_negative_names(void)
+{
+    return lp_negative_names;
+}
+
+const char *const *lapse_output_names(void)
+{
+    return lp_output_names;
+}
+
+const char *const *lapse_window_names(void)
+{
+    static const char *const names[] = {"all", "last", NULL};
     return names;
 }
 
@@ -136,15 +160,31 @@ static double span_quantile(const lapse_dataset *dataset, const uint8_t *split, 
     return sample[(int64_t)(share * (double)(count - 1))];
 }
 
-/* Events the 95 % of sequences have, between 8 and 100. */
-static int suggest_context(const lapse_dataset *dataset, double *sample)
+/* A catalogue that fits in cache is learned as a whole; of a larger one a sample is. */
+static void suggest_loss(const lapse_dataset *dataset, lapse_train_options *options)
+{
+    enum { WHOLE = 20000, NEGATIVES = 100 };
+    if (!options->loss)
+        options->loss = lp_loss_names[dataset->kinds.count <= WHOLE || strcmp(options->task, "classify") == 0
+                                          ? LP_LOSS_SOFTMAX
+                                          : LP_LOSS_SAMPLED_SOFTMAX];
+    bool drawn = strcmp(options->loss, lp_loss_names[LP_LOSS_SOFTMAX]) != 0 &&
+                 strcmp(options->negatives, lp_negative_names[LP_NEGATIVES_IN_BATCH]) != 0;
+    if (!drawn)
+        options->negative_count = 0;
+    else if (options->negative_count == 0)
+        options->negative_count = strcmp(options->loss, lp_loss_names[LP_LOSS_BCE]) == 0 ? 1 : NEGATIVES;
+}
+
+/* Events the 95 % of sequences have, between 8 and `most`. */
+static int suggest_context(const lapse_dataset *dataset, int most, double *sample)
 {
     int64_t step = dataset->sequence_count / SAMPLE + 1, count = 0;
     for (int64_t s = 0; s < dataset->sequence_count && count < SAMPLE; s += step)
         sample[count++] = (double)(dataset->start[s + 1] - dataset->start[s] - 1);
     qsort(sample, (size_t)count, sizeof *sample, compare_double);
     double length = sample[(int64_t)(0.95 * (double)(count - 1))];
-    return length < 8 ? 8 : length > 100 ? 100 : (int)length;
+    return length < 8 ? 8 : length > most ? most : (int)length;
 }
 
 /* Small enough for some 80 steps an epoch, between 16 and 128 windows. */
@@ -158,12 +198,14 @@ static int suggest_batch(const lapse_dataset *dataset, int context)
 static lapse_status suggest(const lapse_dataset *dataset, const uint8_t *split, const lp_encoding *encoding,
                             lapse_train_options *options, double *sample)
 {
+    bool recommend = strcmp(options->task, "recommend") == 0;
     if (options->context == 0)
-        options->context = suggest_context(dataset, sample);
+        options->context = suggest_context(dataset, recommend ? 200 : 100, sample);
     if (options->dims == 0)
         options->dims = dataset->kinds.count <= 100 ? 32 : 64;
     if (options->blocks == 0)
-        options->blocks = 1;
+        options->blocks = recommend ? 2 : 1;
+    suggest_loss(dataset, options);
     if (options->heads == 0)
         options->heads = 1;
     if (options->periods == 0)
@@ -226,6 +268,8 @@ static lapse_status check_ranges(const lapse_train_options *options, lapse_error
         {"draws", options->draws, 1, 1000},
         {"dropout", options->dropout, 0, 0.9},
         {"order", options->order, 1, 3},
+        {"negative-count", options->negative_count, 0, 10000},
+        {"popularity-power", options->popularity_power, 0, 10},
         {"field-dims", options->field_dims, 0, 4096},
         {"learning-rate", options->learning_rate, 1e-12, 10},
         {"beta1", options->beta1, 0, 0.999999},
@@ -259,6 +303,11 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     static const char *const target_times[] = {"known", "unknown", NULL};
     LP_TRY(choose("task", options->task, lapse_task_names(), error));
     LP_TRY(choose("model", options->model, lapse_model_names(), error));
+    if (options->loss)
+        LP_TRY(choose("loss", options->loss, lp_loss_names, error));
+    LP_TRY(choose("negatives", options->negatives, lp_negative_names, error));
+    LP_TRY(choose("output", options->output, lp_output_names, error));
+    LP_TRY(choose("windows", options->windows, lapse_window_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
     LP_TRY(choose("predict", options->predict, lp_predict_names, error));
     LP_TRY(choose("period-init", options->period_init, lapse_period_init_names(), error));
@@ -266,6 +315,23 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("projection", options->projection, lp_projection_names, error));
     LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     return choose("target-time", options->target_time, target_times, error);
+}
+
+/* Whether the loss belongs to the task, and the negatives to the loss. */
+static lapse_status check_loss(const lapse_train_options *options, lapse_error *error)
+{
+    bool recommend = strcmp(options->task, "recommend") == 0;
+    const char *loss = options->loss ? options->loss : "softmax";
+    if (!recommend && strcmp(loss, "softmax") != 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the loss '%s' is one of the task recommend; classify has softmax", loss);
+    if (recommend && strcmp(options->predict, "event") != 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
+                       options->predict);
+    if (strcmp(loss, "bce") == 0 && strcmp(options->negatives, "in-batch") == 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the loss bce draws negatives for each event: uniform or popularity; in-batch negatives go with "
+                       "sampled-softmax");
+    return LAPSE_OK;
 }
 
 /* Whether there is an action to predict, and a model that can. */
@@ -288,6 +354,7 @@ lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_op
 {
     LP_TRY(check_choices(options, error));
     LP_TRY(check_predict(dataset, options, error));
+    LP_TRY(check_loss(options, error));
     LP_TRY(lp_split_make(dataset, options->seed, split, error));
     double *sample = lp_alloc(SAMPLE, sizeof *sample);
     lapse_status status = sample ? LAPSE_OK : lp_fail_memory(error, "looking at the data", SAMPLE * sizeof *sample);

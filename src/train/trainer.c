@@ -51,6 +51,11 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
 {
     return (lp_model_config){
         .row = lp_model_row_find(options->model),
+        .task = (lp_task)lp_name_place(options->task, lp_task_names),
+        .loss = (lp_loss)lp_name_place(options->loss, lp_loss_names),
+        .negatives = (lp_negative_kind)lp_name_place(options->negatives, lp_negative_names),
+        .negative_count = options->negative_count,
+        .output = (lp_output)lp_name_place(options->output, lp_output_names),
         .encoding = lp_encoding_find(options->encoding),
         .projection = (lp_projection)lp_name_place(options->projection, lp_projection_names),
         .combine = (lp_combine)lp_name_place(options->combine, lp_combine_names),
@@ -115,15 +120,50 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     return describe_run(trainer->model, trainer->dataset, &trainer->options, error);
 }
 
-/* How fast each parameter may change. */
-static void set_rates(const lp_graph *graph, lp_adam *adam)
+/* Small catalogues for the shards of a batch. */
+static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
 {
-    for (int i = 0; i < graph->parameter_count; i++) {
-        const lp_value *value = graph->parameters[i].value;
-        size_t end = value->offset + (size_t)value->rows * (size_t)value->cols;
-        for (size_t k = value->offset; k < end; k += LP_PARAMETER_ALIGN)
-            adam->rates[k / LP_PARAMETER_ALIGN] = (float)graph->parameters[i].rate;
+    const lapse_train_options *options = &trainer->options;
+    const lp_model_config *config = &trainer->model->config;
+    const int32_t *kind = trainer->translation.columns.kind;
+    trainer->negatives = (lp_negatives){.how = config->negatives,
+                                        .count = config->negative_count,
+                                        .unseen = options->negatives_unseen,
+                                        .items = config->kinds,
+                                        .seed = options->seed};
+    LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, kind, options->popularity_power,
+                             error));
+    LP_TRY(lp_batch_list_items(&trainer->batch, config->negative_count, config->kinds, error));
+    trainer->shortlists = (lp_shortlists){.negatives = &trainer->negatives,
+                                          .dataset = trainer->dataset,
+                                          .kind = kind,
+                                          .items = config->kinds,
+                                          .threads = trainer->backend->threads(options->threads)};
+    LP_TRY(lp_shortlists_init(&trainer->shortlists, error));
+    return lp_union_init(&trainer->rows, &trainer->batch, error);
+}
+
+/* The current parameters, starting values at first. */
+static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
+{
+    size_t size = trainer->adam.size * sizeof(float);
+    float *start = trainer->model->parameters;
+    trainer->parameters = trainer->backend->buffer_new(size);
+    trainer->losses =
+        trainer->backend->host_new((size_t)LP_LOSS_STEPS * (size_t)trainer->options.shards * sizeof(float));
+    if (!trainer->parameters || !trainer->losses)
+        return lp_fail_memory(error, "the parameters", size);
+    lp_network_start(&trainer->network.graph, trainer->options.seed, start);
+    if (trainer->model->config.encoding->sample) {
+        LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->model->config, &trainer->network.graph, error));
+        lp_sampler_store(&trainer->sampler, trainer->options.seed, start);
     }
+    trainer->backend->copy_in(trainer->parameters, start, size);
+    bool mirrored = trainer->model->config.encoding->sample && !trainer->backend->host;
+    size_t gradients = (size_t)trainer->options.shards * (trainer->adam.size - trainer->adam.table_size);
+    if (mirrored && !(trainer->mirror = lp_alloc(trainer->adam.size + gradients, sizeof *trainer->mirror)))
+        return lp_fail_memory(error, "the parameters", size);
+    return LAPSE_OK;
 }
 
 /* What only networks need. */
@@ -135,11 +175,14 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_translation_init(&trainer->translation, trainer->model, trainer->dataset, error));
     LP_TRY(
         lp_batch_init(&trainer->batch, options->batch, options->context, options->shards, config->field_count, error));
-    LP_TRY(lp_runner_init(&trainer->runner, "cpu", &trainer->network, &trainer->batch, options->threads, error));
+    if (lp_model_config_lists(config))
+        LP_TRY(make_lists(trainer, error));
+    LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, options->threads,
+                          error));
     trainer->adam = (lp_adam){
-        .size = trainer->network.graph.parameter_size,
         .shards = options->shards,
         .threads = options->threads,
+        .item_capacity = trainer->batch.item_capacity,
         .learning_rate = options->learning_rate,
         .beta1 = options->beta1,
         .beta2 = options->beta2,
@@ -147,28 +190,22 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         .l2 = options->l2,
         .clip = options->clip,
     };
-    LP_TRY(lp_adam_init(&trainer->adam, error));
-    set_rates(&trainer->network.graph, &trainer->adam);
-    trainer->parameters = lp_alloc(trainer->adam.size, sizeof *trainer->parameters);
-    trainer->shard_loss = lp_alloc((size_t)options->shards, sizeof *trainer->shard_loss);
-    if (!trainer->parameters || !trainer->shard_loss)
-        return lp_fail_memory(error, "the parameters", trainer->adam.size * sizeof *trainer->parameters);
-    lp_network_start(&trainer->network.graph, options->seed, trainer->parameters);
-    if (config->encoding->sample) {
-        LP_TRY(lp_sampler_init(&trainer->sampler, config, &trainer->network.graph, error));
-        lp_sampler_store(&trainer->sampler, options->seed, trainer->parameters);
-    }
-    memcpy(trainer->model->parameters, trainer->parameters, trainer->adam.size * sizeof *trainer->parameters);
-    trainer->targets = (lp_targets){trainer->dataset, trainer->split, LP_SPLIT_TRAIN, options->context, false};
+    LP_TRY(lp_adam_init(&trainer->adam, trainer->backend, &trainer->network.graph, error));
+    LP_TRY(make_parameters(trainer, error));
+    trainer->targets = (lp_targets){.dataset = trainer->dataset,
+                                    .split = trainer->split,
+                                    .wanted = LP_SPLIT_TRAIN,
+                                    .context = options->context,
+                                    .last_windows = strcmp(options->windows, "last") == 0};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
-    return lp_evaluator_init(&trainer->evaluator, trainer->model, trainer->dataset, trainer->split, LP_SPLIT_VALID,
-                             options->threads, error);
+    return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
+                             LP_SPLIT_VALID, options->threads, error);
 }
 
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error)
 {
-    *trainer = (lp_trainer){.dataset = dataset, .options = *options};
+    *trainer = (lp_trainer){.dataset = dataset, .options = *options, .backend = lp_backend_find("cpu")};
     LP_TRY(lp_train_options_split(dataset, &trainer->options, &trainer->split, error));
     lapse_status status = make_model(trainer, error);
     if (status == LAPSE_OK && trainer->model->config.row->build)
@@ -189,8 +226,14 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
     lp_sampler_clear(&trainer->sampler);
-    lp_free(trainer->parameters);
-    lp_free(trainer->shard_loss);
+    lp_negatives_clear(&trainer->negatives);
+    lp_shortlists_clear(&trainer->shortlists);
+    lp_union_clear(&trainer->rows);
+    if (trainer->parameters)
+        trainer->backend->buffer_free(trainer->parameters);
+    lp_free(trainer->mirror);
+    if (trainer->losses)
+        trainer->backend->host_free(trainer->losses);
     lp_evaluator_clear(&trainer->evaluator);
     *trainer = (lp_trainer){0};
 }
@@ -206,18 +249,53 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void take_loss(void *context, int shard, const lp_outcome *outcome)
+/* Adds up the losses of the steps since the last time. */
+static void collect_losses(lp_trainer *trainer)
+{
+    trainer->backend->sync();
+    for (int i = 0; i < trainer->loss_steps * trainer->options.shards; i++)
+        trainer->state.loss += (double)trainer->losses[i];
+    trainer->loss_steps = 0;
+}
+
+/* Draws the negatives of a shard and lists its items. */
+static void list_shard(void *context, int shard, int worker)
 {
     lp_trainer *trainer = context;
-    trainer->shard_loss[shard] = *outcome->loss;
+    lp_shortlists_make(&trainer->shortlists, &trainer->batch, shard, worker, (uint32_t)trainer->state.step);
+}
+
+/* Lets the sampler put its draws among the parameters, on the host. */
+static void sample(lp_trainer *trainer, void (*draw)(lp_sampler *, uint64_t, uint32_t, float *), uint32_t step)
+{
+    size_t size = trainer->adam.size * sizeof(float);
+    float *parameters = trainer->mirror ? trainer->mirror : trainer->parameters;
+    if (trainer->mirror)
+        trainer->backend->copy_out(parameters, trainer->parameters, size);
+    draw(&trainer->sampler, trainer->options.seed, step, parameters);
+    if (trainer->mirror)
+        trainer->backend->copy_in(trainer->parameters, parameters, size);
+}
+
+/* Takes the gradient of the draws back to the sampler's parameters. */
+static void learn_sampler(lp_trainer *trainer, uint32_t step)
+{
+    const lp_adam *adam = &trainer->adam;
+    size_t size = (size_t)adam->shards * (adam->size - adam->table_size) * sizeof(float);
+    float *parameters = trainer->mirror ? trainer->mirror : trainer->parameters;
+    float *gradients = trainer->mirror ? trainer->mirror + adam->size : adam->gradients;
+    if (trainer->mirror)
+        trainer->backend->copy_out(gradients, adam->gradients, size);
+    lp_sampler_learn(&trainer->sampler, trainer->options.seed, step, parameters, gradients, adam->shards);
+    if (trainer->mirror)
+        trainer->backend->copy_in(adam->gradients, gradients, size);
 }
 
 void lp_trainer_step(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
-    uint64_t seed = trainer->options.seed;
     uint32_t step = (uint32_t)state->step;
-    bool sampled = trainer->sampler.backend != NULL;
+    bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
     lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
@@ -225,34 +303,43 @@ void lp_trainer_step(lp_trainer *trainer)
     lp_pass pass = {
         .batch = &trainer->batch,
         .parameters = trainer->parameters,
-        .gradients = trainer->adam.gradients,
+        .gradients = &trainer->adam,
+        .loss = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)trainer->options.shards,
         .seed_value = 1.0f / (float)trainer->batch.targets,
-        .seed = seed,
+        .seed = trainer->options.seed,
         .step = step,
-        .on_shard = take_loss,
+        .prepare = lists ? list_shard : NULL,
         .context = trainer,
     };
     if (sampled)
-        lp_sampler_draw(&trainer->sampler, seed, step, trainer->parameters);
+        sample(trainer, lp_sampler_draw, step);
     lp_runner_run(&trainer->runner, &pass);
     if (sampled)
-        lp_sampler_learn(&trainer->sampler, seed, step, trainer->parameters, trainer->adam.gradients,
-                         trainer->options.shards);
+        learn_sampler(trainer, step);
     state->step++;
-    lp_adam_step(&trainer->adam, state->step, trainer->parameters);
-    for (int shard = 0; shard < trainer->options.shards; shard++)
-        state->loss += trainer->shard_loss[shard];
+    if (lists)
+        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
+    trainer->backend->adam_step(&trainer->adam, state->step, lists ? &trainer->rows : NULL, trainer->parameters);
     state->targets += trainer->batch.targets;
     state->window += count;
+    if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
+        collect_losses(trainer);
+}
+
+/* The draws that a model keeps. */
+static void store(lp_sampler *sampler, uint64_t seed, uint32_t step, float *parameters)
+{
+    (void)step;
+    lp_sampler_store(sampler, seed, parameters);
 }
 
 void lp_trainer_score(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
     if (trainer->sampler.backend)
-        lp_sampler_store(&trainer->sampler, trainer->options.seed, trainer->parameters);
+        sample(trainer, store, 0);
     lp_evaluator_run(&trainer->evaluator, trainer->parameters);
-    state->score = lp_evaluator_accuracy(&trainer->evaluator);
+    state->score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
     state->epoch++;
     state->window = 0;
     state->loss = 0;
@@ -260,7 +347,8 @@ void lp_trainer_score(lp_trainer *trainer)
     if (!(state->score <= state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
-        memcpy(trainer->model->parameters, trainer->parameters, trainer->adam.size * sizeof *trainer->parameters);
+        trainer->backend->copy_out(trainer->model->parameters, trainer->parameters,
+                                   trainer->adam.size * sizeof *trainer->parameters);
     }
 }
 

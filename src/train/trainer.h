@@ -7,7 +7,6 @@
 #define LP_TRAINER_H
 
 #include "model/sampler.h"
-#include "train/adam.h"
 #include "train/evaluator.h"
 
 typedef struct lp_trainer_state {
@@ -31,14 +30,23 @@ typedef struct lp_trainer {
     lp_translation translation;
     lp_windows windows; /* of the current epoch, in its order */
     lp_batch batch;
+    lp_negatives negatives; /* of a sampled loss, as are the next two */
+    lp_shortlists shortlists;
+    lp_union rows; /* that the current batch has */
+    const lp_backend *backend;
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
     lp_adam adam;
-    float *parameters;      /* current; owned */
-    double *shard_loss;     /* owned */
+    float *parameters;      /* current, in the backend's memory; owned */
+    float *losses;          /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
+    int loss_steps;         /* of these */
+    float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
 } lp_trainer;
+
+/* Steps between two times that a device is asked for its losses. */
+enum { LP_LOSS_STEPS = 64 };
 
 /* options are resolved in place. */
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,

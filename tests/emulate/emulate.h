@@ -37,25 +37,32 @@ struct dim3 {
     }
 };
 
-struct __align__(8) float2 {
+struct __align__(8) float2
+{
     float x, y;
 };
-struct __align__(16) float4 {
+struct __align__(16) float4
+{
     float x, y, z, w;
 };
-struct __align__(16) double2 {
+struct __align__(16) double2
+{
     double x, y;
 };
-struct __align__(8) int2 {
+struct __align__(8) int2
+{
     int x, y;
 };
-struct __align__(16) int4 {
+struct __align__(16) int4
+{
     int x, y, z, w;
 };
-struct __align__(8) uint2 {
+struct __align__(8) uint2
+{
     unsigned x, y;
 };
-struct __align__(16) uint4 {
+struct __align__(16) uint4
+{
     unsigned x, y, z, w;
 };
 
@@ -166,14 +173,9 @@ template <typename type> static inline type __ldg(const type *place)
 {
     return *place;
 }
-static inline float __expf(float x)
-{
-    return expf(x);
-}
-static inline float __logf(float x)
-{
-    return logf(x);
-}
+/* The C library has these names for itself, with the meaning of the plain ones. */
+#define __expf expf
+#define __logf logf
 static inline float __fdividef(float a, float b)
 {
     return a / b;

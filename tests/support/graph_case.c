@@ -8,7 +8,7 @@
 
 int graph_case_elements(const graph_case *this, const lp_value *value)
 {
-    return (int)lp_value_rows(value, this->tokens) * value->cols;
+    return (value->rows_of == LP_ROWS_FIXED ? value->rows : this->rows[value->rows_of]) * value->cols;
 }
 
 void graph_case_gradients(graph_case *this, lp_node *node)
@@ -37,11 +37,12 @@ void graph_case_gradients(graph_case *this, lp_node *node)
 void graph_case_segments(graph_case *this, const int *lengths, int count)
 {
     this->segments = count;
-    this->tokens = 0;
-    for (int i = 0; i < count; i++) {
-        this->tokens += lengths[i];
-        this->segment[i + 1] = this->tokens;
-    }
+    int tokens = 0;
+    for (int i = 0; i < count; i++)
+        this->segment[i + 1] = tokens += lengths[i];
+    this->rows[LP_ROWS_TOKENS] = tokens;
+    this->rows[LP_ROWS_ASKED] = tokens * 2 / 3;
+    this->rows[LP_ROWS_ITEMS] = tokens + 3;
 }
 
 /* Normal, at least 0.1 away from 0 where relu has its corner, and exact in float. */
@@ -74,10 +75,9 @@ void graph_case_fill(graph_case *this, lp_random *random)
         bool times = value->type == LP_TYPE_DOUBLE && value->rows_of == LP_ROWS_TOKENS;
         if (times)
             fill_times(this, data, random);
+        int limit = value->limit_of == LP_ROWS_FIXED ? value->limit : this->rows[value->limit_of];
         for (int k = 0; k < count && !times; k++)
-            data[k] = value->type == LP_TYPE_INT32 ? lp_random_below(random, (uint32_t)value->limit) : draw(random);
-        for (int k = 0; k < count && strcmp(value->name, "weight") == 0; k += 5)
-            data[k] = 0;
+            data[k] = value->type == LP_TYPE_INT32 ? lp_random_below(random, (uint32_t)limit) : draw(random);
     }
     this->parameters = calloc(this->graph.parameter_size + 1, sizeof(double));
     for (size_t i = 0; i < this->graph.parameter_size; i++)
@@ -108,7 +108,9 @@ static double *from_type(const void *in, int count, lp_type type, size_t real_si
 
 static lp_extent extent_of(const graph_case *this)
 {
-    lp_extent extent = {.tokens = this->tokens};
+    lp_extent extent = {0};
+    for (int i = 0; i < LP_ROWS_COUNT; i++)
+        extent.rows[i] = this->rows[i];
     for (int s = 0; s < this->segments; s++) {
         int length = this->segment[s + 1] - this->segment[s];
         extent.pairs += (int64_t)length * (length + 1) / 2;
@@ -124,6 +126,19 @@ static void *poisoned(size_t size)
     return memset(block, 0xFF, size);
 }
 
+/* The gradient of a table, from that of the shard's rows. */
+static void add_rows(const graph_case *this, const lp_run *run, const lp_node *gather, double *gradients)
+{
+    const lp_value *table = gather->inputs[0];
+    const double *rows = this->inputs[gather->inputs[1]->slot];
+    double *given = from_type(lp_run_data(run, table->gradient), graph_case_elements(this, gather->outputs[0]),
+                              LP_TYPE_REAL, run->plan->real_size);
+    for (int i = 0; i < this->rows[LP_ROWS_ITEMS]; i++)
+        for (int c = 0; c < table->cols; c++)
+            gradients[table->offset + (size_t)rows[i] * (size_t)table->cols + (size_t)c] += given[i * table->cols + c];
+    free(given);
+}
+
 static void collect(const graph_case *this, const lp_run *run, graph_result *result)
 {
     size_t real_size = run->plan->real_size;
@@ -134,7 +149,15 @@ static void collect(const graph_case *this, const lp_run *run, graph_result *res
             result->values[i] =
                 from_type(lp_run_data(run, value), graph_case_elements(this, value), value->type, real_size);
     }
-    result->gradients = from_type(run->gradients, (int)this->graph.parameter_size, LP_TYPE_REAL, real_size);
+    const lp_graph *graph = &this->graph;
+    int dense = (int)(graph->parameter_size - graph->table_size);
+    double *behind = from_type(run->gradients, dense, LP_TYPE_REAL, real_size);
+    result->gradients = calloc(graph->parameter_size + 1, sizeof(double));
+    memcpy(result->gradients + graph->table_size, behind, (size_t)dense * sizeof(double));
+    free(behind);
+    for (int i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i]->op->id == LP_OP_GATHER)
+            add_rows(this, run, graph->nodes[i], result->gradients);
 }
 
 void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels, graph_result *result)
@@ -161,12 +184,13 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
                   .scratch = poisoned(this->plan.scratch_size),
                   .parameters = parameters,
                   .gradients = poisoned(this->graph.parameter_size * real_size),
-                  .tokens = this->tokens,
+                  .row_gradients = poisoned((size_t)(this->rows[LP_ROWS_ITEMS] * this->graph.table_cols) * real_size),
                   .segments = this->segments,
                   .segment = this->segment,
                   .seed = 77,
                   .step = 5,
                   .first_token = this->first_token};
+    memcpy(run.rows, this->rows, sizeof run.rows);
     for (int i = 0; i < this->graph.node_count; i++)
         kernels[this->graph.nodes[i]->op->id](this->graph.nodes[i], &run);
     collect(this, &run, result);
@@ -176,6 +200,90 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
     lp_free(run.work);
     lp_free(run.scratch);
     lp_free(run.gradients);
+    lp_free(run.row_gradients);
+}
+
+/* ---- through a backend --------------------------------------------------------------------------------------- */
+
+/* NaN, out of a backend's memory. */
+static void *poisoned_on(const lp_backend *backend, size_t size)
+{
+    void *block = backend->buffer_new(size), *host = poisoned(size);
+    assert_non_null(block);
+    backend->copy_in(block, host, size);
+    lp_free(host);
+    return block;
+}
+
+static double *fetch(const lp_backend *backend, const void *data, int count, lp_type type)
+{
+    size_t size = (size_t)count * lp_type_size(type, backend->real_size);
+    void *host = lp_alloc(size, 1);
+    assert_non_null(host);
+    backend->copy_out(host, data, size);
+    double *out = from_type(host, count, type, backend->real_size);
+    lp_free(host);
+    return out;
+}
+
+/* The leaves in the types of a backend with floats. */
+static void make_inputs(const graph_case *this, void *inputs[CASE_VALUES])
+{
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place != LP_PLACE_INPUT)
+            continue;
+        int size = graph_case_elements(this, value);
+        inputs[value->slot] = lp_alloc((size_t)size + 1, 8);
+        assert_non_null(inputs[value->slot]);
+        to_type(inputs[value->slot], this->inputs[value->slot], size, value->type, sizeof(float));
+    }
+}
+
+void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, int times, graph_result *result)
+{
+    lapse_error error;
+    lp_extent extent = extent_of(this);
+    extent.tokens += room;
+    assert_int_equal(lp_plan_make(&this->plan, &this->graph, &extent, backend->real_size, &error), LAPSE_OK);
+    size_t size = this->graph.parameter_size;
+    void *inputs[CASE_VALUES] = {NULL}, *host = lp_alloc(size, backend->real_size);
+    make_inputs(this, inputs);
+    to_type(host, this->parameters, (int)size, LP_TYPE_REAL, backend->real_size);
+    void *parameters = backend->buffer_new(size * backend->real_size);
+    backend->copy_in(parameters, host, size * backend->real_size);
+    lp_run run = {.plan = &this->plan,
+                  .work = poisoned_on(backend, this->plan.work_size),
+                  .inputs = inputs,
+                  .scratch = poisoned_on(backend, this->plan.scratch_size),
+                  .parameters = parameters,
+                  .gradients = poisoned_on(backend, size * backend->real_size),
+                  .tokens = this->tokens,
+                  .segments = this->segments,
+                  .segment = this->segment,
+                  .seed = 77,
+                  .step = 5,
+                  .first_token = this->first_token,
+                  .precision = this->precision};
+    for (int i = 0; i < times; i++)
+        backend->run(&run);
+    backend->sync();
+    if (backend->problem && backend->problem())
+        fail_msg("%s", backend->problem());
+    *result = (graph_result){0};
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place == LP_PLACE_WORK && value->kept)
+            result->values[i] = fetch(backend, lp_run_data(&run, value), graph_case_elements(this, value), value->type);
+    }
+    result->gradients = fetch(backend, run.gradients, (int)size, LP_TYPE_REAL);
+    for (int i = 0; i < this->graph.input_count; i++)
+        lp_free(inputs[i]);
+    lp_free(host);
+    backend->buffer_free(parameters);
+    backend->buffer_free(run.work);
+    backend->buffer_free(run.scratch);
+    backend->buffer_free(run.gradients);
 }
 
 double graph_case_loss(const graph_case *this, const graph_result *result)

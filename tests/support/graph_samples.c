@@ -91,9 +91,8 @@ static lp_node *loss(lp_graph *graph, int cols, int heads, int extra)
     (void)heads;
     lp_value *x = lp_relu(graph, lp_example_tokens(graph, "x", extra));
     lp_value *logits = lp_linear(graph, x, weight(graph, "w", cols, extra), NULL, NULL, 1, true);
-    lp_value *weights = lp_graph_input(graph, "weight", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, 1);
-    lp_value *first = lp_cross_entropy(graph, logits, ids(graph, "target"), weights);
-    return maker(lp_add(graph, first, lp_cross_entropy(graph, logits, ids(graph, "other"), weights)));
+    lp_value *first = lp_cross_entropy(graph, logits, ids(graph, "target"));
+    return maker(lp_add(graph, first, lp_cross_entropy(graph, logits, ids(graph, "other"))));
 }
 
 static lp_node *turns(lp_graph *graph, int cols, int heads, int extra)

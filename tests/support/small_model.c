@@ -86,11 +86,13 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
     for (int t = 0; t < tokens; t++)
         position[t] = t;
     assert_int_equal(lp_network_build(&network, &model->config, false, NULL), LAPSE_OK);
-    lp_extent extent = {tokens, (int64_t)tokens * (tokens + 1) / 2, tokens};
+    lp_extent extent = {.pairs = (int64_t)tokens * (tokens + 1) / 2, .longest = tokens};
+    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_ASKED] = tokens;
     assert_int_equal(lp_plan_make(&plan, &network.graph, &extent, backend->real_size, NULL), LAPSE_OK);
     void *inputs[LP_FEED_COUNT] = {
         [LP_FEED_KIND] = (void *)(uintptr_t)kind,
         [LP_FEED_POSITION] = position,
+        [LP_FEED_ASKED] = position, /* after every token */
         [LP_FEED_TIME] = (void *)(uintptr_t)time,
         [LP_FEED_UNTIL] = (void *)(uintptr_t)until,
     };
@@ -100,7 +102,7 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
                   .inputs = inputs,
                   .scratch = backend->buffer_new(plan.scratch_size),
                   .parameters = parameters,
-                  .tokens = tokens,
+                  .rows = {[LP_ROWS_TOKENS] = tokens, [LP_ROWS_ASKED] = tokens},
                   .segments = 1,
                   .segment = segment};
     assert_true(run.work && run.scratch);

@@ -67,11 +67,11 @@ static int features_at(const lapse_model *model, const double *times, int count,
     lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
     lp_encoding_config config = lp_model_encoding(&model->config);
-    lp_feeds_declare(&graph, NULL, 0, feeds);
+    lp_feeds_declare(&graph, NULL, 0, 0, feeds);
     model->config.encoding->build(&graph, &config, feeds, &features);
     assert_non_null(features.basis);
     features.basis->kept = true;
-    lp_extent extent = {count, count, count};
+    lp_extent extent = {.rows = {[LP_ROWS_TOKENS] = count}, .pairs = count, .longest = count};
     assert_int_equal(lp_plan_make(&plan, &graph, &extent, sizeof(double), NULL), LAPSE_OK);
     double parameters[2000] = {0}, amplitude[FEATURES];
     for (int i = 0; i < graph.parameter_count; i++) {
@@ -88,7 +88,7 @@ static int features_at(const lapse_model *model, const double *times, int count,
                   .scratch = lp_alloc(plan.scratch_size, 1),
                   .inputs = inputs,
                   .parameters = parameters,
-                  .tokens = count,
+                  .rows = {[LP_ROWS_TOKENS] = count},
                   .segments = 1,
                   .segment = segment};
     backend->run(&run);

@@ -15,7 +15,6 @@
 #include "backend/backend.h"
 #include "base/file.h"
 #include "model/model.h"
-#include "train/adam.h"
 
 static const char GOLDEN[] = "tests/golden/step.safetensors";
 enum { NAME_SIZE = 128, SHARDS = 2 };
@@ -106,7 +105,8 @@ typedef struct golden_case {
     lp_network network;
     int context, windows, tokens, segment[WINDOWS + 1];
     double feed[LP_FEED_COUNT][TOKENS];
-    double targets; /* events asked for */
+    double weight[TOKENS]; /* 1 where the model is asked, otherwise 0 */
+    double targets;        /* events asked for */
     double loss;
     double *start, *gradient; /* [parameter_size], in the graph's order; owned */
 } golden_case;
@@ -143,10 +143,17 @@ static int count_part(const char *case_name, const char *part)
 
 static void read_batch(golden_case *this)
 {
-    static const char *const names[LP_FEED_COUNT] = {"kind", "position", "time", "until", "target", "weight", NULL};
-    for (int i = 0; i < LP_FEED_COUNT; i++)
-        if (names[i])
-            this->tokens = (int)tensor(this->name, names[i], -1, 1, this->feed[i], TOKENS);
+    static const struct {
+        lp_feed feed;
+        const char *name;
+    } columns[] = {{LP_FEED_KIND, "kind"},
+                   {LP_FEED_POSITION, "position"},
+                   {LP_FEED_TIME, "time"},
+                   {LP_FEED_UNTIL, "until"},
+                   {LP_FEED_TARGET, "target"}};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        this->tokens = (int)tensor(this->name, columns[i].name, -1, 1, this->feed[columns[i].feed], TOKENS);
+    tensor(this->name, "weight", -1, 1, this->weight, TOKENS);
     double segment[WINDOWS + 1];
     this->windows = 7;
     tensor(this->name, "segment", 1, this->windows + 1, segment, WINDOWS + 1);
@@ -154,7 +161,7 @@ static void read_batch(golden_case *this)
         this->segment[w] = (int)segment[w];
     assert_int_equal(this->segment[this->windows], this->tokens);
     for (int t = 0; t < this->tokens; t++)
-        this->targets += this->feed[LP_FEED_WEIGHT][t];
+        this->targets += this->weight[t];
     assert_true(this->targets > 0 && this->targets < this->tokens);
     this->feed[LP_FEED_SEED][0] = 1 / this->targets;
 }
@@ -210,15 +217,25 @@ static double from_real(const void *in, size_t real_size, size_t i)
 }
 
 /* The case's feeds from a token on, in the types of the graph's inputs. Blocks are freed by the caller. */
-static void make_feeds(const golden_case *this, size_t real_size, int token, int tokens, void *inputs[LP_FEED_COUNT])
+static void make_feeds(const golden_case *this, size_t real_size, int token, int tokens, void *inputs[LP_FEED_COUNT],
+                       int *asked)
 {
     for (int i = 0; i < this->network.graph.value_count; i++) {
         const lp_value *value = this->network.graph.values[i];
         if (value->place != LP_PLACE_INPUT)
             continue;
         bool fixed = value->rows_of == LP_ROWS_FIXED;
+        double picked[TOKENS];
         const double *from = this->feed[value->slot] + (fixed ? 0 : token);
         int count = fixed ? 1 : tokens;
+        if (value->rows_of == LP_ROWS_ASKED) { /* what has a weight */
+            count = 0;
+            for (int t = 0; t < tokens; t++)
+                if (this->weight[token + t] != 0)
+                    picked[count++] = value->slot == LP_FEED_ASKED ? t : from[t];
+            from = picked;
+            *asked = count;
+        }
         void *block = inputs[value->slot] = lp_alloc((size_t)count, sizeof(double));
         assert_non_null(block);
         if (value->type != LP_TYPE_INT32)
@@ -236,20 +253,22 @@ static double run_shard(golden_case *this, const lp_backend *backend, const void
     lapse_error error;
     lp_plan plan;
     int token = this->segment[begin], tokens = this->segment[end] - token;
-    lp_extent extent = {tokens, (int64_t)tokens * (this->context + 1) / 2, this->context};
+    lp_extent extent = {.pairs = (int64_t)tokens * (this->context + 1) / 2, .longest = this->context};
+    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_ASKED] = tokens;
     assert_int_equal(lp_plan_make(&plan, &this->network.graph, &extent, backend->real_size, &error), LAPSE_OK);
     int32_t segment[WINDOWS + 1];
     for (int w = begin; w <= end; w++)
         segment[w - begin] = this->segment[w] - token;
     void *inputs[LP_FEED_COUNT];
-    make_feeds(this, backend->real_size, token, tokens, inputs);
+    int asked = 0;
+    make_feeds(this, backend->real_size, token, tokens, inputs, &asked);
     lp_run run = {.plan = &plan,
                   .work = backend->buffer_new(plan.work_size),
                   .inputs = inputs,
                   .parameters = at,
                   .scratch = backend->buffer_new(plan.scratch_size),
                   .gradients = gradients,
-                  .tokens = tokens,
+                  .rows = {[LP_ROWS_TOKENS] = tokens, [LP_ROWS_ASKED] = asked},
                   .segments = end - begin,
                   .segment = segment,
                   .seed = 1,
@@ -370,8 +389,8 @@ static void check_step(const char *case_name, const char *part, uint64_t step, b
     golden_case this;
     lapse_error error;
     open_case(&this, case_name);
-    lp_adam adam = {.size = this.network.graph.parameter_size,
-                    .shards = SHARDS,
+    const lp_backend *cpu = lp_backend_find("cpu");
+    lp_adam adam = {.shards = SHARDS,
                     .threads = 2,
                     .learning_rate = setting("", "learning_rate"),
                     .beta1 = setting("", "beta1"),
@@ -379,7 +398,7 @@ static void check_step(const char *case_name, const char *part, uint64_t step, b
                     .epsilon = setting("", "epsilon"),
                     .l2 = setting("", "l2"),
                     .clip = setting("", "clip")};
-    assert_int_equal(lp_adam_init(&adam, &error), LAPSE_OK);
+    assert_int_equal(lp_adam_init(&adam, cpu, &this.network.graph, &error), LAPSE_OK);
     if (!at_rest)
         load_moments(&this, &adam);
     double *expected = parameters(&this, part), worst = 0;
@@ -387,7 +406,7 @@ static void check_step(const char *case_name, const char *part, uint64_t step, b
     assert_non_null(values);
     to_real(values, sizeof *values, this.start, adam.size);
     run_batch(&this, "cpu", adam.gradients);
-    lp_adam_step(&adam, step, values);
+    cpu->adam_step(&adam, step, NULL, values);
     for (size_t i = 0; i < adam.size; i++) {
         double difference = fabs((double)values[i] - expected[i]), rounding = 1.2e-7 * fabs(expected[i]);
         double over = (difference - rounding) / adam.learning_rate;

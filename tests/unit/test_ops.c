@@ -79,7 +79,7 @@ static void start_example(graph_case *this, const lp_op *op, int seed, const str
     graph_case_segments(this, shard->lengths, shard->count);
     graph_case_gradients(this, op->example(&this->graph, &random));
     graph_case_fill(this, &random);
-    snprintf(what, sizeof what, "%s, seed %d, %d tokens", op->name, seed, this->tokens);
+    snprintf(what, sizeof what, "%s, seed %d, %d tokens", op->name, seed, this->rows[LP_ROWS_TOKENS]);
 }
 
 static void test_gradients(void **state)
@@ -191,7 +191,7 @@ static void test_shapes(void **state)
                 graph_case_gradients(&this, graph_samples[sample].build(&this.graph, cols[i], heads, cols[11 - i]));
                 graph_case_fill(&this, &random);
                 snprintf(what, sizeof what, "%s of %d columns, %d heads, %d tokens", graph_samples[sample].name,
-                         cols[i], heads, this.tokens);
+                         cols[i], heads, this.rows[LP_ROWS_TOKENS]);
                 check_floats(&this);
                 graph_case_clear(&this);
             }
@@ -216,7 +216,7 @@ static void test_large_products(void **state)
         lp_value *again = lp_linear(&this.graph, x, w, NULL, NULL, 1, transpose);
         graph_case_gradients(&this, lp_add(&this.graph, once, again)->maker);
         graph_case_fill(&this, &random);
-        snprintf(what, sizeof what, "product of %d x %d x %d", this.tokens, in, out);
+        snprintf(what, sizeof what, "product of %d x %d x %d", this.rows[LP_ROWS_TOKENS], in, out);
         check_floats(&this);
         graph_case_clear(&this);
     }

@@ -44,7 +44,8 @@ static void start_case(window_case *this, int seed)
     } else {
         assert_int_equal(lp_split_make(this->dataset, (uint64_t)seed, &this->split, &error), LAPSE_OK);
     }
-    this->targets = (lp_targets){this->dataset, this->split, (lp_split)(seed / 2 % 4), contexts[seed % 7], false};
+    this->targets =
+        (lp_targets){this->dataset, this->split, (lp_split)(seed / 2 % 4), contexts[seed % 7], false, false};
     snprintf(what, sizeof what, "seed %d, context %d, part %d, split by %s", seed, this->targets.context,
              (int)this->targets.wanted, seed % 2 ? "event" : "sequence");
 }
@@ -148,7 +149,7 @@ static void training_offsets(void **state)
     double time[100] = {0};
     int32_t kind[100] = {0};
     lapse_dataset *dataset = small_dataset(1, lengths, time, kind, 1, NULL);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 10, false};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 10, false, false};
     lp_windows list = {0};
     int seen[11] = {0}, different = 0;
     snprintf(what, sizeof what, "one sequence of 100");
@@ -182,7 +183,7 @@ static void shuffles(void **state)
     (void)state;
     lp_random random = lp_random_start(5, LP_PURPOSE_TEST, 301);
     lapse_dataset *dataset = small_dataset_random(&random, 40, 30, 3, 10, false);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false, false};
     lp_windows plain = {0}, one = {0}, again = {0}, other = {0}, seeded = {0};
     lp_windows *lists[] = {&plain, &one, &again, &other, &seeded};
     for (int i = 0; i < 5; i++)
@@ -210,7 +211,8 @@ static void nothing_to_shuffle(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("a b abc", NULL);
     static const uint8_t split[] = {0, 0, 0, 0, 0};
-    lp_targets none = {dataset, split, LP_SPLIT_TEST, 4, false}, all = {dataset, split, LP_SPLIT_COUNT, 4, false};
+    lp_targets none = {dataset, split, LP_SPLIT_TEST, 4, false, false},
+               all = {dataset, split, LP_SPLIT_COUNT, 4, false, false};
     lp_windows list = {0};
     assert_int_equal(lp_windows_evaluation(&list, &none, NULL), LAPSE_OK);
     lp_windows_shuffle(&list, 1, 1);
@@ -227,7 +229,8 @@ static void nothing_to_shuffle(void **state)
 /* ----------------------------------------------------------------------------------------------- batches ----- */
 
 /* The tokens of one window, against the dataset. */
-static void check_window(const window_case *this, const lp_batch *batch, const lp_window *window, int token, bool known)
+static void check_window(const window_case *this, const lp_batch *batch, const lp_window *window, int shard, int token,
+                         bool known, int *targets)
 {
     const lapse_dataset *dataset = this->dataset;
     const double *time = dataset->time + window->first;
@@ -235,14 +238,17 @@ static void check_window(const window_case *this, const lp_batch *batch, const l
     for (int place = 0; place < window->count; place++, token++) {
         int64_t next = window->first + place + 1;
         CHECK(batch->kind[token] == dataset->kind[next - 1]);
-        CHECK(batch->target[token] == dataset->kind[next]);
         CHECK(batch->position[token] == place);
         CHECK(batch->time[token] == time[place] - last && batch->time[token] <= 0);
         CHECK(batch->until[token] == (known ? time[place + 1] : time[place]) - last);
         CHECK(batch->until[token] >= batch->time[token] && batch->until[token] <= 0);
         CHECK(known || batch->until[token] == batch->time[token]);
         bool asked = place >= window->from && lp_targets_want(&this->targets, next);
-        CHECK(batch->weight[token] == (asked ? 1.0f : 0.0f));
+        if (!asked)
+            continue;
+        CHECK(batch->asked[*targets] == token - batch->shard_token[shard]);
+        CHECK(batch->target[*targets] == dataset->kind[next]);
+        ++*targets;
     }
     CHECK(batch->until[token - 1] == 0);
 }
@@ -255,18 +261,17 @@ static void check_batch(const window_case *this, const lp_batch *batch, const lp
     for (int shard = 0; shard < batch->shard_count; shard++) {
         const int32_t *segment = lp_batch_segments(batch, shard);
         CHECK(batch->shard_window[shard] == window && batch->shard_token[shard] == token && segment[0] == 0);
+        CHECK(batch->shard_asked[shard] == targets);
         for (int s = 0; window < batch->shard_window[shard + 1]; s++, window++) {
             const lp_window *wanted = &list->windows[first + window];
             CHECK(segment[s + 1] - segment[s] == wanted->count);
             CHECK(batch->event[window] == wanted->first && batch->sequence[window] == wanted->sequence);
-            check_window(this, batch, wanted, token, known);
+            check_window(this, batch, wanted, shard, token, known, &targets);
             token += wanted->count;
         }
         int tokens = batch->shard_token[shard + 1] - batch->shard_token[shard];
         CHECK(tokens >= 0 && tokens <= lp_batch_shard_tokens(batch));
     }
-    for (int t = 0; t < token; t++)
-        targets += batch->weight[t] != 0;
     CHECK(window == count && token == batch->tokens && targets == batch->targets);
     CHECK(batch->shard_window[batch->shard_count] == count && batch->shard_token[batch->shard_count] == token);
 }
@@ -305,7 +310,7 @@ static void batch_takes_the_models_kinds(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc", NULL);
     static const int32_t kinds[] = {2, 1, 0};
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false, false};
     lp_windows list = {0};
     lp_batch batch;
     assert_int_equal(lp_windows_evaluation(&list, &targets, NULL), LAPSE_OK);
@@ -323,7 +328,7 @@ static void out_of_memory(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc abcd", NULL);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 2, false};
+    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 2, false, false};
     lp_windows list = {0};
     lp_batch batch;
     lapse_error error;
@@ -340,7 +345,7 @@ static void out_of_memory(void **state)
             assert_string_equal(error.message, "out of memory: a batch needs 0.5 MB");
     }
     lp_memory_fail_at(0);
-    assert_int_equal(n, 18); /* twelve arrays, the list of fields and three fields */
+    assert_int_equal(n, 19); /* thirteen arrays, the list of fields and three fields */
     lp_batch_clear(&batch);
     lapse_dataset_close(dataset);
 }

@@ -1,4 +1,4 @@
-/* cpu.h: the tables of kernels for the CPU, within this folder. */
+/* cpu.h: the tables of kernels for the CPU, within this folder; and the two loops of a ranking, for everybody. */
 #ifndef LP_CPU_H
 #define LP_CPU_H
 
@@ -18,6 +18,26 @@ const char *lp_cpu_level(void);
 const char *lp_cpu_level_name(int level);
 /* The kernels of that level. */
 const lp_kernel *lp_cpu_level_kernels(int level);
+
+/* scores [cases x items] = state [cases x dims] table [items x dims]^T + bias [items], where bias may be NULL. A score has
+ * the same bits whatever the other cases and items are, so items listed apart can be compared with those of a tile. */
+typedef void (*lp_scores_kernel)(int cases, int items, int dims, const float *state, const float *table,
+                                 const float *bias, float *scores);
+
+/* How many scores are not below the mark; those that are no numbers are not, and none is below such a mark. */
+typedef int (*lp_reaching_kernel)(int count, const float *scores, float mark);
+
+typedef struct lp_cpu_ranking {
+    lp_scores_kernel scores;
+    lp_reaching_kernel reaching;
+} lp_cpu_ranking;
+
+/* Of the level chosen, and of any level up to the highest this CPU has (NULL past it). */
+const lp_cpu_ranking *lp_cpu_ranking_kernels(void);
+const lp_cpu_ranking *lp_cpu_level_ranking(int level);
+
+/* Adam's step, on adam->threads threads. */
+void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
 
 /* Whether kernels may run on several threads at once. Not so where the system's OpenBLAS is the sequential build, which
  * gives wrong results then. */

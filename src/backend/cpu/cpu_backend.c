@@ -56,11 +56,20 @@ static void run_fast(const lp_run *run)
     run_all(run, lp_cpu_kernels());
 }
 
+/* What the three have in common: the host's memory, and a step on its threads. */
+#define ON_HOST                                                                                          \
+    .buffer_new = buffer_new, .buffer_free = lp_free, .copy_in = copy_in, .copy_out = copy_out,          \
+    .fetch = copy_out, .host_new = buffer_new, .host_free = lp_free, .adam_step = lp_cpu_adam_step, .sync = sync, \
+    .host = true
+
 static const lp_backend backends[] = {
-    {"cpu", sizeof(float), buffer_new, lp_free, copy_in, copy_out, safe_threads, run_fast, sync},
-    {"reference", sizeof(float), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_float, sync},
-    {"reference-double", sizeof(double), buffer_new, lp_free, copy_in, copy_out, any_threads, run_reference_double,
-     sync},
+    {.name = "cpu", .real_size = sizeof(float), .threads = safe_threads, .run = run_fast, ON_HOST},
+    {.name = "reference", .real_size = sizeof(float), .threads = any_threads, .run = run_reference_float, ON_HOST},
+    {.name = "reference-double",
+     .real_size = sizeof(double),
+     .threads = any_threads,
+     .run = run_reference_double,
+     ON_HOST},
 };
 
 const lp_backend *lp_backend_find(const char *name)

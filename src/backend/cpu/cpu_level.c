@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const lp_kernel lp_fast_kernels_portable[LP_OP_COUNT];
+/* What fast/ has at a level (fast.h). */
+#define DECLARE(level)                                                                                  \
+    extern const lp_kernel lp_fast_kernels_##level[LP_OP_COUNT];                                        \
+    void lp_fast_scores_##level(int cases, int items, int dims, const float *state, const float *table, \
+                                const float *bias, float *scores);                                      \
+    int lp_fast_reaching_##level(int count, const float *scores, float mark)
+
+DECLARE(portable);
 
 static bool always(void)
 {
@@ -14,7 +21,8 @@ static bool always(void)
 }
 
 #ifdef __x86_64__
-extern const lp_kernel lp_fast_kernels_v3[LP_OP_COUNT], lp_fast_kernels_v4[LP_OP_COUNT];
+DECLARE(v3);
+DECLARE(v4);
 
 static bool has_v3(void)
 {
@@ -36,11 +44,12 @@ static const struct level {
     const char *name;
     bool (*present)(void);
     const lp_kernel *fast;
+    lp_cpu_ranking ranking;
 } levels[] = {
-    {"portable", always, lp_fast_kernels_portable},
+    {"portable", always, lp_fast_kernels_portable, {lp_fast_scores_portable, lp_fast_reaching_portable}},
 #ifdef __x86_64__
-    {"x86-64-v3", has_v3, lp_fast_kernels_v3},
-    {"x86-64-v4", has_v4, lp_fast_kernels_v4},
+    {"x86-64-v3", has_v3, lp_fast_kernels_v3, {lp_fast_scores_v3, lp_fast_reaching_v3}},
+    {"x86-64-v4", has_v4, lp_fast_kernels_v4, {lp_fast_scores_v4, lp_fast_reaching_v4}},
 #endif
 };
 
@@ -88,6 +97,18 @@ const lp_kernel *lp_cpu_level_kernels(int level)
 {
     pthread_once(&once, choose);
     return level <= highest ? tables[level] : NULL;
+}
+
+const lp_cpu_ranking *lp_cpu_ranking_kernels(void)
+{
+    pthread_once(&once, choose);
+    return &levels[chosen].ranking;
+}
+
+const lp_cpu_ranking *lp_cpu_level_ranking(int level)
+{
+    pthread_once(&once, choose);
+    return level <= highest ? &levels[level].ranking : NULL;
 }
 
 bool lp_cpu_threads_safe(void)

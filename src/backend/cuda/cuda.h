@@ -108,30 +108,30 @@ cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
 /* Takes note of a CUDA call that failed. */
 void lp_cuda_check(cudaError_t error, const char *what);
 
-#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                                         \
-    do {                                                                                                               \
-        dim3 lp_grid = (grid);                                                                                         \
-        size_t lp_shared = (shared_bytes);                                                                             \
-        if (lp_shared > 48 * 1024)                                                                                     \
-            lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lp_shared),   \
-                          #kernel);                                                                                    \
-        if (lp_grid.x && lp_grid.y && lp_grid.z) {                                                                     \
-            kernel<<<lp_grid, (block), lp_shared, lp_cuda_stream(run)>>>(__VA_ARGS__);                                 \
-            lp_cuda_check(cudaGetLastError(), #kernel);                                                                \
-        }                                                                                                              \
+#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                                       \
+    do {                                                                                                             \
+        dim3 lp_grid = (grid);                                                                                       \
+        size_t lp_shared = (shared_bytes);                                                                           \
+        if (lp_shared > 48 * 1024)                                                                                   \
+            lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lp_shared), \
+                          #kernel);                                                                                  \
+        if (lp_grid.x && lp_grid.y && lp_grid.z) {                                                                   \
+            kernel<<<lp_grid, (block), lp_shared, lp_cuda_stream(run)>>>(__VA_ARGS__);                               \
+            lp_cuda_check(cudaGetLastError(), #kernel);                                                              \
+        }                                                                                                            \
     } while (0)
-#define LP_SHARED(type, name)                                                                                          \
-    extern __shared__ __align__(16) unsigned char lp_shared_memory[];                                                  \
+#define LP_SHARED(type, name)                                         \
+    extern __shared__ __align__(16) unsigned char lp_shared_memory[]; \
     type *name = (type *)lp_shared_memory
 
 #else
 
-#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                                         \
-    do {                                                                                                               \
-        dim3 lp_grid = (grid);                                                                                         \
-        (void)(run);                                                                                                   \
-        if (lp_grid.x && lp_grid.y && lp_grid.z)                                                                       \
-            lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); });                       \
+#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                   \
+    do {                                                                                         \
+        dim3 lp_grid = (grid);                                                                   \
+        (void)(run);                                                                             \
+        if (lp_grid.x && lp_grid.y && lp_grid.z)                                                 \
+            lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); }); \
     } while (0)
 #define LP_SHARED(type, name) type *name = (type *)lp_emulate_shared()
 
@@ -209,7 +209,7 @@ LP_CUDA_OP(layer_norm_gradient);
 LP_CUDA_OP(attention);
 LP_CUDA_OP(attention_gradient);
 
-/* By lp_op_id (cuda_table.cu); NULL: the device cannot. */
-extern const lp_cuda_kernel lp_cuda_kernels[LP_OP_COUNT];
+/* NULL: the device cannot (cuda_table.cu). */
+lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id);
 
 #endif

@@ -41,6 +41,9 @@ const char *lp_device_open(void)
     int count = 0;
     if (open_already)
         return NULL;
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+        return "there is no NVIDIA driver on this machine";
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && count == 0)
         return "the driver finds no GPU";

@@ -5,9 +5,21 @@
  * which there are several, so that the host may prepare a shard while the device is still busy with the one before), and from
  * there in stream order.
  */
+#include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
 
 enum { KEPT = 16, ALIGN = 256 };
+
+/* An input as the device holds it. */
+typedef struct input {
+    const lp_value *value; /* NULL: no node reads it */
+    size_t place;
+    /* Where a node wants its ids sorted. */
+    int64_t ids; /* the most there are; 0: nobody does */
+    lp_cuda_list_layout layout;
+    size_t list_place;
+    int32_t *starts; /* [ids + 1] */
+} input;
 
 typedef struct lp_cuda_program {
     struct lp_cuda_program *next;
@@ -18,9 +30,9 @@ typedef struct lp_cuda_program {
     /* The block: shard, segments, tiles, inputs. */
     char *block;
     char *staging[LP_DEVICE_MARKS];
-    size_t segment_place, tile_place, *input_place, block_size;
-    void **inputs;            /* by slot, on the device; NULL where no node reads it */
-    const lp_value **input_values;
+    size_t segment_place, tile_place, block_size;
+    input *inputs; /* by slot */
+    void **data;   /* by slot: on the device */
     int largest_segments, largest_tiles;
     /* Scratch of the nodes. */
     void *scratch;
@@ -87,30 +99,46 @@ static size_t row_size(const lp_value *value)
     return (size_t)value->cols * lp_type_size(value->type, sizeof(float));
 }
 
-/* The inputs that nodes read. */
-static void find_inputs(lp_cuda_program *program)
+/* The inputs that nodes read, and the ids they want sorted. */
+static void find_inputs(lp_cuda_program *program, const lp_cuda_run *sizes)
 {
     const lp_graph *graph = program->plan->graph;
     for (int i = 0; i < graph->node_count; i++)
         for (int k = 0; k < graph->nodes[i]->op->input_count; k++) {
-            const lp_value *value = graph->nodes[i]->inputs[k];
-            if (value && value->place == LP_PLACE_INPUT)
-                program->input_values[value->slot] = value;
+            const lp_node *node = graph->nodes[i];
+            const lp_value *value = node->inputs[k];
+            if (!value || value->place != LP_PLACE_INPUT)
+                continue;
+            input *mine = &program->inputs[value->slot];
+            mine->value = value;
+            if (lp_cuda_wants_lists(node, k)) {
+                int64_t ids = lp_cuda_largest(sizes, node->outputs[0]);
+                mine->ids = ids > mine->ids ? ids : mine->ids;
+            }
         }
+}
+
+static size_t lay_out_input(input *mine, const lp_cuda_run *sizes, size_t place)
+{
+    int64_t rows = lp_cuda_largest(sizes, mine->value);
+    mine->place = place;
+    place += round_up((size_t)rows * row_size(mine->value));
+    if (mine->ids) {
+        mine->layout = lp_cuda_list_plan(rows * mine->value->cols, mine->ids);
+        mine->list_place = place;
+        place += mine->layout.size;
+    }
+    return place;
 }
 
 static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
 {
-    const lp_graph *graph = program->plan->graph;
     program->segment_place = round_up(sizeof(lp_cuda_shard));
     program->tile_place = program->segment_place + round_up(((size_t)program->largest_segments + 1) * sizeof(int32_t));
     size_t size = program->tile_place + round_up((size_t)program->largest_tiles * sizeof(lp_cuda_tile));
-    for (int slot = 0; slot < graph->input_count; slot++) {
-        const lp_value *value = program->input_values[slot];
-        program->input_place[slot] = size;
-        if (value)
-            size += round_up((size_t)lp_cuda_largest(sizes, value) * row_size(value));
-    }
+    for (int slot = 0; slot < program->plan->graph->input_count; slot++)
+        if (program->inputs[slot].value)
+            size = lay_out_input(&program->inputs[slot], sizes, size);
     program->block_size = size;
 }
 
@@ -118,28 +146,47 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
 {
     const lp_graph *graph = run->plan->graph;
     size_t slots = (size_t)graph->input_count + 1;
-    program->input_place = (size_t *)lp_arena_alloc(&program->arena, slots * sizeof *program->input_place);
-    program->inputs = (void **)lp_arena_alloc(&program->arena, slots * sizeof *program->inputs);
-    program->input_values = (const lp_value **)lp_arena_alloc(&program->arena, slots * sizeof *program->input_values);
-    if (!program->input_place || !program->inputs || !program->input_values)
+    program->inputs = (input *)lp_arena_alloc(&program->arena, slots * sizeof *program->inputs);
+    program->data = (void **)lp_arena_alloc(&program->arena, slots * sizeof *program->data);
+    if (!program->inputs || !program->data)
         return false;
-    find_inputs(program);
     lp_cuda_run sizes = {run, NULL, NULL, NULL, 0, 0, NULL};
+    find_inputs(program, &sizes);
     lay_out(program, &sizes);
     program->block = (char *)lp_device_alloc(program->block_size);
     bool good = program->block != NULL;
     for (int i = 0; good && i < LP_DEVICE_MARKS; i++)
         good = (program->staging[i] = (char *)lp_device_pinned(program->block_size)) != NULL;
-    for (int slot = 0; good && slot < graph->input_count; slot++)
-        if (program->input_values[slot])
-            program->inputs[slot] = program->block + program->input_place[slot];
+    for (int slot = 0; good && slot < graph->input_count; slot++) {
+        input *mine = &program->inputs[slot];
+        if (mine->value)
+            program->data[slot] = program->block + mine->place;
+        if (mine->ids) {
+            mine->starts = (int32_t *)lp_arena_alloc(&program->arena, ((size_t)mine->ids + 1) * sizeof *mine->starts);
+            good = mine->starts != NULL;
+        }
+    }
     return good;
+}
+
+/* What no kernel exists for. */
+static const char *missing(const lp_graph *graph)
+{
+    for (int i = 0; i < graph->node_count; i++)
+        if (!lp_cuda_kernel_of(graph->nodes[i]->op->id))
+            return graph->nodes[i]->op->name;
+    return NULL;
 }
 
 /* For runs like this one, with some room for more segments. */
 static lp_cuda_program *make(const lp_run *run)
 {
-    lp_arena arena = {0};
+    const char *op = missing(run->plan->graph);
+    if (op)
+        lp_device_problem_set(op, "this op has no kernel for the GPU");
+    if (op)
+        return NULL;
+    lp_arena arena = {};
     lp_cuda_program *program = (lp_cuda_program *)lp_arena_alloc(&arena, sizeof *program);
     if (!program)
         return NULL;
@@ -189,6 +236,25 @@ static int list_tiles(const lp_run *run, lp_cuda_tile *tiles)
     return count;
 }
 
+static void upload_input(const lp_cuda_program *program, const input *mine, char *staging, const lp_run *run)
+{
+    int64_t rows = lp_run_rows(run, mine->value);
+    size_t size = (size_t)rows * row_size(mine->value);
+    const void *from = run->inputs[mine->value->slot];
+    if (size)
+        memcpy(staging + mine->place, from, size);
+    lp_device_upload(program->block + mine->place, staging + mine->place, size);
+    if (!mine->ids)
+        return;
+    const lp_cuda_list_layout *layout = &mine->layout;
+    size_t sizes[4], places[] = {0, layout->order, layout->pieces, layout->groups};
+    lp_cuda_list_fill(layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols, mine->ids,
+                      mine->starts, sizes);
+    for (int i = 0; i < 4; i++)
+        lp_device_upload(program->block + mine->list_place + places[i], staging + mine->list_place + places[i],
+                         sizes[i]);
+}
+
 static void upload(lp_cuda_program *program, const lp_run *run)
 {
     int mark = (int)(program->runs % LP_DEVICE_MARKS);
@@ -204,15 +270,9 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     memcpy(staging + program->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
     shard->tiles = list_tiles(run, (lp_cuda_tile *)(staging + program->tile_place));
     lp_device_upload(program->block, staging, program->tile_place + (size_t)shard->tiles * sizeof(lp_cuda_tile));
-    for (int slot = 0; slot < run->plan->graph->input_count; slot++) {
-        const lp_value *value = program->input_values[slot];
-        if (!value)
-            continue;
-        size_t size = (size_t)lp_run_rows(run, value) * row_size(value), place = program->input_place[slot];
-        if (size)
-            memcpy(staging + place, run->inputs[slot], size);
-        lp_device_upload(program->block + place, staging + place, size);
-    }
+    for (int slot = 0; slot < run->plan->graph->input_count; slot++)
+        if (program->inputs[slot].value)
+            upload_input(program, &program->inputs[slot], staging, run);
     lp_device_mark(mark);
 }
 
@@ -221,7 +281,7 @@ static void launch_all(const lp_cuda_run *run)
     const lp_graph *graph = run->run->plan->graph;
     failing = false;
     for (int i = 0; i < graph->node_count && !failing; i++)
-        lp_cuda_kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
+        lp_cuda_kernel_of(graph->nodes[i]->op->id)(graph->nodes[i], run);
 }
 
 void lp_cuda_program_run(const lp_run *run)
@@ -235,7 +295,7 @@ void lp_cuda_program_run(const lp_run *run)
     }
     upload(program, run);
     lp_run there = *run;
-    there.inputs = program->inputs;
+    there.inputs = program->data;
     lp_cuda_run launched = {&there,
                             (const lp_cuda_shard *)program->block,
                             (const int32_t *)(program->block + program->segment_place),
@@ -253,6 +313,12 @@ void lp_cuda_program_run(const lp_run *run)
     else
         launch_all(&launched);
     program->runs++;
+}
+
+lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
+{
+    const input *mine = &run->program->inputs[ids->slot];
+    return lp_cuda_list_view(&mine->layout, run->program->block + mine->list_place);
 }
 
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)

@@ -28,6 +28,7 @@ void LP_FAST(column_dot)(const lp_node *node, const lp_run *run);
 void LP_FAST(scale_columns)(const lp_node *node, const lp_run *run);
 void LP_FAST(embed)(const lp_node *node, const lp_run *run);
 void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(gather)(const lp_node *node, const lp_run *run);
 void LP_FAST(relu)(const lp_node *node, const lp_run *run);
 void LP_FAST(relu_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(dropout)(const lp_node *node, const lp_run *run);
@@ -41,6 +42,15 @@ void LP_FAST(attention)(const lp_node *node, const lp_run *run);
 void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(softmax_loss)(const lp_node *node, const lp_run *run);
+void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(choice_loss)(const lp_node *node, const lp_run *run);
+void LP_FAST(choice_loss_gradient)(const lp_node *node, const lp_run *run);
+
+/* What lp_cpu_scores and lp_cpu_reaching promise. */
+void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
+                     float *scores);
+int LP_FAST(reaching)(int count, const float *scores, float mark);
 
 /* By op; NULL where the plain kernel is fast enough. */
 extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];

@@ -48,6 +48,11 @@ void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
+void LP_FAST(gather)(const lp_node *node, const lp_run *run)
+{
+    LP_FAST(embed)(node, run); /* the kernel is the same; the gradients differ */
+}
+
 void LP_FAST(relu)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0);

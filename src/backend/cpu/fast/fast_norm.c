@@ -1,6 +1,8 @@
-/* fast_norm.c: layer norm and the loss: kernels that sum over the columns of a row. */
+/* fast_norm.c: layer norm: kernels that sum over the columns of a row. */
 #include "backend/cpu/fast/fast.h"
-#include "backend/cpu/fast/fast_math.h"
+
+#include <math.h>
+#include <string.h>
 
 void LP_FAST(layer_norm)(const lp_node *node, const lp_run *run)
 {
@@ -71,69 +73,5 @@ void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run)
         }
         if (dx)
             norm_row_gradient(row, drow, gain, moments + 2 * t, dx + (size_t)t * cols, ADDED(0), cols);
-    }
-}
-
-/* powers = exp(row - most) for the one vector at row; returns the sum of its lanes from `overlap` on. */
-static float last_powers(const float *row, float *restrict powers, int overlap, float most)
-{
-    float own[FAST_LANES];
-#pragma omp simd
-    for (int l = 0; l < FAST_LANES; l++) {
-        powers[l] = fast_exp(row[l] - most);
-        own[l] = l >= overlap ? powers[l] : 0;
-    }
-    return fast_lanes_sum((const fast_lanes *)own);
-}
-
-/* powers[c] = exp(row[c] - largest); returns their sum. Short rows are the rule, so the last columns are a vector that
- * begins among those already done, or is padded where the row has less than one, and not a loop's remainder. */
-static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
-{
-    int full = cols / FAST_LANES * FAST_LANES, last = cols - FAST_LANES;
-    if (!full) {
-        float padded[FAST_LANES];
-        for (int l = 0; l < FAST_LANES; l++)
-            padded[l] = l < cols ? row[l] : -INFINITY;
-        *largest = fast_largest(padded, FAST_LANES);
-        return fast_powers(padded, powers, FAST_LANES, *largest);
-    }
-    float most = fast_largest(row, full), other = fast_largest(row + last, FAST_LANES);
-    *largest = most = other > most ? other : most;
-    float sum = fast_powers(row, powers, full, most);
-    return full < cols ? sum + last_powers(row + last, powers + last, full - last, most) : sum;
-}
-
-void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)
-{
-    const float *logits = INPUT(0), *weight = INPUT(2);        /* [T x C], [T] */
-    const int32_t *target = lp_run_data(run, node->inputs[1]); /* [T] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    float *powers = (float *)(void *)run->scratch, largest;
-    double loss = 0;
-    for (int t = 0; t < rows; t++) {
-        if (weight[t] == 0)
-            continue;
-        const float *row = logits + (size_t)t * cols;
-        float sum = row_powers(row, cols, powers, &largest);
-        loss += (double)weight[t] * (log((double)sum) + (double)(largest - row[target[t]]));
-    }
-    *OUTPUT(0) = (float)loss;
-}
-
-void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
-{
-    const float *logits = INPUT(0), *weight = INPUT(2), *dloss = INPUT(3);
-    const int32_t *target = lp_run_data(run, node->inputs[1]);
-    float *dlogits = OUTPUT(0), *powers = (float *)(void *)run->scratch, largest;
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    bool added = ADDED(0);
-    for (int t = 0; t < rows; t++) {
-        float *out = dlogits + (size_t)t * cols, scale = *dloss * weight[t];
-        float share = scale / row_powers(logits + (size_t)t * cols, cols, powers, &largest);
-#pragma omp simd
-        for (int c = 0; c < cols; c++)
-            out[c] = added ? out[c] + share * powers[c] : share * powers[c];
-        out[target[t]] -= scale;
     }
 }

@@ -185,17 +185,10 @@ static void clear(int m, int n, float *c, int stride)
         memset(c + (size_t)i * stride, 0, (size_t)n * sizeof *c);
 }
 
-void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
+void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
 {
-    if (m == 0 || n == 0)
-        return;
     if (k == 0 && !add)
         clear(m, n, c, stride);
-    if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE) {
-        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
-                    m, n, k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
-        return;
-    }
     piece x = {.row = a.transposed ? 1 : (size_t)a.stride,
                .step = a.transposed ? (size_t)a.stride : 1,
                .b_stride = (size_t)b.stride,
@@ -214,6 +207,17 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
             column_strip(&x, m, cols, b.transposed);
         }
     }
+}
+
+void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
+{
+    if (m == 0 || n == 0)
+        return;
+    if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE)
+        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
+                    m, n, k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
+    else
+        fast_tiled_product(m, n, k, alpha, a, b, add, c, stride);
 }
 
 /* ------------------------------------------------------------------------------------------------ turning ----- */

@@ -26,6 +26,11 @@ typedef struct matrix {
 void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);
 #define fast_product LP_FAST(product)
 
+/* The same, and never handed to BLAS: what an element comes to depends on its row of a and its column of b alone, not on
+ * the sizes of the product or the element's place in it. */
+void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);
+#define fast_tiled_product LP_FAST(tiled_product)
+
 /* out [cols x stride] = in [rows x cols] on its side. */
 void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, float *out, int out_stride);
 #define fast_transpose LP_FAST(transpose)

@@ -10,6 +10,7 @@ const lp_kernel LP_FAST(kernels)[LP_OP_COUNT] = {
     [LP_OP_SCALE_COLUMNS] = LP_FAST(scale_columns),
     [LP_OP_EMBED] = LP_FAST(embed),
     [LP_OP_EMBED_GRADIENT] = LP_FAST(embed_gradient),
+    [LP_OP_GATHER] = LP_FAST(gather),
     [LP_OP_RELU] = LP_FAST(relu),
     [LP_OP_RELU_GRADIENT] = LP_FAST(relu_gradient),
     [LP_OP_DROPOUT] = LP_FAST(dropout),
@@ -23,4 +24,8 @@ const lp_kernel LP_FAST(kernels)[LP_OP_COUNT] = {
     [LP_OP_ATTENTION_GRADIENT] = LP_FAST(attention_gradient),
     [LP_OP_CROSS_ENTROPY] = LP_FAST(cross_entropy),
     [LP_OP_CROSS_ENTROPY_GRADIENT] = LP_FAST(cross_entropy_gradient),
+    [LP_OP_SOFTMAX_LOSS] = LP_FAST(softmax_loss),
+    [LP_OP_SOFTMAX_LOSS_GRADIENT] = LP_FAST(softmax_loss_gradient),
+    [LP_OP_CHOICE_LOSS] = LP_FAST(choice_loss),
+    [LP_OP_CHOICE_LOSS_GRADIENT] = LP_FAST(choice_loss_gradient),
 };

@@ -1,4 +1,4 @@
-/* reference_basic.c: plain kernels row by row: add, embed, relu, dropout, layer norm, and the loss. */
+/* reference_basic.c: plain kernels row by row: add, embed, gather, relu, dropout, layer norm. */
 #include "backend/cpu/reference/reference.h"
 
 #include <string.h>
@@ -30,10 +30,15 @@ void LP_REFERENCE(embed_gradient)(const lp_node *node, const lp_run *run)
     real *dtable = OUTPUT(0);                               /* [V x cols] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     if (!(node->accumulate & 1))
-        memset(dtable, 0, (size_t)node->outputs[0]->rows * (size_t)cols * sizeof *dtable);
+        memset(dtable, 0, (size_t)lp_run_rows(run, node->outputs[0]) * (size_t)cols * sizeof *dtable);
     for (int t = 0; t < rows; t++)
         for (int c = 0; c < cols; c++)
             dtable[(size_t)ids[t] * cols + c] += dy[(size_t)t * cols + c];
+}
+
+void LP_REFERENCE(gather)(const lp_node *node, const lp_run *run)
+{
+    LP_REFERENCE(embed)(node, run); /* the kernel is the same; the gradients differ */
 }
 
 void LP_REFERENCE(relu)(const lp_node *node, const lp_run *run)
@@ -120,48 +125,6 @@ void LP_REFERENCE(layer_norm_gradient)(const lp_node *node, const lp_run *run)
         for (int c = 0; dx && c < cols; c++) {
             real normal = (row[c] - mean) * inverse, g = drow[c] * gain[c];
             STORE(0, dx[(size_t)t * cols + c], inverse * (g - sum / (real)cols - normal * dot / (real)cols));
-        }
-    }
-}
-
-/* log of the sum of exp of a row, without overflow */
-static real log_sum(const real *row, int cols)
-{
-    real largest = row[0];
-    for (int c = 1; c < cols; c++)
-        largest = row[c] > largest ? row[c] : largest;
-    double sum = 0;
-    for (int c = 0; c < cols; c++)
-        sum += exp((double)(row[c] - largest));
-    return largest + (real)log(sum);
-}
-
-void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run)
-{
-    const real *logits = INPUT(0), *weight = INPUT(2);         /* [T x C], [T] */
-    const int32_t *target = lp_run_data(run, node->inputs[1]); /* [T] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    double loss = 0;
-    for (int t = 0; t < rows; t++) {
-        const real *row = logits + (size_t)t * cols;
-        if (weight[t] != 0)
-            loss += (double)weight[t] * (double)(log_sum(row, cols) - row[target[t]]);
-    }
-    *OUTPUT(0) = (real)loss;
-}
-
-void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
-{
-    const real *logits = INPUT(0), *weight = INPUT(2), *dloss = INPUT(3);
-    const int32_t *target = lp_run_data(run, node->inputs[1]);
-    real *dlogits = OUTPUT(0);
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    for (int t = 0; t < rows; t++) {
-        const real *row = logits + (size_t)t * cols;
-        real scale = *dloss * weight[t], log = log_sum(row, cols);
-        for (int c = 0; c < cols; c++) {
-            real probability = (real)exp((double)(row[c] - log));
-            STORE(0, dlogits[(size_t)t * cols + c], scale * (probability - (c == target[t] ? 1 : 0)));
         }
     }
 }

@@ -1,0 +1,145 @@
+/* cpu_adam.c: Adam's step on this machine's threads. Work is cut into pieces whose sums do not depend on who does them. */
+#include "backend/adam.h"
+#include "backend/cpu/cpu.h"
+#include "base/threads.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 4096, ROWS = 64 }; /* parameters, and rows of tables, that a task takes */
+
+typedef struct adam_job {
+    const lp_adam *adam;
+    const lp_union *rows; /* NULL: there are no tables */
+    float *parameters;
+    int chunks;                     /* of parameters behind the tables; tasks after those are rows */
+    float rate, correction2, scale; /* of this step */
+} adam_job;
+
+/* Part of a task: elements of one parameter, and their gradients in the first shard that has them. */
+typedef struct span {
+    float *parameters, *moment1, *moment2, *gradients;
+    const float *rates; /* of groups of LP_PARAMETER_ALIGN; NULL: `rate` for all */
+    float rate;
+    size_t count;
+} span;
+
+static span dense_span(const adam_job *job, int chunk)
+{
+    const lp_adam *adam = job->adam;
+    size_t dense = adam->size - adam->table_size, begin = (size_t)chunk * CHUNK;
+    size_t end = begin + CHUNK < dense ? begin + CHUNK : dense, place = adam->table_size + begin;
+    return (span){job->parameters + place, adam->moment1 + place, adam->moment2 + place, adam->gradients + begin,
+                  adam->rates + begin / LP_PARAMETER_ALIGN, 0, end - begin};
+}
+
+/* The gradient of row `place` (shard * capacity + row of its list) of a table. */
+static float *row_gradient(const lp_adam *adam, const lp_table *table, int32_t place)
+{
+    size_t capacity = (size_t)adam->item_capacity, shard = (size_t)place / capacity, row = (size_t)place % capacity;
+    return adam->row_gradients + (shard * (size_t)adam->table_cols + (size_t)table->before) * capacity +
+           row * (size_t)table->cols;
+}
+
+static span row_span(const adam_job *job, const lp_table *table, int row)
+{
+    const lp_adam *adam = job->adam;
+    size_t place = table->offset + (size_t)job->rows->row[row] * (size_t)table->cols;
+    float *gradients = row_gradient(adam, table, job->rows->place[job->rows->first[row]]);
+    return (span){job->parameters + place, adam->moment1 + place, adam->moment2 + place, gradients, NULL,
+                  table->rate, (size_t)table->cols};
+}
+
+/* Adds l2 and returns the squared norm. Fixed parameters have no gradient, and so no part in the norm, no moments and no
+ * step. */
+static double finish_sum(const span *s, float l2)
+{
+    double norm = 0;
+    for (size_t i = 0; i < s->count; i++)
+        s->gradients[i] += l2 * s->parameters[i];
+    for (size_t group = 0; s->rates && group < s->count / LP_PARAMETER_ALIGN; group++)
+        if (s->rates[group] == 0)
+            memset(s->gradients + group * LP_PARAMETER_ALIGN, 0, LP_PARAMETER_ALIGN * sizeof *s->gradients);
+    for (size_t i = 0; i < s->count; i++)
+        norm += (double)s->gradients[i] * (double)s->gradients[i];
+    return norm;
+}
+
+static void add(float *restrict sum, const float *restrict gradient, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sum[i] += gradient[i];
+}
+
+/* The sum over shards, in their order, into the first one's gradient; and its squared norm. */
+static void reduce_task(void *context, int task, int worker)
+{
+    (void)worker;
+    const adam_job *job = context;
+    const lp_adam *adam = job->adam;
+    double norm = 0;
+    if (task < job->chunks) {
+        span s = dense_span(job, task);
+        for (int shard = 1; shard < adam->shards; shard++)
+            add(s.gradients, s.gradients + (size_t)shard * (adam->size - adam->table_size), s.count);
+        norm = finish_sum(&s, (float)adam->l2);
+    }
+    int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
+    for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++)
+        for (int t = 0; t < adam->table_count; t++) {
+            span s = row_span(job, &adam->tables[t], row);
+            for (int32_t i = job->rows->first[row] + 1; i < job->rows->first[row + 1]; i++)
+                add(s.gradients, row_gradient(adam, &adam->tables[t], job->rows->place[i]), s.count);
+            norm += finish_sum(&s, (float)adam->l2);
+        }
+    adam->norms[task] = norm;
+}
+
+static void step_span(const adam_job *job, const span *s)
+{
+    const lp_adam *adam = job->adam;
+    float beta1 = (float)adam->beta1, beta2 = (float)adam->beta2, epsilon = (float)adam->epsilon;
+    for (size_t i = 0; i < s->count; i++) {
+        float rate = job->rate * (s->rates ? s->rates[i / LP_PARAMETER_ALIGN] : s->rate);
+        float gradient = s->gradients[i] * job->scale;
+        float first = beta1 * s->moment1[i] + (1 - beta1) * gradient;
+        float second = beta2 * s->moment2[i] + (1 - beta2) * gradient * gradient;
+        s->moment1[i] = first;
+        s->moment2[i] = second;
+        s->parameters[i] -= rate * first / (sqrtf(second) * job->correction2 + epsilon);
+    }
+}
+
+static void step_task(void *context, int task, int worker)
+{
+    (void)worker;
+    const adam_job *job = context;
+    if (task < job->chunks) {
+        span s = dense_span(job, task);
+        step_span(job, &s);
+    }
+    int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
+    for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++)
+        for (int t = 0; t < job->adam->table_count; t++) {
+            span s = row_span(job, &job->adam->tables[t], row);
+            step_span(job, &s);
+        }
+}
+
+void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
+{
+    size_t dense = adam->size - adam->table_size;
+    adam_job job = {.adam = adam, .rows = rows, .parameters = parameters, .scale = 1};
+    job.chunks = (int)((dense + CHUNK - 1) / CHUNK);
+    int tasks = job.chunks + (rows ? (rows->count + ROWS - 1) / ROWS : 0);
+    lp_threads_run(adam->threads, tasks, reduce_task, &job);
+    double norm = 0;
+    for (int task = 0; task < tasks; task++)
+        norm += adam->norms[task];
+    norm = sqrt(norm);
+    if (adam->clip > 0 && norm > adam->clip)
+        job.scale = (float)(adam->clip / norm);
+    job.rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, (double)step)));
+    job.correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, (double)step)));
+    lp_threads_run(adam->threads, tasks, step_task, &job);
+}

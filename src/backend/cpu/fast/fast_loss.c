@@ -1,0 +1,327 @@
+/* fast_loss.c: the losses.
+ *
+ * softmax_loss goes over the items panel by panel: a panel is turned on its side once, and the logits of some rows with it
+ * are a product in cache that is used at once. Each row keeps its largest score so far and the sum of exp below it.
+ */
+#include "backend/cpu/fast/fast.h"
+#include "backend/cpu/fast/fast_math.h"
+#include "backend/cpu/fast/fast_product.h"
+
+static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
+{
+    return lp_run_data(run, node->inputs[input]);
+}
+
+/* ---------------------------------------------------------------------------------------- cross_entropy ------ */
+
+/* powers = exp(row - most) for the one vector at row; returns the sum of its lanes from `overlap` on. */
+static float last_powers(const float *row, float *restrict powers, int overlap, float most)
+{
+    float own[FAST_LANES];
+#pragma omp simd
+    for (int l = 0; l < FAST_LANES; l++) {
+        powers[l] = fast_exp(row[l] - most);
+        own[l] = l >= overlap ? powers[l] : 0;
+    }
+    return fast_lanes_sum((const fast_lanes *)own);
+}
+
+/* powers[c] = exp(row[c] - largest); returns their sum. Short rows are the rule, so the last columns are a vector that
+ * begins among those already done, or is padded where the row has less than one, and not a loop's remainder. */
+static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
+{
+    int full = cols / FAST_LANES * FAST_LANES, last = cols - FAST_LANES;
+    if (!full) {
+        float padded[FAST_LANES];
+        for (int l = 0; l < FAST_LANES; l++)
+            padded[l] = l < cols ? row[l] : -INFINITY;
+        *largest = fast_largest(padded, FAST_LANES);
+        return fast_powers(padded, powers, FAST_LANES, *largest);
+    }
+    float most = fast_largest(row, full), other = fast_largest(row + last, FAST_LANES);
+    *largest = most = other > most ? other : most;
+    float sum = fast_powers(row, powers, full, most);
+    return full < cols ? sum + last_powers(row + last, powers + last, full - last, most) : sum;
+}
+
+void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run)
+{
+    const float *logits = INPUT(0);                            /* [A x C] */
+    const int32_t *target = lp_run_data(run, node->inputs[1]); /* [A] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    float *powers = (float *)(void *)run->scratch, largest;
+    double loss = 0;
+    for (int t = 0; t < rows; t++) {
+        const float *row = logits + (size_t)t * cols;
+        float sum = row_powers(row, cols, powers, &largest);
+        loss += log((double)sum) + (double)(largest - row[target[t]]);
+    }
+    *OUTPUT(0) = (float)loss;
+}
+
+void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
+{
+    const float *logits = INPUT(0), *dloss = INPUT(2);
+    const int32_t *target = lp_run_data(run, node->inputs[1]);
+    float *dlogits = OUTPUT(0), *powers = (float *)(void *)run->scratch, largest;
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    bool added = ADDED(0);
+    for (int t = 0; t < rows; t++) {
+        float *out = dlogits + (size_t)t * cols, scale = *dloss;
+        float share = scale / row_powers(logits + (size_t)t * cols, cols, powers, &largest);
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            out[c] = added ? out[c] + share * powers[c] : share * powers[c];
+        out[target[t]] -= scale;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------- softmax_loss ------ */
+
+enum { TILE_ROWS = LP_SOFTMAX_ROWS, TILE_ITEMS = LP_SOFTMAX_ITEMS };
+
+/* What both directions share: sizes, sides and scratch. */
+typedef struct catalogue {
+    const float *z, *items, *bias, *shift; /* [A x cols], [C x cols], [C], [C] or NULL */
+    int rows, count, cols;
+    float *tile;          /* [TILE_ROWS x TILE_ITEMS] */
+    float *panel;         /* [cols x TILE_ITEMS]: items on their side */
+    float *amount;        /* [TILE_ITEMS]: bias and shift, minus infinity behind the last item */
+    float *largest, *sum; /* [A] */
+} catalogue;
+
+static catalogue catalogue_of(const lp_node *node, const lp_run *run)
+{
+    catalogue c = {.z = INPUT(0), .items = INPUT(1), .bias = INPUT(2), .shift = INPUT(3)};
+    c.rows = lp_run_rows(run, node->inputs[0]);
+    c.count = lp_run_rows(run, node->inputs[1]);
+    c.cols = node->inputs[0]->cols;
+    c.tile = (float *)(void *)run->scratch;
+    c.panel = c.tile + TILE_ROWS * TILE_ITEMS;
+    c.amount = c.panel + (size_t)c.cols * TILE_ITEMS;
+    c.largest = c.amount + TILE_ITEMS;
+    c.sum = c.largest + c.rows;
+    return c;
+}
+
+/* Turns the items from `first` on; returns their number, padded. */
+static int start_panel(const catalogue *c, int first)
+{
+    int count = c->count - first < TILE_ITEMS ? c->count - first : TILE_ITEMS, wide = fast_padded(count);
+    for (int i = count; i < wide; i++)
+        for (int k = 0; k < c->cols; k++)
+            c->panel[(size_t)k * TILE_ITEMS + i] = 0;
+    fast_transpose(count, c->cols, c->items + (size_t)first * c->cols, c->cols, c->panel, TILE_ITEMS);
+    for (int i = 0; i < wide; i++)
+        c->amount[i] = i < count ? c->bias[first + i] + (c->shift ? c->shift[first + i] : 0) : -INFINITY;
+    return wide;
+}
+
+/* The scores of rows from .. from + rows with the panel. */
+static void score_tile(const catalogue *c, int from, int rows, int wide)
+{
+    fast_product(rows, wide, c->cols, 1, (matrix){c->z + (size_t)from * c->cols, c->cols, false},
+                 (matrix){c->panel, TILE_ITEMS, false}, false, c->tile, TILE_ITEMS);
+    for (int r = 0; r < rows; r++) {
+        float *row = c->tile + (size_t)r * TILE_ITEMS;
+#pragma omp simd
+        for (int i = 0; i < wide; i++)
+            row[i] += c->amount[i];
+    }
+}
+
+/* Takes a row's next scores into its running sum. The scores are overwritten. */
+static void take_scores(float *row, int wide, float *largest, float *sum)
+{
+    float most = fast_largest(row, wide);
+    if (most > *largest) {
+        *sum *= fast_exp(*largest - most);
+        *largest = most;
+    }
+    *sum += fast_powers(row, row, wide, *largest);
+}
+
+static int tile_end(const catalogue *c, int from)
+{
+    return from + TILE_ROWS < c->rows ? from + TILE_ROWS : c->rows;
+}
+
+void LP_FAST(softmax_loss)(const lp_node *node, const lp_run *run)
+{
+    catalogue c = catalogue_of(node, run);
+    const int32_t *target = ids(node, run, 4); /* [A] */
+    float *logs = OUTPUT(1);                   /* [A]: the target's score at first */
+    double loss = 0;
+    for (int t = 0; t < c.rows; t++) {
+        c.largest[t] = -1e30f;
+        c.sum[t] = 0;
+    }
+    for (int first = 0; first < c.count; first += TILE_ITEMS) {
+        int wide = start_panel(&c, first);
+        for (int from = 0; from < c.rows; from += TILE_ROWS) {
+            int to = tile_end(&c, from);
+            score_tile(&c, from, to - from, wide);
+            for (int t = from; t < to; t++) {
+                float *row = c.tile + (size_t)(t - from) * TILE_ITEMS;
+                int place = target[t] - first;
+                if (place >= 0 && place < TILE_ITEMS)
+                    logs[t] = row[place];
+                take_scores(row, wide, &c.largest[t], &c.sum[t]);
+            }
+        }
+    }
+    for (int t = 0; t < c.rows; t++) {
+        float log_sum = c.largest[t] + (float)log((double)c.sum[t]);
+        loss += (double)(log_sum - logs[t]);
+        logs[t] = log_sum;
+    }
+    *OUTPUT(0) = (float)loss;
+}
+
+static void clear_unless_added(const lp_node *node, const lp_run *run, int output)
+{
+    float *data = OUTPUT(output);
+    if (data && !ADDED(output))
+        memset(data, 0, element_count(run, node->outputs[output]) * sizeof *data);
+}
+
+/* Scores become slopes, with zeros behind the last item. */
+static void slopes(const catalogue *c, int from, int rows, int wide, int first, const int32_t *target,
+                   const float *logs, float dloss)
+{
+    for (int r = 0; r < rows; r++) {
+        float *row = c->tile + (size_t)r * TILE_ITEMS, log_sum = logs[from + r];
+        int place = target[from + r] - first;
+#pragma omp simd
+        for (int i = 0; i < wide; i++)
+            row[i] = dloss * fast_exp(row[i] - log_sum);
+        if (place >= 0 && place < TILE_ITEMS)
+            row[place] -= dloss;
+    }
+}
+
+void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
+{
+    catalogue c = catalogue_of(node, run);
+    const int32_t *target = ids(node, run, 4);
+    const float *logs = INPUT(5), dloss = *INPUT(6);
+    float *dz = OUTPUT(0), *ditems = OUTPUT(1), *dbias = OUTPUT(2);
+    for (int i = 0; i < 3; i++)
+        clear_unless_added(node, run, i);
+    for (int first = 0; first < c.count; first += TILE_ITEMS) {
+        int wide = start_panel(&c, first), count = c.count - first < TILE_ITEMS ? c.count - first : TILE_ITEMS;
+        for (int from = 0; from < c.rows; from += TILE_ROWS) {
+            int rows = tile_end(&c, from) - from;
+            score_tile(&c, from, rows, wide);
+            slopes(&c, from, rows, wide, first, target, logs, dloss);
+            matrix tile = {c.tile, TILE_ITEMS, false}, turned = {c.tile, TILE_ITEMS, true};
+            matrix items = {c.items + (size_t)first * c.cols, c.cols, false};
+            matrix z = {c.z + (size_t)from * c.cols, c.cols, false};
+            if (dz)
+                fast_product(rows, c.cols, count, 1, tile, items, true, dz + (size_t)from * c.cols, c.cols);
+            if (ditems)
+                fast_product(count, c.cols, rows, 1, turned, z, true, ditems + (size_t)first * c.cols, c.cols);
+            for (int r = 0; dbias && r < rows; r++) {
+                const float *row = c.tile + (size_t)r * TILE_ITEMS;
+#pragma omp simd
+                for (int i = 0; i < count; i++)
+                    dbias[first + i] += row[i];
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ choice_loss ------ */
+
+static float dot(const float *restrict a, const float *restrict b, int count)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* log(1 + exp(x)) without overflow */
+static double softplus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* From scores to slopes, in place; returns the loss. */
+static double choose(float *row, int count)
+{
+    double loss = 0;
+    for (int i = 0; i < count; i++) {
+        double s = (double)row[i];
+        loss += softplus(i ? s : -s);
+        row[i] = (float)(1 / (1 + exp(-s)) - (i ? 0 : 1));
+    }
+    return loss;
+}
+
+/* The same as one choice among all; minus infinity is no choice. */
+static double choose_one(float *row, int count)
+{
+    float largest = row[0], sum = 0, own = row[0];
+    for (int i = 1; i < count; i++)
+        largest = row[i] > largest ? row[i] : largest;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < count; i++) {
+        row[i] = fast_exp(row[i] - largest);
+        sum += row[i];
+    }
+#pragma omp simd
+    for (int i = 0; i < count; i++)
+        row[i] /= sum;
+    row[0] -= 1;
+    return log((double)sum) + (double)(largest - own);
+}
+
+void LP_FAST(choice_loss)(const lp_node *node, const lp_run *run)
+{
+    const float *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2), *shift = INPUT(3);
+    const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
+    float *slope = OUTPUT(1);                                                 /* [A x (1 + N)] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->outputs[1]->cols;
+    double loss = 0;
+    for (int t = 0; t < rows; t++) {
+        float *row = slope + (size_t)t * count;
+        for (int i = 0; i < count; i++) {
+            int c = i ? negative[(size_t)t * (count - 1) + i - 1] : target[t];
+            row[i] = dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c] + (shift ? shift[c] : 0);
+            if (i && c == target[t] && node->with.softmax)
+                row[i] = -INFINITY;
+        }
+        loss += node->with.softmax ? choose_one(row, count) : choose(row, count);
+    }
+    *OUTPUT(0) = (float)loss;
+}
+
+static void add_scaled(float *restrict to, const float *restrict from, float scale, int count)
+{
+#pragma omp simd
+    for (int i = 0; i < count; i++)
+        to[i] += scale * from[i];
+}
+
+void LP_FAST(choice_loss_gradient)(const lp_node *node, const lp_run *run)
+{
+    const float *z = INPUT(0), *items = INPUT(1), *slope = INPUT(4), dloss = *INPUT(5);
+    const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);
+    float *dz = OUTPUT(0), *ditems = OUTPUT(1), *dbias = OUTPUT(2);
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->inputs[4]->cols;
+    for (int i = 0; i < 3; i++)
+        clear_unless_added(node, run, i);
+    for (int t = 0; t < rows; t++)
+        for (int i = 0; i < count; i++) {
+            size_t c = (size_t)(i ? negative[(size_t)t * (count - 1) + i - 1] : target[t]);
+            float amount = dloss * slope[(size_t)t * count + i];
+            if (dz)
+                add_scaled(dz + (size_t)t * cols, items + c * cols, amount, cols);
+            if (ditems)
+                add_scaled(ditems + c * cols, z + (size_t)t * cols, amount, cols);
+            if (dbias)
+                dbias[c] += amount;
+        }
+}

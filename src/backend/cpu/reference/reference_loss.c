@@ -1,0 +1,182 @@
+/* reference_loss.c: the losses, plain. */
+#include "backend/cpu/reference/reference.h"
+
+#include <string.h>
+
+static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
+{
+    return lp_run_data(run, node->inputs[input]);
+}
+
+/* log of the sum of exp of a row, without overflow */
+static real log_sum(const real *row, int cols)
+{
+    real largest = row[0];
+    for (int c = 1; c < cols; c++)
+        largest = row[c] > largest ? row[c] : largest;
+    double sum = 0;
+    for (int c = 0; c < cols; c++)
+        sum += exp((double)(row[c] - largest));
+    return largest + (real)log(sum);
+}
+
+void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run)
+{
+    const real *logits = INPUT(0);               /* [A x C] */
+    const int32_t *target = ids(node, run, 1);   /* [A] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    double loss = 0;
+    for (int t = 0; t < rows; t++) {
+        const real *row = logits + (size_t)t * cols;
+        loss += (double)(log_sum(row, cols) - row[target[t]]);
+    }
+    *OUTPUT(0) = (real)loss;
+}
+
+void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
+{
+    const real *logits = INPUT(0), *dloss = INPUT(2);
+    const int32_t *target = ids(node, run, 1);
+    real *dlogits = OUTPUT(0);
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    for (int t = 0; t < rows; t++) {
+        const real *row = logits + (size_t)t * cols;
+        real log = log_sum(row, cols);
+        for (int c = 0; c < cols; c++) {
+            real probability = (real)exp((double)(row[c] - log));
+            STORE(0, dlogits[(size_t)t * cols + c], *dloss * (probability - (c == target[t] ? 1 : 0)));
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------- losses over items ----- */
+
+/* The score of item c at row t: z_t . items_c + bias_c + shift_c */
+static real score(const lp_node *node, const lp_run *run, int t, int c)
+{
+    const real *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2), *shift = INPUT(3);
+    int cols = node->inputs[0]->cols;
+    real sum = 0;
+    for (int k = 0; k < cols; k++)
+        sum += z[(size_t)t * cols + k] * items[(size_t)c * cols + k];
+    return sum + bias[c] + (shift ? shift[c] : 0);
+}
+
+void LP_REFERENCE(softmax_loss)(const lp_node *node, const lp_run *run)
+{
+    const int32_t *target = ids(node, run, 4); /* [A] */
+    real *logs = OUTPUT(1);                    /* [A] */
+    int rows = lp_run_rows(run, node->inputs[0]), count = lp_run_rows(run, node->inputs[1]);
+    double loss = 0;
+    for (int t = 0; t < rows; t++) {
+        real largest = score(node, run, t, 0);
+        for (int c = 1; c < count; c++) {
+            real s = score(node, run, t, c);
+            largest = s > largest ? s : largest;
+        }
+        double sum = 0;
+        for (int c = 0; c < count; c++)
+            sum += exp((double)(score(node, run, t, c) - largest));
+        logs[t] = largest + (real)log(sum);
+        loss += (double)(logs[t] - score(node, run, t, target[t]));
+    }
+    *OUTPUT(0) = (real)loss;
+}
+
+static void clear(const lp_node *node, const lp_run *run, int output)
+{
+    real *data = OUTPUT(output);
+    if (data && !(node->accumulate >> output & 1))
+        memset(data, 0, (size_t)lp_run_rows(run, node->outputs[output]) * (size_t)node->outputs[output]->cols *
+                            sizeof *data);
+}
+
+/* What the slope of the score of item c at row t adds to the gradients. */
+static void spread(const lp_node *node, const lp_run *run, int t, int c, real slope)
+{
+    const real *z = INPUT(0), *items = INPUT(1);
+    real *dz = OUTPUT(0), *ditems = OUTPUT(1), *dbias = OUTPUT(2);
+    int cols = node->inputs[0]->cols;
+    for (int k = 0; k < cols; k++) {
+        if (dz)
+            dz[(size_t)t * cols + k] += slope * items[(size_t)c * cols + k];
+        if (ditems)
+            ditems[(size_t)c * cols + k] += slope * z[(size_t)t * cols + k];
+    }
+    if (dbias)
+        dbias[c] += slope;
+}
+
+void LP_REFERENCE(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
+{
+    const int32_t *target = ids(node, run, 4);
+    const real *logs = INPUT(5), *dloss = INPUT(6);
+    int rows = lp_run_rows(run, node->inputs[0]), count = lp_run_rows(run, node->inputs[1]);
+    for (int i = 0; i < 3; i++)
+        clear(node, run, i);
+    for (int t = 0; t < rows; t++)
+        for (int c = 0; c < count; c++) {
+            real probability = (real)exp((double)(score(node, run, t, c) - logs[t]));
+            spread(node, run, t, c, *dloss * (probability - (c == target[t] ? 1 : 0)));
+        }
+}
+
+/* log(1 + exp(x)) without overflow */
+static double softplus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* From scores to slopes, in place; returns the loss. `own` marks negatives that are the target. */
+static double choose(real *row, int count, const int32_t *negative, int32_t target, bool softmax)
+{
+    double loss = 0, largest = (double)row[0], sum = 0;
+    if (!softmax) {
+        for (int i = 0; i < count; i++) {
+            double s = (double)row[i];
+            loss += softplus(i ? s : -s);
+            row[i] = (real)(1 / (1 + exp(-s)) - (i ? 0 : 1));
+        }
+        return loss;
+    }
+    for (int i = 1; i < count; i++)
+        if (negative[i - 1] != target)
+            largest = (double)row[i] > largest ? (double)row[i] : largest;
+    for (int i = 0; i < count; i++)
+        sum += i == 0 || negative[i - 1] != target ? exp((double)row[i] - largest) : 0;
+    loss = log(sum) + largest - (double)row[0];
+    for (int i = 0; i < count; i++) {
+        double chance = i == 0 || negative[i - 1] != target ? exp((double)row[i] - largest) / sum : 0;
+        row[i] = (real)(chance - (i ? 0 : 1));
+    }
+    return loss;
+}
+
+void LP_REFERENCE(choice_loss)(const lp_node *node, const lp_run *run)
+{
+    const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
+    real *slope = OUTPUT(1);                                                  /* [A x (1 + N)] */
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->outputs[1]->cols;
+    double loss = 0;
+    for (int t = 0; t < rows; t++) {
+        const int32_t *others = negative + (size_t)t * (count - 1);
+        real *row = slope + (size_t)t * count;
+        for (int i = 0; i < count; i++)
+            row[i] = score(node, run, t, i ? others[i - 1] : target[t]);
+        loss += choose(row, count, others, target[t], node->with.softmax);
+    }
+    *OUTPUT(0) = (real)loss;
+}
+
+void LP_REFERENCE(choice_loss_gradient)(const lp_node *node, const lp_run *run)
+{
+    const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);
+    const real *slope = INPUT(4), *dloss = INPUT(5);
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[4]->cols;
+    for (int i = 0; i < 3; i++)
+        clear(node, run, i);
+    for (int t = 0; t < rows; t++)
+        for (int i = 0; i < count; i++)
+            spread(node, run, t, i ? negative[(size_t)t * (count - 1) + i - 1] : target[t],
+                   *dloss * slope[(size_t)t * count + i]);
+}

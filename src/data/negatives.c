@@ -1,0 +1,89 @@
+#include "data/negatives.h"
+
+#include "base/random.h"
+
+#include <math.h>
+
+const char *const lp_negative_names[] = {[LP_NEGATIVES_UNIFORM] = "uniform",
+                                         [LP_NEGATIVES_POPULARITY] = "popularity",
+                                         [LP_NEGATIVES_IN_BATCH] = "in-batch",
+                                         NULL};
+
+/* Walker's table, in Vose's way: a cell is filled up by a share of one that has too much. */
+static void fill_alias(lp_negatives *negatives, double *share, int32_t *queue)
+{
+    int64_t items = negatives->items, small = 0, large = items;
+    for (int64_t i = 0; i < items; i++) {
+        if (share[i] < 1)
+            queue[small++] = (int32_t)i;
+        else
+            queue[--large] = (int32_t)i;
+    }
+    for (int64_t i = 0; i < items; i++) {
+        negatives->chance[i] = 1;
+        negatives->alias[i] = (int32_t)i;
+    }
+    for (int64_t done = 0; done < small && large < items; done++) {
+        int32_t poor = queue[done], rich = queue[large];
+        negatives->chance[poor] = (float)share[poor];
+        negatives->alias[poor] = rich;
+        share[rich] -= 1 - share[poor];
+        if (share[rich] < 1) { /* its turn to be filled up; the place it leaves is free, since large > small */
+            queue[small++] = rich;
+            large++;
+        }
+    }
+}
+
+lapse_status lp_negatives_init(lp_negatives *negatives, const lapse_dataset *dataset, const uint8_t *split,
+                               const int32_t *kind, double power, lapse_error *error)
+{
+    size_t items = (size_t)negatives->items;
+    bool drawn = negatives->how == LP_NEGATIVES_POPULARITY;
+    if (negatives->how == LP_NEGATIVES_UNIFORM)
+        return LAPSE_OK;
+    double *share = lp_alloc(items, sizeof *share);
+    int32_t *queue = drawn ? lp_alloc(items, sizeof *queue) : NULL;
+    negatives->shift = lp_alloc(items, sizeof *negatives->shift);
+    negatives->chance = drawn ? lp_alloc(items, sizeof *negatives->chance) : NULL;
+    negatives->alias = drawn ? lp_alloc(items, sizeof *negatives->alias) : NULL;
+    bool good = share && negatives->shift && (!drawn || (queue && negatives->chance && negatives->alias));
+    if (good) {
+        double sum = 0;
+        for (int64_t i = 0; i < dataset->event_count; i++)
+            share[kind[i]] += split[i] == LP_SPLIT_TRAIN;
+        for (size_t i = 0; i < items; i++) {
+            double occurrences = share[i] > 0 ? share[i] : drawn ? 0 : 1;
+            sum += share[i] = occurrences > 0 ? pow(occurrences, drawn ? power : 1) : 0;
+            negatives->shift[i] = share[i] > 0 ? (float)-log(share[i]) : 0;
+        }
+        for (size_t i = 0; i < items; i++)
+            share[i] *= (double)items / sum;
+        if (drawn)
+            fill_alias(negatives, share, queue);
+    }
+    lp_free(share);
+    lp_free(queue);
+    if (good)
+        return LAPSE_OK;
+    lp_negatives_clear(negatives);
+    return lp_fail_memory(error, "drawing negatives", items * 16);
+}
+
+void lp_negatives_clear(lp_negatives *negatives)
+{
+    lp_free(negatives->chance);
+    lp_free(negatives->alias);
+    lp_free(negatives->shift);
+    *negatives = (lp_negatives){0};
+}
+
+int32_t lp_negatives_draw(const lp_negatives *negatives, uint32_t step, uint64_t place, int number, uint32_t attempt)
+{
+    uint64_t element = place * (uint64_t)negatives->count + (uint64_t)number;
+    lp_random_block block = lp_philox(negatives->seed, LP_PURPOSE_NEGATIVE | attempt << 8, step, element);
+    int64_t item = (int64_t)(((uint64_t)block.word[0] * (uint64_t)negatives->items) >> 32);
+    if (negatives->chance && (float)block.word[1] * 0x1p-32f >= negatives->chance[item])
+        item = negatives->alias[item];
+    return (int32_t)item;
+}

@@ -1,0 +1,37 @@
+/* negatives.h: items that did not happen, drawn to be told from those that did.
+ *
+ * A draw is a function of (seed, step, place, number), so it depends on no thread, shard or backend. Items are drawn evenly,
+ * or by the power of how often they occur in the training split (Walker's alias method: one number, one look-up).
+ */
+#ifndef LP_NEGATIVES_H
+#define LP_NEGATIVES_H
+
+#include "data/dataset.h"
+
+typedef enum lp_negative_kind { LP_NEGATIVES_UNIFORM, LP_NEGATIVES_POPULARITY, LP_NEGATIVES_IN_BATCH } lp_negative_kind;
+
+/* "uniform", "popularity", "in-batch", NULL */
+extern const char *const lp_negative_names[];
+
+typedef struct lp_negatives {
+    lp_negative_kind how;
+    int count;     /* for each place; 0: none are drawn (in-batch) */
+    bool unseen;   /* never an item of the sequence that is asked about */
+    int64_t items; /* there are */
+    uint64_t seed;
+    float *chance;  /* [items]: of staying with the item looked at, instead of its alias; NULL: drawn evenly; owned */
+    int32_t *alias; /* [items]; owned */
+    float *shift;   /* [items]: -log of the chance of being drawn, up to a constant; NULL: all alike; owned */
+} lp_negatives;
+
+/* Item i is drawn with a chance that grows as (occurrences in the training split) ^ power. how, count, unseen, items and
+ * seed must be filled in. `kind` gives the items of the dataset's events. In-batch negatives draw nothing and only have
+ * their shift: the chance of an item to stand in a batch grows as its occurrences. */
+lapse_status lp_negatives_init(lp_negatives *negatives, const lapse_dataset *dataset, const uint8_t *split,
+                               const int32_t *kind, double power, lapse_error *error);
+void lp_negatives_clear(lp_negatives *negatives);
+
+/* Draw number `attempt` (0, 1, ...) for negative `number` of place `place` in step `step`. */
+int32_t lp_negatives_draw(const lp_negatives *negatives, uint32_t step, uint64_t place, int number, uint32_t attempt);
+
+#endif

@@ -1,0 +1,171 @@
+#include "data/shortlist.h"
+
+lapse_status lp_shortlists_init(lp_shortlists *lists, lapse_error *error)
+{
+    size_t threads = (size_t)lists->threads;
+    lists->marks = lp_alloc(threads, sizeof *lists->marks);
+    lists->lists = lp_alloc(threads, sizeof *lists->lists);
+    lists->owners = lp_alloc(threads, sizeof *lists->owners);
+    bool good = lists->marks && lists->lists && lists->owners;
+    for (int i = 0; good && i < lists->threads; i++)
+        good = (lists->marks[i] = lp_alloc((size_t)lists->items, sizeof(lp_mark))) != NULL;
+    if (good)
+        return LAPSE_OK;
+    lp_shortlists_clear(lists);
+    return lp_fail_memory(error, "lists of items", threads * (size_t)lists->items * sizeof(lp_mark));
+}
+
+void lp_shortlists_clear(lp_shortlists *lists)
+{
+    for (int i = 0; lists->marks && i < lists->threads; i++)
+        lp_free(lists->marks[i]);
+    lp_free(lists->marks);
+    lp_free(lists->lists);
+    lp_free(lists->owners);
+    *lists = (lp_shortlists){0};
+}
+
+/* One shard being listed. */
+typedef struct listing {
+    lp_mark *marks;
+    uint32_t number; /* of this list */
+    int32_t *items;  /* the list */
+    int count;
+} listing;
+
+/* A number that no mark has yet; after the last one, all marks are wiped. */
+static uint32_t next_number(lp_mark *marks, int64_t items, uint32_t *given)
+{
+    if (++*given == 0) {
+        for (int64_t i = 0; i < items; i++)
+            marks[i] = (lp_mark){0};
+        *given = 1;
+    }
+    return *given;
+}
+
+static int32_t place_of(listing *list, int32_t item)
+{
+    lp_mark *mark = &list->marks[item];
+    if (mark->list != list->number) {
+        mark->list = list->number;
+        mark->place = list->count;
+        list->items[list->count++] = item;
+    }
+    return mark->place;
+}
+
+static void renumber(listing *list, int32_t *ids, int count)
+{
+    for (int i = 0; i < count; i++)
+        ids[i] = place_of(list, ids[i]);
+}
+
+enum { ATTEMPTS = 100 }; /* to find an item that a sequence does not have, before any will do */
+
+/* Negatives for the places that one window is asked at. */
+static void draw_window(const lp_shortlists *lists, const lp_mark *marks, uint32_t owner, lp_batch *batch, int from,
+                        int to, uint32_t step)
+{
+    const lp_negatives *negatives = lists->negatives;
+    int count = negatives->count;
+    for (int a = from; a < to; a++)
+        for (int n = 0; n < count; n++) {
+            int32_t item = lp_negatives_draw(negatives, step, (uint64_t)a, n, 0);
+            for (uint32_t attempt = 1; owner && marks[item].owner == owner && attempt < ATTEMPTS; attempt++)
+                item = lp_negatives_draw(negatives, step, (uint64_t)a, n, attempt);
+            batch->negative[(size_t)a * (size_t)count + (size_t)n] = item;
+        }
+}
+
+/* Marks the items of a sequence as its own. */
+static uint32_t mark_owned(lp_shortlists *lists, int worker, int64_t sequence)
+{
+    lp_mark *marks = lists->marks[worker];
+    uint32_t owner = next_number(marks, lists->items, &lists->owners[worker]);
+    for (uint64_t i = lists->dataset->start[sequence]; i < lists->dataset->start[sequence + 1]; i++)
+        marks[lists->kind[i]].owner = owner;
+    return owner;
+}
+
+static void draw_shard(lp_shortlists *lists, lp_batch *batch, int shard, int worker, uint32_t step)
+{
+    const int32_t *segment = lp_batch_segments(batch, shard);
+    int asked = batch->shard_asked[shard], end = batch->shard_asked[shard + 1];
+    for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
+        int to = asked;
+        while (to < end && batch->asked[to] < segment[s + 1])
+            to++;
+        uint32_t owner = lists->negatives->unseen && to > asked ? mark_owned(lists, worker, batch->sequence[w]) : 0;
+        draw_window(lists, lists->marks[worker], owner, batch, asked, to, step);
+        asked = to;
+    }
+}
+
+void lp_shortlists_make(lp_shortlists *lists, lp_batch *batch, int shard, int worker, uint32_t step)
+{
+    const lp_negatives *negatives = lists->negatives;
+    lp_mark *marks = lists->marks[worker];
+    if (negatives->count > 0)
+        draw_shard(lists, batch, shard, worker, step);
+    size_t place = (size_t)shard * (size_t)batch->item_capacity;
+    listing list = {marks, next_number(marks, lists->items, &lists->lists[worker]), batch->item + place, 0};
+    int token = batch->shard_token[shard], asked = batch->shard_asked[shard];
+    int tokens = batch->shard_token[shard + 1] - token, count = batch->shard_asked[shard + 1] - asked;
+    renumber(&list, batch->kind + token, tokens);
+    renumber(&list, batch->target + asked, count);
+    renumber(&list, batch->negative + (size_t)asked * (size_t)negatives->count, count * negatives->count);
+    batch->shard_items[shard] = list.count;
+    for (int i = 0; i < list.count; i++)
+        batch->shift[place + (size_t)i] = negatives->shift ? negatives->shift[list.items[i]] : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ unions ----- */
+
+lapse_status lp_union_init(lp_union *rows, const lp_batch *batch, lapse_error *error)
+{
+    size_t most = (size_t)batch->shard_count * (size_t)batch->item_capacity;
+    *rows = (lp_union){.row = lp_alloc(most, sizeof *rows->row),
+                       .first = lp_alloc(most + 1, sizeof *rows->first),
+                       .place = lp_alloc(most, sizeof *rows->place)};
+    if (rows->row && rows->first && rows->place)
+        return LAPSE_OK;
+    lp_union_clear(rows);
+    return lp_fail_memory(error, "lists of items", 3 * most * sizeof(int32_t));
+}
+
+void lp_union_clear(lp_union *rows)
+{
+    lp_free(rows->row);
+    lp_free(rows->first);
+    lp_free(rows->place);
+    *rows = (lp_union){0};
+}
+
+void lp_union_make(lp_union *rows, lp_shortlists *lists, const lp_batch *batch)
+{
+    lp_mark *marks = lists->marks[0];
+    listing list = {marks, next_number(marks, lists->items, &lists->lists[0]), rows->row, 0};
+    int32_t *next = rows->first + 1; /* next[i]: the places of row i, then where they begin, then where they end */
+    for (int shard = 0; shard < batch->shard_count; shard++) {
+        const int32_t *items = batch->item + (size_t)shard * (size_t)batch->item_capacity;
+        for (int i = 0; i < batch->shard_items[shard]; i++) {
+            int before = list.count;
+            int32_t place = place_of(&list, items[i]);
+            next[place] = list.count > before ? 1 : next[place] + 1;
+        }
+    }
+    int32_t sum = 0;
+    for (int i = 0; i < list.count; i++) {
+        int32_t places = next[i];
+        next[i] = sum;
+        sum += places;
+    }
+    for (int shard = 0; shard < batch->shard_count; shard++) {
+        int32_t first = shard * batch->item_capacity;
+        for (int i = 0; i < batch->shard_items[shard]; i++)
+            rows->place[next[marks[batch->item[first + i]].place]++] = first + i;
+    }
+    rows->first[0] = 0;
+    rows->count = list.count;
+}
