@@ -51,16 +51,18 @@ typedef struct place {
 
 /* Scores of the warp's keys, masked; the largest of each row goes to `peak` for the other warps of the group. */
 template <bool tensor, int tiles>
-__device__ void make_scores(const attention_form *form, attention_range range, const float *queries, const float *keys, int first_key,
-                            int warp_col, const row_state (&row)[2], float (&score)[tiles][4], float *peak)
+__device__ void make_scores(const attention_form *form, attention_range range, const float *queries, const float *keys,
+                            int first_key, int warp_col, const row_state (&row)[2], float (&score)[tiles][4],
+                            float *peak)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++)
         for (int i = 0; i < 4; i++)
             score[j][i] = 0;
-    tile_rows<tensor>(score, range.from, range.count, queries, form->query_stride, keys + 8 * warp_col * form->key_stride,
-                      form->key_stride, 8 * form->warp_cols, form->cols_wide + form->extra_wide);
+    tile_rows<tensor>(score, range.from, range.count, queries, form->query_stride,
+                      keys + 8 * warp_col * form->key_stride, form->key_stride, 8 * form->warp_cols,
+                      form->cols_wide + form->extra_wide);
     float largest[2] = {-INFINITY, -INFINITY};
 #pragma unroll
     for (int j = 0; j < tiles; j++)
@@ -95,8 +97,9 @@ __device__ float raise_peak(row_state *row, const float *peak, int stride, int w
 
 /* Shares of the warp's keys, from scores. What is masked is known by its -infinity; what is not a number stays so. */
 template <bool tensor, int tiles>
-__device__ void write_shares(const attention_form *form, attention_range range, const attention_bits *bits, int first_query, int first_key,
-                             int warp_col, row_state (&row)[2], const float (&score)[tiles][4], float *shares)
+__device__ void write_shares(const attention_form *form, attention_range range, const attention_bits *bits,
+                             int first_query, int first_key, int warp_col, row_state (&row)[2],
+                             const float (&score)[tiles][4], float *shares)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -199,15 +202,16 @@ __global__ void __launch_bounds__(256, 1) attention_forward(forward_task task)
     int last = min(first + form->rows, tokens) - 1;
     int *start = (int *)(memory + parts.start);
     attention_spans(task.shard, task.segment, first, form->rows, start, NULL);
-    attention_load_queries<tensor>(memory + parts.queries, form, head, task.query, task.time_query, first, last - first + 1,
-                                   form->rows);
+    attention_load_queries<tensor>(memory + parts.queries, form, head, task.query, task.time_query, first,
+                                   last - first + 1, form->rows);
     __syncthreads();
 
     tile_lane me = tile_lane_now();
     place at = place_of(form, start, first, last, out_tiles);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
     const float *queries = memory + parts.queries + at.group_row * form->query_stride, *keys = memory + parts.keys;
-    float *shares = memory + parts.shares + at.group_row * form->share_stride, *peak = memory + parts.peak + at.group_row;
+    float *shares = memory + parts.shares + at.group_row * form->share_stride,
+          *peak = memory + parts.peak + at.group_row;
     row_state row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -227,7 +231,8 @@ __global__ void __launch_bounds__(256, 1) attention_forward(forward_task task)
         bool seen = range.low < range.high;
         float score[score_tiles][4];
         if (seen)
-            make_scores<tensor>(form, range, queries, keys, key, at.warp_col, row, score, peak + at.warp_col * form->rows);
+            make_scores<tensor>(form, range, queries, keys, key, at.warp_col, row, score,
+                                peak + at.warp_col * form->rows);
         __syncthreads();
         if (seen) {
             float worth[2];
@@ -244,8 +249,8 @@ __global__ void __launch_bounds__(256, 1) attention_forward(forward_task task)
         __syncthreads();
         if (seen)
             tile_columns<tensor>(sum, 0, at.count, shares + 8 * range.low, form->share_stride,
-                                 keys + 8 * range.low * form->key_stride + form->cols_wide + 8 * at.first_tile, form->key_stride,
-                                 8 * (range.high - range.low));
+                                 keys + 8 * range.low * form->key_stride + form->cols_wide + 8 * at.first_tile,
+                                 form->key_stride, 8 * (range.high - range.low));
     }
     finish_sums(form, at, row, memory + parts.peak);
     store_rows(&task, head, at, row, sum);
@@ -274,7 +279,7 @@ template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *t
 {
     const attention_form *form = &task->form;
     forward_task with = *task;
-    dim3 grid(lp_blocks(run->run->plan->largest.tokens, form->rows), (unsigned)form->heads);
+    dim3 grid(lp_blocks(run->run->plan->largest.rows[LP_ROWS_TOKENS], form->rows), (unsigned)form->heads);
     unsigned threads = 32u * (unsigned)(form->warp_rows * form->warp_cols);
     size_t size = (size_t)forward_layout_of(form).size * sizeof(float);
     if (out_tiles == 5)

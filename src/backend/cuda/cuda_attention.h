@@ -21,15 +21,15 @@
 
 /* One use of attention, the same for all its blocks. */
 typedef struct attention_form {
-    int heads, cols, extra;          /* of one head; of the basis */
-    int cols_wide, extra_wide;       /* the same, padded */
-    int rows, steps;                 /* of a tile; multiples of 16 and 8 */
-    int warp_rows, warp_cols;        /* rows == 16 * warp_rows */
-    int key_stride, query_stride;    /* of tokens in shared memory; a query's is that of its gradients too */
-    int share_stride;                /* of shares [rows x steps] */
-    float scale;                     /* of scores */
-    uint32_t threshold, purpose;     /* of dropout */
-    float kept;                      /* what dropout scales the rest up by */
+    int heads, cols, extra;       /* of one head; of the basis */
+    int cols_wide, extra_wide;    /* the same, padded */
+    int rows, steps;              /* of a tile; multiples of 16 and 8 */
+    int warp_rows, warp_cols;     /* rows == 16 * warp_rows */
+    int key_stride, query_stride; /* of tokens in shared memory; a query's is that of its gradients too */
+    int share_stride;             /* of shares [rows x steps] */
+    float scale;                  /* of scores */
+    uint32_t threshold, purpose;  /* of dropout */
+    float kept;                   /* what dropout scales the rest up by */
 } attention_form;
 
 /* The matrices of one head, and their strides. */
@@ -61,8 +61,8 @@ __device__ static inline int attention_segment(const int32_t *segment, int segme
 }
 
 /* Where the segments of a tile's tokens begin and end; `end` may be NULL. Tokens beyond the last count as the last. */
-__device__ static inline void attention_spans(const lp_cuda_shard *shard, const int32_t *segment, int first, int rows, int *start,
-                                              int *end)
+__device__ static inline void attention_spans(const lp_cuda_shard *shard, const int32_t *segment, int first, int rows,
+                                              int *start, int *end)
 {
     int tokens = shard->rows[LP_ROWS_TOKENS];
     for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x) {
@@ -90,8 +90,9 @@ __device__ static inline int attention_bits_start(const attention_bits *bits, in
     return bits->start[min(query - bits->origin, bits->known - 1)];
 }
 
-__device__ static inline void attention_bits_draw(const attention_bits *bits, const attention_form *form, const lp_cuda_shard *shard,
-                                                  int head, int first_query, int queries, int first_key)
+__device__ static inline void attention_bits_draw(const attention_bits *bits, const attention_form *form,
+                                                  const lp_cuda_shard *shard, int head, int first_query, int queries,
+                                                  int first_key)
 {
     for (int i = (int)threadIdx.x; i < queries * bits->stride; i += (int)blockDim.x) {
         int n = i / bits->stride, query = first_query + n, start = attention_bits_start(bits, query);
@@ -109,8 +110,8 @@ __device__ static inline void attention_bits_draw(const attention_bits *bits, co
 }
 
 /* What dropout makes of the share of one pair. */
-__device__ static inline float attention_factor(const attention_bits *bits, const attention_form *form, int first_query, int first_key,
-                                                int query, int key)
+__device__ static inline float attention_factor(const attention_bits *bits, const attention_form *form, int first_query,
+                                                int first_key, int query, int key)
 {
     if (form->threshold == 0)
         return 1;
@@ -128,7 +129,8 @@ typedef struct attention_range {
     int from, count; /* the warp's own: tile j * warp_cols + warp_col for from <= j < count */
 } attention_range;
 
-__device__ static inline attention_range attention_range_of(const attention_form *form, int first, int low, int high, int warp_col)
+__device__ static inline attention_range attention_range_of(const attention_form *form, int first, int low, int high,
+                                                            int warp_col)
 {
     attention_range range;
     range.low = min(max(low - first, 0), form->steps) / 8;
@@ -142,29 +144,32 @@ __device__ static inline attention_range attention_range_of(const attention_form
 
 /* Tokens [first, first + present) as keys. */
 template <bool tensor>
-__device__ static inline void attention_load_keys(float *to, const attention_form *form, attention_head head, const float *key,
-                                                  const float *basis, const float *value, int first, int present, int rows)
+__device__ static inline void attention_load_keys(float *to, const attention_form *form, attention_head head,
+                                                  const float *key, const float *basis, const float *value, int first,
+                                                  int present, int rows)
 {
     int stride = form->key_stride, wide = form->cols_wide;
-    tile_load<tensor>(to, stride, rows, wide, key + first * head.stride + head.first, head.stride, present, form->cols, 1);
+    tile_load<tensor>(to, stride, rows, wide, key + first * head.stride + head.first, head.stride, present, form->cols,
+                      1);
     if (form->extra)
-        tile_load<tensor>(to + wide, stride, rows, form->extra_wide, basis + (int64_t)first * form->extra, form->extra, present,
-                          form->extra, 1);
-    tile_load<tensor>(to + wide + form->extra_wide, stride, rows, wide, value + first * head.stride + head.first, head.stride,
-                      present, form->cols, 1);
+        tile_load<tensor>(to + wide, stride, rows, form->extra_wide, basis + (int64_t)first * form->extra, form->extra,
+                          present, form->extra, 1);
+    tile_load<tensor>(to + wide + form->extra_wide, stride, rows, wide, value + first * head.stride + head.first,
+                      head.stride, present, form->cols, 1);
 }
 
 /* Tokens [first, first + present) as queries, scaled. */
 template <bool tensor>
-__device__ static inline void attention_load_queries(float *to, const attention_form *form, attention_head head, const float *query,
-                                                     const float *time_query, int first, int present, int rows)
+__device__ static inline void attention_load_queries(float *to, const attention_form *form, attention_head head,
+                                                     const float *query, const float *time_query, int first,
+                                                     int present, int rows)
 {
-    tile_load<tensor>(to, form->query_stride, rows, form->cols_wide, query + first * head.stride + head.first, head.stride, present,
-                      form->cols, form->scale);
+    tile_load<tensor>(to, form->query_stride, rows, form->cols_wide, query + first * head.stride + head.first,
+                      head.stride, present, form->cols, form->scale);
     if (form->extra)
         tile_load<tensor>(to + form->cols_wide, form->query_stride, rows, form->extra_wide,
-                          time_query + first * head.extra_stride + head.extra_first, head.extra_stride, present, form->extra,
-                          form->scale);
+                          time_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
+                          form->extra, form->scale);
 }
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */

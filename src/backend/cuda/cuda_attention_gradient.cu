@@ -82,18 +82,19 @@ __host__ __device__ backward_layout backward_layout_of(const attention_form *for
 
 /* Tokens [first, first + present) as queries with the gradients of their outputs, their log sums and D. */
 template <bool tensor>
-__device__ void load_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts, int first, int present,
-                             int rows)
+__device__ void load_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
+                             int first, int present, int rows)
 {
     const attention_form *form = &task->form;
     float *to = memory + parts.queries;
     int stride = form->query_stride, after = form->cols_wide + form->extra_wide;
     attention_load_queries<tensor>(to, form, head, task->query, task->time_query, first, present, rows);
     if (form->extra)
-        tile_load<tensor>(to + after, stride, rows, form->extra_wide, task->dtime_out + first * head.extra_stride + head.extra_first,
-                          head.extra_stride, present, form->extra, 1);
-    tile_load<tensor>(to + after + form->extra_wide, stride, rows, form->cols_wide, task->dout + first * head.stride + head.first,
-                      head.stride, present, form->cols, 1);
+        tile_load<tensor>(to + after, stride, rows, form->extra_wide,
+                          task->dtime_out + first * head.extra_stride + head.extra_first, head.extra_stride, present,
+                          form->extra, 1);
+    tile_load<tensor>(to + after + form->extra_wide, stride, rows, form->cols_wide,
+                      task->dout + first * head.stride + head.first, head.stride, present, form->cols, 1);
     for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x) {
         int64_t i = (int64_t)(first + r) * form->heads + head.number;
         memory[parts.log_sum + r] = r < present ? task->log_sum[i] : 0;
@@ -103,9 +104,9 @@ __device__ void load_queries(const backward_task *task, attention_head head, flo
 
 /* Scores and dp of the warp's tiles: rows of a tile, columns of a step. */
 template <bool tensor, int tiles>
-__device__ void make_pairs(const attention_form *form, attention_range range, const float *rows, int row_stride, const float *cols,
-                           int col_stride, int row_second, int col_second, int warp_col, float (&score)[tiles][4],
-                           float (&slope)[tiles][4])
+__device__ void make_pairs(const attention_form *form, attention_range range, const float *rows, int row_stride,
+                           const float *cols, int col_stride, int row_second, int col_second, int warp_col,
+                           float (&score)[tiles][4], float (&slope)[tiles][4])
 {
     int depth = form->cols_wide + form->extra_wide;
 #pragma unroll
@@ -149,9 +150,10 @@ __device__ void store(float *to, int64_t stride, int first, int cols, int64_t to
 
 /* Shares and slopes of the pairs of the warp's tiles, keys by queries. */
 template <bool tensor, int tiles>
-__device__ void write_key_pairs(const attention_form *form, attention_range range, const attention_bits *bits, int first_key,
-                                int first_query, int group_row, int warp_col, const int *end, const float *log_sum, const float *inner,
-                                const float (&score)[tiles][4], const float (&slope)[tiles][4], float *shares, float *slopes)
+__device__ void write_key_pairs(const attention_form *form, attention_range range, const attention_bits *bits,
+                                int first_key, int first_query, int group_row, int warp_col, const int *end,
+                                const float *log_sum, const float *inner, const float (&score)[tiles][4],
+                                const float (&slope)[tiles][4], float *shares, float *slopes)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -182,8 +184,8 @@ __device__ void write_key_pairs(const attention_form *form, attention_range rang
 
 /* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. */
 template <int tiles>
-__device__ void store_keys(const backward_task *task, attention_head head, int first, int tokens, columns mine, bool all,
-                           float (&sum)[tiles][4])
+__device__ void store_keys(const backward_task *task, attention_head head, int first, int tokens, columns mine,
+                           bool all, float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
     tile_lane me = tile_lane_now();
@@ -234,27 +236,28 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
         for (int query = first; query < query_end; query += form->steps) {
             __syncthreads();
             if (query == first)
-                attention_load_keys<tensor>(memory + parts.keys, form, head, task->key, task->basis, task->value, first, present,
-                                            form->rows);
+                attention_load_keys<tensor>(memory + parts.keys, form, head, task->key, task->basis, task->value, first,
+                                            present, form->rows);
             load_queries<tensor>(task, head, memory, parts, query, min(form->steps, query_end - query), form->steps);
             if (form->threshold)
-                attention_bits_draw(&bits, form, task->shard, number, query, min(form->steps, query_end - query), first);
+                attention_bits_draw(&bits, form, task->shard, number, query, min(form->steps, query_end - query),
+                                    first);
             __syncthreads();
             attention_range range = attention_range_of(form, query, first + group_row, group_end, warp_col);
             bool seen = range.low < range.high;
             if (seen) {
                 float score[score_tiles][4], slope[score_tiles][4];
-                make_pairs<tensor>(form, range, keys, form->key_stride, queries, form->query_stride, wide, after, warp_col, score,
-                                   slope);
-                write_key_pairs<tensor>(form, range, &bits, first, query, group_row, warp_col, end, memory + parts.log_sum,
-                                        memory + parts.inner, score, slope, shares, slopes);
+                make_pairs<tensor>(form, range, keys, form->key_stride, queries, form->query_stride, wide, after,
+                                   warp_col, score, slope);
+                write_key_pairs<tensor>(form, range, &bits, first, query, group_row, warp_col, end,
+                                        memory + parts.log_sum, memory + parts.inner, score, slope, shares, slopes);
             }
             __syncthreads();
             if (seen) {
                 const float *from = queries + 8 * range.low * form->query_stride + 8 * mine.first;
                 int depth = 8 * (range.high - range.low), low = 8 * range.low;
-                tile_columns<tensor>(sum, 0, min(mine.count, after / 8 - mine.first), slopes + low, form->share_stride, from,
-                                     form->query_stride, depth);
+                tile_columns<tensor>(sum, 0, min(mine.count, after / 8 - mine.first), slopes + low, form->share_stride,
+                                     from, form->query_stride, depth);
                 tile_columns<tensor>(sum, wide / 8 - mine.first, mine.count, shares + low, form->share_stride,
                                      from + form->extra_wide, form->query_stride, depth);
             }
@@ -267,9 +270,10 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
 
 /* Slopes of the pairs of the warp's tiles, queries by keys. */
 template <bool tensor, int tiles>
-__device__ void write_query_pairs(const attention_form *form, attention_range range, const attention_bits *bits, int first_query,
-                                  int present, int first_key, int group_row, int warp_col, const int *start, const float *log_sum,
-                                  const float *inner, const float (&score)[tiles][4], const float (&slope)[tiles][4], float *slopes)
+__device__ void write_query_pairs(const attention_form *form, attention_range range, const attention_bits *bits,
+                                  int first_query, int present, int first_key, int group_row, int warp_col,
+                                  const int *start, const float *log_sum, const float *inner,
+                                  const float (&score)[tiles][4], const float (&slope)[tiles][4], float *slopes)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -313,12 +317,13 @@ __device__ void store_queries(const backward_task *task, attention_head head, in
             if (col < form->cols_wide)
                 store(task->dquery, head.stride, head.first, form->cols, token, col, x, task->adds & 1);
             else
-                store(task->dtime_query, head.extra_stride, head.extra_first, form->extra, token, col - form->cols_wide, x,
-                      task->adds & 8);
+                store(task->dtime_query, head.extra_stride, head.extra_first, form->extra, token, col - form->cols_wide,
+                      x, task->adds & 8);
         }
 }
 
-template <bool tensor, int score_tiles, int out_tiles> __device__ void by_queries(const backward_task *task, float *memory, int number)
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void by_queries(const backward_task *task, float *memory, int number)
 {
     const attention_form *form = &task->form;
     backward_layout parts = backward_layout_of(form, false);
@@ -333,7 +338,8 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_querie
     __syncthreads();
 
     int warp = tile_lane_now().warp, group_row = warp / form->warp_cols * 16, warp_col = warp % form->warp_cols;
-    int last = first + present - 1, group_first = start[group_row], group_end = min(first + group_row + 16, first + present);
+    int last = first + present - 1, group_first = start[group_row],
+        group_end = min(first + group_row + 16, first + present);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
     columns mine = columns_of(after / 8, out_tiles, warp_col);
     const float *queries = memory + parts.queries + group_row * form->query_stride, *keys = memory + parts.keys;
@@ -350,9 +356,10 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_querie
         bool seen = range.low < range.high;
         if (seen) {
             float score[score_tiles][4], slope[score_tiles][4];
-            make_pairs<tensor>(form, range, queries, form->query_stride, keys, form->key_stride, after, wide, warp_col, score, slope);
-            write_query_pairs<tensor>(form, range, &bits, first, present, key, group_row, warp_col, start, memory + parts.log_sum,
-                                      memory + parts.inner, score, slope, slopes);
+            make_pairs<tensor>(form, range, queries, form->query_stride, keys, form->key_stride, after, wide, warp_col,
+                               score, slope);
+            write_query_pairs<tensor>(form, range, &bits, first, present, key, group_row, warp_col, start,
+                                      memory + parts.log_sum, memory + parts.inner, score, slope, slopes);
         }
         __syncthreads();
         if (seen)
@@ -405,7 +412,7 @@ template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *
 {
     const attention_form *form = &task->form;
     backward_task with = *task;
-    int64_t tokens = run->run->plan->largest.tokens;
+    int64_t tokens = run->run->plan->largest.rows[LP_ROWS_TOKENS];
     dim3 grid(lp_blocks(tokens, form->rows), 1 + (unsigned)form->heads);
     unsigned threads = 32u * (unsigned)(form->warp_rows * form->warp_cols);
     if (out_tiles == 7)
@@ -443,7 +450,8 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     choose_tiles(&task.form, &out_tiles);
     task.shard = run->shard;
     task.segment = run->segment;
-    task.inner = (float *)lp_cuda_scratch(run, (size_t)run->run->plan->largest.tokens * (size_t)task.form.heads * sizeof(float));
+    task.inner =
+        (float *)lp_cuda_scratch(run, (size_t)run->run->plan->largest.rows[LP_ROWS_TOKENS] * (size_t)task.form.heads * sizeof(float));
     if (!task.inner)
         return;
     task.query = LP_INPUT(0);
@@ -458,7 +466,7 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.dtime_out = LP_INPUT(9);
     task.adds = (int)node->accumulate;
     float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
-    LP_LAUNCH(run, inner_products, lp_blocks(run->run->plan->largest.tokens * task.form.heads, 8), 256, 0, task);
+    LP_LAUNCH(run, inner_products, lp_blocks(run->run->plan->largest.rows[LP_ROWS_TOKENS] * task.form.heads, 8), 256, 0, task);
     /* Gradients that meet in one matrix come one after another. */
     int rounds = met(outputs) ? 5 : 1;
     for (int i = 0; i < rounds; i++) {

@@ -65,10 +65,11 @@ __device__ static inline float tile_round(float x)
 /* sum [16 x 8] += a [16 x 8] b [8 x 8]: a holds rows g, g + 8, g, g + 8 of depths t, t, t + 4, t + 4; b column g of depths t, t + 4. */
 __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
-          "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
 #else
@@ -96,7 +97,8 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
     __syncwarp();
     for (int k = 0; k < 8; k++)
         for (int i = 0; i < 4; i++)
-            sum[i] += all[4 * me.group + k % 4][k / 4 * 2 + i / 2] * all[4 * (2 * me.member + i % 2) + k % 4][4 + k / 4];
+            sum[i] +=
+                all[4 * me.group + k % 4][k / 4 * 2 + i / 2] * all[4 * (2 * me.member + i % 2) + k % 4][4 + k / 4];
     __syncwarp();
 }
 
@@ -117,8 +119,8 @@ __device__ static inline float tile_dot(float sum, float4 a, float4 b)
 
 /* sum[j] += a b_j^T for from <= j < count: a [16 x depth], b_j the 8 rows from b + j * step rows on. Depths are multiples of 8. */
 template <bool tensor, int tiles>
-__device__ static inline void tile_rows(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride, const float *b,
-                                        int b_stride, int step, int depth)
+__device__ static inline void tile_rows(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
+                                        const float *b, int b_stride, int step, int depth)
 {
     tile_lane me = tile_lane_now();
     const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
@@ -151,8 +153,8 @@ __device__ static inline void tile_rows(float (&sum)[tiles][4], int from, int co
 /* sum[j] += a b_j for from <= j < count: a [16 x depth] a matrix of shares, b_j [depth x 8] the columns from b + 8 j on. Depths may
  * come in any order, if it is the same on both sides: 2t and 2t + 1 stand for t and t + 4. */
 template <bool tensor, int tiles>
-__device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride, const float *b,
-                                           int b_stride, int depth)
+__device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
+                                           const float *b, int b_stride, int depth)
 {
     tile_lane me = tile_lane_now();
     const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
@@ -181,8 +183,8 @@ __device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int
 
 /* to [rows x width] = scale * from [present x cols], and zeros elsewhere; a warp takes a row. width is that of tile_pad. */
 template <bool tensor>
-__device__ static inline void tile_load(float *to, int stride, int rows, int width, const float *from, int64_t from_stride, int present,
-                                        int cols, float scale)
+__device__ static inline void tile_load(float *to, int stride, int rows, int width, const float *from,
+                                        int64_t from_stride, int present, int cols, float scale)
 {
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
