@@ -148,32 +148,31 @@ __device__ void finish_sums(const attention_form *form, place at, row_state (&ro
     }
 }
 
-/* Columns of the basis come first, then those of the values. */
+/* Columns of the basis come first, then those of the values; they go through the shared memory of the queries, which is as wide. */
 template <int tiles>
-__device__ void store_rows(const forward_task *task, attention_head head, place at, const row_state (&row)[2],
-                           const float (&sum)[tiles][4])
+__device__ void store_rows(const forward_task *task, attention_head head, place at, float *queries, int first,
+                           int present, const row_state (&row)[2], float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
     tile_lane me = tile_lane_now();
+    int stride = form->query_stride;
+    float worth[2] = {1 / row[0].sum, 1 / row[1].sum};
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        int64_t query = row[half].query;
-        if (row[half].query < row[half].start)
-            continue;
-        float worth = 1 / row[half].sum;
+    for (int j = 0; j < tiles; j++)
 #pragma unroll
-        for (int j = 0; j < tiles; j++)
+        for (int i = 0; i < 4; i++)
+            sum[j][i] *= worth[i >> 1];
+    tile_put(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                int col = 8 * (at.first_tile + j) + 2 * me.member + i, value_col = col - form->extra_wide;
-                if (j < at.count && col < form->extra)
-                    task->time_out[query * head.extra_stride + head.extra_first + col] = sum[j][2 * half + i] * worth;
-                else if (j < at.count && value_col >= 0 && value_col < form->cols)
-                    task->out[query * head.stride + head.first + value_col] = sum[j][2 * half + i] * worth;
-            }
-        if (at.warp_col == 0 && me.member == 0)
-            task->log_sum[query * form->heads + head.number] = row[half].peak + logf(row[half].sum);
-    }
+    for (int half = 0; half < 2; half++)
+        if (at.warp_col == 0 && me.member == 0 && row[half].query >= row[half].start)
+            task->log_sum[(int64_t)row[half].query * form->heads + head.number] = row[half].peak + logf(row[half].sum);
+    __syncthreads();
+    if (form->extra)
+        tile_store(task->time_out + first * head.extra_stride + head.extra_first, head.extra_stride, present,
+                   form->extra, queries, stride, 1, 0);
+    tile_store(task->out + first * head.stride + head.first, head.stride, present, form->cols,
+               queries + form->extra_wide, stride, 1, 0);
 }
 
 __device__ place place_of(const attention_form *form, const int *start, int first, int last, int tiles)
@@ -190,7 +189,8 @@ __device__ place place_of(const attention_form *form, const int *start, int firs
 }
 
 template <bool tensor, int score_tiles, int out_tiles>
-__global__ void __launch_bounds__(256, 1) attention_forward(forward_task task)
+__global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
+    attention_forward(const __grid_constant__ forward_task task)
 {
     LP_SHARED(float, memory);
     const attention_form *form = &task.form;
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(256, 1) attention_forward(forward_task task)
                                  form->key_stride, 8 * (range.high - range.low));
     }
     finish_sums(form, at, row, memory + parts.peak);
-    store_rows(&task, head, at, row, sum);
+    store_rows(&task, head, at, memory + parts.queries, first, last - first + 1, row, sum);
 }
 
 /* Tiles for the widths at hand: few columns leave room for more warps with less each. */
@@ -275,11 +275,11 @@ void choose_tiles(attention_form *form, int *out_tiles)
     form->steps = 8;
 }
 
-template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *task, int out_tiles)
+template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *task, int64_t tokens, int out_tiles)
 {
     const attention_form *form = &task->form;
     forward_task with = *task;
-    dim3 grid(lp_blocks(run->run->plan->largest.rows[LP_ROWS_TOKENS], form->rows), (unsigned)form->heads);
+    dim3 grid(lp_blocks(tokens, form->rows), (unsigned)form->heads);
     unsigned threads = 32u * (unsigned)(form->warp_rows * form->warp_cols);
     size_t size = (size_t)forward_layout_of(form).size * sizeof(float);
     if (out_tiles == 5)
@@ -309,7 +309,7 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     task.log_sum = LP_OUTPUT(1);
     task.time_out = LP_OUTPUT(2);
     if (tile_tensor(run))
-        launch<true>(run, &task, out_tiles);
+        launch<true>(run, &task, lp_cuda_largest(run, node->inputs[0]), out_tiles);
     else
-        launch<false>(run, &task, out_tiles);
+        launch<false>(run, &task, lp_cuda_largest(run, node->inputs[0]), out_tiles);
 }

@@ -139,13 +139,6 @@ __device__ columns columns_of(int all, int tiles, int warp_col)
     return mine;
 }
 
-/* Writes column `col` of the matrix of a head, if it has one. */
-__device__ void store(float *to, int64_t stride, int first, int cols, int64_t token, int col, float x, int adds)
-{
-    if (to && col >= 0 && col < cols)
-        lp_store(to + token * stride + first + col, x, adds);
-}
-
 /* ---- a tile of keys ------------------------------------------------------------------------------------------ */
 
 /* Shares and slopes of the pairs of the warp's tiles, keys by queries. */
@@ -182,33 +175,30 @@ __device__ void write_key_pairs(const attention_form *form, attention_range rang
     }
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. */
+/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. They go through the shared
+ * memory of the keys, which stand in the same order. */
 template <int tiles>
-__device__ void store_keys(const backward_task *task, attention_head head, int first, int tokens, columns mine,
-                           bool all, float (&sum)[tiles][4])
+__device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
+                           int group_row, columns mine, float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
-    tile_lane me = tile_lane_now();
-    int wide = form->cols_wide, after = wide + form->extra_wide;
+    int stride = form->key_stride, wide = form->cols_wide, after = wide + form->extra_wide;
+    __syncthreads();
+    tile_put(keys + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    __syncthreads();
+    if (task->dkey)
+        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, keys, stride, 1,
+                   task->adds & 2);
+    if (task->dvalue)
+        tile_store(task->dvalue + first * head.stride + head.first, head.stride, present, form->cols, keys + after,
+                   stride, 1, task->adds & 4);
+    if (task->dbasis && head.number == form->heads - 1)
+        tile_store(task->dbasis + (int64_t)first * form->extra, form->extra, present, form->extra, keys + wide, stride,
+                   1, task->adds & 16);
 #pragma unroll
-    for (int j = 0; j < tiles; j++) {
-        int col = 8 * (mine.first + j);
-        bool basis = col >= wide && col < after;
-        if (j >= mine.count || (basis && !all))
-            continue;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int64_t token = first + me.group + 8 * (i >> 1);
-            int c = col + 2 * me.member + (i & 1);
-            if (token < tokens && basis)
-                store(task->dbasis, form->extra, 0, form->extra, token, c - wide, sum[j][i], task->adds & 16);
-            else if (token < tokens && col < wide)
-                store(task->dkey, head.stride, head.first, form->cols, token, c, sum[j][i], task->adds & 2);
-            else if (token < tokens)
-                store(task->dvalue, head.stride, head.first, form->cols, token, c - after, sum[j][i], task->adds & 4);
-            sum[j][i] = 0;
-        }
-    }
+    for (int j = 0; j < tiles; j++)
+        if (8 * (mine.first + j) < wide || 8 * (mine.first + j) >= after)
+            sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
 }
 
 template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(const backward_task *task, float *memory)
@@ -262,7 +252,7 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
                                      from + form->extra_wide, form->query_stride, depth);
             }
         }
-        store_keys(task, head, first + group_row, tokens, mine, number == form->heads - 1, sum);
+        store_keys(task, head, memory + parts.keys, first, present, group_row, mine, sum);
     }
 }
 
@@ -299,27 +289,22 @@ __device__ void write_query_pairs(const attention_form *form, attention_range ra
     }
 }
 
+/* Through the shared memory of the queries. */
 template <int tiles>
-__device__ void store_queries(const backward_task *task, attention_head head, int first, int tokens, columns mine,
-                              const float (&sum)[tiles][4])
+__device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present,
+                              int group_row, columns mine, const float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int64_t token = first + me.group + 8 * (i >> 1);
-            int col = 8 * (mine.first + j) + 2 * me.member + (i & 1);
-            if (j >= mine.count || token >= tokens)
-                continue;
-            float x = sum[j][i] * form->scale;
-            if (col < form->cols_wide)
-                store(task->dquery, head.stride, head.first, form->cols, token, col, x, task->adds & 1);
-            else
-                store(task->dtime_query, head.extra_stride, head.extra_first, form->extra, token, col - form->cols_wide,
-                      x, task->adds & 8);
-        }
+    int stride = form->query_stride;
+    __syncthreads();
+    tile_put(queries + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    __syncthreads();
+    if (task->dquery)
+        tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, queries, stride,
+                   form->scale, task->adds & 1);
+    if (task->dtime_query)
+        tile_store(task->dtime_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
+                   form->extra, queries + form->cols_wide, stride, form->scale, task->adds & 8);
 }
 
 template <bool tensor, int score_tiles, int out_tiles>
@@ -367,14 +352,15 @@ __device__ void by_queries(const backward_task *task, float *memory, int number)
                                  keys + 8 * range.low * form->key_stride + 8 * mine.first, form->key_stride,
                                  8 * (range.high - range.low));
     }
-    store_queries(task, head, first + group_row, tokens, mine, sum);
+    store_queries(task, head, memory + parts.queries, first, present, group_row, mine, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* Row 0 of the grid takes keys, the others the queries of a head each. */
 template <bool tensor, int score_tiles, int out_tiles>
-__global__ void __launch_bounds__(256, 1) attention_backward(backward_task task)
+__global__ void __launch_bounds__(256, out_tiles <= 7 ? 2 : 1)
+    attention_backward(const __grid_constant__ backward_task task)
 {
     LP_SHARED(float, memory);
     if (blockIdx.y == 0)
@@ -408,11 +394,10 @@ void choose_tiles(attention_form *form, int *out_tiles)
     form->steps = 8;
 }
 
-template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *task, int out_tiles)
+template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *task, int64_t tokens, int out_tiles)
 {
     const attention_form *form = &task->form;
     backward_task with = *task;
-    int64_t tokens = run->run->plan->largest.rows[LP_ROWS_TOKENS];
     dim3 grid(lp_blocks(tokens, form->rows), 1 + (unsigned)form->heads);
     unsigned threads = 32u * (unsigned)(form->warp_rows * form->warp_cols);
     if (out_tiles == 7)
@@ -450,8 +435,8 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     choose_tiles(&task.form, &out_tiles);
     task.shard = run->shard;
     task.segment = run->segment;
-    task.inner =
-        (float *)lp_cuda_scratch(run, (size_t)run->run->plan->largest.rows[LP_ROWS_TOKENS] * (size_t)task.form.heads * sizeof(float));
+    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
+    task.inner = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.form.heads * sizeof(float));
     if (!task.inner)
         return;
     task.query = LP_INPUT(0);
@@ -466,14 +451,14 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.dtime_out = LP_INPUT(9);
     task.adds = (int)node->accumulate;
     float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
-    LP_LAUNCH(run, inner_products, lp_blocks(run->run->plan->largest.rows[LP_ROWS_TOKENS] * task.form.heads, 8), 256, 0, task);
+    LP_LAUNCH(run, inner_products, lp_blocks(tokens * task.form.heads, 8), 256, 0, task);
     /* Gradients that meet in one matrix come one after another. */
     int rounds = met(outputs) ? 5 : 1;
     for (int i = 0; i < rounds; i++) {
         give(&task, outputs, rounds == 1 ? 31 : 1 << i);
         if (tile_tensor(run))
-            launch<true>(run, &task, out_tiles);
+            launch<true>(run, &task, tokens, out_tiles);
         else
-            launch<false>(run, &task, out_tiles);
+            launch<false>(run, &task, tokens, out_tiles);
     }
 }

@@ -181,29 +181,68 @@ __device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int
 
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */
 
-/* to [rows x width] = scale * from [present x cols], and zeros elsewhere; a warp takes a row. width is that of tile_pad. */
+/* to [rows x width] = scale * from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row at a time, and asks for
+ * several before it waits for the first. */
 template <bool tensor>
 __device__ static inline void tile_load(float *to, int stride, int rows, int width, const float *from,
                                         int64_t from_stride, int present, int cols, float scale)
 {
+    enum { BATCH = 4 };
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
-    if (!(((uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4) & 7)) {
-#pragma unroll 4
-        for (int r = me.warp; r < rows; r += warps)
-            for (int c = 2 * me.lane; c < width; c += 64) {
-                float2 x = {0, 0};
-                if (r < present && c < cols)
-                    x = *(const float2 *)(from + r * from_stride + c);
-                float2 y = {tile_number<tensor>(x.x * scale), tile_number<tensor>(x.y * scale)};
-                *(float2 *)(to + r * stride + c) = y;
+    bool pairs = !(((uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4) & 7);
+#pragma unroll 1
+    for (int c = 2 * me.lane; c < width; c += 64)
+#pragma unroll 1
+        for (int r = me.warp; r < rows; r += BATCH * warps) {
+            float2 x[BATCH];
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) {
+                const float *place = from + (r + i * warps) * from_stride + c;
+                bool here = r + i * warps < present;
+                x[i] = make_float2(0, 0);
+                if (pairs && here && c < cols) {
+                    x[i] = *(const float2 *)place;
+                } else if (!pairs && here) {
+                    x[i].x = c < cols ? place[0] : 0;
+                    x[i].y = c + 1 < cols ? place[1] : 0;
+                }
             }
-        return;
-    }
-#pragma unroll 4
-    for (int r = me.warp; r < rows; r += warps)
-        for (int c = me.lane; c < width; c += 32)
-            to[r * stride + c] = tile_number<tensor>(r < present && c < cols ? from[r * from_stride + c] * scale : 0);
+#pragma unroll
+            for (int i = 0; i < BATCH; i++)
+                if (r + i * warps < rows)
+                    *(float2 *)(to + (r + i * warps) * stride + c) =
+                        make_float2(tile_number<tensor>(x[i].x * scale), tile_number<tensor>(x[i].y * scale));
+        }
+}
+
+/* ---- and back ------------------------------------------------------------------------------------------------ */
+
+/* A warp's tiles to shared memory. */
+template <int tiles>
+__device__ static inline void tile_put(float *to, int stride, int count, const float (&sum)[tiles][4])
+{
+    tile_lane me = tile_lane_now();
+#pragma unroll
+    for (int j = 0; j < tiles; j++)
+        if (j < count) {
+            float *place = to + me.group * stride + 8 * j + 2 * me.member;
+            *(float2 *)place = make_float2(sum[j][0], sum[j][1]);
+            *(float2 *)(place + 8 * stride) = make_float2(sum[j][2], sum[j][3]);
+        }
+}
+
+/* to [present x cols] = scale * from, or more by that. */
+__device__ static inline void tile_store(float *to, int64_t to_stride, int present, int cols, const float *from,
+                                         int stride, float scale, int adds)
+{
+    tile_lane me = tile_lane_now();
+    int warps = (int)blockDim.x >> 5;
+#pragma unroll 1
+    for (int r = me.warp; r < present; r += warps)
+#pragma unroll 1
+        for (int c = me.lane; c < cols; c += 32)
+            lp_store(to + r * to_stride + c, from[r * stride + c] * scale, adds);
 }
 
 #endif
