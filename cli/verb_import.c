@@ -88,6 +88,14 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
     fputc('\n', file);
     if (report->bad_rows > 0)
         print_bad_rows(file, report);
+    if (report->cut_sequences > 0)
+        fprintf(file, "cut        %s where more than %s passed, which made %s in all\n",
+                cli_plural(report->cut_sequences, "sequence", "sequences").text, cli_duration(import->session_gap).text,
+                cli_count(report->sessions).text);
+    if (report->duplicate_rows > 0)
+        fprintf(file, "dropped    %s of the same %s\n", cli_plural(report->duplicate_rows, "row", "rows").text,
+                strcmp(import->deduplicate, "exact") == 0 ? "sequence, time and event as another"
+                                                          : "event as the row before");
     if (report->rare_rows > 0)
         fprintf(file, "dropped    %s of %s seen fewer than %lld times\n",
                 cli_plural(report->rare_rows, "row", "rows").text, cli_plural(report->rare_kinds, "kind", "kinds").text,
@@ -96,6 +104,9 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
         fprintf(file, "dropped    %s of %s with fewer than %lld events\n",
                 cli_plural(report->short_rows, "row", "rows").text,
                 cli_plural(report->short_sequences, "sequence", "sequences").text, (long long)import->min_events);
+    if (report->rounds > 1)
+        fprintf(file, "repeated   both minimums in %s, until nothing changed\n",
+                cli_plural(report->rounds, "round", "rounds").text);
     if (report->moved_rows > 0)
         fprintf(file, "sorted     %s not yet in the order of time\n",
                 cli_plural(report->moved_rows, "row", "rows").text);
@@ -130,10 +141,14 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
         cli_json_text(&json, "message", report->first_bad_row.message);
         cli_json_end(&json, '}');
     }
+    cli_json_whole(&json, "cut_sequences", report->cut_sequences);
+    cli_json_whole(&json, "sessions", report->sessions);
+    cli_json_whole(&json, "duplicate_rows", report->duplicate_rows);
     cli_json_whole(&json, "rare_rows", report->rare_rows);
     cli_json_whole(&json, "rare_kinds", report->rare_kinds);
     cli_json_whole(&json, "short_rows", report->short_rows);
     cli_json_whole(&json, "short_sequences", report->short_sequences);
+    cli_json_whole(&json, "rounds", report->rounds);
     cli_json_whole(&json, "moved_rows", report->moved_rows);
     cli_json_whole(&json, "events", lapse_dataset_event_count(dataset));
     cli_json_whole(&json, "sequences", lapse_dataset_sequence_count(dataset));
@@ -202,10 +217,19 @@ static const cli_option options[] = {
      "times"},
     {.name = "split-column", .kind = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
      .placeholder = "COLUMN", .help = "column that says train, valid or test", .unset = "none"},
+    {.name = "session-gap", .kind = CLI_DURATION, .offset = offsetof(import_settings, columns.import.session_gap),
+     .placeholder = "TIME", .help = "cut a sequence wherever two neighbouring events are further apart, such as 30m; "
+     "the parts are named SEQUENCE/1, SEQUENCE/2 and so on", .unset = "sequences are not cut"},
+    {.name = "deduplicate", .kind = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.deduplicate),
+     .placeholder = "WHICH", .help = "drop rows of the same sequence, time and event as another (exact), or of the same "
+     "event as the row before in their sequence (consecutive)", .choices = lapse_deduplicate_names},
     {.name = "min-events", .kind = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
      .placeholder = "N", .help = "drop sequences with fewer events"},
     {.name = "min-count", .kind = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_count),
      .placeholder = "N", .help = "drop events that occur fewer times in all; done before --min-events"},
+    {.name = "min-rounds", .kind = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.min_rounds),
+     .placeholder = "HOW", .help = "the two minimums one after the other, or in turn until nothing changes",
+     .choices = lapse_min_rounds_names},
     {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(import_settings, columns.import.threads),
      .placeholder = "N", .help = "threads to use", .unset = "all cores"},
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "report as one JSON object"},
@@ -217,14 +241,18 @@ static const char *const examples[] = {
     "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",
     "lapse import shop.csv -o shop.lapse --event item --action action --field device --number price",
     "zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip",
+    "lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-count 5 "
+    "--min-events 2 --min-rounds iterated",
     NULL,
 };
 
 const cli_verb cli_verb_import = {
     .name = "import",
     .summary = "read events from CSV or TSV into a dataset file",
-    .description = "Reads events (whose, when, what), sorts them by sequence and time, drops what is too rare or too "
-                   "short, and writes a dataset file. An existing file is replaced only by a whole new one.",
+    .description =
+        "Reads events (whose, when, what), sorts them by sequence and time, cuts sequences into sessions "
+        "and drops duplicates where asked to, drops what is too rare or too short, and writes a dataset file. "
+        "An existing file is replaced only by a whole new one.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

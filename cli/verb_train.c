@@ -40,12 +40,21 @@ static bool on_progress(const lapse_progress *progress, void *context)
     return !cli_interrupted();
 }
 
-/* The names that decide which settings matter: the model's and, where it has them, the encoding's and "fields". */
-static void names_of(const train_settings *s, const char *names[4])
+/* The names that decide which settings matter: the model's and, where it has them, the task's with its loss and negatives,
+ * the encoding's and "fields". */
+enum { NAMES = 8 };
+
+static void names_of(const train_settings *s, const char *names[NAMES])
 {
     int count = 0;
     names[count++] = s->train.model;
     if (strcmp(s->train.model, "attention") == 0) {
+        if (strcmp(s->train.task, "recommend") == 0) {
+            names[count++] = s->train.task;
+            names[count++] = s->train.loss;
+            if (strcmp(s->train.loss, "softmax") != 0)
+                names[count++] = s->train.negatives;
+        }
         names[count++] = s->train.encoding;
         if (s->has_fields)
             names[count++] = "fields";
@@ -55,7 +64,7 @@ static void names_of(const train_settings *s, const char *names[4])
 
 static void print_banner(const train_settings *s, const lapse_dataset *dataset, const cli_verb *verb)
 {
-    const char *names[4];
+    const char *names[NAMES];
     names_of(s, names);
     fputs("Data      ", stderr);
     cli_text_print(stderr, s->data);
@@ -158,7 +167,7 @@ static void print_text(const train_settings *s, const outcome *out)
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
 {
     cli_json json = {.file = stdout};
-    const char *names[4];
+    const char *names[NAMES];
     names_of(s, names);
     cli_json_object(&json, NULL);
     cli_json_text(&json, "data", s->data);
@@ -329,8 +338,29 @@ static const cli_option options[] = {
     {.name = "field-dims", .kind = CLI_WHOLE, AT(train.field_dims), .placeholder = "N", .group = in_model,
      .only = "fields", .help = "width of the embedding of each field of categories",
      .unset = "by the number of its categories"},
+    {.name = "item-output", .kind = CLI_CHOICE, AT(train.output), .placeholder = "WHICH", .group = in_model,
+     .only = "recommend", .help = "the vectors that items are scored by: those they are read with, or others",
+     .choices = lapse_output_names},
     {.name = "order", .kind = CLI_WHOLE, AT(train.order), .placeholder = "N", .group = in_model, .only = "markov",
      .help = "events that a Markov chain looks back, 1 to 3", DATA_DECIDES},
+
+    {.name = "loss", .kind = CLI_CHOICE, AT(train.loss), .placeholder = "NAME", .group = in_training,
+     .only = "recommend", .help = "what is made small: the cross-entropy over the whole catalogue, or a loss of the item "
+     "that came and of negatives, which did not", .choices = lapse_loss_names, .unset = "by the size of the catalogue"},
+    {.name = "negatives", .kind = CLI_CHOICE, AT(train.negatives), .placeholder = "HOW", .group = in_training,
+     .only = "bce sampled-softmax", .help = "how negatives are drawn: evenly, by how often they occur, or none but the "
+     "items of the batch", .choices = lapse_negative_names},
+    {.name = "negative-count", .kind = CLI_WHOLE, AT(train.negative_count), .placeholder = "N", .group = in_training,
+     .only = "bce sampled-softmax", .help = "negatives drawn for each event",
+     .unset = "1 for bce, 100 for sampled-softmax"},
+    {.name = "popularity-power", .kind = CLI_NUMBER, AT(train.popularity_power), .placeholder = "X",
+     .group = in_training, .only = "popularity",
+     .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
+    {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
+     .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
+    {.name = "windows", .kind = CLI_CHOICE, AT(train.windows), .placeholder = "WHICH", .group = in_training,
+     .only = "attention", .help = "what training sees of a history longer than the context: all of it, window by window, "
+     "or its last events", .choices = lapse_window_names},
 
     {.name = "learning-rate", .kind = CLI_NUMBER, AT(train.learning_rate), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's step size", DATA_DECIDES},
@@ -349,8 +379,12 @@ static const cli_option options[] = {
     {.name = "patience", .kind = CLI_WHOLE, AT(train.patience), .placeholder = "N", .group = in_training,
      .only = "attention", .help = "epochs without a better score before it stops", DATA_DECIDES},
 
+    {.name = "split-by", .kind = CLI_CHOICE, AT(train.split_by), .placeholder = "RULE", .group = in_run,
+     .help = "how events come to train, valid and test: as a column of the source says, sequences by chance, the last "
+     "events of each sequence, or sequences by their start", .choices = lapse_split_by_names,
+     .unset = "column where the dataset has one, otherwise by the task"},
     {.name = "seed", .kind = CLI_SEED, AT(train.seed), .placeholder = "N", .group = in_run,
-     .help = "sets the split, the starting parameters, dropout and order"},
+     .help = "sets the split by sequence, the starting parameters, dropout and order"},
     {.name = "shards", .kind = CLI_WHOLE, AT(train.shards), .placeholder = "N", .group = in_run, .only = "attention",
      .help = "parts a batch is cut into; unlike threads, changes the last bits of the result", DATA_DECIDES},
     {.name = "threads", .kind = CLI_WHOLE, AT(train.threads), .placeholder = "N", .group = in_run,

@@ -1,11 +1,10 @@
 # Programs that are not installed: unit tests, fuzz targets and their replays, benchmarks.
 enable_testing()
 
-# The CUDA kernels as C++ for this CPU (tests/emulate), so that they are tested where there is no GPU. A wrapper for each
-# file, because a .cu file has one language in a folder, and that may be CUDA.
+# The CUDA plugin as C++ for this CPU (tests/emulate), so that it is tested where there is no GPU. A wrapper for each file,
+# because a .cu file has one language in a folder, and that may be CUDA.
 include(CheckLanguage)
 check_language(CXX)
-set(LAPSE_EMULATED "")
 if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   set(CMAKE_CXX_STANDARD 17)
   enable_language(CXX)
@@ -16,17 +15,18 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     file(CONFIGURE OUTPUT emulated/${name}.cpp CONTENT "#include \"${source}\"\n")
     list(APPEND wrappers ${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp)
   endforeach()
-  add_library(lapse_cuda_emulated STATIC ${wrappers} tests/emulate/emulate.cpp)
+  add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/memory.c)
+  set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   target_include_directories(lapse_cuda_emulated PRIVATE include src tests/emulate)
-  target_compile_options(lapse_cuda_emulated PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions -fno-rtti
+  target_compile_options(lapse_cuda_emulated PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
     -ffp-contract=off -U_FORTIFY_SOURCE) # jumps between stacks
   if(LAPSE_WERROR)
     target_compile_options(lapse_cuda_emulated PRIVATE -Werror)
   endif()
   if(LAPSE_SANITIZE)
     target_compile_options(lapse_cuda_emulated PRIVATE -fsanitize=${LAPSE_SANITIZE})
+    target_link_options(lapse_cuda_emulated PRIVATE -fsanitize=${LAPSE_SANITIZE})
   endif()
-  set(LAPSE_EMULATED lapse_cuda_emulated)
 endif()
 
 # Unit tests: one program for each tests/unit/test_*.c; what they share lies in tests/support.
@@ -40,19 +40,18 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     target_link_libraries(lapse_test_support PRIVATE lapse_flags PkgConfig::CMOCKA PkgConfig::JANSSON Threads::Threads)
     set(LAPSE_TEST_LIBRARIES lapse_test_support)
   endif()
-  if(NOT LAPSE_EMULATED)
+  if(NOT TARGET lapse_cuda_emulated)
     list(FILTER LAPSE_TESTS EXCLUDE REGEX "/test_cuda")
   endif()
   foreach(source ${LAPSE_TESTS})
     get_filename_component(name ${source} NAME_WE)
-    set(emulated "")
-    if(name MATCHES "^test_cuda")
-      set(emulated ${LAPSE_EMULATED})
-    endif()
     add_executable(${name} ${source})
+    if(name MATCHES "^test_cuda")
+      target_compile_definitions(${name} PRIVATE LAPSE_EMULATED="$<TARGET_FILE:lapse_cuda_emulated>")
+      add_dependencies(${name} lapse_cuda_emulated)
+    endif()
     target_include_directories(${name} PRIVATE include src tests)
-    target_link_libraries(${name} PRIVATE ${LAPSE_TEST_LIBRARIES} ${emulated} lapse
-      lapse_flags PkgConfig::CMOCKA PkgConfig::JANSSON Threads::Threads m)
+    target_link_libraries(${name} PRIVATE ${LAPSE_TEST_LIBRARIES} lapse lapse_flags PkgConfig::CMOCKA PkgConfig::JANSSON Threads::Threads m)
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endforeach()
 endif()

@@ -2,10 +2,12 @@
  *
  * A counting sort by sequence, in passes over the rows in the order of the text, so that equal times keep that order:
  *   1. names: the workers' tables merged by place of first appearance
- *   2. count: rows of each sequence, rare kinds left out; rows now hold common numbers
- *   3. place: where each sequence begins; kinds numbered by how often they occur
+ *   2. count: rows of each sequence; rows now hold common numbers
+ *   3. place: where each sequence begins
  *   4. move: times, then fields, then kinds, to their place; segments are given back as they empty
  *   5. sort: each sequence by time, where it is not in order yet (sort.c)
+ *   6. prepare: sequences cut, rows left out (prepare.c)
+ *   7. rank: kinds and categories numbered by how often they now occur
  * The blocks are cut into as many parts as there are threads; a part counts and moves its own rows. Places follow from
  * counts in the order of parts, so the result is that of one thread.
  */
@@ -15,6 +17,7 @@
 #include "base/threads.h"
 #include "data/sort.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,23 +78,15 @@ bool lp_arrange_names(lp_arrangement *a, lp_intern *common, uint32_t **numbers, 
     return good;
 }
 
-/* Rows of each kind in all, and which kinds are too rare. */
+/* Rows of each kind in all. */
 static bool count_kinds(lp_arrangement *a)
 {
     a->kind_count = lp_alloc(a->kinds.count, sizeof *a->kind_count);
-    a->kind_order = lp_alloc(a->kinds.count, sizeof *a->kind_order);
-    if (!a->kind_count || !a->kind_order)
+    if (!a->kind_count)
         return false;
     for (int w = 0; w < a->worker_count; w++)
         for (uint32_t k = 0; k < a->rows[w].kinds.intern.count; k++)
             a->kind_count[a->kind_number[w][k]] += a->rows[w].kinds.count[k];
-    for (uint32_t k = 0; k < a->kinds.count; k++) {
-        if (a->kind_count[k] >= a->filter->min_count)
-            continue;
-        a->filter->rare_kinds++;
-        a->filter->rare_rows += a->kind_count[k];
-        a->kind_count[k] = 0;
-    }
     return true;
 }
 
@@ -142,68 +137,126 @@ static void count_part(void *context, int part, int worker)
         const uint32_t *sequence_number = a->sequence_number[block->worker],
                        *kind_number = a->kind_number[block->worker];
         for (int64_t i = 0; i < block->count; i++) {
-            uint32_t kind = kind_number[row[i].kind >> 2], sequence = sequence_number[row[i].sequence];
-            bool kept = a->kind_count[kind] > 0;
-            row[i].sequence = sequence;
-            row[i].kind = kept ? kind << 2 | (row[i].kind & 3) : LP_ROW_DROPPED;
-            count[sequence] += kept;
+            row[i].sequence = sequence_number[row[i].sequence];
+            row[i].kind = kind_number[row[i].kind >> 2] << 2 | (row[i].kind & 3);
+            count[row[i].sequence]++;
         }
     }
 }
 
 /* ------------------------------------------------------------------------------------------------- 3. place -- */
 
-/* Turns counts into places, and marks sequences that are too short with a place that does not exist. */
+/* Turns counts into places. */
 static bool place_sequences(lp_arrangement *a)
 {
     size_t sequences = a->sequences.count;
-    a->kept = lp_grow(NULL, sequences, sizeof *a->kept);
     a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
-    if (!a->kept || !a->start)
+    if (!a->start)
         return false;
     uint64_t place = 0;
     for (size_t s = 0; s < sequences; s++) {
-        uint64_t total = 0;
-        for (int p = 0; p < a->parts; p++)
-            total += a->cursor[(size_t)p * sequences + s];
-        bool kept = total > 0 && total >= (uint64_t)a->filter->min_events;
-        if (kept) {
-            a->start[a->kept_count] = place;
-            a->kept[a->kept_count++] = (uint32_t)s;
-        } else {
-            a->filter->short_sequences++;
-            a->filter->short_rows += (int64_t)total;
-        }
+        a->start[s] = place;
         for (int p = 0; p < a->parts; p++) {
             uint64_t *cursor = &a->cursor[(size_t)p * sequences + s];
             uint64_t count = *cursor;
-            *cursor = kept ? place : UINT64_MAX;
-            place += kept ? count : 0;
+            *cursor = place;
+            place += count;
         }
     }
-    a->start[a->kept_count] = place;
-    a->dataset->sequence_count = a->kept_count;
-    a->dataset->event_count = (int64_t)place;
+    a->start[sequences] = place;
+    a->row_count = (int64_t)place;
     return true;
 }
 
-/* Short sequences take their kinds along: counts again what is left, and marks the rows. */
-static void recount_kinds(lp_arrangement *a)
+/* -------------------------------------------------------------------------------------------------- 4. move -- */
+
+bool lp_arrange_emptied(lp_segment *segment, int64_t rows)
 {
-    memset(a->kind_count, 0, a->kinds.count * sizeof *a->kind_count);
-    for (int64_t b = 0; b < a->block_count; b++) {
-        const lp_rows_block *block = &a->blocks[b];
-        lp_row *row = lp_arrange_segment(a, block)->row + block->first;
-        for (int64_t i = 0; i < block->count; i++) {
-            if (row[i].kind == LP_ROW_DROPPED)
-                continue;
-            if (a->cursor[row[i].sequence] == UINT64_MAX)
-                row[i].kind = LP_ROW_DROPPED;
-            else
-                a->kind_count[row[i].kind >> 2]++;
+    return atomic_fetch_sub(&segment->left, rows) == rows;
+}
+
+static void move_times(void *context, int part, int worker)
+{
+    (void)worker;
+    lp_arrangement *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    lp_arrange_part(a, part, &first, &last);
+    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
+        lp_segment *segment = lp_arrange_segment(a, block);
+        const lp_row *row = segment->row + block->first;
+        const double *time = segment->time + block->first;
+        for (int64_t i = 0; i < block->count; i++)
+            a->time[cursor[row[i].sequence]++] = time[i];
+        if (lp_arrange_emptied(segment, block->count)) {
+            lp_free(segment->time);
+            segment->time = NULL;
         }
     }
 }
+
+static void move_kinds(void *context, int part, int worker)
+{
+    (void)worker;
+    lp_arrangement *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    lp_arrange_part(a, part, &first, &last);
+    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
+        lp_segment *segment = lp_arrange_segment(a, block);
+        const lp_row *row = segment->row + block->first;
+        for (int64_t i = 0; i < block->count; i++) {
+            uint64_t place = cursor[row[i].sequence]++;
+            a->kind[place] = (int32_t)(row[i].kind >> 2);
+            if (a->split)
+                a->split[place] = row[i].kind & 3;
+        }
+        if (lp_arrange_emptied(segment, block->count)) {
+            lp_free(segment->row);
+            segment->row = NULL;
+        }
+    }
+}
+
+static void refill_segments(lp_arrangement *a)
+{
+    for (int w = 0; w < a->worker_count; w++)
+        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
+            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
+}
+
+/* The cursors of a part ended where the next part began. */
+void lp_arrange_rewind(lp_arrangement *a)
+{
+    size_t sequences = a->sequences.count;
+    for (int p = a->parts - 1; p > 0; p--)
+        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences,
+               sequences * sizeof *a->cursor);
+    memcpy(a->cursor, a->start, sequences * sizeof *a->cursor);
+    refill_segments(a);
+}
+
+static bool move_rows(lp_arrangement *a)
+{
+    size_t rows = (size_t)a->row_count;
+    a->time = lp_grow(NULL, rows, sizeof *a->time);
+    if (!a->time)
+        return false;
+    refill_segments(a);
+    lp_threads_run(a->threads, a->parts, move_times, a);
+    for (int f = 0; f < a->dataset->field_count; f++)
+        if (!lp_arrange_field(a, f))
+            return false;
+    a->kind = lp_grow(NULL, rows, sizeof *a->kind);
+    a->split = a->with_split ? lp_grow(NULL, rows, sizeof *a->split) : NULL;
+    if (!a->kind || (a->with_split && !a->split))
+        return false;
+    lp_arrange_rewind(a);
+    lp_threads_run(a->threads, a->parts, move_kinds, a);
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------- 7. rank -- */
 
 typedef struct name_rank {
     int64_t count;
@@ -258,104 +311,71 @@ bool lp_arrange_rank(const lp_intern *table, const int64_t *counts, uint32_t *nu
     return good;
 }
 
-/* Numbers and names the kinds that are left, and the sequences. */
-static bool place_names(lp_arrangement *a)
+enum { RENUMBER_TASKS = 64 };
+
+struct renumbering {
+    int32_t *column;
+    const uint32_t *numbers;
+    int64_t count;
+};
+
+static void renumber_part(void *context, int task, int worker)
+{
+    (void)worker;
+    const struct renumbering *r = context;
+    int64_t last = r->count * (task + 1) / RENUMBER_TASKS;
+    for (int64_t i = r->count * task / RENUMBER_TASKS; i < last; i++)
+        r->column[i] = (int32_t)r->numbers[r->column[i]];
+}
+
+void lp_arrange_renumber(const lp_arrangement *a, int32_t *column, const uint32_t *numbers)
+{
+    struct renumbering all = {column, numbers, a->dataset->event_count};
+    lp_threads_run(a->threads, RENUMBER_TASKS, renumber_part, &all);
+}
+
+static bool rank_kinds(lp_arrangement *a)
 {
     lapse_dataset *dataset = a->dataset;
-    return lp_arrange_rank(&a->kinds, a->kind_count, a->kind_order, &dataset->blocks[4], &dataset->kinds) &&
-           pick_names(&a->sequences, a->kept, a->kept_count, &dataset->blocks[6], &dataset->sequences);
+    uint32_t *numbers = lp_alloc(a->kinds.count, sizeof *numbers);
+    bool good = numbers && lp_arrange_rank(&a->kinds, a->kind_count, numbers, &dataset->blocks[4], &dataset->kinds);
+    if (good)
+        lp_arrange_renumber(a, a->kind, numbers);
+    lp_free(numbers);
+    return good;
 }
 
-/* -------------------------------------------------------------------------------------------------- 4. move -- */
-
-bool lp_arrange_emptied(lp_segment *segment, int64_t rows)
+/* The names of the sequences left. With parts every name ends in one, so that no two can be alike: what follows the
+ * last slash is the part, and the rest is a name of the source. */
+static bool name_sequences(lp_arrangement *a, const lp_origin *origins)
 {
-    return atomic_fetch_sub(&segment->left, rows) == rows;
-}
-
-static void move_times(void *context, int part, int worker)
-{
-    (void)worker;
-    lp_arrangement *a = context;
-    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
-    int64_t first, last;
-    lp_arrange_part(a, part, &first, &last);
-    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
-        lp_segment *segment = lp_arrange_segment(a, block);
-        const lp_row *row = segment->row + block->first;
-        const double *time = segment->time + block->first;
-        for (int64_t i = 0; i < block->count; i++)
-            if (row[i].kind != LP_ROW_DROPPED)
-                a->time[cursor[row[i].sequence]++] = time[i];
-        if (lp_arrange_emptied(segment, block->count)) {
-            lp_free(segment->time);
-            segment->time = NULL;
-        }
+    int64_t count = a->dataset->sequence_count;
+    lp_buffer bytes = {0};
+    uint64_t *offset = lp_grow(NULL, (size_t)count + 1, sizeof *offset);
+    bool good = offset != NULL;
+    for (int64_t s = 0; good && s < count; s++) {
+        lp_origin origin = origins ? origins[s] : (lp_origin){s, 0};
+        uint64_t begin = a->sequences.offset[origin.sequence], end = a->sequences.offset[origin.sequence + 1];
+        offset[s] = bytes.size;
+        good = lp_buffer_add(&bytes, a->sequences.bytes.data + begin, end - begin - 1);
+        if (good && origin.part > 0)
+            good = lp_buffer_print(&bytes, "/%" PRId64, origin.part);
+        good = good && lp_buffer_add(&bytes, "", 1);
     }
+    if (good)
+        offset[count] = bytes.size;
+    a->dataset->blocks[6] = offset;
+    a->dataset->blocks[7] = bytes.data;
+    a->dataset->sequences = (lp_names){count, offset, bytes.data};
+    return good;
 }
 
-static void move_kinds(void *context, int part, int worker)
+static bool rank(lp_arrangement *a, const lp_origin *origins)
 {
-    (void)worker;
-    lp_arrangement *a = context;
-    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
-    int64_t first, last;
-    lp_arrange_part(a, part, &first, &last);
-    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
-        lp_segment *segment = lp_arrange_segment(a, block);
-        const lp_row *row = segment->row + block->first;
-        for (int64_t i = 0; i < block->count; i++) {
-            if (row[i].kind == LP_ROW_DROPPED)
-                continue;
-            uint64_t place = cursor[row[i].sequence]++;
-            a->kind[place] = (int32_t)a->kind_order[row[i].kind >> 2];
-            if (a->split)
-                a->split[place] = row[i].kind & 3;
-        }
-        if (lp_arrange_emptied(segment, block->count)) {
-            lp_free(segment->row);
-            segment->row = NULL;
-        }
-    }
-}
-
-static void refill_segments(lp_arrangement *a)
-{
-    for (int w = 0; w < a->worker_count; w++)
-        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
-            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
-}
-
-/* The cursors of a part ended where the next part began. */
-void lp_arrange_rewind(lp_arrangement *a)
-{
-    size_t sequences = a->sequences.count;
-    for (int p = a->parts - 1; p > 0; p--)
-        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences,
-               sequences * sizeof *a->cursor);
-    for (int64_t k = 0; k < a->kept_count; k++)
-        a->cursor[a->kept[k]] = a->start[k];
-    refill_segments(a);
-}
-
-static bool move_rows(lp_arrangement *a)
-{
-    size_t events = (size_t)a->dataset->event_count;
-    a->time = lp_grow(NULL, events, sizeof *a->time);
-    if (!a->time)
-        return false;
-    refill_segments(a);
-    lp_threads_run(a->threads, a->parts, move_times, a);
-    for (int f = 0; f < a->dataset->field_count; f++)
-        if (!lp_arrange_field(a, f))
-            return false;
-    a->kind = lp_grow(NULL, events, sizeof *a->kind);
-    a->split = a->with_split ? lp_grow(NULL, events, sizeof *a->split) : NULL;
-    if (!a->kind || (a->with_split && !a->split))
-        return false;
-    lp_arrange_rewind(a);
-    lp_threads_run(a->threads, a->parts, move_kinds, a);
-    return true;
+    bool good = rank_kinds(a) && name_sequences(a, origins);
+    for (int f = 0; good && f < a->dataset->field_count; f++)
+        good = lp_arrange_categories(a, f);
+    return good;
 }
 
 /* ------------------------------------------------------------------------------------------------ together --- */
@@ -396,7 +416,29 @@ static bool make_cursors(lp_arrangement *a)
     return a->cursor != NULL;
 }
 
-static bool arrange(lp_arrangement *a)
+static bool sort_and_prepare(lp_arrangement *a, int64_t *moved)
+{
+    void *further[LP_FIELD_LIMIT];
+    size_t further_size[LP_FIELD_LIMIT];
+    lapse_dataset *dataset = a->dataset;
+    for (int f = 0; f < dataset->field_count; f++) {
+        further[f] = dataset->fields[f].blocks[0];
+        further_size[f] = dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
+    }
+    lp_event_columns columns = {a->start, a->sequences.count,   a->time, a->kind,
+                                a->split, dataset->field_count, further, further_size};
+    lp_origin *origins = NULL;
+    bool good = lp_sort_sequences(&columns, a->threads, moved) &&
+                lp_prepare(a->preparation, &columns, a->kind_count, a->kinds.count, &origins);
+    a->start = columns.start;
+    dataset->sequence_count = columns.sequence_count;
+    dataset->event_count = (int64_t)a->start[columns.sequence_count];
+    good = good && (dataset->event_count == 0 || rank(a, origins));
+    lp_free(origins);
+    return good;
+}
+
+static bool arrange(lp_arrangement *a, int64_t *moved)
 {
     a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
     a->kind_number = lp_alloc((size_t)a->worker_count, sizeof *a->kind_number);
@@ -408,35 +450,23 @@ static bool arrange(lp_arrangement *a)
     if (!make_cursors(a))
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
-    if (!place_sequences(a))
+    if (!place_sequences(a) || !move_rows(a))
         return false;
-    if (a->dataset->event_count == 0)
-        return true;
-    if (a->filter->short_rows > 0)
-        recount_kinds(a);
-    if (!place_names(a) || !move_rows(a))
-        return false;
-    void *further[LP_FIELD_LIMIT];
-    size_t further_size[LP_FIELD_LIMIT];
-    for (int f = 0; f < a->dataset->field_count; f++) {
-        further[f] = a->dataset->fields[f].blocks[0];
-        further_size[f] = a->dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
-    }
-    lp_columns_to_sort columns = {a->start, a->kept_count,           a->time, a->kind,
-                                  a->split, a->dataset->field_count, further, further_size};
-    return lp_sort_sequences(&columns, a->threads, &a->filter->moved_rows);
+    return sort_and_prepare(a, moved);
 }
 
-lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_rows_filter *filter,
-                             lapse_dataset *dataset, lapse_error *error)
+lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
+                             int64_t *moved, lapse_dataset *dataset, lapse_error *error)
 {
     lp_arrangement a = {.rows = rows,
                         .worker_count = worker_count,
                         .threads = threads,
                         .with_split = with_split,
-                        .filter = filter,
+                        .preparation = preparation,
                         .dataset = dataset};
-    bool good = arrange(&a);
+    int fields = dataset->field_count;
+    a.categories = lp_alloc((size_t)fields, sizeof *a.categories);
+    bool good = a.categories && arrange(&a, moved);
     dataset->start = dataset->blocks[0] = a.start;
     dataset->time = dataset->blocks[1] = a.time;
     dataset->kind = dataset->blocks[2] = a.kind;
@@ -451,9 +481,10 @@ lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool 
     lp_free(a.kind_number);
     lp_free(a.blocks);
     lp_free(a.kind_count);
-    lp_free(a.kind_order);
     lp_free(a.cursor);
-    lp_free(a.kept);
+    for (int f = 0; a.categories && f < fields; f++)
+        lp_intern_clear(&a.categories[f]);
+    lp_free(a.categories);
     lp_intern_clear(&a.sequences);
     lp_intern_clear(&a.kinds);
     return good ? LAPSE_OK : out_of_memory(error);

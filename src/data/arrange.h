@@ -8,7 +8,7 @@ typedef struct lp_arrangement {
     lp_rows *rows; /* of each worker */
     int worker_count, threads;
     bool with_split;
-    lp_rows_filter *filter;
+    lp_preparation *preparation;
     lapse_dataset *dataset;
 
     lp_rows_block *blocks; /* owned; of all workers, in the order of the text */
@@ -18,15 +18,14 @@ typedef struct lp_arrangement {
     lp_intern sequences, kinds;                /* common tables, in order of first appearance */
     uint32_t **sequence_number, **kind_number; /* owned; for each worker: its numbers to common ones */
     int64_t *kind_count;                       /* owned; rows of each common kind */
-    uint32_t *kind_order;                      /* owned; common kind to its number in the dataset */
     uint64_t *cursor; /* owned; [part][common sequence]: rows there, then where its next row goes */
-    uint32_t *kept;   /* owned; common numbers of the sequences kept, in order */
-    int64_t kept_count;
+    int64_t row_count;
     int field;                  /* being moved */
     uint32_t **category_number; /* of its categories: like kind_number */
-    uint64_t *start;            /* owned until it is the dataset's */
+    lp_intern *categories;      /* owned; common tables of the fields */
+    uint64_t *start;            /* owned until it is the dataset's, as the next three */
     double *time;
-    int32_t *kind;
+    int32_t *kind; /* common numbers, until kinds are ranked */
     uint8_t *split;
 } lp_arrangement;
 
@@ -55,7 +54,13 @@ bool lp_arrange_emptied(lp_segment *segment, int64_t rows);
 /* Puts cursors and segments back to where they were before the last column was moved. */
 void lp_arrange_rewind(lp_arrangement *a);
 
-/* Moves one field to its place in the dataset. False when out of memory. */
+/* Moves one field to its place in the dataset, its categories with their common numbers. False when out of memory. */
 bool lp_arrange_field(lp_arrangement *a, int field);
+
+/* Ranks the categories of a field and gives its events their numbers. False when out of memory. */
+bool lp_arrange_categories(lp_arrangement *a, int field);
+
+/* Gives every event of a column its name's number: column[i] becomes numbers[column[i]]. */
+void lp_arrange_renumber(const lp_arrangement *a, int32_t *column, const uint32_t *numbers);
 
 #endif

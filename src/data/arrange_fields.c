@@ -20,8 +20,6 @@ static void move_field(void *context, int part, int worker)
         const double *number = (const double *)segment->field[a->field] + block->first;
         const uint32_t *category = (const uint32_t *)segment->field[a->field] + block->first;
         for (int64_t i = 0; i < block->count; i++) {
-            if (row[i].kind == LP_ROW_DROPPED)
-                continue;
             uint64_t place = cursor[row[i].sequence]++;
             if (numbers)
                 numbers[place] = number[i];
@@ -35,35 +33,15 @@ static void move_field(void *context, int part, int worker)
     }
 }
 
-/* Numbers the categories that are left by how often they occur. */
-static bool place_categories(lp_field *field, const lp_intern *categories, int64_t events)
-{
-    int64_t *count = lp_alloc(categories->count, sizeof *count);
-    uint32_t *number = lp_alloc(categories->count, sizeof *number);
-    int32_t *column = field->blocks[0];
-    bool good = count && number;
-    for (int64_t i = 0; good && i < events; i++)
-        count[column[i]]++;
-    good = good && lp_arrange_rank(categories, count, number, &field->blocks[1], &field->categories);
-    for (int64_t i = 0; good && i < events; i++)
-        column[i] = (int32_t)number[column[i]];
-    lp_free(count);
-    lp_free(number);
-    field->category = column;
-    return good;
-}
-
 bool lp_arrange_field(lp_arrangement *a, int f)
 {
     lp_field *field = &a->dataset->fields[f];
-    size_t events = (size_t)a->dataset->event_count;
     bool number = field->type == LAPSE_FIELD_NUMBER;
-    lp_intern categories = {0};
     a->field = f;
     a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);
-    field->blocks[0] = lp_grow(NULL, events, number ? sizeof(double) : sizeof(int32_t));
-    bool good =
-        a->category_number && field->blocks[0] && (number || lp_arrange_names(a, &categories, a->category_number, f));
+    field->blocks[0] = lp_grow(NULL, (size_t)a->row_count, number ? sizeof(double) : sizeof(int32_t));
+    bool good = a->category_number && field->blocks[0] &&
+                (number || lp_arrange_names(a, &a->categories[f], a->category_number, f));
     if (good) {
         lp_arrange_rewind(a);
         lp_threads_run(a->threads, a->parts, move_field, a);
@@ -71,10 +49,28 @@ bool lp_arrange_field(lp_arrangement *a, int f)
     for (int w = 0; a->category_number && w < a->worker_count; w++)
         lp_free(a->category_number[w]);
     lp_free(a->category_number);
-    if (number)
+    return good;
+}
+
+bool lp_arrange_categories(lp_arrangement *a, int f)
+{
+    lp_field *field = &a->dataset->fields[f];
+    const lp_intern *categories = &a->categories[f];
+    int32_t *column = field->blocks[0];
+    if (field->type == LAPSE_FIELD_NUMBER) {
         field->number = field->blocks[0];
-    else
-        good = good && place_categories(field, &categories, (int64_t)events);
-    lp_intern_clear(&categories);
+        return true;
+    }
+    int64_t *count = lp_alloc(categories->count, sizeof *count);
+    uint32_t *number = lp_alloc(categories->count, sizeof *number);
+    bool good = count && number;
+    for (int64_t i = 0; good && i < a->dataset->event_count; i++)
+        count[column[i]]++;
+    good = good && lp_arrange_rank(categories, count, number, &field->blocks[1], &field->categories);
+    if (good)
+        lp_arrange_renumber(a, column, number);
+    lp_free(count);
+    lp_free(number);
+    field->category = column;
     return good;
 }

@@ -60,8 +60,17 @@ static void add_source(description *d, const lp_reading *reading)
         add(d, "delimiter", "%c", delimiter);
     add(d, "header", "%s", options->header ? "yes" : "no");
     add(d, "order", "sequence by first appearance, time; ties keep the order of the source");
+}
+
+static void add_preparation(description *d, const lapse_import_options *options)
+{
+    char gap[64];
+    add(d, "session_gap", "%s",
+        options->session_gap > 0 ? lapse_duration_format(options->session_gap, gap, sizeof gap) : "none");
+    add(d, "deduplicate", "%s", options->deduplicate ? options->deduplicate : *lp_deduplicate_names);
     add(d, "min_events", "%" PRId64, options->min_events);
     add(d, "min_count", "%" PRId64, options->min_count);
+    add(d, "min_rounds", "%s", options->min_rounds ? options->min_rounds : *lp_min_rounds_names);
 }
 
 static void add_rows(description *d, const lapse_import_report *report)
@@ -69,12 +78,19 @@ static void add_rows(description *d, const lapse_import_report *report)
     add(d, "rows.read", "%" PRId64, report->rows);
     if (report->bad_rows)
         add(d, "rows.bad", "%" PRId64 " left out because they were malformed", report->bad_rows);
+    if (report->cut_sequences)
+        add(d, "sequences.cut", "%" PRId64 ", which made %" PRId64 " sequences in all", report->cut_sequences,
+            report->sessions);
+    if (report->duplicate_rows)
+        add(d, "rows.duplicate", "%" PRId64 " left out because they repeat another", report->duplicate_rows);
     if (report->rare_rows)
         add(d, "rows.rare", "%" PRId64 " left out with %" PRId64 " rare kinds of event", report->rare_rows,
             report->rare_kinds);
     if (report->short_sequences)
         add(d, "rows.short", "%" PRId64 " left out with %" PRId64 " short sequences", report->short_rows,
             report->short_sequences);
+    if (report->rounds > 1)
+        add(d, "rounds", "%" PRId64 " until both minimums held", report->rounds);
     if (report->moved_rows)
         add(d, "rows.moved", "%" PRId64 " were not in the order of time", report->moved_rows);
 }
@@ -244,6 +260,7 @@ lapse_status lp_describe(lapse_dataset *dataset, const lp_reading *reading, cons
     if (dataset->split)
         add_splits(&d);
     add_source(&d, reading);
+    add_preparation(&d, reading->options);
     add_rows(&d, report);
     return d.failed ? lp_fail_memory(error, "the properties", 4096) : LAPSE_OK;
 }

@@ -5,7 +5,7 @@
 #include "data/reader.h"
 
 /* Room for the properties lp_describe may set. */
-enum { LP_PROPERTY_LIMIT = 40 + LP_FIELD_LIMIT };
+enum { LP_PROPERTY_LIMIT = 48 + LP_FIELD_LIMIT };
 
 /* Sets the dataset's properties: where it came from, how it was read, what was left out, and how the events lie in
  * time. */

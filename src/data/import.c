@@ -4,18 +4,27 @@
 #include "data/import.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/threads.h"
 #include "data/describe.h"
 #include "data/reader.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { MOST_THREADS = 64 };
 
 void lapse_import_options_default(lapse_import_options *options)
 {
-    *options = (lapse_import_options){.time_unit = "auto", .header = true, .min_events = 1, .min_count = 1};
+    *options = (lapse_import_options){
+        .time_unit = "auto",
+        .header = true,
+        .min_events = 1,
+        .min_count = 1,
+        .min_rounds = "once",
+        .deduplicate = "none",
+    };
 }
 
 static lapse_status read_unit(const char *text, lp_time_unit *unit, lapse_error *error)
@@ -45,8 +54,35 @@ static lapse_status read_delimiter(const char *text, char *delimiter, lapse_erro
     return LAPSE_OK;
 }
 
+const char *const *lapse_deduplicate_names(void)
+{
+    return lp_deduplicate_names;
+}
+
+const char *const *lapse_min_rounds_names(void)
+{
+    return lp_min_rounds_names;
+}
+
+/* NULL is the first name, as in options that no default was put into. */
+static int place_of(const char *text, const char *const *names)
+{
+    return text ? lp_name_place(text, names) : 0;
+}
+
 static lapse_status check_options(const lapse_import_options *options, lapse_error *error)
 {
+    if (place_of(options->min_rounds, lp_min_rounds_names) < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the minimums cannot be held '%.40s': give once or iterated, for until nothing changes",
+                       options->min_rounds);
+    if (place_of(options->deduplicate, lp_deduplicate_names) < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "'%.40s' is no way to deduplicate: give none, exact or consecutive",
+                       options->deduplicate);
+    if (!(options->session_gap >= 0 && isfinite(options->session_gap)))
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the gap between sessions cannot be %g seconds: give a length of time, or 0 for none",
+                       options->session_gap);
     if (options->min_events < 0 || options->min_count < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the least number of events (%" PRId64 ") and the least count (%" PRId64
@@ -56,33 +92,6 @@ static lapse_status check_options(const lapse_import_options *options, lapse_err
         return lp_fail(error, LAPSE_ERROR_USAGE, "%d threads cannot be used: give 1 or more, or 0 for all cores",
                        options->threads);
     return LAPSE_OK;
-}
-
-/* ----------------------------------------------------------------------------------------- the beginning ----- */
-
-/* Refuses at first sight what is no text, before its bytes are taken for a header. */
-static lapse_status check_text(const lp_reading *reading, lapse_error *error)
-{
-    const lp_blocks *blocks = &reading->blocks;
-    const char *text = blocks->carry + blocks->at;
-    if (blocks->left == 0)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 0, 0,
-                          "the file is empty: a header and rows were expected");
-    if (blocks->left >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 1, 0, "this is UTF-16 text: save it as UTF-8");
-    const char *bare_return = memchr(text, '\n', blocks->left) ? NULL : memchr(text, '\r', blocks->left - 1);
-    if (bare_return)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 1, 0,
-                          "the lines end with a carriage return alone: save the file with line feeds");
-    size_t looked_at = blocks->left < 4096 ? blocks->left : 4096;
-    const char *nul = memchr(text, 0, looked_at);
-    if (!nul)
-        return LAPSE_OK;
-    int64_t line = 1;
-    for (const char *at = text; at < nul; at++)
-        line += *at == '\n';
-    return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, line, 0,
-                      "this looks like a binary file, not text: it has a NUL byte");
 }
 
 /* -------------------------------------------------------------------------------------------- the workers ---- */
@@ -192,7 +201,7 @@ static lapse_status read_rows(struct crew *crew, int threads, const lp_import_tu
                               lapse_import_report *report, lapse_error *error)
 {
     lp_reading *reading = &crew->reading;
-    LP_TRY(check_text(reading, error));
+    LP_TRY(lp_blocks_check(&reading->blocks, reading->file, error));
     if (!reading->blocks.delimiter)
         reading->blocks.delimiter = lp_csv_guess(reading->blocks.carry + reading->blocks.at, reading->blocks.left);
     LP_TRY(start_crew(crew, threads, tuning, error));
@@ -233,19 +242,28 @@ static lapse_status make_dataset(struct crew *crew, int threads, lapse_import_re
         crew->readers[i] = (lp_reader){0};
     }
     LP_TRY(name_fields(&crew->reading.columns, dataset, error));
-    lp_rows_filter filter = {.min_events = options->min_events, .min_count = options->min_count};
-    LP_TRY(
-        lp_rows_arrange(crew->rows, crew->count, threads, crew->reading.columns.split >= 0, &filter, dataset, error));
-    report->rare_rows = filter.rare_rows;
-    report->rare_kinds = filter.rare_kinds;
-    report->short_rows = filter.short_rows;
-    report->short_sequences = filter.short_sequences;
-    report->moved_rows = filter.moved_rows;
+    lp_preparation preparation = {
+        .session_gap = options->session_gap,
+        .deduplicate = (lp_deduplicate)place_of(options->deduplicate, lp_deduplicate_names),
+        .min_count = options->min_count,
+        .min_events = options->min_events,
+        .iterated = place_of(options->min_rounds, lp_min_rounds_names) > 0,
+    };
+    LP_TRY(lp_rows_arrange(crew->rows, crew->count, threads, crew->reading.columns.split >= 0, &preparation,
+                           &report->moved_rows, dataset, error));
+    report->cut_sequences = preparation.cut_sequences;
+    report->sessions = preparation.sessions;
+    report->duplicate_rows = preparation.duplicate_rows;
+    report->rare_rows = preparation.rare_rows;
+    report->rare_kinds = preparation.rare_kinds;
+    report->short_rows = preparation.short_rows;
+    report->short_sequences = preparation.short_sequences;
+    report->rounds = preparation.rounds;
     if (dataset->event_count == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, crew->reading.file, 0, 0,
                           "no event is left: %" PRId64 " were of kinds that occur fewer than %" PRId64
                           " times, and %" PRId64 " in sequences with fewer than %" PRId64 " events",
-                          filter.rare_rows, options->min_count, filter.short_rows, options->min_events);
+                          report->rare_rows, options->min_count, report->short_rows, options->min_events);
     return lp_describe(dataset, &crew->reading, report, error);
 }
 

@@ -9,17 +9,16 @@
 #define LP_ROWS_H
 
 #include "data/intern.h"
+#include "data/prepare.h"
 
 #include <stdatomic.h>
 
 typedef struct lp_row {
     uint32_t sequence;
-    uint32_t kind; /* number << 2 | lp_split; while arranging LP_ROW_DROPPED marks a row that will not be kept */
+    uint32_t kind; /* number << 2 | lp_split */
 } lp_row;
 
 enum { LP_ROW_KINDS = 1 << 29 }; /* more kinds than this do not fit lp_row and the int32_t of a dataset */
-
-#define LP_ROW_DROPPED UINT32_MAX
 
 /* Usual rows of a segment. Above 32 MB malloc gets every block from the system and returns it at once when freed. */
 enum { LP_SEGMENT_ROWS = 4500000 };
@@ -73,15 +72,10 @@ uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint6
 
 void lp_rows_clear(lp_rows *rows);
 
-/* What is to be kept, and what was dropped. */
-typedef struct lp_rows_filter {
-    int64_t min_events, min_count;
-    int64_t rare_rows, rare_kinds, short_rows, short_sequences, moved_rows; /* set by lp_rows_arrange */
-} lp_rows_filter;
-
 /* Puts the rows of all workers together in the order and numbering of a dataset: fills dataset's columns and names,
- * which belong to it; dataset->fields must have name and type. The rows are used up. Sets event_count 0 where the filter leaves nothing. */
-lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_rows_filter *filter,
-                             lapse_dataset *dataset, lapse_error *error);
+ * which belong to it; dataset->fields must have name and type. The rows are used up. *moved is the number of rows that
+ * were not in the order of time. Sets event_count 0 where the preparation leaves nothing. */
+lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
+                             int64_t *moved, lapse_dataset *dataset, lapse_error *error);
 
 #endif

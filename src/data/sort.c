@@ -50,7 +50,7 @@ static void reorder(void *column, size_t size, size_t count, const event *events
 
 /* With further columns only times and places are sorted, then every column is put in that order. A sequence of 2^32
  * events does not come up: its text would have more than 24 GB. */
-static void sort_with_further(const lp_columns_to_sort *columns, size_t first, size_t count, event *events)
+static void sort_with_further(const lp_event_columns *columns, size_t first, size_t count, event *events)
 {
     for (size_t i = 0; i < count; i++)
         events[i] = (event){columns->time[first + i], (int32_t)(uint32_t)i, 0};
@@ -66,7 +66,7 @@ static void sort_with_further(const lp_columns_to_sort *columns, size_t first, s
     }
 }
 
-static void sort_sequence(const lp_columns_to_sort *columns, size_t first, size_t count, event *events)
+static void sort_sequence(const lp_event_columns *columns, size_t first, size_t count, event *events)
 {
     for (size_t i = 0; i < count; i++)
         events[i] =
@@ -94,7 +94,7 @@ static int64_t count_late(const double *time, size_t count)
 enum { TASKS = 64 };
 
 struct job {
-    const lp_columns_to_sort *columns;
+    const lp_event_columns *columns;
     _Atomic bool out_of_memory;
     _Atomic int64_t late;
 };
@@ -103,7 +103,7 @@ static void sort_part(void *context, int task, int worker)
 {
     (void)worker;
     struct job *job = context;
-    const lp_columns_to_sort *columns = job->columns;
+    const lp_event_columns *columns = job->columns;
     int64_t late = 0, last = columns->sequence_count * (task + 1) / TASKS;
     event *events = NULL;
     size_t capacity = 0;
@@ -131,7 +131,7 @@ static void sort_part(void *context, int task, int worker)
     atomic_fetch_add(&job->late, late);
 }
 
-bool lp_sort_sequences(const lp_columns_to_sort *columns, int threads, int64_t *late)
+bool lp_sort_sequences(const lp_event_columns *columns, int threads, int64_t *late)
 {
     struct job sorting = {.columns = columns};
     lp_threads_run(threads, TASKS, sort_part, &sorting);

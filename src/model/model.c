@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const lp_model_row *const lp_models[] = {&lp_model_attention, &lp_model_markov, &lp_model_majority, NULL};
+const lp_model_row *const lp_models[] = {&lp_model_attention,
+                                         &lp_model_markov,
+                                         &lp_model_item_markov,
+                                         &lp_model_recency,
+                                         &lp_model_popularity,
+                                         &lp_model_majority,
+                                         NULL};
 
 const lp_model_row *lp_model_row_find(const char *name)
 {
@@ -218,6 +224,7 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, 
     if (!made)
         return out_of_memory(error);
     made->config = *config;
+    made->split_by = lp_split_rule_find("sequence");
     bool copied = lp_names_copy(&made->arena, kinds, &made->kinds) && copy_fields(made);
     lapse_status status = copied ? LAPSE_OK : out_of_memory(error);
     if (status == LAPSE_OK && config->row->build) {

@@ -145,7 +145,7 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     if (config->row->build)
         LP_TRY(describe_fields(model, error));
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
-    LP_TRY(lp_model_property_set(model, error, "split", "%s", model->split_by_column ? "column" : "sequence"));
+    LP_TRY(lp_model_property_set(model, error, "split", "%s", lp_split_rule_name(model->split_by)));
     return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx",
                                  (unsigned long long)model->fingerprint);
 }
@@ -446,10 +446,8 @@ static lapse_status take_properties(lapse_model *model, const lp_container *cont
         return wrong(error, path, "seed");
     if (!parse_whole(fingerprint, "0123456789abcdef", 16, &model->fingerprint))
         return wrong(error, path, "dataset.fingerprint");
-    if (!split || (strcmp(split, "column") != 0 && strcmp(split, "sequence") != 0))
-        return wrong(error, path, "split");
-    model->split_by_column = strcmp(split, "column") == 0;
-    return LAPSE_OK;
+    model->split_by = lp_split_rule_find(split);
+    return model->split_by ? LAPSE_OK : wrong(error, path, "split");
 }
 
 lapse_status lp_model_from_container(const lp_container *container, const char *path, lapse_model **model,

@@ -218,7 +218,8 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
         return lp_fail(error, LAPSE_ERROR_INPUT, "the time asked about, %.3f s, lies before the last event, at %.3f s",
                        time, session->times[session->count - 1]);
     if (!model->config.row->build) {
-        model->config.row->answer(model, session->kinds, session->count, probabilities);
+        double asked = model->config.target_known ? time : session->times[session->count - 1];
+        model->config.row->answer(model, &(lp_question){session->kinds, session->count, asked}, probabilities);
         return LAPSE_OK;
     }
     fill(session, time);

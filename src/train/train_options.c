@@ -314,6 +314,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("inverse-cdf", options->inverse_cdf, lapse_inverse_cdf_names(), error));
     LP_TRY(choose("projection", options->projection, lp_projection_names, error));
     LP_TRY(choose("combine", options->combine, lp_combine_names, error));
+    if (options->split_by)
+        LP_TRY(choose("split-by", options->split_by, lapse_split_by_names(), error));
     return choose("target-time", options->target_time, target_times, error);
 }
 
@@ -323,7 +325,8 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
     bool recommend = strcmp(options->task, "recommend") == 0;
     const char *loss = options->loss ? options->loss : "softmax";
     if (!recommend && strcmp(loss, "softmax") != 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the loss '%s' is one of the task recommend; classify has softmax", loss);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the loss '%s' is one of the task recommend; classify has softmax",
+                       loss);
     if (recommend && strcmp(options->predict, "event") != 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
                        options->predict);
@@ -355,7 +358,9 @@ lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_op
     LP_TRY(check_choices(options, error));
     LP_TRY(check_predict(dataset, options, error));
     LP_TRY(check_loss(options, error));
-    LP_TRY(lp_split_make(dataset, options->seed, split, error));
+    if (!options->split_by)
+        options->split_by = lp_split_rule_name(lp_split_rule_default(dataset, options->task));
+    LP_TRY(lp_split_make(dataset, lp_split_rule_find(options->split_by), options->seed, split, error));
     double *sample = lp_alloc(SAMPLE, sizeof *sample);
     lapse_status status = sample ? LAPSE_OK : lp_fail_memory(error, "looking at the data", SAMPLE * sizeof *sample);
     if (status == LAPSE_OK)

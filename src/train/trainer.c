@@ -116,7 +116,7 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_model_new(&config, &trainer->dataset->kinds, &trainer->model, error));
     trainer->model->seed = trainer->options.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
-    trainer->model->split_by_column = trainer->dataset->split != NULL;
+    trainer->model->split_by = lp_split_rule_find(trainer->options.split_by);
     return describe_run(trainer->model, trainer->dataset, &trainer->options, error);
 }
 

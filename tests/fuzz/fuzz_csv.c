@@ -35,7 +35,8 @@ static void check(const lapse_dataset *dataset, const lapse_import_report *repor
     }
     for (int64_t i = 0; i < dataset->event_count; i++)
         good = good && dataset->kind[i] >= 0 && dataset->kind[i] < dataset->kinds.count;
-    good = good && report->rows == report->bad_rows + report->rare_rows + report->short_rows + dataset->event_count;
+    good = good && report->rows == report->bad_rows + report->duplicate_rows + report->rare_rows + report->short_rows +
+                                       dataset->event_count;
     if (!good)
         abort();
 }
@@ -81,6 +82,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.time_unit = units[data[1] & 3];
     options.min_events = data[1] >> 2 & 3;
     options.min_count = data[1] >> 4 & 3;
+    options.deduplicate = lapse_deduplicate_names()[(data[1] >> 6 & 3) % 3];
+    options.min_rounds = lapse_min_rounds_names()[data[0] >> 7];
+    options.session_gap = data[0] >> 7 ? 10 : 0;
     int64_t block_size = 1 + data[2];
     data += 3;
     size -= 3;

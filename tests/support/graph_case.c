@@ -215,15 +215,13 @@ static void *poisoned_on(const lp_backend *backend, size_t size)
     return block;
 }
 
-static double *fetch(const lp_backend *backend, const void *data, int count, lp_type type)
+/* A copy of a backend's memory. */
+static void *fetched(const lp_backend *backend, const void *data, size_t size)
 {
-    size_t size = (size_t)count * lp_type_size(type, backend->real_size);
     void *host = lp_alloc(size, 1);
     assert_non_null(host);
     backend->copy_out(host, data, size);
-    double *out = from_type(host, count, type, backend->real_size);
-    lp_free(host);
-    return out;
+    return host;
 }
 
 /* The leaves in the types of a backend with floats. */
@@ -240,43 +238,55 @@ static void make_inputs(const graph_case *this, void *inputs[CASE_VALUES])
     }
 }
 
+/* What a run gave, out of copies of its memory. */
+static void collect_from(const graph_case *this, const lp_backend *backend, const lp_run *run, size_t sizes[3],
+                         graph_result *result)
+{
+    lp_run copy = *run;
+    copy.work = fetched(backend, run->work, sizes[0]);
+    copy.gradients = fetched(backend, run->gradients, sizes[1]);
+    copy.row_gradients = fetched(backend, run->row_gradients, sizes[2]);
+    collect(this, &copy, result);
+    lp_free(copy.work);
+    lp_free(copy.gradients);
+    lp_free(copy.row_gradients);
+}
+
 void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, int times, graph_result *result)
 {
     lapse_error error;
     lp_extent extent = extent_of(this);
-    extent.tokens += room;
+    for (int i = 1; i < LP_ROWS_COUNT; i++)
+        extent.rows[i] += room;
     assert_int_equal(lp_plan_make(&this->plan, &this->graph, &extent, backend->real_size, &error), LAPSE_OK);
-    size_t size = this->graph.parameter_size;
-    void *inputs[CASE_VALUES] = {NULL}, *host = lp_alloc(size, backend->real_size);
+    size_t parameter_size = this->graph.parameter_size * backend->real_size;
+    size_t sizes[] = {this->plan.work_size, parameter_size,
+                      (size_t)extent.rows[LP_ROWS_ITEMS] * (size_t)this->graph.table_cols * backend->real_size};
+    void *inputs[CASE_VALUES] = {NULL}, *host = lp_alloc(parameter_size, 1);
     make_inputs(this, inputs);
-    to_type(host, this->parameters, (int)size, LP_TYPE_REAL, backend->real_size);
-    void *parameters = backend->buffer_new(size * backend->real_size);
-    backend->copy_in(parameters, host, size * backend->real_size);
+    to_type(host, this->parameters, (int)this->graph.parameter_size, LP_TYPE_REAL, backend->real_size);
+    void *parameters = backend->buffer_new(parameter_size);
+    backend->copy_in(parameters, host, parameter_size);
     lp_run run = {.plan = &this->plan,
-                  .work = poisoned_on(backend, this->plan.work_size),
+                  .work = poisoned_on(backend, sizes[0]),
                   .inputs = inputs,
                   .scratch = poisoned_on(backend, this->plan.scratch_size),
                   .parameters = parameters,
-                  .gradients = poisoned_on(backend, size * backend->real_size),
-                  .tokens = this->tokens,
+                  .gradients = poisoned_on(backend, sizes[1]),
+                  .row_gradients = poisoned_on(backend, sizes[2]),
                   .segments = this->segments,
                   .segment = this->segment,
                   .seed = 77,
                   .step = 5,
                   .first_token = this->first_token,
                   .precision = this->precision};
+    memcpy(run.rows, this->rows, sizeof run.rows);
     for (int i = 0; i < times; i++)
         backend->run(&run);
     backend->sync();
     if (backend->problem && backend->problem())
         fail_msg("%s", backend->problem());
-    *result = (graph_result){0};
-    for (int i = 0; i < this->graph.value_count; i++) {
-        const lp_value *value = this->graph.values[i];
-        if (value->place == LP_PLACE_WORK && value->kept)
-            result->values[i] = fetch(backend, lp_run_data(&run, value), graph_case_elements(this, value), value->type);
-    }
-    result->gradients = fetch(backend, run.gradients, (int)size, LP_TYPE_REAL);
+    collect_from(this, backend, &run, sizes, result);
     for (int i = 0; i < this->graph.input_count; i++)
         lp_free(inputs[i]);
     lp_free(host);
@@ -284,6 +294,7 @@ void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, in
     backend->buffer_free(run.work);
     backend->buffer_free(run.scratch);
     backend->buffer_free(run.gradients);
+    backend->buffer_free(run.row_gradients);
 }
 
 double graph_case_loss(const graph_case *this, const graph_result *result)

@@ -168,8 +168,11 @@ static void properties_tell_where_it_came_from(void **state)
         {"delimiter", "comma"},
         {"header", "yes"},
         {"order", "sequence by first appearance, time; ties keep the order of the source"},
+        {"session_gap", "none"},
+        {"deduplicate", "none"},
         {"min_events", "1"},
         {"min_count", "1"},
+        {"min_rounds", "once"},
         {"rows.read", "5"},
         {"rows.moved", "1 were not in the order of time"},
     };

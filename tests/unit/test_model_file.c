@@ -92,7 +92,7 @@ static void check_same(const lapse_model *a, const lapse_model *b)
     assert_int_equal(lapse_model_kind_count(a), lapse_model_kind_count(b));
     for (int64_t i = 0; i < lapse_model_kind_count(a); i++)
         assert_string_equal(lapse_model_kind_name(a, i), lapse_model_kind_name(b, i));
-    assert_true(a->seed == b->seed && a->fingerprint == b->fingerprint && a->split_by_column == b->split_by_column);
+    assert_true(a->seed == b->seed && a->fingerprint == b->fingerprint && a->split_by == b->split_by);
     const lp_model_config *x = &a->config, *y = &b->config;
     assert_true(x->row == y->row && x->target_known == y->target_known);
     assert_true(x->kinds == y->kinds && x->context == y->context);

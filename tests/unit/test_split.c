@@ -1,4 +1,6 @@
 /* test_split.c: shares, seeds and refusals of splits. */
+#include "support/small_data.h"
+
 #include "data/import.h"
 #include "data/split.h"
 
@@ -9,6 +11,13 @@
 #include <cmocka.h>
 
 #include <string.h>
+
+static const lp_split_rule *rule(const char *name)
+{
+    const lp_split_rule *found = lp_split_rule_find(name);
+    assert_non_null(found);
+    return found;
+}
 
 /* A dataset of `sequences` sequences of 1 to 4 events; with a split column where `split` is given. */
 static lapse_dataset *make(int sequences, const char *split)
@@ -39,7 +48,7 @@ static void shares_are_exact(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         lapse_dataset *dataset = make(cases[c][0], NULL);
         uint8_t *split = NULL;
-        assert_int_equal(lp_split_make(dataset, 7, &split, NULL), LAPSE_OK);
+        assert_int_equal(lp_split_make(dataset, rule("sequence"), 7, &split, NULL), LAPSE_OK);
         int counts[LP_SPLIT_COUNT] = {0};
         for (int64_t s = 0; s < dataset->sequence_count; s++) {
             counts[split[dataset->start[s]]]++;
@@ -59,9 +68,9 @@ static void seeds_decide(void **state)
     lapse_dataset *dataset = make(200, NULL);
     uint8_t *first = NULL, *again = NULL, *other = NULL;
     size_t size = (size_t)dataset->event_count;
-    assert_int_equal(lp_split_make(dataset, 1, &first, NULL), LAPSE_OK);
-    assert_int_equal(lp_split_make(dataset, 1, &again, NULL), LAPSE_OK);
-    assert_int_equal(lp_split_make(dataset, 2, &other, NULL), LAPSE_OK);
+    assert_int_equal(lp_split_make(dataset, rule("sequence"), 1, &first, NULL), LAPSE_OK);
+    assert_int_equal(lp_split_make(dataset, rule("sequence"), 1, &again, NULL), LAPSE_OK);
+    assert_int_equal(lp_split_make(dataset, rule("sequence"), 2, &other, NULL), LAPSE_OK);
     assert_memory_equal(first, again, size);
     assert_memory_not_equal(first, other, size);
     lp_free(first);
@@ -76,7 +85,7 @@ static void the_split_of_a_seed_never_changes(void **state)
     (void)state;
     lapse_dataset *dataset = make(20, NULL);
     uint8_t *split = NULL;
-    assert_int_equal(lp_split_make(dataset, 42, &split, NULL), LAPSE_OK);
+    assert_int_equal(lp_split_make(dataset, rule("sequence"), 42, &split, NULL), LAPSE_OK);
     char shown[21] = {0};
     for (int64_t s = 0; s < 20; s++)
         shown[s] = "tve"[split[dataset->start[s]]];
@@ -98,18 +107,103 @@ static void the_column_is_taken_as_it_is(void **state)
     assert_int_equal(lp_import(&source, &options, NULL, &dataset, NULL, NULL), LAPSE_OK);
     lp_source_close(&source);
     uint8_t *split = NULL;
-    assert_int_equal(lp_split_make(dataset, 5, &split, NULL), LAPSE_OK);
+    assert_int_equal(lp_split_make(dataset, rule("column"), 5, &split, NULL), LAPSE_OK);
     assert_memory_equal(split, "\0\2\1", 3);
     assert_ptr_not_equal(split, dataset->split);
     lp_free(split);
     lapse_dataset_close(dataset);
 }
 
-static void refuse(lapse_dataset *dataset, const char *message)
+/* The splits of a spelled dataset's events as letters, t, v and e (test), a space between sequences. */
+static void expect_rule(lapse_dataset *dataset, const char *name, const char *expected)
+{
+    uint8_t *split = NULL;
+    char shown[200] = "";
+    size_t used = 0;
+    assert_int_equal(lp_split_make(dataset, rule(name), 1, &split, NULL), LAPSE_OK);
+    for (int64_t s = 0; s < dataset->sequence_count; s++) {
+        for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++)
+            shown[used++] = "tve"[split[i]];
+        shown[used++] = s + 1 < dataset->sequence_count ? ' ' : 0;
+    }
+    assert_string_equal(shown, expected);
+    lp_free(split);
+    lapse_dataset_close(dataset);
+}
+
+static void the_last_of_each_sequence_is_left_out(void **state)
+{
+    (void)state;
+    expect_rule(small_dataset_spelled("abcab a ab abc abcd", NULL), "leave-one-out", "tttve t tt tve ttve");
+    expect_rule(small_dataset_spelled("abc", NULL), "leave-one-out", "tve");
+    /* The rule asked for wins over a column. */
+    expect_rule(small_dataset_spelled("abc ab", "eee vt"), "leave-one-out", "tve tt");
+    expect_rule(small_dataset_spelled("abc ab", "eee vt"), "column", "eee vt");
+}
+
+static void later_starts_are_tested(void **state)
+{
+    (void)state;
+    static const int lengths[] = {2, 1, 1, 3, 1, 1, 1, 1, 1, 2};
+    static const double time[] = {50, 51, 90, 10, 20, 500, 501, 30, 40, 60, 70, 80, 90, 600};
+    int32_t kind[14] = {0};
+    /* The two that start last start together: the later in the file is test. A late end does not count. */
+    expect_rule(small_dataset(10, lengths, time, kind, 1, NULL), "time", "tt v t ttt t t t t t ee");
+    static const int two_each[] = {1, 1, 1};
+    static const double backwards[] = {3, 2, 1};
+    expect_rule(small_dataset(3, two_each, backwards, kind, 1, NULL), "time", "e v t");
+    static const double equal[] = {1, 1, 1};
+    expect_rule(small_dataset(3, two_each, equal, kind, 1, NULL), "time", "t v e");
+    static const double zeros[] = {-0.0, 0.0, -0.0};
+    expect_rule(small_dataset(3, two_each, zeros, kind, 1, NULL), "time", "t v e");
+}
+
+/* Shares hold for the order of time too, whatever the seed. */
+static void the_seed_is_for_chance_alone(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"time", "leave-one-out"};
+    for (int n = 0; n < 2; n++) {
+        lapse_dataset *dataset = make(123, NULL);
+        uint8_t *first = NULL, *other = NULL;
+        assert_int_equal(lp_split_make(dataset, rule(names[n]), 1, &first, NULL), LAPSE_OK);
+        assert_int_equal(lp_split_make(dataset, rule(names[n]), 2, &other, NULL), LAPSE_OK);
+        assert_memory_equal(first, other, (size_t)dataset->event_count);
+        lp_free(first);
+        lp_free(other);
+        lapse_dataset_close(dataset);
+    }
+}
+
+static void rules_have_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"column", "sequence", "leave-one-out", "time", NULL};
+    for (int i = 0; i < 5; i++) {
+        if (!names[i]) {
+            assert_null(lapse_split_by_names()[i]);
+            continue;
+        }
+        assert_string_equal(lapse_split_by_names()[i], names[i]);
+        assert_string_equal(lp_split_rule_name(rule(names[i])), names[i]);
+    }
+    assert_null(lp_split_rule_find("coin"));
+    assert_null(lp_split_rule_find(""));
+    assert_null(lp_split_rule_find(NULL));
+    lapse_dataset *plain = make(5, NULL), *marked = make(5, "train");
+    assert_ptr_equal(lp_split_rule_default(plain, "classify"), rule("sequence"));
+    assert_ptr_equal(lp_split_rule_default(plain, "recommend"), rule("leave-one-out"));
+    assert_ptr_equal(lp_split_rule_default(marked, "classify"), rule("column"));
+    assert_ptr_equal(lp_split_rule_default(marked, "recommend"), rule("column"));
+    lapse_dataset_close(plain);
+    lapse_dataset_close(marked);
+}
+
+static void refuse(lapse_dataset *dataset, const char *name, const char *message)
 {
     uint8_t *split = NULL;
     lapse_error error = {0};
-    assert_int_equal(lp_split_make(dataset, 1, &split, &error), LAPSE_ERROR_USAGE);
+    assert_int_equal(lp_split_make(dataset, rule(name), 1, &split, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, message);
     assert_null(split);
     lapse_dataset_close(dataset);
@@ -118,38 +212,47 @@ static void refuse(lapse_dataset *dataset, const char *message)
 static void empty_splits_are_refused(void **state)
 {
     (void)state;
-    refuse(make(1, NULL),
+    refuse(make(1, NULL), "sequence",
            "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
            "source that says which split each event is in");
-    refuse(make(2, NULL),
+    refuse(make(2, NULL), "time",
            "2 sequences cannot be split into train, valid and test: at least 3 are needed, or a column of the "
            "source that says which split each event is in");
-    refuse(make(5, "test"),
-           "no event is in the split 'train': mark some in the split column, or import without that column to "
-           "split by sequence");
-    refuse(make(5, "train"),
-           "no event is in the split 'valid': mark some in the split column, or import without that column to "
-           "split by sequence");
+    refuse(make(5, "test"), "column",
+           "no event is in the split 'train': mark some in the split column, or choose another rule than "
+           "'column', such as 'sequence'");
+    refuse(make(5, "train"), "column",
+           "no event is in the split 'valid': mark some in the split column, or choose another rule than "
+           "'column', such as 'sequence'");
+    refuse(make(5, NULL), "column",
+           "the dataset cannot be split by a column, since none was imported: import it with --split-column COLUMN, or "
+           "choose another rule");
+    refuse(make(2, NULL), "leave-one-out",
+           "no sequence has the 3 events that leave-one-out needs: one to learn from, one to validate with and one to "
+           "test");
 }
 
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    lapse_dataset *dataset = make(10, NULL);
-    for (int64_t n = 1;; n++) {
-        uint8_t *split = NULL;
-        lp_memory_fail_at(n);
-        lapse_status status = lp_split_make(dataset, 1, &split, NULL);
-        lp_memory_fail_at(0);
-        if (status == LAPSE_OK) {
-            assert_int_equal(n, 3);
-            lp_free(split);
-            break;
+    static const int allocations[] = {2, 3, 2, 3};
+    for (int r = 0; lapse_split_by_names()[r]; r++) {
+        lapse_dataset *dataset = small_dataset_spelled("abc abc ab a", "ttt vvv tt e");
+        for (int64_t n = 1;; n++) {
+            uint8_t *split = NULL;
+            lp_memory_fail_at(n);
+            lapse_status status = lp_split_make(dataset, rule(lapse_split_by_names()[r]), 1, &split, NULL);
+            lp_memory_fail_at(0);
+            if (status == LAPSE_OK) {
+                assert_int_equal(n, allocations[r]);
+                lp_free(split);
+                break;
+            }
+            assert_int_equal(status, LAPSE_ERROR_MEMORY);
+            assert_null(split);
         }
-        assert_int_equal(status, LAPSE_ERROR_MEMORY);
-        assert_null(split);
+        lapse_dataset_close(dataset);
     }
-    lapse_dataset_close(dataset);
 }
 
 int main(void)
@@ -159,6 +262,10 @@ int main(void)
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(the_split_of_a_seed_never_changes),
         cmocka_unit_test(the_column_is_taken_as_it_is),
+        cmocka_unit_test(the_last_of_each_sequence_is_left_out),
+        cmocka_unit_test(later_starts_are_tested),
+        cmocka_unit_test(the_seed_is_for_chance_alone),
+        cmocka_unit_test(rules_have_names),
         cmocka_unit_test(empty_splits_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -47,7 +47,9 @@ static void options_that_cannot_be(void **state)
     lapse_dataset *dataset = small_train_data(1);
     CHECK_OPTION(task, "divine", "task cannot be 'divine'; it can be one of: classify, recommend");
     CHECK_OPTION(task, NULL, "task cannot be ''; it can be one of: classify, recommend");
-    CHECK_OPTION(model, "oracle", "model cannot be 'oracle'; it can be one of: attention, markov, majority");
+    CHECK_OPTION(model, "oracle",
+                 "model cannot be 'oracle'; it can be one of: attention, markov, item-markov, recency, popularity, "
+                 "majority");
     CHECK_OPTION(encoding, "sundial",
                  "encoding cannot be 'sundial'; it can be one of: mercer, bochner, bochner-normal, "
                  "bochner-invcdf, random, position, sinusoid, none");
@@ -57,6 +59,11 @@ static void options_that_cannot_be(void **state)
                  "inverse-cdf cannot be 'glow'; it can be one of: mlp, mlp-residual, maf, iaf, nvp");
     CHECK_OPTION(hidden, 5000, "hidden cannot be 5000; it can be from 1 to 4096");
     CHECK_OPTION(draws, -1, "draws cannot be -1; it can be from 1 to 1000");
+    CHECK_OPTION(split_by, "coin",
+                 "split-by cannot be 'coin'; it can be one of: column, sequence, leave-one-out, time");
+    CHECK_OPTION(split_by, "column",
+                 "the dataset cannot be split by a column, since none was imported: import it with --split-column "
+                 "COLUMN, or choose another rule");
     CHECK_OPTION(target_time, "guessed", "target-time cannot be 'guessed'; it can be one of: known, unknown");
     CHECK_OPTION(dims, -1, "dims cannot be -1; it can be from 1 to 4096");
     CHECK_OPTION(dims, 4097, "dims cannot be 4097; it can be from 1 to 4096");
@@ -177,8 +184,8 @@ static void datasets_too_small(void **state)
         "source that says which split each event is in");
     check_train_fails(
         "abc abc", "ttt ttt", LAPSE_ERROR_USAGE,
-        "no event is in the split 'valid': mark some in the split column, or import without that column to "
-        "split by sequence");
+        "no event is in the split 'valid': mark some in the split column, or choose another rule than 'column', "
+        "such as 'sequence'");
     check_train_fails("a b c", NULL, LAPSE_ERROR_INPUT,
                       "there is nothing to predict: no sequence has a second event in the split 'valid'");
     check_train_fails("abc abc", "ttt vtt", LAPSE_ERROR_INPUT,
@@ -199,6 +206,40 @@ static void check_evaluate_fails(const lapse_model *model, const lapse_dataset *
     lapse_error error = {0};
     if (lapse_evaluate(model, dataset, &options, &scores, &error) != wanted || strcmp(error.message, message) != 0)
         fail_msg("'%s', should be '%s'", error.message, message);
+}
+
+/* What a rule leaves for the test is what is scored, by the model and by its file. */
+static void the_rule_is_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule;
+        int64_t train, valid, test;
+    } cases[] = {{"column", 4, 2, 8}, {"sequence", 9, 2, 3}, {"leave-one-out", 4, 5, 5}, {"time", 10, 2, 2}};
+    lapse_dataset *dataset = small_dataset_spelled("abc abcab ab abcb cba abc", "tte tttte vv eeee eee vve");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        lapse_train_options options = small_train_options();
+        options.model = "markov";
+        options.split_by = cases[c].rule;
+        lapse_model *model = small_train(dataset, &options, NULL, NULL), *loaded = NULL;
+        assert_int_equal(lapse_model_save(model, small_path("rule.safetensors"), NULL), LAPSE_OK);
+        assert_int_equal(lapse_model_load(small_path("rule.safetensors"), &loaded, NULL), LAPSE_OK);
+        assert_string_equal(lp_model_property_find(loaded, "split"), cases[c].rule);
+        const char *const parts[] = {"train", "valid", "test"};
+        const int64_t wanted[] = {cases[c].train, cases[c].valid, cases[c].test};
+        for (int part = 0; part < 3; part++) {
+            lapse_evaluate_options evaluate;
+            lapse_evaluate_options_default(&evaluate);
+            evaluate.split = parts[part];
+            lapse_scores scores;
+            assert_int_equal(lapse_evaluate(part % 2 ? model : loaded, dataset, &evaluate, &scores, NULL), LAPSE_OK);
+            assert_int_equal(scores.cases, wanted[part]);
+            lapse_scores_clear(&scores);
+        }
+        lapse_model_free(model);
+        lapse_model_free(loaded);
+    }
+    lapse_dataset_close(dataset);
 }
 
 static void what_cannot_be_evaluated(void **state)
@@ -340,13 +381,10 @@ static void evaluate_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_that_cannot_be),
-        cmocka_unit_test(defaults_come_from_the_data),
-        cmocka_unit_test(odd_datasets),
-        cmocka_unit_test(datasets_too_small),
-        cmocka_unit_test(what_cannot_be_evaluated),
-        cmocka_unit_test(kinds_go_by_name),
-        cmocka_unit_test(train_out_of_memory),
+        cmocka_unit_test(options_that_cannot_be), cmocka_unit_test(defaults_come_from_the_data),
+        cmocka_unit_test(odd_datasets),           cmocka_unit_test(datasets_too_small),
+        cmocka_unit_test(the_rule_is_kept),       cmocka_unit_test(what_cannot_be_evaluated),
+        cmocka_unit_test(kinds_go_by_name),       cmocka_unit_test(train_out_of_memory),
         cmocka_unit_test(evaluate_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);

@@ -42,7 +42,9 @@ static void start_case(window_case *this, int seed)
         this->split = lp_alloc((size_t)this->dataset->event_count, 1);
         memcpy(this->split, this->dataset->split, (size_t)this->dataset->event_count);
     } else {
-        assert_int_equal(lp_split_make(this->dataset, (uint64_t)seed, &this->split, &error), LAPSE_OK);
+        assert_int_equal(
+            lp_split_make(this->dataset, lp_split_rule_find("sequence"), (uint64_t)seed, &this->split, &error),
+            LAPSE_OK);
     }
     this->targets =
         (lp_targets){this->dataset, this->split, (lp_split)(seed / 2 % 4), contexts[seed % 7], false, false};

@@ -31,11 +31,9 @@ extern "C" {
 
 /* ---- what a kernel reads on the device ----------------------------------------------------------------------- */
 
-enum { LP_CUDA_ROW_KINDS = 8 }; /* at least as many as lp_rows has */
-
 /* The shard at hand. */
 typedef struct lp_cuda_shard {
-    int32_t rows[LP_CUDA_ROW_KINDS]; /* by lp_rows; that of LP_ROWS_FIXED is not used */
+    int32_t rows[LP_ROWS_COUNT]; /* by lp_rows; that of LP_ROWS_FIXED is not used */
     int32_t segments, tiles;
     uint32_t step;
     uint64_t seed, first_token;
@@ -88,7 +86,7 @@ static inline lp_cuda_rows lp_cuda_rows_of(const lp_value *value)
 /* The most rows a value may have: what to launch for. */
 static inline int lp_cuda_largest(const lp_cuda_run *run, const lp_value *value)
 {
-    return value->rows_of == LP_ROWS_FIXED ? value->rows : (int)run->run->plan->largest.tokens;
+    return value->rows_of == LP_ROWS_FIXED ? value->rows : (int)run->run->plan->largest.rows[value->rows_of];
 }
 
 /* Device memory that the node at hand may use while its kernels run, 256-byte aligned; the next node gets the same bytes. It
@@ -166,6 +164,9 @@ __device__ static inline float lp_warp_max(float value)
     return value;
 }
 
+/* *loss = the sum of a number for each row of `like`, in double and in a fixed order (cuda_loss.cu). */
+void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss);
+
 /* ---- the ops ------------------------------------------------------------------------------------------------- */
 
 #define LP_CUDA_OP(name) void lp_cuda_##name(const lp_node *node, const lp_cuda_run *run)
@@ -192,6 +193,7 @@ LP_CUDA_OP(linear_outer);
 /* cuda_embed.cu */
 LP_CUDA_OP(embed);
 LP_CUDA_OP(embed_gradient);
+LP_CUDA_OP(gather);
 /* cuda_time.cu */
 LP_CUDA_OP(harmonics);
 LP_CUDA_OP(harmonics_gradient);
@@ -202,12 +204,17 @@ LP_CUDA_OP(reflect_gradient);
 /* cuda_loss.cu */
 LP_CUDA_OP(cross_entropy);
 LP_CUDA_OP(cross_entropy_gradient);
+LP_CUDA_OP(choice_loss);
+LP_CUDA_OP(choice_loss_gradient);
 /* cuda_norm.cu */
 LP_CUDA_OP(layer_norm);
 LP_CUDA_OP(layer_norm_gradient);
 /* cuda_attention.cu, cuda_attention_gradient.cu */
 LP_CUDA_OP(attention);
 LP_CUDA_OP(attention_gradient);
+/* cuda_softmax_loss.cu */
+LP_CUDA_OP(softmax_loss);
+LP_CUDA_OP(softmax_loss_gradient);
 
 /* NULL: the device cannot (cuda_table.cu). */
 lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id);

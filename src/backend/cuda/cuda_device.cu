@@ -105,10 +105,15 @@ void lp_device_upload(void *to, const void *from, size_t size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, stream), "copying to the GPU");
 }
 
-void lp_device_download(void *to, const void *from, size_t size)
+void lp_device_fetch(void *to, const void *from, size_t size)
 {
     if (size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, stream), "copying from the GPU");
+}
+
+void lp_device_download(void *to, const void *from, size_t size)
+{
+    lp_device_fetch(to, from, size);
     lp_device_sync();
 }
 
@@ -198,6 +203,11 @@ void lp_device_upload(void *to, const void *from, size_t size)
 {
     if (size)
         memcpy(to, from, size);
+}
+
+void lp_device_fetch(void *to, const void *from, size_t size)
+{
+    lp_device_download(to, from, size);
 }
 
 void lp_device_download(void *to, const void *from, size_t size)

@@ -19,6 +19,8 @@ void lp_device_pinned_free(void *data);
 
 /* In stream order. Upload from pinned memory returns at once; from other memory when it has been read. */
 void lp_device_upload(void *to, const void *from, size_t size);
+/* Into pinned memory; there after the next sync. */
+void lp_device_fetch(void *to, const void *from, size_t size);
 /* Returns when the data is there. */
 void lp_device_download(void *to, const void *from, size_t size);
 void lp_device_clear(void *data, size_t size);

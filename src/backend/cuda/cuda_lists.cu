@@ -1,8 +1,12 @@
 #include "backend/cuda/cuda_lists.h"
 
-bool lp_cuda_wants_lists(const lp_node *node, int k)
+const lp_value *lp_cuda_sorted_by(const lp_node *node, int k)
 {
-    return node->op->id == LP_OP_EMBED_GRADIENT && k == 1;
+    if (node->op->id == LP_OP_EMBED_GRADIENT && k == 1)
+        return node->outputs[0];
+    if (node->op->id == LP_OP_CHOICE_LOSS_GRADIENT && (k == 2 || k == 3))
+        return node->inputs[1];
+    return NULL;
 }
 
 static size_t round_up(size_t size)

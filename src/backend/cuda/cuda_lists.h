@@ -1,6 +1,6 @@
 /* cuda_lists.h: the ids of an input, sorted: which of its elements have which id.
  *
- * Made on the host for every shard, for each input of ids that some node's gradient sums by (lp_cuda_wants_lists). The
+ * Made on the host for every shard, for each input of ids that some node's gradient sums by (lp_cuda_sorted_by). The
  * elements of an id stand together and in their order; an id with many is cut into pieces, so that no thread has much more to
  * do than the others.
  */
@@ -35,8 +35,8 @@ typedef struct lp_cuda_lists {
     int largest_pieces, largest_groups, largest_partial; /* partial: places */
 } lp_cuda_lists;
 
-/* Whether input k of the node is a list of ids that its kernel wants sorted. */
-bool lp_cuda_wants_lists(const lp_node *node, int k);
+/* Where input k of the node holds ids that its kernel wants sorted: the value whose rows they are; otherwise NULL. */
+const lp_value *lp_cuda_sorted_by(const lp_node *node, int k);
 
 /* Those of an input of the graph that a node wanted. */
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids);

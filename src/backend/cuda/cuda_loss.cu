@@ -17,14 +17,14 @@ __device__ static float row_log_sum(const float *row, int cols, int lane)
 }
 
 __global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *logits,
-                                     const int32_t *target, const float *weight, float *losses)
+                                     const int32_t *target, float *losses)
 {
     int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
     if (row >= lp_rows_now(rows, shard))
         return;
     float log_sum = row_log_sum(logits + (size_t)row * cols, cols, lane);
     if (lane == 0)
-        losses[row] = weight[row] != 0 ? weight[row] * (log_sum - logits[(size_t)row * cols + target[row]]) : 0;
+        losses[row] = log_sum - logits[(size_t)row * cols + target[row]];
 }
 
 /* The losses of all rows in one block and a fixed order, in double. */
@@ -47,6 +47,11 @@ __global__ void loss_sum_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, c
         *loss = (float)sums[0];
 }
 
+void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss)
+{
+    LP_LAUNCH(run, loss_sum_kernel, 1, 1024, 0, run->shard, lp_cuda_rows_of(like), losses, loss);
+}
+
 void lp_cuda_cross_entropy(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *logits = node->inputs[0];
@@ -56,19 +61,19 @@ void lp_cuda_cross_entropy(const lp_node *node, const lp_cuda_run *run)
         return;
     lp_cuda_rows rows = lp_cuda_rows_of(logits);
     LP_LAUNCH(run, cross_entropy_kernel, lp_blocks(largest, WARPS), WARPS * 32, 0, run->shard, rows, logits->cols,
-              LP_INPUT(0), LP_INPUT_AS(int32_t, 1), LP_INPUT(2), losses);
-    LP_LAUNCH(run, loss_sum_kernel, 1, 1024, 0, run->shard, rows, losses, LP_OUTPUT(0));
+              LP_INPUT(0), LP_INPUT_AS(int32_t, 1), losses);
+    lp_cuda_loss_sum(run, logits, losses, LP_OUTPUT(0));
 }
 
 __global__ void cross_entropy_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
-                                              const float *logits, const int32_t *target, const float *weight,
-                                              const float *dloss, float *dlogits, int adds)
+                                              const float *logits, const int32_t *target, const float *dloss,
+                                              float *dlogits, int adds)
 {
     int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
     if (row >= lp_rows_now(rows, shard))
         return;
     const float *mine = logits + (size_t)row * cols;
-    float scale = *dloss * weight[row], log_sum = row_log_sum(mine, cols, lane);
+    float scale = *dloss, log_sum = row_log_sum(mine, cols, lane);
     for (int c = lane; c < cols; c += 32) {
         float probability = expf(mine[c] - log_sum);
         lp_store(&dlogits[(size_t)row * cols + c], scale * (probability - (c == target[row] ? 1 : 0)), adds);
@@ -80,5 +85,5 @@ void lp_cuda_cross_entropy_gradient(const lp_node *node, const lp_cuda_run *run)
     const lp_value *logits = node->inputs[0];
     LP_LAUNCH(run, cross_entropy_gradient_kernel, lp_blocks(lp_cuda_largest(run, logits), WARPS), WARPS * 32, 0,
               run->shard, lp_cuda_rows_of(logits), logits->cols, LP_INPUT(0), LP_INPUT_AS(int32_t, 1), LP_INPUT(2),
-              LP_INPUT(3), LP_OUTPUT(0), LP_ADDS(0));
+              LP_OUTPUT(0), LP_ADDS(0));
 }

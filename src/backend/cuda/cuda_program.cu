@@ -25,7 +25,7 @@ typedef struct lp_cuda_program {
     struct lp_cuda_program *next;
     /* For which runs. */
     const lp_plan *plan;
-    const void *work, *parameters, *gradients;
+    const void *work, *parameters, *gradients, *row_gradients;
     lp_precision precision;
     /* The block: shard, segments, tiles, inputs. */
     char *block;
@@ -111,10 +111,9 @@ static void find_inputs(lp_cuda_program *program, const lp_cuda_run *sizes)
                 continue;
             input *mine = &program->inputs[value->slot];
             mine->value = value;
-            if (lp_cuda_wants_lists(node, k)) {
-                int64_t ids = lp_cuda_largest(sizes, node->outputs[0]);
-                mine->ids = ids > mine->ids ? ids : mine->ids;
-            }
+            const lp_value *sorted_by = lp_cuda_sorted_by(node, k);
+            int64_t ids = sorted_by ? lp_cuda_largest(sizes, sorted_by) : 0;
+            mine->ids = ids > mine->ids ? ids : mine->ids;
         }
 }
 
@@ -195,9 +194,10 @@ static lp_cuda_program *make(const lp_run *run)
     program->work = run->work;
     program->parameters = run->parameters;
     program->gradients = run->gradients;
+    program->row_gradients = run->row_gradients;
     program->precision = run->precision;
     program->largest_segments = (run->segments + 31) / 32 * 32;
-    program->largest_tiles = (int)(run->plan->largest.tokens / LP_CUDA_TILE) + program->largest_segments;
+    program->largest_tiles = (int)(run->plan->largest.rows[LP_ROWS_TOKENS] / LP_CUDA_TILE) + program->largest_segments;
     if (!fill(program, run)) {
         release(program);
         return NULL;
@@ -211,8 +211,8 @@ static lp_cuda_program *make(const lp_run *run)
 static bool serves(const lp_cuda_program *program, const lp_run *run)
 {
     return program->plan == run->plan && program->work == run->work && program->parameters == run->parameters &&
-           program->gradients == run->gradients && program->precision == run->precision &&
-           program->largest_segments >= run->segments;
+           program->gradients == run->gradients && program->row_gradients == run->row_gradients &&
+           program->precision == run->precision && program->largest_segments >= run->segments;
 }
 
 static lp_cuda_program *find(const lp_run *run)
@@ -262,7 +262,8 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     lp_device_wait(mark);
     lp_cuda_shard *shard = (lp_cuda_shard *)staging;
     *shard = lp_cuda_shard();
-    shard->rows[LP_ROWS_TOKENS] = run->tokens;
+    for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
+        shard->rows[kind] = run->rows[kind];
     shard->segments = run->segments;
     shard->step = run->step;
     shard->seed = run->seed;

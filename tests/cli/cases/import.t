@@ -32,10 +32,14 @@ $ lapse import events.csv -o events.lapse --json
 |   "bytes": 1923,
 |   "rows": 96,
 |   "bad_rows": 0,
+|   "cut_sequences": 0,
+|   "sessions": 0,
+|   "duplicate_rows": 0,
 |   "rare_rows": 0,
 |   "rare_kinds": 0,
 |   "short_rows": 0,
 |   "short_sequences": 0,
+|   "rounds": 0,
 |   "moved_rows": 0,
 |   "events": 96,
 |   "sequences": 12,
@@ -74,10 +78,14 @@ $ lapse import bad.csv -o bad.lapse --bad-rows skip --json
 |     "column": 2,
 |     "message": "'yesterday' is not a time in unix seconds"
 |   },
+|   "cut_sequences": 0,
+|   "sessions": 0,
+|   "duplicate_rows": 0,
 |   "rare_rows": 0,
 |   "rare_kinds": 0,
 |   "short_rows": 0,
 |   "short_sequences": 0,
+|   "rounds": 0,
 |   "moved_rows": 0,
 |   "events": 3,
 |   "sequences": 2,
@@ -142,3 +150,57 @@ $ mkdir folder; lapse import events.csv -o folder
 $ printf 'user,time,event\na,\033[31mred,b\n' >escape.csv; lapse import escape.csv -o x.lapse
 ! lapse: escape.csv:2:2: '?[31mred' is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
 = 1
+
+# Preparation: sessions, duplicates, minimums in rounds. All of it is told, and recorded in the dataset.
+$ lapse import repeats.csv -o r.lapse --session-gap 30m --deduplicate exact --min-count 2 --min-events 2 --min-rounds iterated
+| read       11 rows, 224 bytes from repeats.csv
+| cut        1 sequence where more than 30 minutes passed, which made 4 in all
+| dropped    1 row of the same sequence, time and event as another
+| dropped    4 rows of 4 kinds seen fewer than 2 times
+| dropped    2 rows of 2 sequences with fewer than 2 events
+| repeated   both minimums in 3 rounds, until nothing changed
+| kept       4 events in 2 sequences, of 1 kind
+| span       2026-01-01T00:00:00Z to 2026-01-01T03:01:00Z, 3.02 hours
+| wrote      r.lapse in N s, N MB/s
+$ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|rows|rounds)'
+| sequences        2
+| events           4
+| session_gap      30 minutes
+| deduplicate      exact
+| min_events       2
+| min_count        2
+| min_rounds       iterated
+| rows.read        11
+| sequences.cut    1, which made 4 sequences in all
+| rows.duplicate   1 left out because they repeat another
+| rows.rare        4 left out with 4 rare kinds of event
+| rows.short       2 left out with 2 short sequences
+| rounds           3 until both minimums held
+$ lapse import repeats.csv -o r.lapse --deduplicate consecutive
+| read       11 rows, 224 bytes from repeats.csv
+| dropped    1 row of the same event as the row before
+| kept       10 events in 3 sequences, of 5 kinds
+| span       2026-01-01T00:00:00Z to 2026-01-01T03:02:00Z, 3.03 hours
+| wrote      r.lapse in N s, N MB/s
+$ lapse import repeats.csv -o r.lapse --session-gap 30m --json | grep -E 'cut|sessions|duplicate|rounds|"sequences'
+|   "cut_sequences": 1,
+|   "sessions": 4,
+|   "duplicate_rows": 0,
+|   "rounds": 0,
+|   "sequences": 4,
+$ lapse import repeats.csv -o r.lapse --session-gap 30
+! lapse: --session-gap takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '30'
+! lapse: see `lapse import --help`
+= 2
+$ lapse import repeats.csv -o r.lapse --session-gap -5m
+! lapse: --session-gap takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '-5m'
+! lapse: see `lapse import --help`
+= 2
+$ lapse import repeats.csv -o r.lapse --deduplicate all
+! lapse: --deduplicate takes one of none, exact, consecutive, not 'all'
+! lapse: see `lapse import --help`
+= 2
+$ lapse import repeats.csv -o r.lapse --min-rounds 3
+! lapse: --min-rounds takes one of once, iterated, not '3'
+! lapse: see `lapse import --help`
+= 2

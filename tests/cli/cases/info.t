@@ -19,8 +19,11 @@ $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | delimiter        comma
 | header           yes
 | order            sequence by first appearance, time; ties keep the order of the source
+| session_gap      none
+| deduplicate      none
 | min_events       1
 | min_count        1
+| min_rounds       once
 | rows.read        96
 $ lapse info events.lapse --kinds | tail -5
 | kind  events    share
@@ -51,8 +54,11 @@ $ lapse info events.lapse --json
 |     "delimiter": "comma",
 |     "header": "yes",
 |     "order": "sequence by first appearance, time; ties keep the order of the source",
+|     "session_gap": "none",
+|     "deduplicate": "none",
 |     "min_events": "1",
 |     "min_count": "1",
+|     "min_rounds": "once",
 |     "rows.read": "96"
 |   }
 | }
@@ -104,7 +110,7 @@ $ lapse info events.csv
 ! lapse: events.csv: this is not a Lapse dataset; make one from a CSV file with lapse import
 = 1
 $ head -c 100 data.bin >short.bin; lapse info short.bin
-! lapse: short.bin: the file is truncated: 100 of its 3136 bytes are there
+! lapse: short.bin: the file is truncated: 100 of its 3264 bytes are there
 = 1
 $ head -c 100 model.bin >short.bin; lapse info short.bin
 ! lapse: short.bin: this is not a whole Lapse model: its header is cut off

@@ -1,0 +1,399 @@
+/* test_prepare.c: sessions, duplicates and minimums: small tables by hand, and random ones against a plain telling of the
+ * same rules. */
+#include "support/table_text.h"
+
+#include "base/random.h"
+#include "data/dataset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void expect(const char *rows, const lapse_import_options *options, const char *expected)
+{
+    char text[2000];
+    snprintf(text, sizeof text, "user,time,event\n%s", rows);
+    expect_with(text, strlen(text), options, expected);
+}
+
+static lapse_import_report report_of(const char *rows, const lapse_import_options *options, lapse_dataset **dataset)
+{
+    char text[2000];
+    lapse_import_report report;
+    lapse_error error = {0};
+    snprintf(text, sizeof text, "user,time,event\n%s", rows);
+    if (import_bytes(text, strlen(text), options, 64, dataset, &report, &error) != LAPSE_OK)
+        fail_msg("%s", error.message);
+    return report;
+}
+
+/* ------------------------------------------------------------------------------------------------ sessions --- */
+
+static void sequences_are_cut_at_gaps(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    options.session_gap = 10;
+    /* A gap of exactly the length does not cut; times are sorted first; every name gets its part. */
+    expect("a,30,z\na,0,x\na,10,y\nb,5,x\na,20.5,y\n", &options, "a/1: 0 x, 10 y;a/2: 20.5 y, 30 z;b/1: 5 x;");
+    options.session_gap = 1e9;
+    expect("a,1,x\na,2,x\n", &options, "a/1: 1 x, 2 x;");
+    options.session_gap = 1e-3;
+    expect("a,1,x\na,1,y\na,2,x\n", &options, "a/1: 1 x, 1 y;a/2: 2 x;");
+    options.session_gap = 0;
+    expect("a,1,x\na,2e9,x\n", &options, "a: 1 x, 2000000000 x;");
+    /* Names of parts cannot meet names of the source. */
+    options.session_gap = 10;
+    expect("a,1,x\na/1,1,y\na,99,x\na/2,1,y\n", &options, "a/1: 1 x;a/2: 99 x;a/1/1: 1 y;a/2/1: 1 y;");
+}
+
+/* The minimums look at the parts; those dropped leave their numbers. */
+static void parts_may_be_too_short(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    options.session_gap = 10;
+    options.min_events = 2;
+    const char *rows = "a,0,x\na,1,x\na,50,x\na,90,y\na,91,x\nb,7,x\n";
+    expect(rows, &options, "a/1: 0 x, 1 x;a/3: 90 y, 91 x;");
+    lapse_dataset *dataset = NULL;
+    lapse_import_report report = report_of(rows, &options, &dataset);
+    assert_int_equal(report.cut_sequences, 1);
+    assert_int_equal(report.sessions, 4);
+    assert_int_equal(report.short_sequences, 2);
+    assert_int_equal(report.short_rows, 2);
+    assert_string_equal(lp_dataset_property_find(dataset, "session_gap"), "10 seconds");
+    assert_string_equal(lp_dataset_property_find(dataset, "sequences.cut"), "1, which made 4 sequences in all");
+    assert_string_equal(lp_dataset_property_find(dataset, "sequences"), "2");
+    lapse_dataset_close(dataset);
+}
+
+/* ---------------------------------------------------------------------------------------------- duplicates --- */
+
+static void duplicates_are_dropped(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    const char *rows = "a,1,x\na,1,y\na,1,x\na,2,x\na,2,x\nb,1,x\na,3,x\na,3,y\na,3,y\n";
+    options.deduplicate = "none";
+    expect(rows, &options, "a: 1 x, 1 y, 1 x, 2 x, 2 x, 3 x, 3 y, 3 y;b: 1 x;");
+    options.deduplicate = "exact";
+    expect(rows, &options, "a: 1 x, 1 y, 2 x, 3 x, 3 y;b: 1 x;");
+    lapse_dataset *dataset = NULL;
+    assert_int_equal(report_of(rows, &options, &dataset).duplicate_rows, 3);
+    assert_string_equal(lp_dataset_property_find(dataset, "rows.duplicate"), "3 left out because they repeat another");
+    assert_string_equal(lp_dataset_property_find(dataset, "deduplicate"), "exact");
+    lapse_dataset_close(dataset);
+    options.deduplicate = "consecutive";
+    expect(rows, &options, "a: 1 x, 1 y, 1 x, 3 y;b: 1 x;");
+    /* A repeat that opens a session is kept; one whose forerunner was dropped is not. */
+    options.session_gap = 10;
+    expect("a,1,x\na,5,x\na,12,x\na,30,x\na,31,y\n", &options, "a/1: 1 x;a/2: 30 x, 31 y;");
+    /* The first of a sequence is never a duplicate of the one before it. */
+    options = defaults();
+    options.deduplicate = "exact";
+    expect("a,1,x\nb,1,x\nb,1,x\nc,1,x\n", &options, "a: 1 x;b: 1 x;c: 1 x;");
+}
+
+/* What was dropped as a duplicate does not count. */
+static void duplicates_do_not_count(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    options.deduplicate = "exact";
+    options.min_count = 2;
+    options.min_events = 2;
+    expect("a,1,x\na,1,x\na,2,y\na,3,y\nb,1,y\nb,1,y\n", &options, "a: 2 y, 3 y;");
+}
+
+static void fields_and_splits_go_along(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    static const char *const categories[] = {"page"}, *const numbers[] = {"price"};
+    options.categories = categories;
+    options.category_count = 1;
+    options.numbers = numbers;
+    options.number_count = 1;
+    options.split = "part";
+    options.deduplicate = "consecutive";
+    options.session_gap = 10;
+    options.min_count = 2;
+    const char *text = "user,time,event,page,price,part\n"
+                       "a,2,x,p2,2,valid\na,1,x,p1,1,train\na,3,rare,p3,3,test\na,4,y,p4,4,test\nb,1,y,p4,,train\n"
+                       "a,40,x,p1,5.5,test\n";
+    expect_with(text, strlen(text), &options,
+                "a/1: 1 x (train) [p1] <1>, 4 y (test) [p4] <4>;a/2: 40 x (test) [p1] <5.5>;b/1: 1 y (train) [p4] "
+                "<nan>;");
+}
+
+/* ------------------------------------------------------------------------------------------------ minimums --- */
+
+static void minimums_may_be_repeated(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    options.min_count = 2;
+    options.min_events = 2;
+    /* z is rare, which leaves c short, which leaves y rare, which leaves b short, which leaves w rare. */
+    const char *rows = "a,1,x\na,2,x\na,3,w\nb,1,w\nb,2,y\nc,1,y\nc,2,z\n";
+    expect(rows, &options, "a: 1 x, 2 x, 3 w;b: 1 w, 2 y;");
+    options.min_rounds = "iterated";
+    expect(rows, &options, "a: 1 x, 2 x;");
+    lapse_dataset *dataset = NULL;
+    lapse_import_report report = report_of(rows, &options, &dataset);
+    assert_int_equal(report.rounds, 3);
+    assert_int_equal(report.rare_kinds, 3);
+    assert_int_equal(report.rare_rows, 3);
+    assert_int_equal(report.short_sequences, 2);
+    assert_int_equal(report.short_rows, 2);
+    assert_string_equal(lp_dataset_property_find(dataset, "min_rounds"), "iterated");
+    assert_string_equal(lp_dataset_property_find(dataset, "rounds"), "3 until both minimums held");
+    lapse_dataset_close(dataset);
+    options.min_rounds = "once";
+    report = report_of(rows, &options, &dataset);
+    assert_int_equal(report.rounds, 1);
+    assert_null(lp_dataset_property_find(dataset, "rounds"));
+    lapse_dataset_close(dataset);
+    options.min_rounds = "iterated";
+    options.min_count = 3;
+    options.min_events = 4;
+    const char *text = "user,time,event\na,1,x\na,2,x\na,3,x\nb,1,y\n";
+    refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
+                "no event is left: 1 were of kinds that occur fewer than 3 times, and 3 in sequences with fewer than 4 "
+                "events");
+}
+
+/* A chain in which every kind hangs on the sequence before: eaten from both ends, it takes half as many rounds as it
+ * has links, and still no time. The kind in the middle goes with its two sequences. */
+static void long_chains_end(void **state)
+{
+    (void)state;
+    enum { LINKS = 100000 };
+    lp_buffer text = {0};
+    lp_buffer_print(&text, "user,time,event\nkept,1,k\nkept,2,k\n");
+    for (int i = 0; i < LINKS; i++)
+        lp_buffer_print(&text, "u%d,1,e%d\nu%d,2,e%d\n", i, i, i, i + 1);
+    lapse_import_options options = defaults();
+    options.min_count = 2;
+    options.min_events = 2;
+    options.min_rounds = "iterated";
+    lapse_dataset *dataset = NULL;
+    lapse_import_report report;
+    assert_int_equal(import_bytes(text.data, text.size, &options, 1 << 20, &dataset, &report, NULL), LAPSE_OK);
+    assert_int_equal(lapse_dataset_event_count(dataset), 2);
+    assert_int_equal(report.rare_kinds, LINKS);
+    assert_int_equal(report.rounds, LINKS / 2);
+    lapse_dataset_close(dataset);
+    lp_buffer_clear(&text);
+}
+
+/* -------------------------------------------------------------------------------------- rules told plainly --- */
+
+enum { MOST = 400, USERS = 12, KINDS = 9 };
+
+typedef struct plain_event {
+    int user, time, kind, part;
+    bool gone;
+} plain_event;
+
+/* Keeps what the rules keep, by asking every rule about every event as often as it takes. */
+static void tell_plainly(plain_event *events, int count, const lapse_import_options *options)
+{
+    for (int i = 0; i < count; i++) {
+        bool follows = i > 0 && events[i - 1].user == events[i].user;
+        bool cut = follows && options->session_gap > 0 && events[i].time - events[i - 1].time > options->session_gap;
+        events[i].part = follows ? events[i - 1].part + cut : 1;
+        for (int j = 0; strcmp(options->deduplicate, "exact") == 0 && j < i; j++)
+            events[i].gone = events[i].gone || (events[j].user == events[i].user && events[j].time == events[i].time &&
+                                                events[j].kind == events[i].kind);
+        if (strcmp(options->deduplicate, "consecutive") == 0)
+            events[i].gone = follows && !cut && events[i - 1].kind == events[i].kind;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        int kinds[KINDS] = {0};
+        for (int i = 0; i < count; i++)
+            kinds[events[i].kind] += !events[i].gone;
+        for (int i = 0; i < count; i++) {
+            bool rare = !events[i].gone && kinds[events[i].kind] < options->min_count;
+            events[i].gone = events[i].gone || rare;
+            changed = changed || rare;
+        }
+        for (int first = 0, last; first < count; first = last) {
+            int left = 0;
+            for (last = first;
+                 last < count && events[last].user == events[first].user && events[last].part == events[first].part;
+                 last++)
+                left += !events[last].gone;
+            for (int i = first; left < options->min_events && i < last; i++) {
+                changed = changed || !events[i].gone;
+                events[i].gone = true;
+            }
+        }
+        changed = changed && strcmp(options->min_rounds, "iterated") == 0;
+    }
+}
+
+static char *show_plainly(const plain_event *events, int count, bool with_parts)
+{
+    lp_buffer text = {0};
+    const plain_event *before = NULL;
+    for (int i = 0; i < count; i++) {
+        const plain_event *event = &events[i];
+        if (event->gone)
+            continue;
+        if (before && before->user == event->user && before->part == event->part) {
+            lp_buffer_print(&text, ",");
+        } else {
+            lp_buffer_print(&text, "%su%d", before ? ";" : "", event->user);
+            if (with_parts)
+                lp_buffer_print(&text, "/%d", event->part);
+            lp_buffer_print(&text, ":");
+        }
+        lp_buffer_print(&text, " %d k%d", event->time, event->kind);
+        before = event;
+    }
+    lp_buffer_print(&text, "%s", before ? ";" : "");
+    lp_buffer_add(&text, "", 1);
+    return text.data;
+}
+
+static int random_events(lp_random *random, plain_event *events, lp_buffer *text)
+{
+    int count = 0;
+    for (int user = 0; user < USERS; user++) {
+        int length = 1 + (int)lp_random_below(random, MOST / USERS), time = 0;
+        for (int i = 0; i < length; i++) {
+            uint32_t kind = lp_random_below(random, KINDS);
+            time += (int)(lp_random_below(random, 3) * lp_random_below(random, 15));
+            events[count] = (plain_event){.user = user, .time = time, .kind = (int)lp_random_below(random, kind + 1)};
+            lp_buffer_print(text, "u%d,%d,k%d\n", user, time, events[count++].kind);
+        }
+    }
+    return count;
+}
+
+static void rules_told_plainly(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 20);
+        plain_event events[MOST];
+        lp_buffer text = {0};
+        lapse_import_options options = defaults();
+        options.threads = 1 + (int)(seed % 3);
+        options.session_gap = (double)(seed % 4 * 9);
+        options.deduplicate = lapse_deduplicate_names()[seed / 4 % 3];
+        options.min_rounds = lapse_min_rounds_names()[seed / 12 % 2];
+        options.min_count = lp_random_below(&random, 30);
+        options.min_events = lp_random_below(&random, 14);
+        lp_buffer_print(&text, "user,time,event\n");
+        int count = random_events(&random, events, &text);
+        tell_plainly(events, count, &options);
+        char *expected = show_plainly(events, count, options.session_gap > 0);
+        lapse_dataset *dataset = NULL;
+        lapse_import_report report;
+        lapse_status status = import_bytes(text.data, text.size, &options, 1000, &dataset, &report, NULL);
+        if (status == LAPSE_OK) {
+            char *shown = show(dataset);
+            if (strcmp(shown, expected) != 0)
+                fail_msg("seed %d: %s, should be %s", (int)seed, shown, expected);
+            lp_free(shown);
+            assert_int_equal(report.rows, report.duplicate_rows + report.rare_rows + report.short_rows +
+                                              lapse_dataset_event_count(dataset));
+            lapse_dataset_close(dataset);
+        } else if (*expected) {
+            fail_msg("seed %d: nothing, should be %s", (int)seed, expected);
+        }
+        lp_free(expected);
+        lp_buffer_clear(&text);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ refusals --- */
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    static const double gaps[] = {-1, NAN, INFINITY};
+    static const char *const messages[] = {
+        "the gap between sessions cannot be -1 seconds: give a length of time, or 0 for none",
+        "the gap between sessions cannot be nan seconds: give a length of time, or 0 for none",
+        "the gap between sessions cannot be inf seconds: give a length of time, or 0 for none",
+    };
+    lapse_import_options options = defaults();
+    for (int i = 0; i < 3; i++) {
+        options.session_gap = gaps[i];
+        refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0, messages[i]);
+    }
+    options = defaults();
+    options.deduplicate = "all";
+    refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0,
+                "'all' is no way to deduplicate: give none, exact or consecutive");
+    options = defaults();
+    options.min_rounds = "twice";
+    refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0,
+                "the minimums cannot be held 'twice': give once or iterated, for until nothing changes");
+    options.min_rounds = NULL;
+    options.deduplicate = NULL;
+    expect("a,1,x\na,1,x\n", &options, "a: 1 x, 1 x;");
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    const char *text =
+        "user,time,event,page\na,1,x,p\na,2,x,q\na,3,w,p\na,99,x,p\na,99,x,p\nb,1,w,p\nb,2,y,q\nc,1,y,p\n"
+        "c,2,z,q\n";
+    static const char *const categories[] = {"page"};
+    lapse_import_options options = defaults();
+    options.categories = categories;
+    options.category_count = 1;
+    options.session_gap = 50;
+    options.deduplicate = "exact";
+    options.min_count = 2;
+    options.min_events = 2;
+    options.min_rounds = "iterated";
+    for (int64_t n = 1;; n++) {
+        lapse_dataset *dataset = NULL;
+        lapse_error error = {0};
+        lp_memory_fail_at(n);
+        lapse_status status = import_bytes(text, strlen(text), &options, 64, &dataset, NULL, &error);
+        lp_memory_fail_at(0);
+        if (status == LAPSE_OK) {
+            char *shown = show(dataset);
+            assert_string_equal(shown, "a/1: 1 x [p], 2 x [q];");
+            lp_free(shown);
+            lapse_dataset_close(dataset);
+            assert_true(n > 40);
+            break;
+        }
+        assert_int_equal(status, LAPSE_ERROR_MEMORY);
+        assert_memory_equal(error.message, "out of memory", 13);
+        assert_null(dataset);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequences_are_cut_at_gaps),
+        cmocka_unit_test(parts_may_be_too_short),
+        cmocka_unit_test(duplicates_are_dropped),
+        cmocka_unit_test(duplicates_do_not_count),
+        cmocka_unit_test(fields_and_splits_go_along),
+        cmocka_unit_test(minimums_may_be_repeated),
+        cmocka_unit_test(long_chains_end),
+        cmocka_unit_test(rules_told_plainly),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
