@@ -399,6 +399,9 @@ static const cli_option options[] = {
 
     {.name = "learning-rate", .kind = CLI_NUMBER, AT(train.learning_rate), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's step size", DATA_DECIDES},
+    {.name = "schedule", .kind = CLI_CHOICE, AT(train.schedule), .placeholder = "HOW", .group = in_training,
+     .only = "attention", .help = "how the learning rate goes: it stays, or falls to 0 over all epochs",
+     .choices = lapse_schedule_names},
     {.name = "beta1", .kind = CLI_NUMBER, AT(train.beta1), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's memory of the gradient", DATA_DECIDES},
     {.name = "beta2", .kind = CLI_NUMBER, AT(train.beta2), .placeholder = "X", .group = in_training,

@@ -82,6 +82,7 @@ const char *const *lapse_loss_names(void);
 const char *const *lapse_negative_names(void);
 const char *const *lapse_output_names(void);
 const char *const *lapse_window_names(void);
+const char *const *lapse_schedule_names(void);
 const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
@@ -283,6 +284,7 @@ typedef struct lapse_train_options {
                            * where the dataset has one, otherwise by the task */
 
     double learning_rate; /* Adam's */
+    const char *schedule; /* of the learning rate: "constant", or "cosine": down to 0 over all epochs */
     double beta1, beta2;  /* Adam's */
     double l2;            /* l2 times a parameter is added to its gradient */
     double clip;          /* largest norm of the gradient; 0: not clipped */

@@ -207,6 +207,9 @@ $ lapse train --help
 |                             context: all of it, window by window, or its last
 |                             events: all, last (default: all)
 |   --learning-rate X         Adam's step size (default: 0.001)
+|   --schedule HOW            how the learning rate goes: it stays, or falls to 0
+|                             over all epochs: constant, cosine (default:
+|                             constant)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
 |   --l2 X                    pull of every parameter towards zero: so many times
