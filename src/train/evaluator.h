@@ -63,7 +63,8 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
 const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* "accuracy" or "NDCG@10" */
 
-/* The target of a name, NULL being the model's first. */
+/* The target of a name, NULL being the model's first; an error for a network that recommends, which has first choices of
+ * nothing. */
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);
 
 /* Each event's split for this model and dataset (owned by the caller), and which one `name` means. */
