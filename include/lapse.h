@@ -190,6 +190,51 @@ void lapse_dataset_field_values(const lapse_dataset *dataset, int field, int64_t
 /* What is known about the dataset, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value);
 
+/* ------------------------------------------------------------------------------------------------- check ----- */
+
+/* What spoils results, looked for in a dataset and in the splits that a run would make of it. */
+typedef enum lapse_severity {
+    LAPSE_SEVERITY_OK = 0,
+    LAPSE_SEVERITY_NOTE = 1,   /* to know when reading scores */
+    LAPSE_SEVERITY_WARNING = 2 /* scores are likely wrong */
+} lapse_severity;
+
+/* "ok", "note" or "warning". */
+const char *lapse_severity_name(lapse_severity severity);
+
+typedef struct lapse_finding {
+    const char *name; /* such as "tied-times"; docs/dataset.md has them all */
+    const char *unit; /* what is counted: "events", "kinds", "sequences", ... */
+    lapse_severity severity;
+    int64_t count, total; /* how many of how many */
+    char text[320];       /* one sentence: what was found */
+    const char *advice;   /* one sentence: what to do about it; "" where all is well */
+} lapse_finding;
+
+#define LAPSE_FINDING_LIMIT 16
+
+typedef struct lapse_check_options {
+    const char *task;     /* decides the rule where split_by is NULL */
+    const char *split_by; /* as in lapse_train_options */
+    uint64_t seed;        /* of the split, as in lapse_train_options */
+    double now;           /* later events are future-dated; NaN: the moment of the call */
+} lapse_check_options;
+
+typedef struct lapse_check {
+    const char *split_by;
+    uint64_t seed;
+    double now;
+    int64_t train_events, valid_events, test_events;
+    int finding_count;
+    lapse_finding findings[LAPSE_FINDING_LIMIT]; /* always the same ones in the same order, also where all is well */
+} lapse_check;
+
+void lapse_check_options_default(lapse_check_options *options);
+
+/* Fails only where the dataset cannot be split so, or memory runs out: what was found is no error. */
+lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
+                                 lapse_error *error);
+
 /* ---------------------------------------------------------------------------------------------- training ----- */
 
 typedef struct lapse_model lapse_model;
@@ -258,9 +303,9 @@ typedef struct lapse_progress {
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
     double loss;              /* mean over the epoch so far, nats an event */
-    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
-                                     * It is the accuracy, or the mean of both where two things are predicted */
-    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
+    const char *score_name;   /* what is watched on the validation split: "accuracy" (the mean of both where two things
+                               * are predicted), or of a recommender "NDCG@10" among the items not seen before */
+    double score, best_score; /* newest and best; NaN before the first */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
@@ -279,6 +324,51 @@ lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_tra
 /* Trains on the training split and keeps the parameters that were best on the validation split. */
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------ item vectors ----- */
+
+/* Shallow vectors of items: what occurs near what within a sequence, and what a catalogue tells of the items. A model can
+ * start from them (lapse_train_options.item_vectors). */
+typedef struct lapse_vectors lapse_vectors;
+
+typedef struct lapse_pretrain_options {
+    const char *catalogue; /* CSV or TSV file with one row for each item, plain or gzip; NULL: none */
+    const char *item;      /* its column with the item's name: a name, or a 1-based number; NULL: found by name */
+    const char *words;     /* its columns that are read as words, joined by commas; NULL: name, title, description. All
+                            * others are taken as they are: an item's brand, its category */
+    int dims;              /* numbers of a vector */
+    int window;            /* events before and after that count as near */
+    double session_gap;    /* seconds: events further apart are never near; 0: no matter how far */
+    int negative_count;    /* items drawn for each near one, to be told from it */
+    double popularity_power; /* they are drawn by this power of how often they occur */
+    double learning_rate;    /* at the beginning; it falls to nothing */
+    int epochs;
+    const char
+        *split_by; /* how events come to train, valid and test; only those of train are read. NULL: the column where
+                           * there is one, otherwise leave-one-out */
+    uint64_t seed; /* sets the split, the starting values, order and negatives */
+} lapse_pretrain_options;
+
+void lapse_pretrain_options_default(lapse_pretrain_options *options);
+
+/* Learns vectors of the dataset's items and of all that the catalogue describes. An item that never occurs in the training
+ * split has what its description says, or zeros where nothing is known of it. *on_progress may be NULL; false from it ends
+ * the learning early. The result depends on no number of threads. */
+lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
+                            lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error);
+
+lapse_status lapse_vectors_save(const lapse_vectors *vectors, const char *path, lapse_error *error);
+lapse_status lapse_vectors_load(const char *path, lapse_vectors **vectors, lapse_error *error);
+void lapse_vectors_free(lapse_vectors *vectors);
+
+int64_t lapse_vectors_count(const lapse_vectors *vectors);
+int lapse_vectors_dims(const lapse_vectors *vectors);
+const char *lapse_vectors_name(const lapse_vectors *vectors, int64_t item);
+const float *lapse_vectors_get(const lapse_vectors *vectors, int64_t item);    /* dims numbers */
+int64_t lapse_vectors_occurrences(const lapse_vectors *vectors, int64_t item); /* in the training split */
+
+/* What is known about them, as name and text, for index 0, 1, ... until it returns false. */
+bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char **name, const char **value);
 
 /* ------------------------------------------------------------------------------------------------ models ----- */
 
@@ -537,8 +627,9 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop" */
+    const char *preset; /* "shop" or "catalogue" */
     int64_t sequences;  /* 0: the preset's own */
+    int64_t items;      /* in the catalogue, 100 to 20,000,000; 0: the preset's own. Other presets have fixed ones */
     double days;        /* length of each history; 0: the preset's own */
     uint64_t seed;
 } lapse_simulate_options;
@@ -551,7 +642,10 @@ int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
 /* Writes the events as CSV; "-" is standard output. */
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the law's own probability of every kind of event at every event, as CSV. */
+/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Other presets refuse. */
+lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
+
+/* Writes the law's own probability of every kind of event at every event, as CSV. The preset "catalogue" refuses. */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
 /* The best possible scores: those of the law itself, on exactly the events that lapse_evaluate scores for this model,

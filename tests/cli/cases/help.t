@@ -25,13 +25,19 @@ $ lapse simulate --help
 | Draws histories of events from a process whose law is known, so that the best
 | possible prediction is known too. The shop has goods bought again after their
 | own period, views that fade within the hour, accessories that follow a purchase
-| after days, and weekly habits.
+| after days, and weekly habits. The catalogue has as many items as are asked for,
+| in categories, series and brands, some of them new; its law is not written out.
 |
 | Options:
 |   -o, --output FILE         the CSV file to write; - is standard output
 |   --preset NAME             what is simulated (default: shop)
 |   --law FILE                also write the law's own probability of every kind
 |                             at every event (default: not written)
+|   --catalogue FILE          also write one row for each item of the preset
+|                             catalogue: item,name,brand,category (default: not
+|                             written)
+|   --items N                 items of the preset catalogue (default: the preset's
+|                             own)
 |   --sequences N             histories to draw (default: the preset's own)
 |   --days DAYS               length of each history; 0 is the preset's own
 |                             (default: 0)
@@ -39,6 +45,7 @@ $ lapse simulate --help
 |
 | Examples:
 |   lapse simulate --preset shop -o shop.csv --law law.csv
+|   lapse simulate --preset catalogue --items 1700000 --sequences 72000 -o c.csv --catalogue c-items.csv
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
@@ -344,7 +351,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 10
+| 12
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]
