@@ -56,8 +56,9 @@ static void names_of(const train_settings *s, const char *names[NAMES])
         if (strcmp(s->train.task, "recommend") == 0) {
             names[count++] = s->train.task;
             names[count++] = s->train.loss;
+            /* "popularity" is also the name of a model. */
             if (strcmp(s->train.loss, "softmax") != 0)
-                names[count++] = s->train.negatives;
+                names[count++] = strcmp(s->train.negatives, "popularity") == 0 ? "by-popularity" : s->train.negatives;
         }
         names[count++] = s->train.encoding;
         if (s->has_fields)
@@ -393,7 +394,7 @@ static const cli_option options[] = {
      .only = "bce sampled-softmax", .help = "negatives drawn for each event",
      .unset = "1 for bce, 100 for sampled-softmax"},
     {.name = "popularity-power", .kind = CLI_NUMBER, AT(train.popularity_power), .placeholder = "X",
-     .group = in_training, .only = "popularity",
+     .group = in_training, .only = "by-popularity",
      .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
     {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
      .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
