@@ -33,7 +33,8 @@ typedef enum lp_purpose {
     LP_PURPOSE_RANK_UNIFORM_KEY = 27, /* the same, where most draws would be refused */
     LP_PURPOSE_RANK_POPULARITY_KEY = 28,
     LP_PURPOSE_RANK_CASES = 29, /* which events are ranked, where not all are */
-    LP_PURPOSE_NEGATIVE = 40 /* items that did not happen */
+    LP_PURPOSE_NEGATIVE = 40,   /* items that did not happen */
+    LP_PURPOSE_BENCH = 60       /* events to measure with */
 } lp_purpose;
 
 typedef struct lp_random_block {
