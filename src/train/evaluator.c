@@ -328,7 +328,11 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     evaluator->case_count = 0;
     const lp_windows *windows = &evaluator->windows;
     lp_batch *batch = &evaluator->batch;
-    lp_pass pass = {.batch = batch, .parameters = parameters, .on_shard = take_logits, .context = evaluator};
+    lp_pass pass = {.batch = batch,
+                    .parameters = parameters,
+                    .times = evaluator->times,
+                    .on_shard = take_logits,
+                    .context = evaluator};
     for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "data/fingerprint.h"
 #include "model/model_file.h"
@@ -320,15 +321,45 @@ static double rate_now(const lp_trainer *trainer)
     return options->learning_rate * 0.5 * (1 + cos(3.141592653589793 * (state->epoch + part) / options->epochs));
 }
 
+/* Nanoseconds since *mark, which is moved to now. */
+static int64_t lap(int64_t *mark)
+{
+    int64_t now = lp_clock_nanoseconds(), passed = now - *mark;
+    *mark = now;
+    return passed;
+}
+
+/* What follows the passes: the shards' gradients become a step of the optimizer. */
+static void learn(lp_trainer *trainer)
+{
+    bool lists = trainer->batch.item_capacity > 0;
+    lp_step_times *times = trainer->times;
+    int64_t mark = times ? lp_clock_nanoseconds() : 0;
+    if (lists)
+        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
+    if (times)
+        times->join = lap(&mark);
+    trainer->backend->adam_step(&trainer->adam, trainer->state.step, lists ? &trainer->rows : NULL,
+                                trainer->parameters);
+    if (times) {
+        trainer->backend->sync();
+        times->adam = lap(&mark);
+    }
+}
+
 void lp_trainer_step(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
+    lp_step_times *times = trainer->times;
+    int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
     uint32_t step = (uint32_t)state->step;
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
     lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
                   trainer->model->config.target_known, &trainer->translation.columns);
+    if (times)
+        times->fill = lap(&mark);
     lp_pass pass = {
         .batch = &trainer->batch,
         .parameters = trainer->parameters,
@@ -338,6 +369,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .seed = trainer->options.seed,
         .step = step,
         .prepare = lists ? list_shard : NULL,
+        .times = times ? times->run : NULL,
         .context = trainer,
     };
     if (sampled)
@@ -347,13 +379,13 @@ void lp_trainer_step(lp_trainer *trainer)
         learn_sampler(trainer, step);
     trainer->adam.learning_rate = rate_now(trainer);
     state->step++;
-    if (lists)
-        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
-    trainer->backend->adam_step(&trainer->adam, state->step, lists ? &trainer->rows : NULL, trainer->parameters);
+    learn(trainer);
     state->targets += trainer->batch.targets;
     state->window += count;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
         collect_losses(trainer);
+    if (times)
+        times->total = lp_clock_nanoseconds() - start;
 }
 
 /* The draws that a model keeps. */
