@@ -135,6 +135,7 @@ static void run_shard(void *context, int shard, int worker)
         .seed = pass->seed,
         .step = pass->step,
         .first_token = (uint64_t)token,
+        .precision = runner->precision,
     };
     runner->backend->run(&run);
     hand_over(runner, &run, pass, shard);
