@@ -61,6 +61,8 @@ static void names_of(const train_settings *s, const char *names[NAMES])
                 names[count++] = strcmp(s->train.negatives, "popularity") == 0 ? "by-popularity" : s->train.negatives;
         }
         names[count++] = s->train.encoding;
+        if (strcmp(s->train.device, "cuda") == 0)
+            names[count++] = s->train.device;
         if (s->has_fields)
             names[count++] = "fields";
     }
@@ -432,6 +434,10 @@ static const cli_option options[] = {
      .help = "parts a batch is cut into; unlike threads, changes the last bits of the result", DATA_DECIDES},
     {.name = "threads", .kind = CLI_WHOLE, AT(train.threads), .placeholder = "N", .group = in_run,
      .help = "threads to use; never changes the result", .unset = "all cores"},
+    {.name = "device", .kind = CLI_CHOICE, AT(train.device), .placeholder = "DEVICE", .group = in_run, .only = "attention",
+     .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one", .choices = lapse_device_names},
+    {.name = "precision", .kind = CLI_CHOICE, AT(train.precision), .placeholder = "KIND", .group = in_run, .only = "cuda",
+     .help = "how a GPU rounds the factors of products", .choices = lapse_precision_names},
     {.name = "checkpoint", .kind = CLI_TEXT, AT(checkpoint), .placeholder = "FILE", .group = in_run,
      .only = "attention", .help = "where the run can be resumed from; removed when it is finished; none for none",
      .unset = "MODEL.checkpoint"},

@@ -90,6 +90,8 @@ const char *const *lapse_combine_names(void);
 const char *const *lapse_split_by_names(void);
 const char *const *lapse_deduplicate_names(void);
 const char *const *lapse_min_rounds_names(void);
+const char *const *lapse_device_names(void);
+const char *const *lapse_precision_names(void);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
@@ -294,6 +296,9 @@ typedef struct lapse_train_options {
     uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
     int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
     int threads;          /* 0: all cores; never changes the result */
+    const char *device;   /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
+                           * one shard. Resolving puts the device found in the place of auto */
+    const char *precision; /* of products on a GPU: "fp32", "tf32" or "bf16"; the CPU's are always fp32 */
 
     const char *checkpoint;    /* file that makes the run resumable; NULL: none */
     double checkpoint_seconds; /* at least so long between two checkpoints; 0: at every step */

@@ -119,6 +119,7 @@ lp_run lp_runner_shard(const lp_batch *batch, int shard)
         .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
         .segment = lp_batch_segments(batch, shard),
         .first_token = (uint64_t)token,
+        .precision = runner->precision,
     };
 }
 

@@ -86,8 +86,9 @@ static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS,
-                         config->field_count, error));
+    int shards = evaluator->backend->host ? BATCH_SHARDS : 1;
+    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, shards, config->field_count,
+                         error));
     if (!ranks(evaluator))
         LP_TRY(make_verdicts(evaluator, error));
     if (!config->row->build) {

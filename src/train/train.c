@@ -60,6 +60,13 @@ static lapse_status astray(const lp_trainer *trainer, lapse_error *error)
         (unsigned long long)trainer->state.step, trainer->options.learning_rate);
 }
 
+/* A device may fail in the middle of its work. */
+static lapse_status check_device(const lp_trainer *trainer, lapse_error *error)
+{
+    const char *problem = trainer->backend->problem ? trainer->backend->problem() : NULL;
+    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
+}
+
 /* Trains until it is done, or until the caller wants to stop. */
 static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
 {
@@ -70,6 +77,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         while (go_on && !lp_trainer_epoch_done(trainer)) {
             lp_trainer_step(trainer);
             watch->events += trainer->batch.targets;
+            LP_TRY(check_device(trainer, error));
             if (!isfinite(state->loss))
                 return astray(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));

@@ -7,6 +7,7 @@
 #include "train/train_options.h"
 
 #include "base/text.h"
+#include "backend/backend.h"
 #include "base/threads.h"
 #include "data/split.h"
 #include "model/model.h"
@@ -45,6 +46,8 @@ void lapse_train_options_default(lapse_train_options *options)
         .patience = 10,
         .seed = 1,
         .shards = 16,
+        .device = "cpu",
+        .precision = "fp32",
         .checkpoint_seconds = 30,
     };
 }
@@ -97,6 +100,17 @@ const char *const *lapse_window_names(void)
 {
     static const char *const names[] = {"all", "last", NULL};
     return names;
+}
+
+const char *const *lapse_device_names(void)
+{
+    static const char *const names[] = {"cpu", "cuda", "auto", NULL};
+    return names;
+}
+
+const char *const *lapse_precision_names(void)
+{
+    return lp_precision_names;
 }
 
 const char *const *lapse_model_names(void)
@@ -324,6 +338,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     if (options->split_by)
         LP_TRY(choose("split-by", options->split_by, lapse_split_by_names(), error));
+    LP_TRY(choose("device", options->device, lapse_device_names(), error));
+    LP_TRY(choose("precision", options->precision, lp_precision_names, error));
     return choose("target-time", options->target_time, target_times, error);
 }
 
@@ -360,12 +376,26 @@ static lapse_status check_predict(const lapse_dataset *dataset, const lapse_trai
     return LAPSE_OK;
 }
 
+/* The device that there is; a batch is one shard where it is not the CPU. Models that count need none. */
+static lapse_status find_device(lapse_train_options *options, lapse_error *error)
+{
+    const lp_backend *backend;
+    if (!lp_model_row_find(options->model)->build)
+        options->device = "cpu";
+    LP_TRY(lp_backend_open(options->device, &backend, error));
+    options->device = backend->host ? "cpu" : "cuda";
+    if (!backend->host)
+        options->shards = 1;
+    return LAPSE_OK;
+}
+
 lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_options *options, uint8_t **split,
                                     lapse_error *error)
 {
     LP_TRY(check_choices(options, error));
     LP_TRY(check_predict(dataset, options, error));
     LP_TRY(check_loss(options, error));
+    LP_TRY(find_device(options, error));
     if (!options->split_by)
         options->split_by = lp_split_rule_name(lp_split_rule_default(dataset, options->task));
     LP_TRY(lp_split_make(dataset, lp_split_rule_find(options->split_by), options->seed, split, error));

@@ -198,6 +198,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         LP_TRY(make_lists(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, options->threads,
                           error));
+    trainer->runner.precision = (lp_precision)lp_name_place(options->precision, lp_precision_names);
     trainer->adam = (lp_adam){
         .shards = options->shards,
         .threads = options->threads,
@@ -224,9 +225,11 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error)
 {
-    *trainer = (lp_trainer){.dataset = dataset, .options = *options, .backend = lp_backend_find("cpu")};
+    *trainer = (lp_trainer){.dataset = dataset, .options = *options};
     LP_TRY(lp_train_options_split(dataset, &trainer->options, &trainer->split, error));
-    lapse_status status = make_model(trainer, error);
+    lapse_status status = lp_backend_open(trainer->options.device, &trainer->backend, error);
+    if (status == LAPSE_OK)
+        status = make_model(trainer, error);
     if (status == LAPSE_OK && trainer->model->config.row->build)
         status = make_network(trainer, error);
     if (status != LAPSE_OK)

@@ -237,6 +237,10 @@ $ lapse train --help
 |                             the last bits of the result (default: 16)
 |   --threads N               threads to use; never changes the result (default:
 |                             all cores)
+|   --device DEVICE           what computes: the CPU, an NVIDIA GPU, or a GPU
+|                             where there is one: cpu, cuda, auto (default: cpu)
+|   --precision KIND          how a GPU rounds the factors of products: fp32,
+|                             tf32, bf16 (default: fp32)
 |   --checkpoint FILE         where the run can be resumed from; removed when it
 |                             is finished; none for none (default:
 |                             MODEL.checkpoint)
