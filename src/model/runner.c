@@ -119,7 +119,6 @@ lp_run lp_runner_shard(const lp_batch *batch, int shard)
         .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
         .segment = lp_batch_segments(batch, shard),
         .first_token = (uint64_t)token,
-        .precision = runner->precision,
     };
 }
 
@@ -161,6 +160,7 @@ static void run_shard(void *context, int shard, int worker)
     run.seed = pass->seed;
     run.step = pass->step;
     run.times = times;
+    run.precision = runner->precision;
     runner->backend->run(&run);
     hand_over(runner, &run, pass, shard);
 }
