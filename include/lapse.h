@@ -310,9 +310,9 @@ typedef struct lapse_progress {
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
     double loss;              /* mean over the epoch so far, nats an event */
-    const char *score_name;   /* what is watched on the validation split: "accuracy" (the mean of both where two things
-                               * are predicted), or of a recommender "NDCG@10" among the items not seen before */
-    double score, best_score; /* newest and best; NaN before the first */
+    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
+                                     * It is the accuracy, or the mean of both where two things are predicted */
+    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
