@@ -268,14 +268,14 @@ typedef struct lapse_train_options {
     const char *predict; /* "event", "action" or "both"; the losses of both are added */
 
     /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
-    const char *loss;      /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
-    const char *negatives; /* "uniform", "popularity" or "in-batch" */
-    int negative_count;    /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
+    const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
+    const char *negatives;   /* "uniform", "popularity" or "in-batch" */
+    int negative_count;      /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
     double popularity_power; /* "popularity" draws items by this power of their occurrences */
     bool negatives_unseen;   /* never draw an item that the sequence has */
     const char *output;      /* "shared": items are scored by the vectors they are read with; "separate": by others */
     const char *windows;     /* "all": training sees whole histories; "last": the last `context` events of each */
-    int field_dims;      /* width of the embedding of each field of categories; 0: by the number of categories */
+    int field_dims;          /* width of the embedding of each field of categories; 0: by the number of categories */
 
     const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
                            * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the
@@ -305,6 +305,7 @@ typedef struct lapse_progress {
     double loss;              /* mean over the epoch so far, nats an event */
     double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
                                      * It is the accuracy, or the mean of both where two things are predicted */
+    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
