@@ -272,13 +272,15 @@ typedef struct lapse_train_options {
 
     /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
     const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
-    const char *negatives;   /* "uniform", "popularity" or "in-batch" */
-    int negative_count;      /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
-    double popularity_power; /* "popularity" draws items by this power of their occurrences */
-    bool negatives_unseen;   /* never draw an item that the sequence has */
-    const char *output;      /* "shared": items are scored by the vectors they are read with; "separate": by others */
-    const char *windows;     /* "all": training sees whole histories; "last": the last `context` events of each */
-    int field_dims;          /* width of the embedding of each field of categories; 0: by the number of categories */
+    const char *negatives;    /* "uniform", "popularity" or "in-batch" */
+    int negative_count;       /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
+    double popularity_power;  /* "popularity" draws items by this power of their occurrences */
+    bool negatives_unseen;    /* never draw an item that the sequence has */
+    const char *output;       /* "shared": items are scored by the vectors they are read with; "separate": by others */
+    const char *item_vectors; /* file of `lapse pretrain` that the items start from; items that only it knows become
+                               * part of the catalogue. NULL: none */
+    const char *windows;      /* "all": training sees whole histories; "last": the last `context` events of each */
+    int field_dims;           /* width of the embedding of each field of categories; 0: by the number of categories */
 
     const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
                            * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the

@@ -101,6 +101,7 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         lp_trainer_score(trainer);
         state->best_epoch = 0;
     }
+    LP_TRY(lp_trainer_place(trainer, error));
     bool ranks = trainer->model->config.task == LP_TASK_RECOMMEND;
     const lp_ranking *ranking = &trainer->evaluator.ranking;
     LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
