@@ -37,7 +37,8 @@ static void sync(void)
 static void run_all(const lp_run *run, const lp_kernel *kernels)
 {
     const lp_graph *graph = run->plan->graph;
-    for (int i = 0; i < graph->node_count; i++)
+    int stop = run->stop ? run->stop : graph->node_count;
+    for (int i = run->skip; i < stop; i++)
         kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
 }
 
