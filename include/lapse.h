@@ -82,6 +82,7 @@ const char *const *lapse_loss_names(void);
 const char *const *lapse_negative_names(void);
 const char *const *lapse_output_names(void);
 const char *const *lapse_window_names(void);
+const char *const *lapse_schedule_names(void);
 const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
@@ -190,6 +191,51 @@ void lapse_dataset_field_values(const lapse_dataset *dataset, int field, int64_t
 /* What is known about the dataset, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value);
 
+/* ------------------------------------------------------------------------------------------------- check ----- */
+
+/* What spoils results, looked for in a dataset and in the splits that a run would make of it. */
+typedef enum lapse_severity {
+    LAPSE_SEVERITY_OK = 0,
+    LAPSE_SEVERITY_NOTE = 1,   /* to know when reading scores */
+    LAPSE_SEVERITY_WARNING = 2 /* scores are likely wrong */
+} lapse_severity;
+
+/* "ok", "note" or "warning". */
+const char *lapse_severity_name(lapse_severity severity);
+
+typedef struct lapse_finding {
+    const char *name; /* such as "tied-times"; docs/dataset.md has them all */
+    const char *unit; /* what is counted: "events", "kinds", "sequences", ... */
+    lapse_severity severity;
+    int64_t count, total; /* how many of how many */
+    char text[320];       /* one sentence: what was found */
+    const char *advice;   /* one sentence: what to do about it; "" where all is well */
+} lapse_finding;
+
+#define LAPSE_FINDING_LIMIT 16
+
+typedef struct lapse_check_options {
+    const char *task;     /* decides the rule where split_by is NULL */
+    const char *split_by; /* as in lapse_train_options */
+    uint64_t seed;        /* of the split, as in lapse_train_options */
+    double now;           /* later events are future-dated; NaN: the moment of the call */
+} lapse_check_options;
+
+typedef struct lapse_check {
+    const char *split_by;
+    uint64_t seed;
+    double now;
+    int64_t train_events, valid_events, test_events;
+    int finding_count;
+    lapse_finding findings[LAPSE_FINDING_LIMIT]; /* always the same ones in the same order, also where all is well */
+} lapse_check;
+
+void lapse_check_options_default(lapse_check_options *options);
+
+/* Fails only where the dataset cannot be split so, or memory runs out: what was found is no error. */
+lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
+                                 lapse_error *error);
+
 /* ---------------------------------------------------------------------------------------------- training ----- */
 
 typedef struct lapse_model lapse_model;
@@ -197,7 +243,7 @@ typedef struct lapse_model lapse_model;
 /* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
 typedef struct lapse_train_options {
     const char *task;     /* "classify": which kind of event comes; "recommend": which items of a catalogue */
-    const char *model;    /* "attention", or a floor: "majority", "markov" */
+    const char *model;    /* "attention", or a floor: "markov", "item-markov", "recency", "popularity", "majority" */
     const char *encoding; /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
     const char
         *projection; /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
@@ -223,14 +269,14 @@ typedef struct lapse_train_options {
     const char *predict; /* "event", "action" or "both"; the losses of both are added */
 
     /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
-    const char *loss;      /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
-    const char *negatives; /* "uniform", "popularity" or "in-batch" */
-    int negative_count;    /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
+    const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
+    const char *negatives;   /* "uniform", "popularity" or "in-batch" */
+    int negative_count;      /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
     double popularity_power; /* "popularity" draws items by this power of their occurrences */
     bool negatives_unseen;   /* never draw an item that the sequence has */
     const char *output;      /* "shared": items are scored by the vectors they are read with; "separate": by others */
     const char *windows;     /* "all": training sees whole histories; "last": the last `context` events of each */
-    int field_dims;      /* width of the embedding of each field of categories; 0: by the number of categories */
+    int field_dims;          /* width of the embedding of each field of categories; 0: by the number of categories */
 
     const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
                            * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the
@@ -238,6 +284,7 @@ typedef struct lapse_train_options {
                            * where the dataset has one, otherwise by the task */
 
     double learning_rate; /* Adam's */
+    const char *schedule; /* of the learning rate: "constant", or "cosine": down to 0 over all epochs */
     double beta1, beta2;  /* Adam's */
     double l2;            /* l2 times a parameter is added to its gradient */
     double clip;          /* largest norm of the gradient; 0: not clipped */
@@ -258,8 +305,9 @@ typedef struct lapse_progress {
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
     double loss;              /* mean over the epoch so far, nats an event */
-    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
-                                     * It is the accuracy, or the mean of both where two things are predicted */
+    const char *score_name;   /* what is watched on the validation split: "accuracy" (the mean of both where two things
+                               * are predicted), or of a recommender "NDCG@10" among the items not seen before */
+    double score, best_score; /* newest and best; NaN before the first */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
@@ -278,6 +326,51 @@ lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_tra
 /* Trains on the training split and keeps the parameters that were best on the validation split. */
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------ item vectors ----- */
+
+/* Shallow vectors of items: what occurs near what within a sequence, and what a catalogue tells of the items. A model can
+ * start from them (lapse_train_options.item_vectors). */
+typedef struct lapse_vectors lapse_vectors;
+
+typedef struct lapse_pretrain_options {
+    const char *catalogue; /* CSV or TSV file with one row for each item, plain or gzip; NULL: none */
+    const char *item;      /* its column with the item's name: a name, or a 1-based number; NULL: found by name */
+    const char *words;     /* its columns that are read as words, joined by commas; NULL: name, title, description. All
+                            * others are taken as they are: an item's brand, its category */
+    int dims;              /* numbers of a vector */
+    int window;            /* events before and after that count as near */
+    double session_gap;    /* seconds: events further apart are never near; 0: no matter how far */
+    int negative_count;    /* items drawn for each near one, to be told from it */
+    double popularity_power; /* they are drawn by this power of how often they occur */
+    double learning_rate;    /* at the beginning; it falls to nothing */
+    int epochs;
+    const char
+        *split_by; /* how events come to train, valid and test; only those of train are read. NULL: the column where
+                           * there is one, otherwise leave-one-out */
+    uint64_t seed; /* sets the split, the starting values, order and negatives */
+} lapse_pretrain_options;
+
+void lapse_pretrain_options_default(lapse_pretrain_options *options);
+
+/* Learns vectors of the dataset's items and of all that the catalogue describes. An item that never occurs in the training
+ * split has what its description says, or zeros where nothing is known of it. *on_progress may be NULL; false from it ends
+ * the learning early. The result depends on no number of threads. */
+lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
+                            lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error);
+
+lapse_status lapse_vectors_save(const lapse_vectors *vectors, const char *path, lapse_error *error);
+lapse_status lapse_vectors_load(const char *path, lapse_vectors **vectors, lapse_error *error);
+void lapse_vectors_free(lapse_vectors *vectors);
+
+int64_t lapse_vectors_count(const lapse_vectors *vectors);
+int lapse_vectors_dims(const lapse_vectors *vectors);
+const char *lapse_vectors_name(const lapse_vectors *vectors, int64_t item);
+const float *lapse_vectors_get(const lapse_vectors *vectors, int64_t item);    /* dims numbers */
+int64_t lapse_vectors_occurrences(const lapse_vectors *vectors, int64_t item); /* in the training split */
+
+/* What is known about them, as name and text, for index 0, 1, ... until it returns false. */
+bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char **name, const char **value);
 
 /* ------------------------------------------------------------------------------------------------ models ----- */
 
@@ -343,6 +436,73 @@ void lapse_evaluate_options_default(lapse_evaluate_options *options);
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error);
 void lapse_scores_clear(lapse_scores *scores);
+
+/* ----------------------------------------------------------------------------------------------- ranking ----- */
+
+/* Where the item that came next stands among others, best first, under four protocols: among the whole catalogue without
+ * the items that the sequence had before ("full-unseen") and with them ("full"); and among a number of items that the
+ * sequence never has, drawn alike ("uniform") or by how often they occur in training ("popularity"). Ties rank against
+ * the item, and so does a score that is no number. docs/evaluation.md has the definitions. */
+#define LAPSE_RANK_PROTOCOLS 4
+
+/* A mean over cases, with its 95 % bootstrap interval over sequences; without a bootstrap both ends are the mean. */
+typedef struct lapse_mean {
+    double mean, low, high;
+} lapse_mean;
+
+typedef struct lapse_rank_score {
+    const char *protocol; /* "full-unseen", "full", "uniform" or "popularity" */
+    double candidates;    /* mean number of items ranked, the right one included; 0: the protocol was not asked for */
+    int64_t short_cases;  /* for which fewer negatives could be drawn than wanted: all there are */
+    lapse_mean *hit;      /* by cutoff: share of cases whose rank is at most that */
+    lapse_mean *ndcg;     /* by cutoff: of 1 / log2(1 + rank), 0 past the cutoff */
+    lapse_mean mrr;       /* of 1 / rank */
+} lapse_rank_score;
+
+/* The cases that have something in common. */
+typedef struct lapse_rank_slice {
+    const char *by;    /* "history": events before the asked one; "popularity": training events of the item; "lag": time
+                        * since the event before; "all" */
+    char name[64];     /* such as "10 to 19 events" */
+    int64_t cases;     /* events asked for */
+    int64_t sequences; /* that have at least one */
+    lapse_rank_score scores[LAPSE_RANK_PROTOCOLS];
+} lapse_rank_slice;
+
+typedef struct lapse_rank_scores {
+    const char *split;       /* "train", "valid", "test" or "all" */
+    const char *target_time; /* "known" or "unknown" */
+    const char *popularity;  /* whose counts they are: "training", or "dataset" where the training split is not known */
+    int64_t items;           /* of the catalogue */
+    int64_t case_total;      /* events that could have been asked for; more than whole.cases where some were drawn */
+    int negatives;           /* wanted for each case */
+    uint64_t negative_seed;
+    int cutoff_count;
+    int *cutoffs;
+    lapse_rank_slice whole;
+    int slice_count;
+    lapse_rank_slice *slices; /* those that have cases, in the order of `by` */
+    lapse_mean *means;        /* what the scores point into */
+} lapse_rank_scores;
+
+typedef struct lapse_rank_options {
+    const char *split;  /* "train", "valid", "test" or "all": the model knows which events these are */
+    const int *cutoffs; /* cutoff_count of them, each at least 1 */
+    int cutoff_count;
+    int negatives; /* 0: only the full protocols */
+    uint64_t negative_seed;
+    int64_t cases; /* at most; drawn by the seed where there are more. 0: all */
+    bool slices;
+    int bootstrap; /* resamples for the intervals; 0: none */
+    int threads;   /* 0: all cores; never changes the result */
+} lapse_rank_options;
+
+void lapse_rank_options_default(lapse_rank_options *options);
+
+/* Ranks for every event of the split but each sequence's first, by a model of the task "recommend" or by a floor. */
+lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
+void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
@@ -484,8 +644,9 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop" */
+    const char *preset; /* "shop" or "catalogue" */
     int64_t sequences;  /* 0: the preset's own */
+    int64_t items;      /* in the catalogue, 100 to 20,000,000; 0: the preset's own. Other presets have fixed ones */
     double days;        /* length of each history; 0: the preset's own */
     uint64_t seed;
 } lapse_simulate_options;
@@ -498,7 +659,10 @@ int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
 /* Writes the events as CSV; "-" is standard output. */
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the law's own probability of every kind of event at every event, as CSV. */
+/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Other presets refuse. */
+lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
+
+/* Writes the law's own probability of every kind of event at every event, as CSV. The preset "catalogue" refuses. */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
 /* The best possible scores: those of the law itself, on exactly the events that lapse_evaluate scores for this model,

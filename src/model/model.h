@@ -121,6 +121,13 @@ typedef struct lp_fit_data {
     const uint8_t *split; /* of each event */
 } lp_fit_data;
 
+/* What a count-based model is asked: the kind of the event at `time`, after these. */
+typedef struct lp_question {
+    const int32_t *kinds; /* count of them, oldest first */
+    int64_t count;
+    double time; /* of the event asked for, unix seconds; of the last event where that is not known */
+} lp_question;
+
 struct lp_model_row {
     const char *name;
     const char *summary; /* for people */
@@ -133,8 +140,8 @@ struct lp_model_row {
     lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);
     /* Floors: checks tensors that came from a file. */
     lapse_status (*check)(const lapse_model *model, lapse_error *error);
-    /* Floors: the probabilities of all kinds after `count` events, oldest first. */
-    void (*answer)(const lapse_model *model, const int32_t *kinds, int64_t count, double *probabilities);
+    /* Floors: the probabilities of all kinds. */
+    void (*answer)(const lapse_model *model, const lp_question *question, double *probabilities);
 };
 
 /* Times are measured from the window's last moment instead of from each place's own: only a window's last place is then

@@ -34,10 +34,9 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const int32_t *kinds, int64_t count, double *probabilities)
+static void answer(const lapse_model *model, const lp_question *question, double *probabilities)
 {
-    (void)kinds;
-    (void)count;
+    (void)question;
     const double *share = model->tensors[0].data;
     for (int64_t kind = 0; kind < model->kinds.count; kind++)
         probabilities[kind] = share[kind];

@@ -1,4 +1,5 @@
-/* model_markov.c: the floor that knows the order of the last events, but not their times.
+/* model_markov.c: the floors that know the order of the last events, but not their times: `markov`, and `item-markov`,
+ * which looks at the last event alone.
  *
  * Orders are blended: with n_k(c, e) how often kind e followed the last k events c in training,
  *
@@ -81,6 +82,11 @@ static lapse_status count_order(lapse_model *model, const lp_fit_data *data, int
     return gram && times ? LAPSE_OK : lp_fail_memory(error, "a Markov chain", (size_t)distinct * row);
 }
 
+static int order_of(const lapse_model *model)
+{
+    return model->config.row == &lp_model_item_markov ? 1 : model->config.order;
+}
+
 static grams grams_of(const lapse_model *model, int order)
 {
     const lp_tensor *gram = &model->tensors[2 * order], *times = &model->tensors[2 * order + 1];
@@ -121,42 +127,70 @@ static void blend(const lapse_model *model, int order, double strength, const in
     }
 }
 
-static double validation_loss(const lapse_model *model, const lp_fit_data *data, double strength, double *probabilities)
+/* How often a gram occurred. */
+static int32_t times_of(const grams *g, const int32_t *gram)
+{
+    int64_t low = 0, high = g->count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (compare(g->gram + g->width * middle, gram, g->width) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < g->count && compare(g->gram + g->width * low, gram, g->width) == 0 ? g->times[low] : 0;
+}
+
+/* What blend gives the kind that stands at kinds[count], without a look at the others: `total` is n_0. */
+static double blend_one(const lapse_model *model, double strength, double total, const int32_t *kinds, int64_t count)
+{
+    grams g = grams_of(model, 0);
+    double probability = (times_of(&g, kinds + count) + 1) / (total + (double)model->kinds.count);
+    for (int k = 1; k <= order_of(model) && k <= count; k++) {
+        g = grams_of(model, k);
+        const int32_t *context = kinds + count - k;
+        double followed = 0;
+        for (int64_t i = lower_bound(&g, context); i < g.count && compare(g.gram + g.width * i, context, k) == 0; i++)
+            followed += g.times[i];
+        probability = (times_of(&g, context) + strength * probability) / (followed + strength);
+    }
+    return probability;
+}
+
+static double validation_loss(const lapse_model *model, const lp_fit_data *data, double strength)
 {
     const lapse_dataset *dataset = data->dataset;
-    double loss = 0;
+    grams all = grams_of(model, 0);
+    double loss = 0, total = 0;
+    for (int64_t i = 0; i < all.count; i++)
+        total += all.times[i];
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         uint64_t start = dataset->start[s];
-        for (uint64_t event = start + 1; event < dataset->start[s + 1]; event++) {
-            if (data->split[event] != LP_SPLIT_VALID)
-                continue;
-            blend(model, model->config.order, strength, dataset->kind + start, (int64_t)(event - start), probabilities);
-            loss -= log(probabilities[dataset->kind[event]]);
-        }
+        for (uint64_t event = start + 1; event < dataset->start[s + 1]; event++)
+            if (data->split[event] == LP_SPLIT_VALID)
+                loss -= log(blend_one(model, strength, total, dataset->kind + start, (int64_t)(event - start)));
     }
     return loss;
 }
 
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
 {
-    static const double strengths[] = {1, 2, 5, 10, 20, 50, 100};
-    for (int order = 0; order <= model->config.order; order++)
+    /* Where items are many, each is followed by few of them: what is popular may have to weigh more. */
+    static const double strengths[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000};
+    size_t count = model->config.row == &lp_model_item_markov ? sizeof strengths / sizeof *strengths : 7;
+    for (int order = 0; order <= order_of(model); order++)
         LP_TRY(count_order(model, data, order, error));
     double *chosen = lp_model_tensor_add(model, "markov.strength", LP_TENSOR_F64, 1, 1);
-    double *probabilities = lp_alloc((size_t)model->kinds.count, sizeof *probabilities);
-    if (!chosen || !probabilities) {
-        lp_free(probabilities);
-        return lp_fail_memory(error, "a Markov chain", (size_t)model->kinds.count * sizeof *probabilities);
-    }
+    if (!chosen)
+        return lp_fail_memory(error, "a Markov chain", sizeof *chosen);
     double best = INFINITY;
-    for (size_t i = 0; i < sizeof strengths / sizeof *strengths; i++) {
-        double loss = validation_loss(model, data, strengths[i], probabilities);
+    for (size_t i = 0; i < count; i++) {
+        double loss = validation_loss(model, data, strengths[i]);
         if (loss < best) {
             best = loss;
             *chosen = strengths[i];
         }
     }
-    lp_free(probabilities);
     return LAPSE_OK;
 }
 
@@ -179,7 +213,7 @@ static lapse_status check_grams(const lapse_model *model, int order, const char 
 
 static lapse_status check(const lapse_model *model, lapse_error *error)
 {
-    int order = model->config.order;
+    int order = order_of(model);
     for (int k = 0; k <= order; k++) {
         char gram_name[32], times_name[32];
         tensor_names(k, gram_name, times_name, sizeof gram_name);
@@ -199,10 +233,11 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const int32_t *kinds, int64_t count, double *probabilities)
+static void answer(const lapse_model *model, const lp_question *question, double *probabilities)
 {
-    const double *strength = model->tensors[2 * model->config.order + 2].data;
-    blend(model, model->config.order, *strength, kinds, count, probabilities);
+    int order = order_of(model);
+    const double *strength = model->tensors[2 * order + 2].data;
+    blend(model, order, *strength, question->kinds, question->count, probabilities);
 }
 
 const lp_model_row lp_model_markov = {.name = "markov",
@@ -210,5 +245,11 @@ const lp_model_row lp_model_markov = {.name = "markov",
                                       .fit = fit,
                                       .check = check,
                                       .answer = answer};
+
+const lp_model_row lp_model_item_markov = {.name = "item-markov",
+                                           .summary = "a floor: what followed the last event, over what is popular",
+                                           .fit = fit,
+                                           .check = check,
+                                           .answer = answer};
 
 _Static_assert(sizeof comparators / sizeof *comparators == LARGEST_ORDER + 1, "one comparator for each order");

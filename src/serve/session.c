@@ -25,7 +25,7 @@ static size_t seen_words(const lapse_session *session)
 /* Whether an answer is made of chances rather than scores. */
 static bool has_chances(const lp_model_config *config)
 {
-    return !config->row->build || config->draws > 1;
+    return !config->row->build || (config->draws > 1 && config->task != LP_TASK_RECOMMEND);
 }
 
 static lapse_status prepare(lapse_session *session, lapse_error *error)
@@ -33,21 +33,26 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     const lp_model_config *config = &session->model->config;
     /* A chain looks back as far as its order, whatever the context. */
     int kept = config->row->build || config->context > config->order ? config->context : config->order;
-    size_t kinds = (size_t)config->kinds;
+    size_t names = 0;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        size_t size = lp_model_predicts(config, (lp_target)t) ? (size_t)lp_model_target_size(config, (lp_target)t) : 0;
+        names = size > names ? size : names;
+    }
     session->capacity = 2 * (int64_t)kept;
     session->times = lp_alloc((size_t)session->capacity, sizeof *session->times);
     session->kinds = lp_alloc((size_t)session->capacity, sizeof *session->kinds);
     session->fields = lp_alloc((size_t)config->field_count, sizeof *session->fields);
     session->seen = lp_alloc(seen_words(session), sizeof *session->seen);
-    session->scores = lp_alloc(kinds, sizeof *session->scores);
-    session->chances = lp_alloc(has_chances(config) ? kinds : 0, sizeof *session->chances);
-    bool good =
-        session->times && session->kinds && session->fields && session->seen && session->scores && session->chances;
+    session->scores = lp_alloc(names, sizeof *session->scores);
+    session->chances = lp_alloc(has_chances(config) ? names : 0, sizeof *session->chances);
+    session->state = lp_alloc((size_t)config->dims, sizeof *session->state);
+    bool good = session->times && session->kinds && session->fields && session->seen && session->scores &&
+                session->chances && session->state;
     for (int f = 0; good && f < config->field_count; f++)
         good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
     if (!good)
         return lp_fail_memory(error, "a session",
-                              (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + kinds * 4);
+                              (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
     return config->row->build ? lp_keeper_init(&session->keeper, session->model, session->capacity, error) : LAPSE_OK;
 }
 
@@ -76,6 +81,7 @@ void lapse_session_free(lapse_session *session)
     lp_free(session->seen);
     lp_free(session->scores);
     lp_free(session->chances);
+    lp_free(session->state);
     for (int f = 0; session->fields && f < session->model->config.field_count; f++)
         lp_free(session->fields[f]);
     lp_free(session->fields);
@@ -177,22 +183,30 @@ lapse_status lapse_session_append(lapse_session *session, double time, const cha
 
 /* ------------------------------------------------------------------------------------------------ asking ----- */
 
-/* The scores or logits of one draw; its chances go to session->answer, unless that is NULL. */
+/* What one draw gives: a recommender's state is added to those before, otherwise its chances are, unless scores will do. */
 static void take_answer(void *context, const lp_outcome *outcome)
 {
     lapse_session *session = context;
+    const lp_model_config *config = &session->model->config;
+    for (int c = 0; outcome->state && c < config->dims; c++)
+        session->state[c] += outcome->state[c] / (float)config->draws;
+    session->made = outcome->logits[session->target];
+    if (session->made && session->answer)
+        lp_softmax_add(session->made, lp_model_target_size(config, session->target), 1.0 / config->draws,
+                       session->answer);
+}
+
+/* The scores of all items, from the state. */
+static void score_items(lapse_session *session)
+{
     const lapse_model *model = session->model;
     const lp_network *network = &session->keeper.network;
-    session->made = outcome->logits[session->target];
-    if (outcome->state) {
-        lp_cpu_ranking_kernels()->row_scores(model->config.kinds, model->config.dims, outcome->state,
-                                             model->parameters + network->items->offset,
-                                             model->parameters + network->bias->offset, session->scores);
-        session->made = session->scores;
-    }
+    lp_cpu_ranking_kernels()->row_scores(model->config.kinds, model->config.dims, session->state,
+                                         model->parameters + network->items->offset,
+                                         model->parameters + network->bias->offset, session->scores);
+    session->made = session->scores;
     if (session->answer)
-        lp_softmax_add(session->made, lp_model_target_size(&model->config, session->target), 1.0 / model->config.draws,
-                       session->answer);
+        lp_softmax_add(session->made, model->config.kinds, 1, session->answer);
 }
 
 static lapse_status check_question(lapse_session *session, double time, const char *target, lapse_error *error)
@@ -212,19 +226,23 @@ static lapse_status check_question(lapse_session *session, double time, const ch
     return LAPSE_OK;
 }
 
-/* Fills `answer` with probabilities; NULL: scores are enough, and a network has one draw. */
+/* Fills `answer` with probabilities; NULL: scores will do, and there are such. */
 static void ask(lapse_session *session, double time, double *answer)
 {
     const lapse_model *model = session->model;
     if (!model->config.row->build) {
-        model->config.row->answer(model, session->kinds, session->count, answer);
+        double asked = model->config.target_known ? time : session->times[session->count - 1];
+        model->config.row->answer(model, &(lp_question){session->kinds, session->count, asked}, answer);
         return;
     }
     session->answer = answer;
     if (answer)
         memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
+    memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
     lp_history history = {session->count, session->times, session->kinds, session->fields};
     lp_keeper_ask(&session->keeper, &history, time, take_answer, session);
+    if (model->config.task == LP_TASK_RECOMMEND)
+        score_items(session);
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
@@ -240,24 +258,29 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
     return LAPSE_OK;
 }
 
-lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
-                                     lapse_recommendation *best, int64_t *count, lapse_error *error)
+lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
+                             lapse_recommendation *best, int64_t *count, lapse_error *error)
 {
-    int kinds = session->model->config.kinds;
-    if (top < 1)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "%lld recommendations were asked for; at least 1 is wanted",
-                       (long long)top);
-    LP_TRY(check_question(session, time, "event", error));
-    bool chances = has_chances(&session->model->config);
+    const lp_model_config *config = &session->model->config;
+    LP_TRY(check_question(session, time, target, error));
+    bool chances = has_chances(config);
+    int names = lp_model_target_size(config, session->target);
     ask(session, time, chances ? session->chances : NULL);
-    const float *scores = session->made;
-    for (int i = 0; chances && i < kinds; i++)
+    for (int i = 0; chances && i < names; i++)
         session->scores[i] = (float)log(session->chances[i]);
-    if (chances)
-        scores = session->scores;
-    *count = lp_top_select(scores, kinds, unseen ? session->seen : NULL, top, best);
-    double all = chances ? 0 : lp_cpu_ranking_kernels()->log_sum(kinds, scores);
+    const float *scores = chances ? session->scores : session->made;
+    *count = lp_top_select(scores, names, unseen ? session->seen : NULL, top, best);
+    double all = chances ? 0 : lp_cpu_ranking_kernels()->log_sum(names, scores);
     for (int64_t i = 0; i < *count; i++)
         best[i].probability = chances ? session->chances[best[i].item] : exp(best[i].score - all);
     return LAPSE_OK;
+}
+
+lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
+                                     lapse_recommendation *best, int64_t *count, lapse_error *error)
+{
+    if (top < 1)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "%lld recommendations were asked for; at least 1 is wanted",
+                       (long long)top);
+    return lp_session_best(session, time, "event", top, unseen, best, count, error);
 }

@@ -20,7 +20,8 @@ struct lapse_session {
     uint64_t *seen;    /* a bit for each kind: the history has had it */
     lp_keeper keeper;  /* of networks */
     float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */
-    double *chances;   /* [kinds]: of floors, and where the answer is a mean */
+    double *chances;   /* [names]: of floors, and where the answer is a mean of chances */
+    float *state;      /* [dims]: of a recommender, the mean over draws, as evaluation has it */
     lp_target target;  /* asked for */
     double *answer;    /* where probabilities go */
     const float *made; /* scores or logits of the newest answer */
@@ -28,5 +29,9 @@ struct lapse_session {
 
 /* Appends an event in the model's numbers, of finite time and not before the last. */
 void lp_session_add(lapse_session *session, double time, int32_t kind, const lp_field_number *fields);
+
+/* The best of what the target may be: lapse_session_recommend for any target. */
+lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
+                             lapse_recommendation *best, int64_t *count, lapse_error *error);
 
 #endif

@@ -9,34 +9,61 @@
 
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16 };
 
-/* What a recommender is judged by. */
-static lapse_status make_ranking(lp_evaluator *evaluator, lapse_error *error)
+/* What training takes for a look at a recommender: a few seconds at most. */
+enum { MOST_SCORES = 2000000000, FEWEST_CASES = 500 };
+
+/* Whether it is by ranks that the model is judged, and not by its first choice. */
+static bool ranks(const lp_evaluator *evaluator)
 {
     const lp_model_config *config = &evaluator->model->config;
-    const lp_targets *targets = &evaluator->targets;
+    return config->task == LP_TASK_RECOMMEND && config->row->build;
+}
+
+/* States and items of a network that recommends. */
+static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
     size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->kinds;
     evaluator->states = lp_alloc(cases * dims, sizeof *evaluator->states);
     if (!evaluator->backend->host)
         evaluator->table = evaluator->backend->host_new(items * (dims + 1) * sizeof *evaluator->table);
     if (!evaluator->states || (!evaluator->backend->host && !evaluator->table))
         return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
-    lp_ranking_setup setup = {.dataset = targets->dataset,
-                              .kind = evaluator->translation.columns.kind,
-                              .items = config->kinds,
-                              .split = targets->split,
-                              .wanted = targets->wanted,
-                              .seed = evaluator->model->seed,
-                              .threads = evaluator->threads};
-    return lp_ranking_init(&evaluator->ranking, &setup, error);
+    return LAPSE_OK;
 }
 
-static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
+/* Which cases are ranked. Where some are drawn, only they are asked for. */
+static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup *wish, lapse_error *error)
+{
+    lp_targets *targets = &evaluator->targets;
+    lp_ranking *ranking = &evaluator->ranking;
+    lp_ranking_setup setup = *wish;
+    setup.dataset = targets->dataset;
+    setup.kind = evaluator->translation.columns.kind;
+    setup.items = evaluator->model->config.kinds;
+    setup.split = targets->split;
+    setup.wanted = targets->wanted;
+    setup.threads = evaluator->threads;
+    LP_TRY(lp_ranking_init(ranking, &setup, error));
+    if (ranking->case_count == ranking->case_total)
+        return LAPSE_OK;
+    size_t events = (size_t)targets->dataset->event_count;
+    evaluator->drawn = lp_alloc(events, 1);
+    if (!evaluator->drawn)
+        return lp_fail_memory(error, "evaluation", events);
+    memset(evaluator->drawn, LP_SPLIT_TRAIN, events);
+    for (int64_t c = 0; c < ranking->case_count; c++)
+        evaluator->drawn[ranking->cases[c].event] = LP_SPLIT_TEST;
+    targets->split = evaluator->drawn;
+    targets->wanted = LP_SPLIT_TEST;
+    return LAPSE_OK;
+}
+
+/* Room for what is said of each target. */
+static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS,
-                         config->field_count, error));
     size_t tokens = (size_t)BATCH_WINDOWS * (size_t)evaluator->targets.context;
-    bool good = true;
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_verdicts *verdicts = &evaluator->verdicts[i];
         if (!lp_model_predicts(config, (lp_target)i))
@@ -44,32 +71,40 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
         verdicts->predicted = lp_alloc(tokens, sizeof *verdicts->predicted);
         verdicts->loss = lp_alloc(tokens, sizeof *verdicts->loss);
         verdicts->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *verdicts->cases);
-        good = good && verdicts->predicted && verdicts->loss && verdicts->cases;
-    }
-    if (!config->row->build)
-        evaluator->scratch = lp_alloc((size_t)BATCH_SHARDS * (size_t)config->kinds, sizeof *evaluator->scratch);
-    if (!good || (!config->row->build && !evaluator->scratch))
-        return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof(lp_case));
-    if (!config->row->build)
-        return LAPSE_OK;
-    for (int i = 0; config->draws > 1 && i < LP_TARGET_COUNT; i++) {
-        if (!lp_model_predicts(config, (lp_target)i))
+        if (!verdicts->predicted || !verdicts->loss || !verdicts->cases)
+            return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof(lp_case));
+        if (!config->row->build || config->draws == 1)
             continue;
         size_t count = tokens * (size_t)lp_model_target_size(config, (lp_target)i);
-        evaluator->verdicts[i].shares = lp_alloc(count, sizeof(double));
-        if (!evaluator->verdicts[i].shares)
+        verdicts->shares = lp_alloc(count, sizeof(double));
+        if (!verdicts->shares)
             return lp_fail_memory(error, "evaluation", count * sizeof(double));
     }
-    if (config->task == LP_TASK_RECOMMEND)
-        LP_TRY(make_ranking(evaluator, error));
+    return LAPSE_OK;
+}
+
+static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS,
+                         config->field_count, error));
+    if (!ranks(evaluator))
+        LP_TRY(make_verdicts(evaluator, error));
+    if (!config->row->build) {
+        size_t count = (size_t)BATCH_SHARDS * (size_t)config->kinds;
+        evaluator->scratch = lp_alloc(count, sizeof *evaluator->scratch);
+        return evaluator->scratch ? LAPSE_OK : lp_fail_memory(error, "evaluation", count * sizeof(double));
+    }
+    if (ranks(evaluator))
+        LP_TRY(make_states(evaluator, error));
     LP_TRY(lp_network_build(&evaluator->network, config, false, error));
     return lp_runner_init(&evaluator->runner, evaluator->backend, &evaluator->network, &evaluator->batch,
                           evaluator->threads, error);
 }
 
-lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
-                               const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
-                               lapse_error *error)
+lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                                      const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                                      const lp_ranking_setup *wish, lapse_error *error)
 {
     *evaluator = (lp_evaluator){.backend = backend, .model = model, .threads = threads};
     evaluator->targets = (lp_targets){.dataset = dataset,
@@ -78,6 +113,8 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backen
                                       .context = model->config.context,
                                       .last_only = lp_model_config_anchored(&model->config)};
     lapse_status status = lp_translation_init(&evaluator->translation, model, dataset, error);
+    if (status == LAPSE_OK && ranks(evaluator))
+        status = make_ranking(evaluator, wish, error);
     if (status == LAPSE_OK)
         status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
     if (status == LAPSE_OK && evaluator->windows.targets == 0)
@@ -91,6 +128,15 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backen
     return status;
 }
 
+lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                               const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                               lapse_error *error)
+{
+    int64_t most = (int64_t)MOST_SCORES / model->config.kinds;
+    lp_ranking_setup wish = {.most = most > FEWEST_CASES ? most : FEWEST_CASES, .seed = model->seed};
+    return lp_evaluator_init_ranked(evaluator, backend, model, dataset, split, wanted, threads, &wish, error);
+}
+
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
     lp_translation_clear(&evaluator->translation);
@@ -100,6 +146,7 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
     lp_free(evaluator->states);
+    lp_free(evaluator->drawn);
     if (evaluator->table)
         evaluator->backend->host_free(evaluator->table);
     lp_ranking_clear(&evaluator->ranking);
@@ -201,15 +248,35 @@ static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
             judge_shares(evaluator, i);
 }
 
-/* Keeps the states of a recommender. */
+void lp_floor_ask(const lapse_model *model, const lapse_dataset *dataset, const int32_t *kind, int64_t start,
+                  int64_t asked, double *answer)
+{
+    double time = dataset->time[model->config.target_known ? asked : asked - 1];
+    model->config.row->answer(model, &(lp_question){kind + start, asked - start, time}, answer);
+}
+
+/* Keeps the states of a recommender: the mean over draws, whose scores are the means of the draws' scores. */
 static void take_states(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     size_t dims = (size_t)evaluator->model->config.dims;
-    int first = batch->shard_asked[shard], count = batch->shard_asked[shard + 1] - first;
-    memcpy(evaluator->states + (size_t)(evaluator->case_count + first) * dims, outcome->state,
-           (size_t)count * dims * sizeof(float));
+    int first = batch->shard_asked[shard], draws = evaluator->model->config.draws;
+    size_t count = (size_t)(batch->shard_asked[shard + 1] - first) * dims;
+    float *states = evaluator->states + (size_t)(evaluator->case_count + first) * dims;
+    for (size_t i = 0; i < count; i++)
+        states[i] += outcome->state[i] / (float)draws;
+}
+
+static void run_states(lp_evaluator *evaluator, lp_pass *pass)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    size_t dims = (size_t)config->dims;
+    memset(evaluator->states + (size_t)evaluator->case_count * dims, 0,
+           (size_t)evaluator->batch.targets * dims * sizeof *evaluator->states);
+    pass->on_shard = take_states;
+    for (pass->draw = 0; pass->draw < config->draws; pass->draw++)
+        lp_runner_run(&evaluator->runner, pass);
 }
 
 static void answer_shard(void *context, int shard, int worker)
@@ -225,9 +292,8 @@ static void answer_shard(void *context, int shard, int worker)
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
         for (; a < batch->shard_asked[shard + 1] && batch->asked[a] < segment[s + 1]; a++) {
-            int64_t place = batch->asked[a] - segment[s];
-            model->config.row->answer(model, evaluator->translation.columns.kind + start,
-                                      batch->event[w] + place + 1 - start, answer);
+            int64_t asked = batch->event[w] + batch->asked[a] - segment[s] + 1;
+            lp_floor_ask(model, evaluator->targets.dataset, evaluator->translation.columns.kind, start, asked, answer);
             judge(answer, kinds, batch->target[a], &verdicts->predicted[a], &verdicts->loss[a]);
         }
     }
@@ -262,16 +328,14 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     evaluator->case_count = 0;
     const lp_windows *windows = &evaluator->windows;
     lp_batch *batch = &evaluator->batch;
-    bool recommend = evaluator->model->config.task == LP_TASK_RECOMMEND;
-    lp_pass pass = {.batch = batch,
-                    .parameters = parameters,
-                    .on_shard = recommend ? take_states : take_logits,
-                    .context = evaluator};
+    lp_pass pass = {.batch = batch, .parameters = parameters, .on_shard = take_logits, .context = evaluator};
     for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
                       evaluator->model->config.target_known, &evaluator->translation.columns);
-        if (evaluator->model->config.row->build && evaluator->model->config.draws > 1)
+        if (ranks(evaluator))
+            run_states(evaluator, &pass);
+        else if (evaluator->model->config.row->build && evaluator->model->config.draws > 1)
             run_draws(evaluator, &pass);
         else if (evaluator->model->config.row->build)
             lp_runner_run(&evaluator->runner, &pass);
@@ -303,17 +367,27 @@ static const float *on_host(lp_evaluator *evaluator, const lp_value *value, cons
     return copy;
 }
 
-double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
+void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
 {
     const lp_network *network = &evaluator->network;
-    if (evaluator->model->config.task != LP_TASK_RECOMMEND)
-        return accuracy(evaluator);
     int dims = evaluator->model->config.dims;
     float *behind = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
     lp_ranking_states(&evaluator->ranking, dims, evaluator->states,
                       on_host(evaluator, network->items, parameters, evaluator->table),
                       on_host(evaluator, network->bias, parameters, behind));
+}
+
+double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
+{
+    if (!ranks(evaluator))
+        return accuracy(evaluator);
+    lp_evaluator_rank(evaluator, parameters);
     return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, 10);
+}
+
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
+{
+    return ranks(evaluator) ? "NDCG@10" : "accuracy";
 }
 
 /* --------------------------------------------------------------------------------------- the public call ----- */
@@ -326,6 +400,9 @@ void lapse_evaluate_options_default(lapse_evaluate_options *options)
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error)
 {
     *target = lp_model_target_find(model, name);
+    if (model->config.task == LP_TASK_RECOMMEND && model->config.row->build)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "a model that recommends is scored by its ranks, not by its first choice: lapse_rank_evaluate");
     if (*target != LP_TARGET_COUNT)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", name,

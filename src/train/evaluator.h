@@ -28,10 +28,11 @@ typedef struct lp_evaluator {
     lp_runner runner;   /* likewise */
     const lp_backend *backend;
     int threads;
-    double *scratch; /* [shards x kinds]: floors' answers; owned */
+    double *scratch;    /* [shards x kinds]: floors' answers; owned */
     float *states;      /* [windows.targets x dims]: of a recommender, in the order of events; owned */
     float *table;       /* a device's items and biases, on the host; owned */
     lp_ranking ranking; /* of a recommender's cases */
+    uint8_t *drawn;     /* a split that has the cases drawn, where not all are ranked; owned */
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
 } lp_evaluator;
@@ -40,16 +41,30 @@ typedef struct lp_evaluator {
 lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                lapse_error *error);
+/* The same for a network that recommends, with a ranking of one's own making: most, negatives, counts and seed are taken
+ * from *wish. lp_evaluator_init draws no negatives, and where cases times items would take too long, some cases. */
+lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                                      const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                                      const lp_ranking_setup *wish, lapse_error *error);
 void lp_evaluator_clear(lp_evaluator *evaluator);
 
 /* Fills cases, with these parameters (networks), which lie in the backend's memory. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 
+/* Asks a floor for the event `asked` of the sequence that begins at `start`; kind holds the model's numbers. */
+void lp_floor_ask(const lapse_model *model, const lapse_dataset *dataset, const int32_t *kind, int64_t start,
+                  int64_t asked, double *answer);
+
+/* Ranks the cases of a recommender's run with these parameters: fills ranking. */
+void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
+
 /* What training watches, after a run with these parameters: the share of cases whose first choice was right, of all
  * targets together; or a recommender's NDCG@10 among all items that a sequence did not have yet. */
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* for people */
 
-/* The target of a name, NULL being the model's first. */
+/* The target of a name, NULL being the model's first; an error for a network that recommends, which has first choices of
+ * nothing. */
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);
 
 /* Each event's split for this model and dataset (owned by the caller), and which one `name` means. */

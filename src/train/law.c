@@ -101,9 +101,11 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
     lp_evaluator evaluator = {0};
     law_view view = {.simulation = simulation};
     lp_target target;
+    LP_TRY(lp_simulation_need_law(simulation, "best possible score", error));
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
-    lapse_status status = lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, split, wanted, 1, error);
+    lapse_status status =
+        lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, split, wanted, 1, error);
     if (status == LAPSE_OK)
         status = number_kinds(&view, lp_model_target_names(model, target), error);
     if (status == LAPSE_OK)

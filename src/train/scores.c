@@ -1,58 +1,20 @@
 #include "train/scores.h"
 
-#include "base/random.h"
+#include "train/bootstrap.h"
 
-#include <stdlib.h>
-
-enum { BOOTSTRAP_SEED = 1 };
-
-/* What one sequence adds to the sums. */
+/* What one sequence adds to the sums: a row of lp_bootstrap. */
 typedef struct part {
     double cases, correct, loss;
 } part;
 
-static int compare_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int count, double share)
-{
-    double place = share * (count - 1);
-    int low = (int)place;
-    return low + 1 < count ? sorted[low] + (place - low) * (sorted[low + 1] - sorted[low]) : sorted[low];
-}
-
-/* The 95 % percentile interval over resampled sequences; the numbers drawn are always the same. */
 static lapse_status intervals(const part *parts, int64_t count, int bootstrap, lapse_scores *scores, lapse_error *error)
 {
-    double *accuracy = lp_alloc((size_t)bootstrap, sizeof *accuracy), *loss = lp_alloc((size_t)bootstrap, sizeof *loss);
-    if (!accuracy || !loss) {
-        lp_free(accuracy);
-        lp_free(loss);
-        return lp_fail_memory(error, "the bootstrap", (size_t)bootstrap * 16);
-    }
-    for (int b = 0; b < bootstrap; b++) {
-        lp_random random = lp_random_start(BOOTSTRAP_SEED, LP_PURPOSE_BOOTSTRAP, (uint32_t)b);
-        part sum = {0};
-        for (int64_t i = 0; i < count; i++) {
-            const part *drawn = &parts[lp_random_below(&random, (uint32_t)count)];
-            sum.cases += drawn->cases;
-            sum.correct += drawn->correct;
-            sum.loss += drawn->loss;
-        }
-        accuracy[b] = sum.correct / sum.cases;
-        loss[b] = sum.loss / sum.cases;
-    }
-    qsort(accuracy, (size_t)bootstrap, sizeof *accuracy, compare_double);
-    qsort(loss, (size_t)bootstrap, sizeof *loss, compare_double);
-    scores->accuracy_low = quantile(accuracy, bootstrap, 0.025);
-    scores->accuracy_high = quantile(accuracy, bootstrap, 0.975);
-    scores->log_loss_low = quantile(loss, bootstrap, 0.025);
-    scores->log_loss_high = quantile(loss, bootstrap, 0.975);
-    lp_free(accuracy);
-    lp_free(loss);
+    double low[2], high[2];
+    LP_TRY(lp_bootstrap(&parts->cases, count, 2, bootstrap, 1, low, high, error));
+    scores->accuracy_low = low[0];
+    scores->accuracy_high = high[0];
+    scores->log_loss_low = low[1];
+    scores->log_loss_high = high[1];
     return LAPSE_OK;
 }
 

@@ -99,6 +99,10 @@ static void read_whole(const lapse_dataset *dataset)
     for (int i = 0; lapse_dataset_property(dataset, i, &name, &value); i++)
         sum += (double)strlen(name) + (double)strlen(value);
     uint8_t *split = NULL;
+    lapse_check check;
+    lapse_check_options checked;
+    lapse_check_options_default(&checked);
+    (void)lapse_dataset_check(dataset, &checked, &check, NULL);
     if (lp_split_make(dataset, lp_split_rule_default(dataset, "classify"), 1, &split, NULL) == LAPSE_OK)
         lp_free(split);
     static volatile double kept;

@@ -1,4 +1,4 @@
-/* test_floors.c: the floors, majority and Markov chains: against numbers worked out by hand, against a second way of counting,
+/* test_floors.c: the floors, from the majority to what is popular lately: against numbers worked out by hand, against a second way of counting,
  * and through a file. */
 #include "model/model.h"
 #include "data/split.h"
@@ -34,7 +34,7 @@ static void check_answer(const lapse_model *model, const char *history, const do
     double answer[26], sum = 0;
     for (size_t i = 0; history[i]; i++)
         kinds[i] = history[i] - 'a';
-    model->config.row->answer(model, kinds, (int64_t)strlen(history), answer);
+    model->config.row->answer(model, &(lp_question){kinds, (int64_t)strlen(history), 0}, answer);
     for (int64_t kind = 0; kind < model->kinds.count; kind++) {
         sum += answer[kind];
         if (fabs(answer[kind] - wanted[kind]) > 1e-12)
@@ -136,7 +136,7 @@ static void markov_counted_again(void **state)
                 if (validation_loss(dataset, split, order, strengths[i]) < least - 1e-9)
                     fail_msg("seed %d, order %d: strength %g is better than %g", seed, order, strengths[i], chosen);
             for (uint64_t past = 1; past <= dataset->start[1]; past++) {
-                model->config.row->answer(model, dataset->kind, (int64_t)past, answer);
+                model->config.row->answer(model, &(lp_question){dataset->kind, (int64_t)past, 0}, answer);
                 for (int kind = 0; kind < KINDS; kind++) {
                     int k = past < (uint64_t)order ? (int)past : order;
                     double wanted = blended(dataset, split, dataset->kind + past, k, kind, chosen);
@@ -152,6 +152,171 @@ static void markov_counted_again(void **state)
     }
 }
 
+/* -------------------------------------------------------------------------------------- popular and recent ---- */
+
+/* Of the eight events that train, a is 3, b 3, c 2: first ones count too. */
+static void popularity_by_hand(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_dataset_spelled(events, parts);
+    lapse_model *model = fit(dataset, "popularity", 0);
+    static const double share[] = {4.0 / 11, 4.0 / 11, 3.0 / 11};
+    check_answer(model, "a", share);
+    check_answer(model, "cba", share);
+    lapse_model_free(model);
+    lapse_dataset_close(dataset);
+}
+
+static void item_markov_is_of_order_one(void **state)
+{
+    (void)state;
+    lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 503);
+    lapse_dataset *dataset = small_dataset_random(&random, 12, 20, KINDS, 10, false);
+    lapse_model *chain = fit(dataset, "markov", 1), *item = fit(dataset, "item-markov", 3);
+    assert_string_equal(lp_model_property_find(item, "model"), "item-markov");
+    for (int64_t past = 0; past < (int64_t)dataset->start[1]; past++) {
+        double one[KINDS], two[KINDS];
+        lp_question question = {dataset->kind, past, 0};
+        chain->config.row->answer(chain, &question, one);
+        item->config.row->answer(item, &question, two);
+        assert_memory_equal(one, two, sizeof one);
+    }
+    lapse_model_free(chain);
+    lapse_model_free(item);
+    lapse_dataset_close(dataset);
+}
+
+/* The formula at the top of model_recency.c, as it stands there. */
+static double lately(const lapse_dataset *dataset, const uint8_t *split, double half_life, double t, int kind)
+{
+    double mine = 0, all = 0, count = 0, total = 0;
+    for (int64_t e = 0; e < dataset->event_count; e++) {
+        if (split[e] != LP_SPLIT_TRAIN)
+            continue;
+        double weight = dataset->time[e] < t ? exp2((dataset->time[e] - t) / half_life) : 0;
+        all += weight;
+        total++;
+        mine += dataset->kind[e] == kind ? weight : 0;
+        count += dataset->kind[e] == kind;
+    }
+    return (mine + (count + 1) / (total + KINDS)) / (all + 1);
+}
+
+static double recency_loss(const lapse_dataset *dataset, const uint8_t *split, double half_life)
+{
+    double loss = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t event = dataset->start[s] + 1; event < dataset->start[s + 1]; event++)
+            if (split[event] == LP_SPLIT_VALID)
+                loss -= log(lately(dataset, split, half_life, dataset->time[event], dataset->kind[event]));
+    return loss;
+}
+
+static void recency_summed_again(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < small_effort(6, 2); seed++) {
+        lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 504);
+        lapse_dataset *dataset = small_dataset_random(&random, 12, 20, KINDS, 10, seed % 2);
+        uint8_t *split = NULL;
+        assert_int_equal(lp_split_make(dataset, lp_split_rule_find(seed % 2 ? "column" : "sequence"), 1, &split, NULL),
+                         LAPSE_OK);
+        lapse_model *model = fit(dataset, "recency", 0);
+        double chosen = *(const double *)lp_model_tensor_find(model, "recency.half_life")->data;
+        double first = INFINITY, last = -INFINITY;
+        for (int64_t e = 0; e < dataset->event_count; e++)
+            if (split[e] == LP_SPLIT_TRAIN) {
+                first = fmin(first, dataset->time[e]);
+                last = fmax(last, dataset->time[e]);
+            }
+        double least = recency_loss(dataset, split, chosen);
+        for (int i = 0; i < 24; i++)
+            if (recency_loss(dataset, split, ldexp(2 * (last - first), -i)) < least - 1e-9)
+                fail_msg("seed %d: half-life %g is better than %g", seed, ldexp(2 * (last - first), -i), chosen);
+        for (int i = 0; i < 30; i++) { /* before, among and after the events; at one of them that does not count yet */
+            double answer[KINDS], sum = 0, t = first + (last - first) * (i - 5) / 20;
+            if (i == 29)
+                t = dataset->time[dataset->event_count / 2];
+            model->config.row->answer(model, &(lp_question){NULL, 0, t}, answer);
+            for (int kind = 0; kind < KINDS; kind++) {
+                double wanted = lately(dataset, split, chosen, t, kind);
+                sum += answer[kind];
+                if (fabs(answer[kind] - wanted) > 1e-12)
+                    fail_msg("seed %d, time %g: %.15g, should be %.15g", seed, t, answer[kind], wanted);
+            }
+            assert_true(fabs(sum - 1) < 1e-12);
+        }
+        lapse_model_free(model);
+        lp_free(split);
+        lapse_dataset_close(dataset);
+    }
+}
+
+/* A session asks about its time; where that is not known, about its last event's. */
+static void recency_in_sessions(void **state)
+{
+    (void)state;
+    lp_random random = lp_random_start(4, LP_PURPOSE_TEST, 505);
+    lapse_dataset *dataset = small_dataset_random(&random, 12, 20, KINDS, 10, false);
+    for (int known = 0; known < 2; known++) {
+        lapse_train_options options;
+        lapse_train_options_default(&options);
+        options.model = "recency";
+        options.target_time = known ? "known" : "unknown";
+        lapse_model *model = NULL;
+        assert_int_equal(lapse_train(dataset, &options, NULL, NULL, &model, NULL), LAPSE_OK);
+        lapse_session *session = NULL;
+        assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_append(session, 20, "a", NULL), LAPSE_OK);
+        double got[KINDS], wanted[KINDS];
+        assert_int_equal(lapse_session_predict(session, 33, got, NULL), LAPSE_OK);
+        model->config.row->answer(model, &(lp_question){NULL, 0, known ? 33 : 20}, wanted);
+        assert_memory_equal(got, wanted, sizeof got);
+        lapse_session_free(session);
+        lapse_model_free(model);
+    }
+    lapse_dataset_close(dataset);
+}
+
+/* --------------------------------------------------------------------------------------- edited tensors ------- */
+
+static void refuse(const lapse_dataset *dataset, const char *floor, int tensor, int64_t element, double value,
+                   const char *message)
+{
+    lapse_model *model = fit(dataset, floor, 1);
+    lapse_error error = {0};
+    lp_tensor *edited = &model->tensors[tensor];
+    if (element < 0)
+        edited->cols--;
+    else if (edited->type == LP_TENSOR_U64)
+        ((uint64_t *)edited->data)[element] = (uint64_t)value;
+    else
+        ((double *)edited->data)[element] = value;
+    assert_int_equal(model->config.row->check(model, &error), LAPSE_ERROR_FORMAT);
+    assert_string_equal(error.message, message);
+    lapse_model_free(model);
+}
+
+static void made_up_tensors(void **state)
+{
+    (void)state;
+    lapse_dataset *data = small_dataset_spelled(events, parts);
+    refuse(data, "popularity", 0, -1, 0, "tensor 'popularity.count' is missing or has the wrong shape");
+    refuse(data, "popularity", 0, 1, 1e18, "tensor 'popularity.count' counts more than there can be");
+    refuse(data, "recency", 0, -1, 0, "tensor 'recency.start' is missing or has the wrong shape");
+    refuse(data, "recency", 1, -1, 0, "tensor 'recency.sum' is missing or has the wrong shape");
+    refuse(data, "recency", 0, 0, 1, "tensor 'recency.start' does not divide the times");
+    refuse(data, "recency", 0, 1, 1e18, "tensor 'recency.start' does not divide the times");
+    refuse(data, "recency", 0, 3, 7, "tensor 'recency.start' does not divide the times");
+    refuse(data, "recency", 1, 0, 1e9, "tensor 'recency.time' is not in order");
+    refuse(data, "recency", 1, 0, NAN, "tensor 'recency.time' is not in order");
+    refuse(data, "recency", 2, 1, 0.5, "tensor 'recency.sum' holds what is no sum of its times");
+    refuse(data, "recency", 2, 1, 2.5, "tensor 'recency.sum' holds what is no sum of its times");
+    refuse(data, "recency", 3, 0, 0, "tensor 'recency.half_life' is not a positive number");
+    refuse(data, "recency", 3, 0, INFINITY, "tensor 'recency.half_life' is not a positive number");
+    lapse_dataset_close(data);
+}
+
 /* ------------------------------------------------------------------------------------------ through a file --- */
 
 static void files_give_the_same_answers(void **state)
@@ -159,16 +324,18 @@ static void files_give_the_same_answers(void **state)
     (void)state;
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 501);
     lapse_dataset *dataset = small_dataset_random(&random, 12, 20, KINDS, 10, false);
-    for (int order = 0; order <= 3; order++) { /* 0: the majority */
-        lapse_model *model = fit(dataset, order ? "markov" : "majority", order), *loaded = NULL;
+    static const char *const floors[] = {"majority",    "markov",     "markov", "markov",
+                                         "item-markov", "popularity", "recency"};
+    for (int i = 0; i < 7; i++) {
+        lapse_model *model = fit(dataset, floors[i], i < 4 ? i : 3), *loaded = NULL;
         lapse_error error = {0};
         assert_int_equal(lapse_model_save(model, small_path("m"), &error), LAPSE_OK);
         if (lapse_model_load(small_path("m"), &loaded, &error) != LAPSE_OK)
             fail_msg("%s", error.message);
         for (int64_t past = 0; past < (int64_t)dataset->start[1]; past++) {
             double one[KINDS], two[KINDS];
-            model->config.row->answer(model, dataset->kind, past, one);
-            loaded->config.row->answer(loaded, dataset->kind, past, two);
+            model->config.row->answer(model, &(lp_question){dataset->kind, past, dataset->time[past]}, one);
+            loaded->config.row->answer(loaded, &(lp_question){dataset->kind, past, dataset->time[past]}, two);
             assert_memory_equal(one, two, sizeof one);
         }
         assert_int_equal(lapse_model_save(loaded, small_path("again"), &error), LAPSE_OK);
@@ -216,6 +383,11 @@ int main(void)
         cmocka_unit_test(majority_by_hand),
         cmocka_unit_test(markov_by_hand),
         cmocka_unit_test(markov_counted_again),
+        cmocka_unit_test(popularity_by_hand),
+        cmocka_unit_test(item_markov_is_of_order_one),
+        cmocka_unit_test(recency_summed_again),
+        cmocka_unit_test(recency_in_sessions),
+        cmocka_unit_test(made_up_tensors),
         cmocka_unit_test(files_give_the_same_answers),
         cmocka_unit_test(evaluated),
     };

@@ -145,7 +145,7 @@ static void chains_look_back(void **state)
             double live[KINDS], whole[KINDS];
             append(session, dataset, i, i + 1);
             assert_int_equal(lapse_session_predict(session, dataset->time[i], live, NULL), LAPSE_OK);
-            model->config.row->answer(model, dataset->kind, i + 1, whole);
+            model->config.row->answer(model, &(lp_question){dataset->kind, i + 1, 0}, whole);
             assert_memory_equal(live, whole, sizeof live);
         }
         lapse_session_free(session);

@@ -47,7 +47,9 @@ static void options_that_cannot_be(void **state)
     lapse_dataset *dataset = small_train_data(1);
     CHECK_OPTION(task, "divine", "task cannot be 'divine'; it can be one of: classify, recommend");
     CHECK_OPTION(task, NULL, "task cannot be ''; it can be one of: classify, recommend");
-    CHECK_OPTION(model, "oracle", "model cannot be 'oracle'; it can be one of: attention, markov, majority");
+    CHECK_OPTION(model, "oracle",
+                 "model cannot be 'oracle'; it can be one of: attention, markov, item-markov, recency, popularity, "
+                 "majority");
     CHECK_OPTION(encoding, "sundial",
                  "encoding cannot be 'sundial'; it can be one of: mercer, bochner, bochner-normal, "
                  "bochner-invcdf, random, position, sinusoid, none");

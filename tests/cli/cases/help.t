@@ -25,13 +25,19 @@ $ lapse simulate --help
 | Draws histories of events from a process whose law is known, so that the best
 | possible prediction is known too. The shop has goods bought again after their
 | own period, views that fade within the hour, accessories that follow a purchase
-| after days, and weekly habits.
+| after days, and weekly habits. The catalogue has as many items as are asked for,
+| in categories, series and brands, some of them new; its law is not written out.
 |
 | Options:
 |   -o, --output FILE         the CSV file to write; - is standard output
 |   --preset NAME             what is simulated (default: shop)
 |   --law FILE                also write the law's own probability of every kind
 |                             at every event (default: not written)
+|   --catalogue FILE          also write one row for each item of the preset
+|                             catalogue: item,name,brand,category (default: not
+|                             written)
+|   --items N                 items of the preset catalogue (default: the preset's
+|                             own)
 |   --sequences N             histories to draw (default: the preset's own)
 |   --days DAYS               length of each history; 0 is the preset's own
 |                             (default: 0)
@@ -39,6 +45,7 @@ $ lapse simulate --help
 |
 | Examples:
 |   lapse simulate --preset shop -o shop.csv --law law.csv
+|   lapse simulate --preset catalogue --items 1700000 --sequences 72000 -o c.csv --catalogue c-items.csv
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
@@ -130,8 +137,8 @@ $ lapse train --help
 | Model:
 |   --task TASK               what is learned: classify, recommend (default:
 |                             classify)
-|   --model NAME              what learns it: attention, markov, majority
-|                             (default: attention)
+|   --model NAME              what learns it: attention, markov, item-markov,
+|                             recency, popularity, majority (default: attention)
 |   --encoding NAME           how attention sees time: mercer, bochner,
 |                             bochner-normal, bochner-invcdf, random, position,
 |                             sinusoid, none (default: mercer)
@@ -200,6 +207,9 @@ $ lapse train --help
 |                             context: all of it, window by window, or its last
 |                             events: all, last (default: all)
 |   --learning-rate X         Adam's step size (default: 0.001)
+|   --schedule HOW            how the learning rate goes: it stays, or falls to 0
+|                             over all epochs: constant, cosine (default:
+|                             constant)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
 |   --l2 X                    pull of every parameter towards zero: so many times
@@ -242,7 +252,9 @@ $ lapse eval -h
 |
 | Scores a model on every event but each sequence's first. The model remembers how
 | its training data was split, so the test split holds nothing it has learned
-| from.
+| from. A model of the task 'recommend' is scored by the rank of the right item:
+| in the whole catalogue, with and without items seen before, and among items
+| drawn uniformly and by popularity.
 |
 |   MODEL                     a model made by `lapse train`
 |   DATA                      the dataset to score it on
@@ -252,6 +264,17 @@ $ lapse eval -h
 |                             (default: test)
 |   --classes                 add a table with precision, recall and F1 of every
 |                             kind
+|   --cutoffs K,K             recommend: the places of Hit@K and NDCG@K (default:
+|                             5,10)
+|   --negatives N             recommend: items drawn to rank against, uniformly
+|                             and by popularity; 0 ranks in the whole catalogue
+|                             only (default: 100)
+|   --negative-seed N         recommend: sets which items and events are drawn
+|                             (default: 1)
+|   --cases N                 recommend: ranks so many events at most, drawn by
+|                             the seed (default: all)
+|   --slices                  recommend: add tables by history length, popularity
+|                             of the item and lag
 |   --bootstrap N             resamples of the sequences for the intervals; 0
 |                             leaves them out (default: 1000)
 |   --threads N               threads to use; never changes the result (default:
@@ -260,6 +283,7 @@ $ lapse eval -h
 |
 | Examples:
 |   lapse eval model.safetensors events.lapse --split test --classes
+|   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
@@ -330,7 +354,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 10
+| 12
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

@@ -8,6 +8,8 @@ $ lapse
 !   simulate    draw events from a known law, as CSV
 !   import      read events from CSV or TSV into a dataset file
 !   info        tell what a dataset or model file holds
+!   check       look for what spoils results in a dataset
+!   pretrain    learn vectors of items that a model can start from
 !   train       learn from a dataset and keep the best model
 !   eval        score a model on a dataset
 !   predict     tell what happens at a time, for each history in a file
@@ -29,6 +31,8 @@ $ lapse --help
 |   simulate    draw events from a known law, as CSV
 |   import      read events from CSV or TSV into a dataset file
 |   info        tell what a dataset or model file holds
+|   check       look for what spoils results in a dataset
+|   pretrain    learn vectors of items that a model can start from
 |   train       learn from a dataset and keep the best model
 |   eval        score a model on a dataset
 |   predict     tell what happens at a time, for each history in a file

@@ -1,0 +1,148 @@
+/* verb_check.c: `lapse check`: what in a dataset would spoil results, before anything is learned from it. */
+#include <math.h>
+
+#include "verb.h"
+
+typedef struct check_settings {
+    const char *data, *now;
+    lapse_check_options check;
+    bool json;
+} check_settings;
+
+static void print_finding(FILE *file, const lapse_finding *finding)
+{
+    enum { INDENT = 9 };
+    int width = cli_width(file);
+    fprintf(file, "%-8s %-18s %s of ", lapse_severity_name(finding->severity), finding->name,
+            cli_count(finding->count).text);
+    fprintf(file, "%s %s", cli_count(finding->total).text, finding->unit);
+    if (finding->count > 0)
+        fprintf(file, " (%s)", cli_percent((double)finding->count / (double)finding->total, 2).text);
+    fputc('\n', file);
+    if (finding->count == 0)
+        return;
+    fprintf(file, "%*s", INDENT, "");
+    cli_paragraph(file, finding->text, INDENT, INDENT, width);
+    fprintf(file, "%*s", INDENT, "");
+    cli_paragraph(file, finding->advice, INDENT, INDENT, width);
+}
+
+static void print_text(const check_settings *s, const lapse_dataset *dataset, const lapse_check *check)
+{
+    int found[3] = {0};
+    fputs("data     ", stdout);
+    cli_text_print(stdout, s->data);
+    printf(": %s in %s, of %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
+           cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
+           cli_plural(lapse_dataset_kind_count(dataset), "kind", "kinds").text);
+    printf("split    by %s: %s train, ", check->split_by, cli_count(check->train_events).text);
+    printf("%s valid, ", cli_count(check->valid_events).text);
+    printf("%s test\n\n", cli_count(check->test_events).text);
+    for (int i = 0; i < check->finding_count; i++) {
+        print_finding(stdout, &check->findings[i]);
+        found[check->findings[i].severity]++;
+    }
+    printf("\n%s", cli_plural(found[LAPSE_SEVERITY_WARNING], "warning", "warnings").text);
+    printf(", %s\n", cli_plural(found[LAPSE_SEVERITY_NOTE], "note", "notes").text);
+}
+
+static void print_json(const check_settings *s, const lapse_check *check)
+{
+    cli_json json = {.file = stdout};
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "data", s->data);
+    cli_json_text(&json, "split_by", check->split_by);
+    cli_json_seed(&json, "seed", check->seed);
+    cli_json_number(&json, "now", check->now, 15);
+    cli_json_whole(&json, "train_events", check->train_events);
+    cli_json_whole(&json, "valid_events", check->valid_events);
+    cli_json_whole(&json, "test_events", check->test_events);
+    cli_json_array(&json, "findings");
+    for (int i = 0; i < check->finding_count; i++) {
+        const lapse_finding *finding = &check->findings[i];
+        cli_json_object(&json, NULL);
+        cli_json_text(&json, "name", finding->name);
+        cli_json_text(&json, "severity", lapse_severity_name(finding->severity));
+        cli_json_whole(&json, "count", finding->count);
+        cli_json_whole(&json, "total", finding->total);
+        cli_json_number(&json, "share", finding->total > 0 ? (double)finding->count / (double)finding->total : 0, 6);
+        cli_json_text(&json, "unit", finding->unit);
+        cli_json_text(&json, "text", finding->text);
+        cli_json_text(&json, "advice", finding->advice);
+        cli_json_end(&json, '}');
+    }
+    cli_json_end(&json, ']');
+    cli_json_end(&json, '}');
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    check_settings *s = settings;
+    lapse_dataset *dataset = NULL;
+    lapse_check check;
+    lapse_error error;
+    if (s->now && lapse_time_parse(s->now, &s->check.now, &error) != LAPSE_OK)
+        return cli_usage(call->verb, "--now: %s", error.message);
+    lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
+    if (status == LAPSE_OK)
+        status = lapse_dataset_check(dataset, &s->check, &check, &error);
+    int result = CLI_DONE;
+    if (status != LAPSE_OK)
+        result = cli_error(&error);
+    else if (s->json)
+        print_json(s, &check);
+    else
+        print_text(s, dataset, &check);
+    lapse_dataset_close(dataset);
+    return result;
+}
+
+static void defaults(void *settings)
+{
+    check_settings *s = settings;
+    lapse_check_options_default(&s->check);
+}
+
+static const cli_argument arguments[] = {
+    {"DATA", offsetof(check_settings, data), "a dataset made by `lapse import`", false},
+    {0},
+};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "task", .kind = CLI_CHOICE, .offset = offsetof(check_settings, check.task), .placeholder = "TASK",
+     .help = "what is to be learned, which decides how the data is split", .choices = lapse_task_names},
+    {.name = "split-by", .kind = CLI_CHOICE, .offset = offsetof(check_settings, check.split_by), .placeholder = "RULE",
+     .help = "how events come to train, valid and test, as in `lapse train`", .choices = lapse_split_by_names,
+     .unset = "column where the dataset has one, otherwise by the task"},
+    {.name = "seed", .kind = CLI_SEED, .offset = offsetof(check_settings, check.seed), .placeholder = "N",
+     .help = "sets the split by sequence, as in `lapse train`"},
+    {.name = "now", .kind = CLI_TEXT, .offset = offsetof(check_settings, now), .placeholder = "TIME",
+     .help = "events later than this are future-dated: unix seconds, or as 2026-11-15T12:00:00Z",
+     .unset = "the present moment"},
+    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(check_settings, json), .help = "print one JSON object"},
+    {0},
+};
+/* clang-format on */
+
+static const char *const examples[] = {
+    "lapse check events.lapse",
+    "lapse check events.lapse --split-by leave-one-out --json",
+    NULL,
+};
+
+const cli_verb cli_verb_check = {
+    .name = "check",
+    .summary = "look for what spoils results in a dataset",
+    .description =
+        "Looks at a dataset, and at the splits that training would make of it, for what spoils results: tied "
+        "and future times, duplicates, kinds that are only tested, sequences across splits, and targets that "
+        "leak into what is learned from. What is found is told with its share and what to do about it; it "
+        "changes nothing, and the exit status is 0.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .size = sizeof(check_settings),
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,214 @@
+/* model_recency.c: the floor that knows what is popular at the time asked about.
+ *
+ * With T_e the times of the training events of kind e, and a half-life h,
+ *
+ *     s(e, t) = sum over times u of T_e before t of 2^(-(t - u) / h)
+ *     p(e, t) = (s(e, t) + q(e)) / (sum of s + 1),       q(e) = (n(e) + 1) / (n + kinds)
+ *
+ * so that what has decayed leaves plain popularity, weighing as much as one event of this moment. h is the one of the span
+ * of the training events times 2, 1, 1/2, ... that predicts the validation split best. A kind's times are kept in order,
+ * each with the sum up to it, as of then: s at any t is the last sum before t, aged by what has passed since.
+ */
+#include "model/model_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { START, TIME, SUM, HALF_LIFE, TENSORS, HALF_LIVES = 24 };
+
+static const char *const names[TENSORS] = {"recency.start", "recency.time", "recency.sum", "recency.half_life"};
+
+/* Times in order, each with the decayed sum up to it. */
+typedef struct past {
+    const double *time, *sum;
+    int64_t count;
+} past;
+
+static void sum_up(const double *time, double *sum, int64_t count, double half_life)
+{
+    for (int64_t i = 0; i < count; i++)
+        sum[i] = 1 + (i > 0 ? sum[i - 1] * exp2((time[i - 1] - time[i]) / half_life) : 0);
+}
+
+/* s at time t. */
+static double decayed(past p, double half_life, double t)
+{
+    int64_t low = 0, high = p.count; /* all before low lie before t */
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (p.time[middle] < t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? p.sum[low - 1] * exp2((p.time[low - 1] - t) / half_life) : 0;
+}
+
+static past past_of(const lapse_model *model, int64_t kind)
+{
+    const uint64_t *start = model->tensors[START].data;
+    const double *time = model->tensors[TIME].data, *sum = model->tensors[SUM].data;
+    return (past){time + start[kind], sum + start[kind], (int64_t)(start[kind + 1] - start[kind])};
+}
+
+static double plain(const lapse_model *model, int64_t kind)
+{
+    const uint64_t *start = model->tensors[START].data;
+    double total = (double)start[model->kinds.count] + (double)model->kinds.count;
+    return ((double)(start[kind + 1] - start[kind]) + 1) / total;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Training times by kind into the model, all of them into `all`; both in order. */
+static void collect(lapse_model *model, const lp_fit_data *data, double *all)
+{
+    const lapse_dataset *dataset = data->dataset;
+    uint64_t *start = model->tensors[START].data, kinds = (uint64_t)model->kinds.count, total = 0;
+    double *time = model->tensors[TIME].data;
+    for (int64_t event = 0; event < dataset->event_count; event++)
+        if (data->split[event] == LP_SPLIT_TRAIN) {
+            start[dataset->kind[event]]++;
+            all[total++] = dataset->time[event];
+        }
+    uint64_t end = 0;
+    for (uint64_t kind = 0; kind <= kinds; kind++) { /* counts become ends, and filling from there makes them starts */
+        end += start[kind];
+        start[kind] = end;
+    }
+    for (int64_t event = dataset->event_count - 1; event >= 0; event--)
+        if (data->split[event] == LP_SPLIT_TRAIN)
+            time[--start[dataset->kind[event]]] = dataset->time[event];
+    for (uint64_t kind = 0; kind < kinds; kind++)
+        qsort(time + start[kind], start[kind + 1] - start[kind], sizeof *time, by_time);
+    qsort(all, total, sizeof *all, by_time);
+}
+
+static void sum_kinds(lapse_model *model, double half_life)
+{
+    const uint64_t *start = model->tensors[START].data;
+    const double *time = model->tensors[TIME].data;
+    double *sum = model->tensors[SUM].data;
+    for (int64_t kind = 0; kind < model->kinds.count; kind++)
+        sum_up(time + start[kind], sum + start[kind], (int64_t)(start[kind + 1] - start[kind]), half_life);
+}
+
+/* Of the model's sums and those over all kinds. */
+static double validation_loss(const lapse_model *model, const lp_fit_data *data, past all, double half_life)
+{
+    const lapse_dataset *dataset = data->dataset;
+    double loss = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t event = dataset->start[s] + 1; event < dataset->start[s + 1]; event++) {
+            if (data->split[event] != LP_SPLIT_VALID)
+                continue;
+            double t = dataset->time[model->config.target_known ? event : event - 1];
+            int32_t kind = dataset->kind[event];
+            double mine = decayed(past_of(model, kind), half_life, t) + plain(model, kind);
+            loss -= log(mine / (decayed(all, half_life, t) + 1));
+        }
+    return loss;
+}
+
+/* time and sum have room for every training event. */
+static void choose(lapse_model *model, const lp_fit_data *data, int64_t count, double *time, double *sum)
+{
+    double span = count > 0 ? time[count - 1] - time[0] : 0, best = INFINITY;
+    double *chosen = model->tensors[HALF_LIFE].data;
+    double longest = 2 * (span > 0 ? span : 1);
+    for (int i = 0; i < HALF_LIVES; i++) {
+        double half_life = ldexp(longest, -i);
+        sum_up(time, sum, count, half_life);
+        sum_kinds(model, half_life);
+        double loss = validation_loss(model, data, (past){time, sum, count}, half_life);
+        if (loss < best) {
+            best = loss;
+            *chosen = half_life;
+        }
+    }
+    sum_kinds(model, *chosen);
+}
+
+static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
+{
+    int64_t count = 0;
+    for (int64_t event = 0; event < data->dataset->event_count; event++)
+        count += data->split[event] == LP_SPLIT_TRAIN;
+    double *time = lp_alloc((size_t)count, sizeof *time), *sum = lp_alloc((size_t)count, sizeof *sum);
+    bool good = time && sum && lp_model_tensor_add(model, names[START], LP_TENSOR_U64, 1, model->kinds.count + 1) &&
+                lp_model_tensor_add(model, names[TIME], LP_TENSOR_F64, 1, count) &&
+                lp_model_tensor_add(model, names[SUM], LP_TENSOR_F64, 1, count) &&
+                lp_model_tensor_add(model, names[HALF_LIFE], LP_TENSOR_F64, 1, 1);
+    lapse_status status = LAPSE_OK;
+    if (good) {
+        collect(model, data, time);
+        choose(model, data, count, time, sum);
+        const double *half_life = model->tensors[HALF_LIFE].data;
+        status = lp_model_property_number(model, error, "half_life", *half_life);
+    } else {
+        status = lp_fail_memory(error, "a recency model", (size_t)count * 4 * sizeof *time);
+    }
+    lp_free(time);
+    lp_free(sum);
+    return status;
+}
+
+static lapse_status check_shapes(const lapse_model *model, lapse_error *error)
+{
+    static const lp_tensor_type types[TENSORS] = {LP_TENSOR_U64, LP_TENSOR_F64, LP_TENSOR_F64, LP_TENSOR_F64};
+    const lp_tensor *times = lp_model_tensor_find(model, names[TIME]);
+    const int64_t cols[TENSORS] = {model->kinds.count + 1, times ? times->cols : 0, times ? times->cols : 0, 1};
+    for (int i = 0; i < TENSORS; i++) {
+        const lp_tensor *tensor = lp_model_tensor_find(model, names[i]);
+        if (!tensor || tensor != &model->tensors[i] || tensor->type != types[i] || tensor->rows != 1 ||
+            tensor->cols != cols[i])
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is missing or has the wrong shape", names[i]);
+    }
+    return LAPSE_OK;
+}
+
+static lapse_status check(const lapse_model *model, lapse_error *error)
+{
+    LP_TRY(check_shapes(model, error));
+    const uint64_t *start = model->tensors[START].data, total = (uint64_t)model->tensors[TIME].cols;
+    const double *half_life = model->tensors[HALF_LIFE].data;
+    if (start[0] != 0 || start[model->kinds.count] != total)
+        return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' does not divide the times", names[START]);
+    for (int64_t kind = 0; kind < model->kinds.count; kind++)
+        if (start[kind] > start[kind + 1] || start[kind + 1] > total)
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' does not divide the times", names[START]);
+    if (!(*half_life > 0) || !isfinite(*half_life))
+        return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is not a positive number", names[HALF_LIFE]);
+    for (int64_t kind = 0; kind < model->kinds.count; kind++) {
+        past p = past_of(model, kind);
+        for (int64_t i = 0; i < p.count; i++) {
+            if (!isfinite(p.time[i]) || (i > 0 && p.time[i] < p.time[i - 1]))
+                return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is not in order", names[TIME]);
+            if (!(p.sum[i] >= 1 && p.sum[i] <= (double)(i + 1)))
+                return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' holds what is no sum of its times", names[SUM]);
+        }
+    }
+    return LAPSE_OK;
+}
+
+static void answer(const lapse_model *model, const lp_question *question, double *probabilities)
+{
+    const double *half_life = model->tensors[HALF_LIFE].data;
+    double total = 1;
+    for (int64_t kind = 0; kind < model->kinds.count; kind++) {
+        probabilities[kind] = decayed(past_of(model, kind), *half_life, question->time);
+        total += probabilities[kind];
+    }
+    for (int64_t kind = 0; kind < model->kinds.count; kind++)
+        probabilities[kind] = (probabilities[kind] + plain(model, kind)) / total;
+}
+
+const lp_model_row lp_model_recency = {.name = "recency",
+                                       .summary = "a floor: what has been most frequent lately",
+                                       .fit = fit,
+                                       .check = check,
+                                       .answer = answer};

@@ -1,0 +1,152 @@
+/* rank_evaluate.c: lapse_rank_evaluate: a model's ranks on a split that it remembers. */
+#include "base/threads.h"
+#include "train/evaluator.h"
+#include "train/rank_scores.h"
+
+#include <string.h>
+
+enum { MOST_CUTOFFS = 32 };
+
+void lapse_rank_options_default(lapse_rank_options *options)
+{
+    static const int cutoffs[] = {5, 10};
+    *options = (lapse_rank_options){.split = "test",
+                                    .cutoffs = cutoffs,
+                                    .cutoff_count = 2,
+                                    .negatives = 100,
+                                    .negative_seed = 1,
+                                    .bootstrap = 1000};
+}
+
+static lapse_status check_options(const lapse_model *model, const lapse_rank_options *options, lapse_error *error)
+{
+    if (options->cutoff_count < 1 || options->cutoff_count > MOST_CUTOFFS)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "cutoffs are 1 to %d numbers, not %d", MOST_CUTOFFS,
+                       options->cutoff_count);
+    for (int k = 0; k < options->cutoff_count; k++)
+        if (options->cutoffs[k] < 1)
+            return lp_fail(error, LAPSE_ERROR_USAGE, "a cutoff is a place in the ranking, 1 being the first, not %d",
+                           options->cutoffs[k]);
+    if (options->negatives < 0 || options->negatives > LP_RANK_NEGATIVES_LIMIT)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "negatives is %d, but must be 0 to %d", options->negatives,
+                       LP_RANK_NEGATIVES_LIMIT);
+    if (options->cases < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "cases is %lld, but must be 0 (all of them) or more",
+                       (long long)options->cases);
+    if (!lp_model_predicts(&model->config, LP_TARGET_EVENT))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model predicts the action, and only events are ranked");
+    if (model->config.row->build && model->config.task != LP_TASK_RECOMMEND)
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "the model was trained to classify: ranks are for models of the task 'recommend', and for floors");
+    return LAPSE_OK;
+}
+
+/* All that a ranking looks at. */
+typedef struct rank_view {
+    const lapse_model *model;
+    const lapse_dataset *dataset;
+    lp_translation translation;
+    uint8_t *split;  /* of each event; NULL where it is not known */
+    int64_t *counts; /* [kinds]: training events of each, or all of the dataset's */
+    bool trained;    /* they are those of training */
+} rank_view;
+
+static lapse_status view_open(rank_view *view, const char *split, lp_split *wanted, lapse_error *error)
+{
+    const lapse_dataset *dataset = view->dataset;
+    LP_TRY(lp_evaluator_split(view->model, dataset, split, &view->split, wanted, error));
+    lapse_status known = LAPSE_OK;
+    lp_split train;
+    if (!view->split)
+        known = lp_evaluator_split(view->model, dataset, "train", &view->split, &train, error);
+    if (known == LAPSE_ERROR_MEMORY)
+        return known;
+    view->trained = known == LAPSE_OK;
+    LP_TRY(lp_translation_init(&view->translation, view->model, dataset, error));
+    view->counts = lp_alloc((size_t)view->model->kinds.count, sizeof *view->counts);
+    if (!view->counts)
+        return lp_fail_memory(error, "the counts of items", (size_t)view->model->kinds.count * sizeof *view->counts);
+    for (int64_t event = 0; event < dataset->event_count; event++)
+        if (!view->trained || view->split[event] == LP_SPLIT_TRAIN)
+            view->counts[view->translation.columns.kind[event]]++;
+    return LAPSE_OK;
+}
+
+static void view_close(rank_view *view)
+{
+    lp_translation_clear(&view->translation);
+    lp_free(view->split);
+    lp_free(view->counts);
+}
+
+static void ask_floor(void *context, const lp_rank_case *asked, double *scores)
+{
+    const rank_view *view = context;
+    lp_floor_ask(view->model, view->dataset, view->translation.columns.kind,
+                 (int64_t)view->dataset->start[asked->sequence], asked->event, scores);
+}
+
+/* The ranks of a floor, which is asked for each case. */
+static lapse_status rank_floor(rank_view *view, const lp_ranking_setup *setup, const lapse_rank_options *options,
+                               lapse_rank_scores *scores, lapse_error *error)
+{
+    lp_ranking ranking;
+    LP_TRY(lp_ranking_init(&ranking, setup, error));
+    lapse_status status = LAPSE_OK;
+    if (ranking.case_count == 0)
+        status = lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to rank: no sequence has a second event%s%s%s",
+                         setup->wanted == LP_SPLIT_COUNT ? "" : " in the split '",
+                         setup->wanted == LP_SPLIT_COUNT ? "" : lp_split_name(setup->wanted),
+                         setup->wanted == LP_SPLIT_COUNT ? "" : "'");
+    if (status == LAPSE_OK) {
+        lp_ranking_rows(&ranking, ask_floor, view);
+        status = lp_rank_scores_make(&ranking, view->counts, options, scores, error);
+    }
+    lp_ranking_clear(&ranking);
+    return status;
+}
+
+/* Those of a network, whose states are computed window by window first. */
+static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *setup,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+{
+    lp_evaluator evaluator;
+    LP_TRY(lp_evaluator_init_ranked(&evaluator, lp_backend_find("cpu"), view->model, view->dataset, view->split,
+                                    setup->wanted, setup->threads, setup, error));
+    lp_evaluator_run(&evaluator, view->model->parameters);
+    lp_evaluator_rank(&evaluator, view->model->parameters);
+    lapse_status status = lp_rank_scores_make(&evaluator.ranking, view->counts, options, scores, error);
+    lp_evaluator_clear(&evaluator);
+    return status;
+}
+
+lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+{
+    LP_TRY(check_options(model, options, error));
+    rank_view view = {.model = model, .dataset = dataset};
+    lp_split wanted = LP_SPLIT_COUNT;
+    lapse_status status = view_open(&view, options->split, &wanted, error);
+    if (status == LAPSE_OK) {
+        lp_ranking_setup setup = {.dataset = dataset,
+                                  .kind = view.translation.columns.kind,
+                                  .items = model->kinds.count,
+                                  .split = view.split,
+                                  .wanted = wanted,
+                                  .most = options->cases,
+                                  .negatives = options->negatives,
+                                  .counts = view.counts,
+                                  .seed = options->negative_seed,
+                                  .threads = options->threads > 0 ? options->threads : lp_threads_available()};
+        status = model->config.row->build ? rank_network(&view, &setup, options, scores, error)
+                                          : rank_floor(&view, &setup, options, scores, error);
+    }
+    if (status == LAPSE_OK) {
+        scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
+        scores->target_time = model->config.target_known ? "known" : "unknown";
+        scores->popularity = view.trained ? "training" : "dataset";
+    }
+    view_close(&view);
+    return status;
+}
