@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bar.h"
+#include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
 
@@ -30,6 +31,8 @@ typedef struct outcome {
     double seconds;
     bool interrupted;
     cli_targets targets; /* scored, or empty */
+    lapse_rank_scores ranks;
+    bool ranked; /* these are the scores */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
@@ -95,7 +98,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
 {
     if (last->best_epoch > 0)
         cli_note("stopped in epoch %d; the best model so far (epoch %d, %s) is saved in %s", last->epoch,
-                 last->best_epoch, cli_percent(last->best_score, 1).text, s->output);
+                 last->best_epoch, cli_score(last, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
     if (!s->train.checkpoint) {
@@ -152,16 +155,29 @@ static lapse_status learn(train_settings *s, const lapse_dataset *dataset, lapse
     return status;
 }
 
+static void print_best(const lapse_progress *last)
+{
+    bool share = strcmp(last->score_name, "accuracy") == 0;
+    printf("; the best was epoch %d of %d with ", last->best_epoch, last->epoch);
+    if (share)
+        printf("%s", cli_percent(last->best_score, 2).text);
+    else
+        printf("%s %.4f", last->score_name, last->best_score);
+    printf(" on the validation split");
+}
+
 static void print_text(const train_settings *s, const outcome *out)
 {
     fputs("saved        ", stdout);
     cli_text_print(stdout, s->output);
     printf(" after %s", cli_seconds(out->seconds).text);
     if (out->last.best_epoch > 0)
-        printf("; the best was epoch %d of %d with %s on the validation split", out->last.best_epoch, out->last.epoch,
-               cli_percent(out->last.best_score, 2).text);
+        print_best(&out->last);
     fputc('\n', stdout);
-    cli_targets_print(stdout, &out->targets, false);
+    if (out->ranked)
+        cli_ranks_print(stdout, &out->ranks);
+    else
+        cli_targets_print(stdout, &out->targets, false);
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
@@ -185,22 +201,40 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
         cli_targets_json(&json, &out->targets, false);
         cli_json_end(&json, '}');
     }
+    if (out->ranked) {
+        cli_json_object(&json, "scores");
+        cli_ranks_json(&json, &out->ranks);
+        cli_json_end(&json, '}');
+    }
     cli_json_end(&json, '}');
+}
+
+/* The scores on the test split. */
+static lapse_status evaluate(const train_settings *s, const lapse_model *model, const lapse_dataset *dataset,
+                             outcome *out, lapse_error *error)
+{
+    lapse_evaluate_options options;
+    lapse_rank_options rank;
+    lapse_evaluate_options_default(&options);
+    lapse_rank_options_default(&rank);
+    options.threads = rank.threads = s->train.threads;
+    if (!cli_ranks_asked(model))
+        return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
+    lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
+    out->ranked = status == LAPSE_OK;
+    return status;
 }
 
 static int finish(const train_settings *s, const cli_call *call, const lapse_model *model, const lapse_dataset *dataset,
                   outcome *out)
 {
-    lapse_evaluate_options evaluate;
     lapse_error error;
     int result = CLI_DONE;
     if (out->interrupted) {
         say_stopped(s, call, &out->last);
         result = CLI_INTERRUPTED;
     } else if (!s->no_eval) {
-        lapse_evaluate_options_default(&evaluate);
-        evaluate.threads = s->train.threads;
-        if (cli_targets_evaluate(&out->targets, model, dataset, &evaluate, &error) != LAPSE_OK) {
+        if (evaluate(s, model, dataset, out, &error) != LAPSE_OK) {
             cli_note("the model is saved in %s, but could not be scored (--no-eval leaves that out):", s->output);
             result = cli_error(&error);
         }
@@ -210,6 +244,7 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
     else if (!out->interrupted)
         print_text(s, out);
     cli_targets_clear(&out->targets);
+    lapse_rank_scores_clear(&out->ranks);
     return result;
 }
 
@@ -301,7 +336,7 @@ static const cli_option options[] = {
     {.name = "combine", .kind = CLI_CHOICE, AT(train.combine), .placeholder = "HOW", .group = in_model,
      .only = "attention", .help = "how time joins the event", .choices = lapse_combine_names},
     {.name = "target-time", .kind = CLI_CHOICE, AT(train.target_time), .placeholder = "RULE", .group = in_model,
-     .only = "attention", .help = "whether the time of the predicted event is given", .choices = target_time_names},
+     .only = "attention recency", .help = "whether the time of the predicted event is given", .choices = target_time_names},
     {.name = "dims", .kind = CLI_WHOLE, AT(train.dims), .placeholder = "N", .group = in_model, .only = "attention",
      .help = "width of the event embedding and of each block", DATA_DECIDES},
     {.name = "blocks", .kind = CLI_WHOLE, AT(train.blocks), .placeholder = "N", .group = in_model, .only = "attention",

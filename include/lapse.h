@@ -268,14 +268,14 @@ typedef struct lapse_train_options {
     const char *predict; /* "event", "action" or "both"; the losses of both are added */
 
     /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
-    const char *loss;      /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
-    const char *negatives; /* "uniform", "popularity" or "in-batch" */
-    int negative_count;    /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
+    const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
+    const char *negatives;   /* "uniform", "popularity" or "in-batch" */
+    int negative_count;      /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
     double popularity_power; /* "popularity" draws items by this power of their occurrences */
     bool negatives_unseen;   /* never draw an item that the sequence has */
     const char *output;      /* "shared": items are scored by the vectors they are read with; "separate": by others */
     const char *windows;     /* "all": training sees whole histories; "last": the last `context` events of each */
-    int field_dims;      /* width of the embedding of each field of categories; 0: by the number of categories */
+    int field_dims;          /* width of the embedding of each field of categories; 0: by the number of categories */
 
     const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
                            * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the
@@ -305,6 +305,7 @@ typedef struct lapse_progress {
     double loss;              /* mean over the epoch so far, nats an event */
     double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
                                      * It is the accuracy, or the mean of both where two things are predicted */
+    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
@@ -323,6 +324,51 @@ lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_tra
 /* Trains on the training split and keeps the parameters that were best on the validation split. */
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------ item vectors ----- */
+
+/* Shallow vectors of items: what occurs near what within a sequence, and what a catalogue tells of the items. A model can
+ * start from them (lapse_train_options.item_vectors). */
+typedef struct lapse_vectors lapse_vectors;
+
+typedef struct lapse_pretrain_options {
+    const char *catalogue; /* CSV or TSV file with one row for each item, plain or gzip; NULL: none */
+    const char *item;      /* its column with the item's name: a name, or a 1-based number; NULL: found by name */
+    const char *words;     /* its columns that are read as words, joined by commas; NULL: name, title, description. All
+                            * others are taken as they are: an item's brand, its category */
+    int dims;              /* numbers of a vector */
+    int window;            /* events before and after that count as near */
+    double session_gap;    /* seconds: events further apart are never near; 0: no matter how far */
+    int negative_count;    /* items drawn for each near one, to be told from it */
+    double popularity_power; /* they are drawn by this power of how often they occur */
+    double learning_rate;    /* at the beginning; it falls to nothing */
+    int epochs;
+    const char
+        *split_by; /* how events come to train, valid and test; only those of train are read. NULL: the column where
+                           * there is one, otherwise leave-one-out */
+    uint64_t seed; /* sets the split, the starting values, order and negatives */
+} lapse_pretrain_options;
+
+void lapse_pretrain_options_default(lapse_pretrain_options *options);
+
+/* Learns vectors of the dataset's items and of all that the catalogue describes. An item that never occurs in the training
+ * split has what its description says, or zeros where nothing is known of it. *on_progress may be NULL; false from it ends
+ * the learning early. The result depends on no number of threads. */
+lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
+                            lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error);
+
+lapse_status lapse_vectors_save(const lapse_vectors *vectors, const char *path, lapse_error *error);
+lapse_status lapse_vectors_load(const char *path, lapse_vectors **vectors, lapse_error *error);
+void lapse_vectors_free(lapse_vectors *vectors);
+
+int64_t lapse_vectors_count(const lapse_vectors *vectors);
+int lapse_vectors_dims(const lapse_vectors *vectors);
+const char *lapse_vectors_name(const lapse_vectors *vectors, int64_t item);
+const float *lapse_vectors_get(const lapse_vectors *vectors, int64_t item);    /* dims numbers */
+int64_t lapse_vectors_occurrences(const lapse_vectors *vectors, int64_t item); /* in the training split */
+
+/* What is known about them, as name and text, for index 0, 1, ... until it returns false. */
+bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char **name, const char **value);
 
 /* ------------------------------------------------------------------------------------------------ models ----- */
 
@@ -581,8 +627,9 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop" */
+    const char *preset; /* "shop" or "catalogue" */
     int64_t sequences;  /* 0: the preset's own */
+    int64_t items;      /* in the catalogue, 100 to 20,000,000; 0: the preset's own. Other presets have fixed ones */
     double days;        /* length of each history; 0: the preset's own */
     uint64_t seed;
 } lapse_simulate_options;
@@ -595,7 +642,10 @@ int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
 /* Writes the events as CSV; "-" is standard output. */
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the law's own probability of every kind of event at every event, as CSV. */
+/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Other presets refuse. */
+lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
+
+/* Writes the law's own probability of every kind of event at every event, as CSV. The preset "catalogue" refuses. */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
 /* The best possible scores: those of the law itself, on exactly the events that lapse_evaluate scores for this model,

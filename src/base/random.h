@@ -33,6 +33,9 @@ typedef enum lp_purpose {
     LP_PURPOSE_RANK_UNIFORM_KEY = 27, /* the same, where most draws would be refused */
     LP_PURPOSE_RANK_POPULARITY_KEY = 28,
     LP_PURPOSE_RANK_CASES = 29, /* which events are ranked, where not all are */
+    LP_PURPOSE_GOODS = 30,      /* what a simulated catalogue is made of */
+    LP_PURPOSE_CUSTOMERS = 31,  /* the users of a simulated catalogue */
+    LP_PURPOSE_PRETRAIN = 32,   /* of item vectors: starting values, order and negatives */
     LP_PURPOSE_NEGATIVE = 40,   /* items that did not happen */
     LP_PURPOSE_BENCH = 60       /* events to measure with */
 } lp_purpose;

@@ -38,6 +38,34 @@ lapse_status lp_blocks_open(lp_blocks *blocks, lp_source *source, size_t block_s
     return LAPSE_OK;
 }
 
+lapse_status lp_blocks_check(const lp_blocks *blocks, const char *file, lapse_error *error)
+{
+    const char *text = blocks->carry + blocks->at;
+    if (blocks->left == 0)
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0, "the file is empty: a header and rows were expected");
+    if (blocks->left >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 1, 0, "this is UTF-16 text: save it as UTF-8");
+    const char *bare_return = memchr(text, '\n', blocks->left) ? NULL : memchr(text, '\r', blocks->left - 1);
+    if (bare_return)
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 1, 0,
+                          "the lines end with a carriage return alone: save the file with line feeds");
+    size_t looked_at = blocks->left < 4096 ? blocks->left : 4096;
+    const char *nul = memchr(text, 0, looked_at);
+    if (!nul)
+        return LAPSE_OK;
+    int64_t line = 1;
+    for (const char *at = text; at < nul; at++)
+        line += *at == '\n';
+    return lp_fail_at(error, LAPSE_ERROR_INPUT, file, line, 0,
+                      "this looks like a binary file, not text: it has a NUL byte");
+}
+
+const char *lp_block_fault_text(lp_block_fault fault)
+{
+    return fault == LP_BLOCK_OPEN ? "a quoted field begins in this line and does not end: its closing quote is missing"
+                                  : "this line is longer than 1 MiB, the most a line may have";
+}
+
 void lp_blocks_close(lp_blocks *blocks)
 {
     if (blocks->source)

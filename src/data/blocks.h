@@ -51,6 +51,12 @@ typedef struct lp_blocks {
  * taken. */
 lapse_status lp_blocks_open(lp_blocks *blocks, lp_source *source, size_t block_size, lapse_error *error);
 
+/* Refuses at first sight what is no text, before its bytes are taken for a header. `file` is for messages. */
+lapse_status lp_blocks_check(const lp_blocks *blocks, const char *file, lapse_error *error);
+
+/* What is wrong with a faulty record. */
+const char *lp_block_fault_text(lp_block_fault fault);
+
 /* Copies the next block into buffer (LP_BLOCK_ROOM bytes), followed by LP_CSV_PADDING zero bytes. False at the end,
  * after a failure of the source (see blocks->status) or at the stop. Safe to call from several threads. */
 bool lp_blocks_take(lp_blocks *blocks, char *buffer, lp_block *block);

@@ -94,33 +94,6 @@ static lapse_status check_options(const lapse_import_options *options, lapse_err
     return LAPSE_OK;
 }
 
-/* ----------------------------------------------------------------------------------------- the beginning ----- */
-
-/* Refuses at first sight what is no text, before its bytes are taken for a header. */
-static lapse_status check_text(const lp_reading *reading, lapse_error *error)
-{
-    const lp_blocks *blocks = &reading->blocks;
-    const char *text = blocks->carry + blocks->at;
-    if (blocks->left == 0)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 0, 0,
-                          "the file is empty: a header and rows were expected");
-    if (blocks->left >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 1, 0, "this is UTF-16 text: save it as UTF-8");
-    const char *bare_return = memchr(text, '\n', blocks->left) ? NULL : memchr(text, '\r', blocks->left - 1);
-    if (bare_return)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, 1, 0,
-                          "the lines end with a carriage return alone: save the file with line feeds");
-    size_t looked_at = blocks->left < 4096 ? blocks->left : 4096;
-    const char *nul = memchr(text, 0, looked_at);
-    if (!nul)
-        return LAPSE_OK;
-    int64_t line = 1;
-    for (const char *at = text; at < nul; at++)
-        line += *at == '\n';
-    return lp_fail_at(error, LAPSE_ERROR_INPUT, reading->file, line, 0,
-                      "this looks like a binary file, not text: it has a NUL byte");
-}
-
 /* -------------------------------------------------------------------------------------------- the workers ---- */
 
 struct crew {
@@ -228,7 +201,7 @@ static lapse_status read_rows(struct crew *crew, int threads, const lp_import_tu
                               lapse_import_report *report, lapse_error *error)
 {
     lp_reading *reading = &crew->reading;
-    LP_TRY(check_text(reading, error));
+    LP_TRY(lp_blocks_check(&reading->blocks, reading->file, error));
     if (!reading->blocks.delimiter)
         reading->blocks.delimiter = lp_csv_guess(reading->blocks.carry + reading->blocks.at, reading->blocks.left);
     LP_TRY(start_crew(crew, threads, tuning, error));

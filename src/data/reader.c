@@ -361,9 +361,7 @@ static bool read_faulty(lp_reader *reader, const lp_block *block)
     if (block->fault == LP_BLOCK_OPEN)
         for (size_t i = 0; i < block->quote; i++)
             line += reader->buffer[i] == '\n';
-    const char *message = block->fault == LP_BLOCK_OPEN
-                              ? "a quoted field begins in this line and does not end: its closing quote is missing"
-                              : "this line is longer than 1 MiB, the most a line may have";
+    const char *message = lp_block_fault_text(block->fault);
     reader->seen++;
     if (!reader->reading->have_columns) {
         reader->line = line;

@@ -14,6 +14,7 @@
 #include "data/simulate.h"
 
 #include "base/random.h"
+#include "data/simulate_goods.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,10 +25,13 @@
 typedef struct preset {
     const char *name;
     lapse_status (*fill)(lp_law *law, lapse_error *error);
+    /* Instead of fill, where events are not drawn from a law. */
+    lapse_status (*draw)(lapse_simulation *simulation, const lapse_simulate_options *options, lapse_error *error);
 } preset;
 
 static const preset presets[] = {
-    {"shop", lp_preset_shop},
+    {"shop", lp_preset_shop, NULL},
+    {"catalogue", NULL, lp_catalogue_draw},
 };
 
 enum { PRESET_COUNT = sizeof presets / sizeof presets[0] };
@@ -215,7 +219,7 @@ static bool excite(process *s, int32_t kind, double time)
     return true;
 }
 
-static bool append(lapse_simulation *simulation, int64_t milliseconds, int32_t kind)
+bool lp_simulation_append(lapse_simulation *simulation, int64_t milliseconds, int32_t kind)
 {
     if (simulation->event_count == simulation->event_capacity) {
         int64_t capacity = simulation->event_capacity ? 2 * simulation->event_capacity : 4096;
@@ -257,7 +261,7 @@ static bool draw_user(lapse_simulation *simulation, process *s, double length)
         time = (double)last / 1000;
         if (time >= length)
             break;
-        if (!append(simulation, last, kind) || !excite(s, kind, time))
+        if (!lp_simulation_append(simulation, last, kind) || !excite(s, kind, time))
             return false;
     }
     return true;
@@ -272,8 +276,12 @@ void lapse_simulate_options_default(lapse_simulate_options *options)
 
 enum { MOST_SEQUENCES = 10 * 1000 * 1000, MOST_DAYS = 3660 };
 
-static lapse_status check_options(const lapse_simulate_options *options, lapse_error *error)
+static lapse_status check_options(const preset *chosen, const lapse_simulate_options *options, lapse_error *error)
 {
+    if (options->items != 0 && !chosen->draw)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the preset '%s' has its own few items; only 'catalogue' has as many as are asked for",
+                       chosen->name);
     if (options->sequences < 0 || options->sequences > MOST_SEQUENCES)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "%lld sequences cannot be simulated; 1 to %d can (0: as many as the preset has)",
@@ -300,23 +308,29 @@ static bool draw(lapse_simulation *simulation, uint64_t seed, double length)
     return drawn;
 }
 
+static lapse_status draw_law(lapse_simulation *made, lapse_status (*fill)(lp_law *, lapse_error *),
+                             const lapse_simulate_options *options, lapse_error *error)
+{
+    LP_TRY(fill(&made->law, error));
+    made->sequence_count = options->sequences ? options->sequences : made->law.sequences;
+    double days = options->days > 0 ? options->days : made->law.days;
+    made->start = lp_alloc((size_t)made->sequence_count + 1, sizeof *made->start);
+    if (!made->start || !draw(made, options->seed, days * LP_SECONDS_A_DAY))
+        return lp_fail_memory(error, "simulated events", (size_t)made->event_capacity * 2 * sizeof *made->time);
+    return LAPSE_OK;
+}
+
 lapse_status lapse_simulate(const lapse_simulate_options *options, lapse_simulation **simulation, lapse_error *error)
 {
     *simulation = NULL;
     const preset *chosen = NULL;
     LP_TRY(find_preset(options->preset, &chosen, error));
-    LP_TRY(check_options(options, error));
+    LP_TRY(check_options(chosen, options, error));
     lapse_simulation *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a simulation", sizeof *made);
-    lapse_status status = chosen->fill(&made->law, error);
-    if (status == LAPSE_OK) {
-        made->sequence_count = options->sequences ? options->sequences : made->law.sequences;
-        double days = options->days > 0 ? options->days : made->law.days;
-        made->start = lp_alloc((size_t)made->sequence_count + 1, sizeof *made->start);
-        if (!made->start || !draw(made, options->seed, days * LP_SECONDS_A_DAY))
-            status = lp_fail_memory(error, "simulated events", (size_t)made->event_capacity * 2 * sizeof *made->time);
-    }
+    lapse_status status =
+        chosen->draw ? chosen->draw(made, options, error) : draw_law(made, chosen->fill, options, error);
     if (status != LAPSE_OK) {
         lapse_simulation_free(made);
         return status;
@@ -330,6 +344,7 @@ void lapse_simulation_free(lapse_simulation *simulation)
     if (!simulation)
         return;
     lp_law_clear(&simulation->law);
+    lp_goods_free(simulation->goods);
     lp_free(simulation->start);
     lp_free(simulation->time);
     lp_free(simulation->kind);

@@ -8,7 +8,8 @@
  * Given that something happens at t, it is kind k with probability lambda_k(t) / sum of all lambda(t): no predictor
  * that knows the history and t can do better. That is what makes a simulation a yardstick.
  *
- * A preset is a function that fills a law, and one row of the table in simulate.c.
+ * A preset is a function that fills a law, and one row of the table in simulate.c. The preset "catalogue" is of another
+ * kind: it draws from goods (simulate_goods.h) by rules of its own, and its law is empty.
  */
 #ifndef LP_SIMULATE_H
 #define LP_SIMULATE_H
@@ -86,16 +87,26 @@ double lp_law_rhythm_at(const lp_law_rhythm *rhythm, double since);
 /* The presets; each is defined in its own file simulate_<name>.c. */
 lapse_status lp_preset_shop(lp_law *law, lapse_error *error);
 
+/* The preset "catalogue": makes the goods and draws all users' events. */
+lapse_status lp_catalogue_draw(lapse_simulation *simulation, const lapse_simulate_options *options, lapse_error *error);
+
 /* Invariants: start[0] == 0, start[sequence_count] == event_count; within a sequence time strictly increases; every
  * time is a whole number of milliseconds divided by 1000, so its text with three decimals reads back as the same
  * double. A user may have no events. */
 struct lapse_simulation {
     lp_law law;
+    struct lp_goods *goods; /* owned; what kinds are the items of, with the preset "catalogue"; otherwise NULL */
     int64_t sequence_count, event_count, event_capacity;
     int64_t *start; /* owned; sequence_count + 1: first event of each user */
     double *time;   /* owned; event_count, unix seconds */
     int32_t *kind;  /* owned; event_count */
 };
+
+/* Adds an event, so many milliseconds after the epoch, of the last user. False when out of memory. */
+bool lp_simulation_append(lapse_simulation *simulation, int64_t milliseconds, int32_t kind);
+
+/* A failure where the simulation has no law that `what` could be told from. */
+lapse_status lp_simulation_need_law(const lapse_simulation *simulation, const char *what, lapse_error *error);
 
 /* The intensity of every kind (a second) at any time for one user, given the user's first `known` events, all of
  * which must lie before time. intensities has law.kind_count elements. */

@@ -6,6 +6,7 @@
 #include "data/simulate.h"
 
 #include "base/file.h"
+#include "data/simulate_goods.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,15 +94,39 @@ lapse_status lapse_simulation_save(const lapse_simulation *simulation, const cha
 {
     lp_writer writer;
     LP_TRY(lp_writer_open(&writer, path, error));
-    lapse_status status = write_events(&writer, simulation, error);
+    lapse_status status = simulation->goods ? lp_goods_write_events(&writer, simulation, error)
+                                            : write_events(&writer, simulation, error);
     if (status == LAPSE_OK)
         return lp_writer_commit(&writer, error);
     lp_writer_abandon(&writer);
     return status;
 }
 
+lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error)
+{
+    if (!simulation->goods)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' describes its items");
+    lp_writer writer;
+    LP_TRY(lp_writer_open(&writer, path, error));
+    lapse_status status = lp_goods_write(&writer, simulation->goods, error);
+    if (status == LAPSE_OK)
+        return lp_writer_commit(&writer, error);
+    lp_writer_abandon(&writer);
+    return status;
+}
+
+lapse_status lp_simulation_need_law(const lapse_simulation *simulation, const char *what, lapse_error *error)
+{
+    if (!simulation->goods)
+        return LAPSE_OK;
+    return lp_fail(
+        error, LAPSE_ERROR_USAGE,
+        "the preset 'catalogue' has no %s: over so many items its law is not written out; use another preset", what);
+}
+
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
+    LP_TRY(lp_simulation_need_law(simulation, "table of probabilities", error));
     size_t kinds = (size_t)simulation->law.kind_count;
     double *probabilities = lp_alloc(kinds, sizeof *probabilities);
     if (!probabilities)

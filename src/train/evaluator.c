@@ -389,6 +389,11 @@ double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
     return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, 10);
 }
 
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
+{
+    return ranks(evaluator) ? "NDCG@10" : "accuracy";
+}
+
 /* --------------------------------------------------------------------------------------- the public call ----- */
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options)

@@ -101,6 +101,7 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
     lp_evaluator evaluator = {0};
     law_view view = {.simulation = simulation};
     lp_target target;
+    LP_TRY(lp_simulation_need_law(simulation, "best possible score", error));
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
     lapse_status status =

@@ -204,9 +204,9 @@ static void test_wrong_options(void **state)
     assert_string_equal(good.preset, "shop");
     lapse_simulate_options o = good;
     o.preset = "bazaar";
-    assert_refused(o, "there is no preset 'bazaar' to simulate; the presets are: shop");
+    assert_refused(o, "there is no preset 'bazaar' to simulate; the presets are: shop, catalogue");
     o.preset = NULL;
-    assert_refused(o, "there is no preset '' to simulate; the presets are: shop");
+    assert_refused(o, "there is no preset '' to simulate; the presets are: shop, catalogue");
     o = good;
     o.sequences = -1;
     assert_refused(o, "-1 sequences cannot be simulated; 1 to 10000000 can (0: as many as the preset has)");

@@ -25,13 +25,19 @@ $ lapse simulate --help
 | Draws histories of events from a process whose law is known, so that the best
 | possible prediction is known too. The shop has goods bought again after their
 | own period, views that fade within the hour, accessories that follow a purchase
-| after days, and weekly habits.
+| after days, and weekly habits. The catalogue has as many items as are asked for,
+| in categories, series and brands, some of them new; its law is not written out.
 |
 | Options:
 |   -o, --output FILE         the CSV file to write; - is standard output
 |   --preset NAME             what is simulated (default: shop)
 |   --law FILE                also write the law's own probability of every kind
 |                             at every event (default: not written)
+|   --catalogue FILE          also write one row for each item of the preset
+|                             catalogue: item,name,brand,category (default: not
+|                             written)
+|   --items N                 items of the preset catalogue (default: the preset's
+|                             own)
 |   --sequences N             histories to draw (default: the preset's own)
 |   --days DAYS               length of each history; 0 is the preset's own
 |                             (default: 0)
@@ -39,12 +45,14 @@ $ lapse simulate --help
 |
 | Examples:
 |   lapse simulate --preset shop -o shop.csv --law law.csv
+|   lapse simulate --preset catalogue --items 1700000 --sequences 72000 -o c.csv --catalogue c-items.csv
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
-| Reads events (whose, when, what), sorts them by sequence and time, drops what is
-| too rare or too short, and writes a dataset file. An existing file is replaced
-| only by a whole new one.
+| Reads events (whose, when, what), sorts them by sequence and time, cuts
+| sequences into sessions and drops duplicates where asked to, drops what is too
+| rare or too short, and writes a dataset file. An existing file is replaced only
+| by a whole new one.
 |
 |   INPUT                     a CSV or TSV file, plain or gzip, with one event a
 |                             row; - is standard input
@@ -74,9 +82,20 @@ $ lapse import --help
 |                             times
 |   --split-column COLUMN     column that says train, valid or test (default:
 |                             none)
+|   --session-gap TIME        cut a sequence wherever two neighbouring events are
+|                             further apart, such as 30m; the parts are named
+|                             SEQUENCE/1, SEQUENCE/2 and so on (default: sequences
+|                             are not cut)
+|   --deduplicate WHICH       drop rows of the same sequence, time and event as
+|                             another (exact), or of the same event as the row
+|                             before in their sequence (consecutive): none, exact,
+|                             consecutive (default: none)
 |   --min-events N            drop sequences with fewer events (default: 1)
 |   --min-count N             drop events that occur fewer times in all; done
 |                             before --min-events (default: 1)
+|   --min-rounds HOW          the two minimums one after the other, or in turn
+|                             until nothing changes: once, iterated (default:
+|                             once)
 |   --threads N               threads to use (default: all cores)
 |   --json                    report as one JSON object
 |
@@ -84,6 +103,7 @@ $ lapse import --help
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
 |   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
+|   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-count 5 --min-events 2 --min-rounds iterated
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
@@ -163,10 +183,29 @@ $ lapse train --help
 |                             both (default: event)
 |   --field-dims N            width of the embedding of each field of categories
 |                             (default: by the number of its categories)
+|   --item-output WHICH       the vectors that items are scored by: those they are
+|                             read with, or others: shared, separate (default:
+|                             shared)
 |   --order N                 events that a Markov chain looks back, 1 to 3
 |                             (default: chosen from the data)
 |
 | Training:
+|   --loss NAME               what is made small: the cross-entropy over the whole
+|                             catalogue, or a loss of the item that came and of
+|                             negatives, which did not: softmax, bce,
+|                             sampled-softmax (default: by the size of the
+|                             catalogue)
+|   --negatives HOW           how negatives are drawn: evenly, by how often they
+|                             occur, or none but the items of the batch: uniform,
+|                             popularity, in-batch (default: uniform)
+|   --negative-count N        negatives drawn for each event (default: 1 for bce,
+|                             100 for sampled-softmax)
+|   --popularity-power X      negatives by popularity are drawn by this power of
+|                             their occurrences (default: 0.75)
+|   --negatives-unseen        never draw an item that the sequence itself has
+|   --windows WHICH           what training sees of a history longer than the
+|                             context: all of it, window by window, or its last
+|                             events: all, last (default: all)
 |   --learning-rate X         Adam's step size (default: 0.001)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
@@ -182,8 +221,14 @@ $ lapse train --help
 |                             (default: 10)
 |
 | Run:
-|   --seed N                  sets the split, the starting parameters, dropout and
-|                             order (default: 1)
+|   --split-by RULE           how events come to train, valid and test: as a
+|                             column of the source says, sequences by chance, the
+|                             last events of each sequence, or sequences by their
+|                             start: column, sequence, leave-one-out, time
+|                             (default: column where the dataset has one,
+|                             otherwise by the task)
+|   --seed N                  sets the split by sequence, the starting parameters,
+|                             dropout and order (default: 1)
 |   --shards N                parts a batch is cut into; unlike threads, changes
 |                             the last bits of the result (default: 16)
 |   --threads N               threads to use; never changes the result (default:
@@ -306,7 +351,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 10
+| 13
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

@@ -9,10 +9,44 @@ $ head -1 shop.csv
 $ head -1 law.csv | cut -d, -f1-3
 | user,time,event
 $ lapse simulate --preset zoo -o x.csv
-! lapse: there is no preset 'zoo' to simulate; the presets are: shop
+! lapse: there is no preset 'zoo' to simulate; the presets are: shop, catalogue
 = 2
 $ lapse simulate -o no/such/folder/x.csv
 ! lapse: no/such/folder/x.csv: cannot write: No such file or directory
 = 1
 $ lapse import shop.csv -o shop.lapse --sequence user --time time --event action,item | grep -c .
 | 4
+
+# A catalogue: as many items as asked for, events and descriptions that agree, and no table of its law.
+$ lapse simulate --preset catalogue --items 500 --sequences 40 --seed 3 -o c.csv --catalogue items.csv
+| wrote      567 events to c.csv, the items to items.csv in N s
+$ head -2 items.csv
+| item,name,brand,category
+| i1,dark netinu copper kettle,Pizoka,copper kettle
+$ wc -l < items.csv
+| 501
+$ head -2 c.csv
+| user,time,item,category
+| u1,1767747311.904,i172,folding drill
+$ lapse simulate --preset catalogue --items 500 --sequences 40 --seed 3 -o - --catalogue again.csv 2>/dev/null | cmp - c.csv
+$ cmp items.csv again.csv
+$ lapse simulate --preset catalogue --items 500 --sequences 40 -o x.csv --law none.csv
+! lapse: the preset 'catalogue' has no table of probabilities: over so many items its law is not written out; use another preset
+= 2
+$ ls none.csv 2>/dev/null
+= 2
+$ lapse simulate --preset catalogue --items 99 -o x.csv
+! lapse: a catalogue of 99 items cannot be simulated; 100 to 20000000 can (0: 20000)
+= 2
+$ lapse simulate --items 500 -o x.csv
+! lapse: the preset 'shop' has its own few items; only 'catalogue' has as many as are asked for
+= 2
+$ lapse simulate -o x.csv --catalogue items.csv
+! lapse: only the preset 'catalogue' describes its items
+= 2
+$ lapse simulate --preset catalogue -o x.csv --catalogue x.csv
+! lapse: the items and something else cannot both go to x.csv
+! lapse: see `lapse simulate --help`
+= 2
+$ lapse import c.csv -o c.lapse --sequence user --time time --event item --field category | grep -c .
+| 5

@@ -9,11 +9,13 @@ $ lapse
 !   import      read events from CSV or TSV into a dataset file
 !   info        tell what a dataset or model file holds
 !   check       look for what spoils results in a dataset
+!   pretrain    learn vectors of items that a model can start from
 !   train       learn from a dataset and keep the best model
 !   eval        score a model on a dataset
 !   predict     tell what happens at a time, for each history in a file
 !   kernel      show what a model has learned of time
 !   bound       tell how many sampled frequencies a kernel needs
+!   bench       measure how fast this machine trains and scores
 !   help        explain a verb, or print the man page
 !
 ! `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.
@@ -31,11 +33,13 @@ $ lapse --help
 |   import      read events from CSV or TSV into a dataset file
 |   info        tell what a dataset or model file holds
 |   check       look for what spoils results in a dataset
+|   pretrain    learn vectors of items that a model can start from
 |   train       learn from a dataset and keep the best model
 |   eval        score a model on a dataset
 |   predict     tell what happens at a time, for each history in a file
 |   kernel      show what a model has learned of time
 |   bound       tell how many sampled frequencies a kernel needs
+|   bench       measure how fast this machine trains and scores
 |   help        explain a verb, or print the man page
 |
 | `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.

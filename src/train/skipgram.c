@@ -1,0 +1,231 @@
+#include "train/skipgram.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 16 }; /* partial sums of a product: a fixed order that the compiler makes vectors of */
+
+static float *row(float *matrix, const lp_skipgram *s, int64_t number)
+{
+    return matrix + number * s->stride;
+}
+
+static float dot(const float *restrict a, const float *restrict b, int stride)
+{
+    float lane[LANES] = {0};
+    for (int i = 0; i < stride; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lane[l] += a[i + l] * b[i + l];
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            lane[l] += lane[l + half];
+    return lane[0];
+}
+
+static void add(float *restrict to, const float *restrict from, float factor, int stride)
+{
+    for (int i = 0; i < stride; i++)
+        to[i] += factor * from[i];
+}
+
+/* ------------------------------------------------------------------------------------------------- start ----- */
+
+static void count_items(lp_skipgram *s)
+{
+    for (int64_t i = 0; i < s->dataset->event_count; i++) {
+        bool learned = s->split[i] == LP_SPLIT_TRAIN;
+        s->counts[s->dataset->kind[i]] += learned;
+        s->events += learned;
+    }
+}
+
+static void start_row(const lp_skipgram *s, float *vector, uint32_t table, int64_t number)
+{
+    lp_random random = lp_random_start(s->seed, LP_PURPOSE_PRETRAIN, table);
+    random.element = (uint64_t)number * (uint64_t)s->stride;
+    for (int i = 0; i < s->dims; i++)
+        vector[i] = (float)((lp_random_uniform(&random) - 0.5) / s->dims);
+}
+
+/* The small random vectors from which learning begins. The step of a counter says of what: 1 items, 2 features. */
+static void start_vectors(lp_skipgram *s)
+{
+    const lp_catalogue *catalogue = s->catalogue;
+    for (int64_t i = 0; i < catalogue->known; i++) {
+        if (s->counts[i] == 0)
+            continue;
+        uint64_t first = catalogue->start[i], end = catalogue->start[i + 1];
+        if (first == end)
+            start_row(s, row(s->own, s, i), 1, i);
+        for (uint64_t f = first; f < end; f++)
+            start_row(s, row(s->features, s, catalogue->feature[f]), 2, catalogue->feature[f]);
+    }
+}
+
+lapse_status lp_skipgram_init(lp_skipgram *s, lapse_error *error)
+{
+    size_t items = s->catalogue->items.count, features = s->catalogue->features.count,
+           known = (size_t)s->catalogue->known;
+    s->stride = (s->dims + LANES - 1) / LANES * LANES;
+    size_t stride = (size_t)s->stride;
+    s->own = lp_alloc(items * stride, sizeof *s->own);
+    s->features = lp_alloc(features * stride, sizeof *s->features);
+    s->contexts = lp_alloc(known * stride, sizeof *s->contexts);
+    s->counts = lp_alloc(items, sizeof *s->counts);
+    s->order = lp_alloc((size_t)s->dataset->sequence_count, sizeof *s->order);
+    s->sum = lp_alloc(stride, sizeof *s->sum);
+    s->step = lp_alloc(stride, sizeof *s->step);
+    s->others = lp_alloc(2 * (size_t)s->window * (1 + (size_t)s->negative_count), sizeof *s->others);
+    if (!s->own || !s->features || !s->contexts || !s->counts || !s->order || !s->sum || !s->step || !s->others) {
+        lp_skipgram_clear(s);
+        return lp_fail_memory(error, "item vectors", (items + features + known) * stride * sizeof *s->own);
+    }
+    count_items(s);
+    start_vectors(s);
+    s->negatives = (lp_negatives){.how = LP_NEGATIVES_POPULARITY,
+                                  .count = 2 * s->window * s->negative_count,
+                                  .items = s->catalogue->known,
+                                  .seed = s->seed};
+    lapse_status status = lp_negatives_init(&s->negatives, s->dataset, s->split, s->dataset->kind, s->power, error);
+    if (status != LAPSE_OK)
+        lp_skipgram_clear(s);
+    return status;
+}
+
+void lp_skipgram_clear(lp_skipgram *s)
+{
+    lp_free(s->own);
+    lp_free(s->features);
+    lp_free(s->contexts);
+    lp_free(s->counts);
+    lp_free(s->order);
+    lp_free(s->sum);
+    lp_free(s->step);
+    lp_free(s->others);
+    lp_negatives_clear(&s->negatives);
+    *s = (lp_skipgram){0};
+}
+
+void lp_skipgram_vector(const lp_skipgram *s, int64_t item, float *vector)
+{
+    memcpy(vector, s->own + item * s->stride, (size_t)s->dims * sizeof *vector);
+    for (uint64_t f = s->catalogue->start[item]; f < s->catalogue->start[item + 1]; f++) {
+        const float *feature = s->features + (int64_t)s->catalogue->feature[f] * s->stride;
+        for (int i = 0; i < s->dims; i++)
+            vector[i] += feature[i];
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- learning ----- */
+
+void lp_skipgram_epoch(lp_skipgram *s, int epoch)
+{
+    int64_t count = s->dataset->sequence_count;
+    s->random = lp_random_start(s->seed, LP_PURPOSE_PRETRAIN, 16 + (uint32_t)epoch);
+    for (int64_t i = 0; i < count; i++)
+        s->order[i] = i;
+    for (int64_t i = count - 1; i > 0; i--) {
+        int64_t j = (int64_t)(lp_random_uniform(&s->random) * (double)(i + 1));
+        int64_t held = s->order[i];
+        s->order[i] = s->order[j];
+        s->order[j] = held;
+    }
+    s->loss = 0;
+    s->pairs = 0;
+}
+
+/* Tells item h (its sum) from or towards one other, and gathers what that changes in its parts. */
+static void pull(lp_skipgram *s, int32_t other, bool near, float rate)
+{
+    float *context = row(s->contexts, s, other);
+    float score = dot(s->sum, context, s->stride), chance = 1 / (1 + expf(-score));
+    float change = rate * ((near ? 1.0f : 0.0f) - chance);
+    s->loss -= log(fmax(near ? chance : 1 - (double)chance, 1e-12));
+    add(s->step, context, change, s->stride);
+    add(context, s->sum, change, s->stride);
+}
+
+/* The parts of an item: h is summed from them, or `step` added to each. */
+static void read_parts(lp_skipgram *s, int32_t item)
+{
+    const lp_catalogue *catalogue = s->catalogue;
+    memcpy(s->sum, row(s->own, s, item), (size_t)s->stride * sizeof *s->sum);
+    memset(s->step, 0, (size_t)s->stride * sizeof *s->step);
+    for (uint64_t f = catalogue->start[item]; f < catalogue->start[item + 1]; f++)
+        add(s->sum, row(s->features, s, catalogue->feature[f]), 1, s->stride);
+}
+
+static void change_parts(lp_skipgram *s, int32_t item)
+{
+    const lp_catalogue *catalogue = s->catalogue;
+    add(row(s->own, s, item), s->step, 1, s->stride);
+    for (uint64_t f = catalogue->start[item]; f < catalogue->start[item + 1]; f++)
+        add(row(s->features, s, catalogue->feature[f]), s->step, 1, s->stride);
+}
+
+/* Whether two events of one sequence are near each other as far as the split and the time between them go. */
+static bool is_near(const lp_skipgram *s, int64_t event, int64_t other)
+{
+    return s->split[other] == LP_SPLIT_TRAIN &&
+           (s->session_gap <= 0 || fabs(s->dataset->time[event] - s->dataset->time[other]) <= s->session_gap);
+}
+
+/* Asks for a row before it is needed: a table of millions is not in the cache. */
+static void fetch(const lp_skipgram *s, int32_t other)
+{
+    const char *context = (const char *)(s->contexts + (int64_t)other * s->stride);
+    for (size_t i = 0; i < (size_t)s->stride * sizeof *s->contexts; i += 64)
+        __builtin_prefetch(context + i, 1);
+}
+
+/* Lists the events near one, each followed by its negatives, and returns how many there are in all. */
+static int list_others(lp_skipgram *s, int64_t event, int64_t first, int64_t end, int epoch)
+{
+    /* Looking less far now and then gives the nearest the most weight. */
+    int64_t reach = 1 + lp_random_below(&s->random, (uint32_t)s->window);
+    int64_t from = event - reach > first ? event - reach : first,
+            to = event + reach < end - 1 ? event + reach : end - 1;
+    /* Steps of a training begin at 0; those here are far from them. */
+    uint32_t step = UINT32_MAX - (uint32_t)epoch;
+    int count = 0, number = 0;
+    for (int64_t other = from; other <= to; other++) {
+        if (other == event || !is_near(s, event, other))
+            continue;
+        s->others[count++] = s->dataset->kind[other];
+        for (int n = 0; n < s->negative_count; n++)
+            s->others[count++] = lp_negatives_draw(&s->negatives, step, (uint64_t)event, number++, 0);
+    }
+    for (int i = 0; i < count; i++)
+        fetch(s, s->others[i]);
+    return count;
+}
+
+static void read_event(lp_skipgram *s, int64_t event, int64_t first, int64_t end, int epoch)
+{
+    int32_t item = s->dataset->kind[event];
+    double left = 1 - (double)s->done++ / ((double)s->events * s->epochs);
+    float rate = (float)(s->learning_rate * fmax(left, 1e-4));
+    int count = list_others(s, event, first, end, epoch);
+    if (count == 0)
+        return;
+    read_parts(s, item);
+    for (int i = 0; i < count; i += 1 + s->negative_count) {
+        pull(s, s->others[i], true, rate);
+        for (int n = 1; n <= s->negative_count; n++)
+            if (s->others[i + n] != s->others[i])
+                pull(s, s->others[i + n], false, rate);
+        s->pairs++;
+    }
+    change_parts(s, item);
+}
+
+void lp_skipgram_read(lp_skipgram *s, int64_t first, int64_t end, int epoch)
+{
+    for (int64_t place = first; place < end; place++) {
+        int64_t sequence = s->order[place];
+        int64_t begin = (int64_t)s->dataset->start[sequence], stop = (int64_t)s->dataset->start[sequence + 1];
+        for (int64_t event = begin; event < stop; event++)
+            if (s->split[event] == LP_SPLIT_TRAIN)
+                read_event(s, event, begin, stop, epoch);
+    }
+}

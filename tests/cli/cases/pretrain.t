@@ -1,0 +1,47 @@
+# Item vectors: from events, and from what a catalogue says of items.
+$ lapse simulate --preset catalogue --items 300 --sequences 60 --seed 2 -o c.csv --catalogue items.csv >/dev/null
+$ lapse import c.csv -o c.lapse --sequence user --time time --event item >/dev/null
+$ lapse pretrain c.lapse -o v.safetensors --catalogue items.csv --dims 8 --epochs 2 | sed -E 's/[0-9]+ (learned|known)/N \1/g'
+| wrote      300 item vectors of 8 numbers to v.safetensors in N s
+| items      N learned from events, N known from their description alone
+! epoch 1/2 loss 2.850 N events/s, N s
+! epoch 2/2 loss 2.547 N events/s, N s
+$ lapse pretrain c.lapse -o w.safetensors --catalogue items.csv --dims 8 --epochs 2 2>/dev/null >/dev/null; cmp v.safetensors w.safetensors
+$ lapse pretrain c.lapse -o w.safetensors --dims 8 --epochs 1 --json 2>/dev/null
+| {
+|   "output": "w.safetensors",
+|   "items": 224,
+|   "occur": 211,
+|   "described": 0,
+|   "unknown": 13,
+|   "seconds": N
+| }
+$ gzip -k items.csv; lapse pretrain c.lapse -o w.safetensors --catalogue items.csv.gz --dims 8 --epochs 1 2>/dev/null | head -1
+| wrote      300 item vectors of 8 numbers to w.safetensors in N s
+$ lapse pretrain c.lapse -o w.safetensors --catalogue items.csv --words name,colour
+! lapse: items.csv:1: there is no column 'colour' to take words from; the columns are: item, name, brand, category
+= 1
+$ lapse pretrain c.lapse -o w.safetensors --catalogue none.csv
+! lapse: none.csv: cannot open: No such file or directory
+= 1
+$ (cat items.csv; echo i7,again,X,y) | lapse pretrain c.lapse -o w.safetensors --catalogue -
+! lapse: standard input:302:1: item 'i7' is described twice: first in line 8
+= 1
+$ lapse pretrain c.lapse -o c.lapse
+! lapse: the vectors would overwrite c.lapse
+! lapse: see `lapse pretrain --help`
+= 2
+$ lapse pretrain c.lapse -o - 
+! lapse: item vectors go to a file, not to standard output
+! lapse: see `lapse pretrain --help`
+= 2
+$ lapse pretrain c.lapse -o w.safetensors --dims 0
+! lapse: dims must be from 1 to 4096, not 0
+= 2
+$ lapse pretrain c.lapse -o w.safetensors --split-by moon
+! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'moon'
+! lapse: see `lapse pretrain --help`
+= 2
+$ lapse info v.safetensors
+! lapse: v.safetensors: this is not a Lapse model that can be used: 'format' is missing or wrong
+= 1
