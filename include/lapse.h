@@ -82,6 +82,7 @@ const char *const *lapse_loss_names(void);
 const char *const *lapse_negative_names(void);
 const char *const *lapse_output_names(void);
 const char *const *lapse_window_names(void);
+const char *const *lapse_schedule_names(void);
 const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
@@ -89,6 +90,8 @@ const char *const *lapse_combine_names(void);
 const char *const *lapse_split_by_names(void);
 const char *const *lapse_deduplicate_names(void);
 const char *const *lapse_min_rounds_names(void);
+const char *const *lapse_device_names(void);
+const char *const *lapse_precision_names(void);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
@@ -283,6 +286,7 @@ typedef struct lapse_train_options {
                            * where the dataset has one, otherwise by the task */
 
     double learning_rate; /* Adam's */
+    const char *schedule; /* of the learning rate: "constant", or "cosine": down to 0 over all epochs */
     double beta1, beta2;  /* Adam's */
     double l2;            /* l2 times a parameter is added to its gradient */
     double clip;          /* largest norm of the gradient; 0: not clipped */
@@ -292,6 +296,9 @@ typedef struct lapse_train_options {
     uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
     int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
     int threads;          /* 0: all cores; never changes the result */
+    const char *device;   /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
+                           * one shard. Resolving puts the device found in the place of auto */
+    const char *precision; /* of products on a GPU: "fp32", "tf32" or "bf16"; the CPU's are always fp32 */
 
     const char *checkpoint;    /* file that makes the run resumable; NULL: none */
     double checkpoint_seconds; /* at least so long between two checkpoints; 0: at every step */
@@ -303,9 +310,9 @@ typedef struct lapse_progress {
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
     double loss;              /* mean over the epoch so far, nats an event */
-    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
-                                     * It is the accuracy, or the mean of both where two things are predicted */
-    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
+    const char *score_name;   /* what is watched on the validation split: "accuracy" (the mean of both where two things
+                               * are predicted), or of a recommender "NDCG@10" among the items not seen before */
+    double score, best_score; /* newest and best; NaN before the first */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */

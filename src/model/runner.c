@@ -160,6 +160,7 @@ static void run_shard(void *context, int shard, int worker)
     run.seed = pass->seed;
     run.step = pass->step;
     run.times = times;
+    run.precision = runner->precision;
     runner->backend->run(&run);
     hand_over(runner, &run, pass, shard);
 }

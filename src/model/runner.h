@@ -24,8 +24,9 @@ typedef struct lp_runner {
     const lp_backend *backend;
     const lp_network *network;
     lp_plan plan;
+    lp_precision precision; /* FP32 at first */
     int threads;
-    char **work, **scratch; /* [threads]; owned */
+    char **work, **scratch;              /* [threads]; owned */
     float *answers[LP_TARGET_COUNT + 1]; /* a device's logits and states, on the host; owned */
 } lp_runner;
 
@@ -38,9 +39,9 @@ typedef struct lp_pass {
     const lp_batch *batch;
     const float *parameters;  /* in the backend's memory, as are the next two */
     const lp_adam *gradients; /* whose gradients a network that learns fills; NULL: it answers */
-    float *loss;              /* [shards], of a network that learns; in the memory of the backend's host_new; there after
+    float *loss;      /* [shards], of a network that learns; in the memory of the backend's host_new; there after
                                * the next sync */
-    float seed_value;         /* of the gradient */
+    float seed_value; /* of the gradient */
     int draw;         /* of a sampled encoding: which of those in the parameters */
     uint64_t seed;    /* of dropout */
     uint32_t step;

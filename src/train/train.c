@@ -28,8 +28,8 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .steps = steps,
         .epoch_end = epoch_end,
         .loss = loss,
-        .score = state->score,
         .score_name = lp_evaluator_score_name(&trainer->evaluator),
+        .score = state->score,
         .best_score = state->best_score,
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
@@ -60,6 +60,13 @@ static lapse_status astray(const lp_trainer *trainer, lapse_error *error)
         (unsigned long long)trainer->state.step, trainer->options.learning_rate);
 }
 
+/* A device may fail in the middle of its work. */
+static lapse_status check_device(const lp_trainer *trainer, lapse_error *error)
+{
+    const char *problem = trainer->backend->problem ? trainer->backend->problem() : NULL;
+    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
+}
+
 /* Trains until it is done, or until the caller wants to stop. */
 static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
 {
@@ -70,6 +77,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         while (go_on && !lp_trainer_epoch_done(trainer)) {
             lp_trainer_step(trainer);
             watch->events += trainer->batch.targets;
+            LP_TRY(check_device(trainer, error));
             if (!isfinite(state->loss))
                 return astray(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
@@ -93,11 +101,11 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         lp_trainer_score(trainer);
         state->best_epoch = 0;
     }
-    bool ranks = trainer->model->config.task == LP_TASK_RECOMMEND;
-    const lp_ranking *ranking = &trainer->evaluator.ranking;
-    LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
+    bool recommend = trainer->model->config.task == LP_TASK_RECOMMEND;
+    LP_TRY(lp_model_property_number(trainer->model, error, recommend ? "score.valid.ndcg10" : "score.valid.accuracy",
                                     state->best_score));
-    if (ranks && ranking->case_count < ranking->case_total)
+    const lp_ranking *ranking = &trainer->evaluator.ranking;
+    if (recommend && ranking->case_count < ranking->case_total)
         LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.cases", (double)ranking->case_count));
     return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
 }

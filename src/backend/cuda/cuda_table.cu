@@ -33,6 +33,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_ATTENTION_GRADIENT] = lp_cuda_attention_gradient;
     table.by_op[LP_OP_CROSS_ENTROPY] = lp_cuda_cross_entropy;
     table.by_op[LP_OP_CROSS_ENTROPY_GRADIENT] = lp_cuda_cross_entropy_gradient;
+    table.by_op[LP_OP_SOFTMAX_LOSS] = lp_cuda_softmax_loss;
+    table.by_op[LP_OP_SOFTMAX_LOSS_GRADIENT] = lp_cuda_softmax_loss_gradient;
     table.by_op[LP_OP_CHOICE_LOSS] = lp_cuda_choice_loss;
     table.by_op[LP_OP_CHOICE_LOSS_GRADIENT] = lp_cuda_choice_loss_gradient;
     table.by_op[LP_OP_NOISE] = lp_cuda_noise;
