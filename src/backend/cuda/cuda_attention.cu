@@ -256,11 +256,12 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
     store_rows(&task, head, at, memory + parts.queries, first, last - first + 1, row, sum);
 }
 
-/* Tiles for the widths at hand: few columns leave room for more warps with less each. */
-void choose_tiles(attention_form *form, int *out_tiles)
+/* Tiles for the widths at hand: few columns leave room for more warps with less each. Returns how many tiles of 8 columns of the output
+ * a warp takes. */
+int choose_tiles(attention_form *form)
 {
     int tiles = (form->cols_wide + form->extra_wide) / 8;
-    *out_tiles = tiles <= 20 ? 5 : tiles <= 40 ? 10 : 16;
+    int out_tiles = tiles <= 20 ? 5 : tiles <= 40 ? 10 : 16;
     form->warp_rows = tiles <= 40 ? 2 : 1;
     form->warp_cols = tiles <= 40 ? 4 : 8;
     form->rows = 16 * form->warp_rows;
@@ -270,9 +271,10 @@ void choose_tiles(attention_form *form, int *out_tiles)
         form->share_stride = tile_share_stride(form->steps);
         size_t size = (size_t)forward_layout_of(form).size * sizeof(float);
         if (size <= ATTENTION_HALF_SHARED || (form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
-            return;
+            return out_tiles;
     }
     form->steps = 8;
+    return out_tiles;
 }
 
 template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *task, int64_t tokens, int out_tiles)
@@ -290,14 +292,10 @@ template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *t
         LP_LAUNCH(run, (attention_forward<tensor, 1, 16>), grid, threads, size, with);
 }
 
-} // namespace
-
-void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
+forward_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     forward_task task = {};
-    int out_tiles;
     task.form = attention_form_of(node);
-    choose_tiles(&task.form, &out_tiles);
     task.shard = run->shard;
     task.segment = run->segment;
     task.query = LP_INPUT(0);
@@ -308,8 +306,18 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     task.out = LP_OUTPUT(0);
     task.log_sum = LP_OUTPUT(1);
     task.time_out = LP_OUTPUT(2);
+    return task;
+}
+
+} // namespace
+
+void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
+{
+    forward_task task = task_of(node, run);
+    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
+    int out_tiles = choose_tiles(&task.form);
     if (tile_tensor(run))
-        launch<true>(run, &task, lp_cuda_largest(run, node->inputs[0]), out_tiles);
+        launch<true>(run, &task, tokens, out_tiles);
     else
-        launch<false>(run, &task, lp_cuda_largest(run, node->inputs[0]), out_tiles);
+        launch<false>(run, &task, tokens, out_tiles);
 }

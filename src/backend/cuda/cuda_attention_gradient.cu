@@ -375,11 +375,11 @@ size_t shared_size(const attention_form *form)
     return (size_t)(keys > queries ? keys : queries) * sizeof(float);
 }
 
-/* Tiles for the widths at hand. */
-void choose_tiles(attention_form *form, int *out_tiles)
+/* Tiles for the widths at hand. Returns how many tiles of 8 columns of the output a warp takes. */
+int choose_tiles(attention_form *form)
 {
     int tiles = (2 * form->cols_wide + form->extra_wide) / 8;
-    *out_tiles = tiles <= 28 ? 7 : tiles <= 56 ? 14 : 16;
+    int out_tiles = tiles <= 28 ? 7 : tiles <= 56 ? 14 : 16;
     form->warp_rows = tiles <= 56 ? 2 : 1;
     form->warp_cols = tiles <= 56 ? 4 : 8;
     form->rows = 16 * form->warp_rows;
@@ -389,9 +389,10 @@ void choose_tiles(attention_form *form, int *out_tiles)
         form->share_stride = tile_share_stride(form->steps);
         size_t size = shared_size(form);
         if (size <= ATTENTION_HALF_SHARED || (form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
-            return;
+            return out_tiles;
     }
     form->steps = 8;
+    return out_tiles;
 }
 
 template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *task, int64_t tokens, int out_tiles)
@@ -425,20 +426,12 @@ void give(backward_task *task, float *const (&outputs)[5], int mask)
         *places[i] = mask >> i & 1 ? outputs[i] : NULL;
 }
 
-} // namespace
-
-void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
+backward_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     backward_task task = {};
-    int out_tiles;
     task.form = attention_form_of(node);
-    choose_tiles(&task.form, &out_tiles);
     task.shard = run->shard;
     task.segment = run->segment;
-    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    task.inner = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.form.heads * sizeof(float));
-    if (!task.inner)
-        return;
     task.query = LP_INPUT(0);
     task.key = LP_INPUT(1);
     task.value = LP_INPUT(2);
@@ -450,7 +443,20 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.time_out = LP_INPUT(8);
     task.dtime_out = LP_INPUT(9);
     task.adds = (int)node->accumulate;
+    return task;
+}
+
+} // namespace
+
+void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
+{
+    backward_task task = task_of(node, run);
     float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
+    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
+    int out_tiles = choose_tiles(&task.form);
+    task.inner = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.form.heads * sizeof(float));
+    if (!task.inner)
+        return;
     LP_LAUNCH(run, inner_products, lp_blocks(tokens * task.form.heads, 8), 256, 0, task);
     /* Gradients that meet in one matrix come one after another. */
     int rounds = met(outputs) ? 5 : 1;
