@@ -163,13 +163,14 @@ static void say(const char *what, const char *tiles, double us, double flop)
 
 template <bool tensor, int score_tiles, int out_tiles>
 static void try_forward(const bench *b, forward::forward_task task, int warp_rows, int warp_cols, int steps,
-                        double flop)
+                        int buffers, double flop)
 {
     attention_form *form = &task.form;
     form->warp_rows = warp_rows;
     form->warp_cols = warp_cols;
     form->rows = 16 * warp_rows;
     form->steps = steps;
+    form->buffers = buffers;
     form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
     form->query_stride = tile_stride(form->cols_wide + form->extra_wide);
     form->share_stride = tile_share_stride(steps);
@@ -178,7 +179,7 @@ static void try_forward(const bench *b, forward::forward_task task, int warp_row
         score_tiles * warp_cols * 8 < steps)
         return;
     char name[64];
-    snprintf(name, sizeof name, "%d x %d warps, %d keys, %zuK", warp_rows, warp_cols, steps, size / 1024);
+    snprintf(name, sizeof name, "%d x %d warps, %d x %d keys, %zuK", warp_rows, warp_cols, buffers, steps, size / 1024);
     const lp_cuda_run *run = &b->device;
     say(tensor ? "attention, tf32" : "attention, fp32", name, timed([&]() {
             LP_LAUNCH(run, (forward::attention_forward<tensor, score_tiles, out_tiles>),
@@ -190,13 +191,14 @@ static void try_forward(const bench *b, forward::forward_task task, int warp_row
 
 template <bool tensor, int score_tiles, int out_tiles>
 static void try_backward(const bench *b, backward::backward_task task, int warp_rows, int warp_cols, int steps,
-                         double flop)
+                         int buffers, double flop)
 {
     attention_form *form = &task.form;
     form->warp_rows = warp_rows;
     form->warp_cols = warp_cols;
     form->rows = 16 * warp_rows;
     form->steps = steps;
+    form->buffers = buffers;
     form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
     form->query_stride = tile_stride(2 * form->cols_wide + 2 * form->extra_wide);
     form->share_stride = tile_share_stride(steps);
@@ -207,7 +209,7 @@ static void try_backward(const bench *b, backward::backward_task task, int warp_
     char name[64];
     const lp_cuda_run *run = &b->device;
     for (unsigned sides = 0; sides < 2; sides++) {
-        snprintf(name, sizeof name, "%d x %d warps, %d steps, %zuK%s", warp_rows, warp_cols, steps, size / 1024,
+        snprintf(name, sizeof name, "%d x %d warps, %d x %d, %zuK%s", warp_rows, warp_cols, buffers, steps, size / 1024,
                  sides ? "" : ", keys only");
         say(tensor ? "attention_gradient, tf32" : "attention_gradient, fp32", name, timed([&]() {
                 LP_LAUNCH(run, (backward::attention_backward<tensor, score_tiles, out_tiles>),
@@ -256,20 +258,22 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     backward::give(&g, outputs, 31);
     static const int warps[][2] = {{1, 4}, {2, 4}, {4, 2}, {2, 2}, {1, 2}};
     for (int w = 0; w < 5; w++)
-        for (int steps = 16; steps <= 64; steps *= 2) {
-            try_forward<true, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, flop);
+        for (int n = 0; n < 6; n++) {
+            int steps = 16 << n % 3, buffers = 1 + n / 3;
+            try_forward<true, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
             if (warps[w][1] == 2)
-                try_forward<true, 4, 10>(&b, f, warps[w][0], warps[w][1], steps, flop);
+                try_forward<true, 4, 10>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
             if (warps[w][0] == 2)
-                try_forward<false, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, flop);
+                try_forward<false, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
         }
     for (int w = 0; w < 5; w++)
-        for (int steps = 16; steps <= 64; steps *= 2) {
-            try_backward<true, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, 2.5 * flop);
+        for (int n = 0; n < 6; n++) {
+            int steps = 16 << n % 3, buffers = 1 + n / 3;
+            try_backward<true, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
             if (warps[w][1] == 2)
-                try_backward<true, 4, 14>(&b, g, warps[w][0], warps[w][1], steps, 2.5 * flop);
+                try_backward<true, 4, 14>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
             if (warps[w][0] == 2)
-                try_backward<false, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, 2.5 * flop);
+                try_backward<false, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
         }
 }
 
@@ -320,7 +324,8 @@ static void norms(int tokens, int cols)
     printf("\n%d tokens, %d columns (GB/s where it says TFLOP/s)\n", tokens, cols);
     double bytes = 1e3 * tokens * cols * 4.0;
     say("layer_norm", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm(&ahead, &b.device); }), 2 * bytes);
-    say("layer_norm_gradient", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm_gradient(&back, &b.device); }), 3 * bytes);
+    say("layer_norm_gradient", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm_gradient(&back, &b.device); }),
+        3 * bytes);
 }
 
 int main(void)
