@@ -96,9 +96,7 @@ __device__ void move_queries(const backward_task *task, attention_head head, flo
                                   present, form->extra);
     tile_move<tensor, moment>(to + after + form->extra_wide, stride, rows, form->cols_wide,
                               task->dout + first * head.stride + head.first, head.stride, present, form->cols);
-    if (moment == TILE_SETTLE)
-        return;
-    for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x) {
+    for (int r = (int)threadIdx.x; moment == TILE_ASK && r < rows; r += (int)blockDim.x) {
         int64_t i = (int64_t)(first + (r < present ? r : 0)) * form->heads + head.number;
         tile_copy<1>(memory + parts.log_sum + turn * rows + r, task->log_sum + i, r < present);
         tile_copy<1>(memory + parts.inner + turn * rows + r, task->inner + i, r < present);
