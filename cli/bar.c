@@ -17,6 +17,15 @@ typedef struct pieces {
     char epoch[128], loss[128], score[128], best[128], rate[128], left[128];
 } pieces;
 
+cli_words cli_score(const lapse_progress *progress, double score)
+{
+    cli_words words;
+    if (strcmp(progress->score_name, "accuracy") == 0)
+        return cli_percent(score, 1);
+    snprintf(words.text, sizeof words.text, "%.4f", score);
+    return words;
+}
+
 cli_bar cli_bar_new(const char *label)
 {
     cli_bar bar = {.label = label, .terminal = isatty(STDERR_FILENO) == 1, .drawn = -1e9};
@@ -32,9 +41,9 @@ static pieces describe(const cli_bar *bar, const lapse_progress *p)
     if (!isnan(p->loss))
         snprintf(out.loss, sizeof out.loss, " loss %.3f", p->loss);
     if (!isnan(p->score))
-        snprintf(out.score, sizeof out.score, " accuracy %s", cli_percent(p->score, 1).text);
+        snprintf(out.score, sizeof out.score, " %s %s", p->score_name, cli_score(p, p->score).text);
     if (!isnan(p->best_score))
-        snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", cli_percent(p->best_score, 1).text, p->best_epoch);
+        snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", cli_score(p, p->best_score).text, p->best_epoch);
     if (p->events_per_second > 0)
         snprintf(out.rate, sizeof out.rate, " %s events/s", cli_rate(p->events_per_second).text);
     return out;

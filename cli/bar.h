@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <lapse.h>
+#include "console.h"
 
 typedef struct cli_bar {
     const char *label; /* stands before every line, or NULL */
@@ -12,6 +12,9 @@ typedef struct cli_bar {
     bool open;         /* a line has been drawn and not been ended */
     double drawn;      /* when, on cli_clock */
 } cli_bar;
+
+/* A score of the kind that the progress watches: 47.9 %, or 0.2164 of an NDCG. */
+cli_words cli_score(const lapse_progress *progress, double score);
 
 cli_bar cli_bar_new(const char *label);
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress);

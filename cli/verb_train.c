@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bar.h"
+#include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
 
@@ -30,6 +31,9 @@ typedef struct outcome {
     double seconds;
     bool interrupted;
     cli_targets targets; /* scored, or empty */
+    lapse_rank_scores ranks;
+    bool ranked;     /* these are the scores */
+    int64_t watched; /* events that training looked at after each epoch, where it drew some */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
@@ -52,10 +56,13 @@ static void names_of(const train_settings *s, const char *names[NAMES])
         if (strcmp(s->train.task, "recommend") == 0) {
             names[count++] = s->train.task;
             names[count++] = s->train.loss;
+            /* "popularity" is also the name of a model. */
             if (strcmp(s->train.loss, "softmax") != 0)
-                names[count++] = s->train.negatives;
+                names[count++] = strcmp(s->train.negatives, "popularity") == 0 ? "by-popularity" : s->train.negatives;
         }
         names[count++] = s->train.encoding;
+        if (strcmp(s->train.device, "cuda") == 0)
+            names[count++] = s->train.device;
         if (s->has_fields)
             names[count++] = "fields";
     }
@@ -95,7 +102,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
 {
     if (last->best_epoch > 0)
         cli_note("stopped in epoch %d; the best model so far (epoch %d, %s) is saved in %s", last->epoch,
-                 last->best_epoch, cli_percent(last->best_score, 1).text, s->output);
+                 last->best_epoch, cli_score(last, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
     if (!s->train.checkpoint) {
@@ -145,11 +152,25 @@ static lapse_status learn(train_settings *s, const lapse_dataset *dataset, lapse
     cli_interrupt_unwatch();
     out->interrupted = cli_interrupted();
     out->last = w.last;
+    out->watched = status == LAPSE_OK ? cli_ranks_watched(*model) : 0;
     out->seconds = cli_clock() - start;
     /* A finished run has nothing to resume. */
     if (status == LAPSE_OK && !out->interrupted && s->train.checkpoint)
         remove(s->train.checkpoint);
     return status;
+}
+
+static void print_best(const lapse_progress *last, int64_t drawn)
+{
+    bool share = strcmp(last->score_name, "accuracy") == 0;
+    printf("; the best was epoch %d of %d with ", last->best_epoch, last->epoch);
+    if (share)
+        printf("%s", cli_percent(last->best_score, 2).text);
+    else
+        printf("%s %.4f", last->score_name, last->best_score);
+    if (drawn > 0)
+        printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
+    printf(drawn > 0 ? " the validation split" : " on the validation split");
 }
 
 static void print_text(const train_settings *s, const outcome *out)
@@ -158,10 +179,12 @@ static void print_text(const train_settings *s, const outcome *out)
     cli_text_print(stdout, s->output);
     printf(" after %s", cli_seconds(out->seconds).text);
     if (out->last.best_epoch > 0)
-        printf("; the best was epoch %d of %d with %s on the validation split", out->last.best_epoch, out->last.epoch,
-               cli_percent(out->last.best_score, 2).text);
+        print_best(&out->last, out->watched);
     fputc('\n', stdout);
-    cli_targets_print(stdout, &out->targets, false);
+    if (out->ranked)
+        cli_ranks_print(stdout, &out->ranks);
+    else
+        cli_targets_print(stdout, &out->targets, false);
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
@@ -185,22 +208,40 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
         cli_targets_json(&json, &out->targets, false);
         cli_json_end(&json, '}');
     }
+    if (out->ranked) {
+        cli_json_object(&json, "scores");
+        cli_ranks_json(&json, &out->ranks);
+        cli_json_end(&json, '}');
+    }
     cli_json_end(&json, '}');
+}
+
+/* The scores on the test split. */
+static lapse_status evaluate(const train_settings *s, const lapse_model *model, const lapse_dataset *dataset,
+                             outcome *out, lapse_error *error)
+{
+    lapse_evaluate_options options;
+    lapse_rank_options rank;
+    lapse_evaluate_options_default(&options);
+    lapse_rank_options_default(&rank);
+    options.threads = rank.threads = s->train.threads;
+    if (!cli_ranks_asked(model))
+        return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
+    lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
+    out->ranked = status == LAPSE_OK;
+    return status;
 }
 
 static int finish(const train_settings *s, const cli_call *call, const lapse_model *model, const lapse_dataset *dataset,
                   outcome *out)
 {
-    lapse_evaluate_options evaluate;
     lapse_error error;
     int result = CLI_DONE;
     if (out->interrupted) {
         say_stopped(s, call, &out->last);
         result = CLI_INTERRUPTED;
     } else if (!s->no_eval) {
-        lapse_evaluate_options_default(&evaluate);
-        evaluate.threads = s->train.threads;
-        if (cli_targets_evaluate(&out->targets, model, dataset, &evaluate, &error) != LAPSE_OK) {
+        if (evaluate(s, model, dataset, out, &error) != LAPSE_OK) {
             cli_note("the model is saved in %s, but could not be scored (--no-eval leaves that out):", s->output);
             result = cli_error(&error);
         }
@@ -210,6 +251,7 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
     else if (!out->interrupted)
         print_text(s, out);
     cli_targets_clear(&out->targets);
+    lapse_rank_scores_clear(&out->ranks);
     return result;
 }
 
@@ -301,7 +343,7 @@ static const cli_option options[] = {
     {.name = "combine", .kind = CLI_CHOICE, AT(train.combine), .placeholder = "HOW", .group = in_model,
      .only = "attention", .help = "how time joins the event", .choices = lapse_combine_names},
     {.name = "target-time", .kind = CLI_CHOICE, AT(train.target_time), .placeholder = "RULE", .group = in_model,
-     .only = "attention", .help = "whether the time of the predicted event is given", .choices = target_time_names},
+     .only = "attention recency", .help = "whether the time of the predicted event is given", .choices = target_time_names},
     {.name = "dims", .kind = CLI_WHOLE, AT(train.dims), .placeholder = "N", .group = in_model, .only = "attention",
      .help = "width of the event embedding and of each block", DATA_DECIDES},
     {.name = "blocks", .kind = CLI_WHOLE, AT(train.blocks), .placeholder = "N", .group = in_model, .only = "attention",
@@ -354,7 +396,7 @@ static const cli_option options[] = {
      .only = "bce sampled-softmax", .help = "negatives drawn for each event",
      .unset = "1 for bce, 100 for sampled-softmax"},
     {.name = "popularity-power", .kind = CLI_NUMBER, AT(train.popularity_power), .placeholder = "X",
-     .group = in_training, .only = "popularity",
+     .group = in_training, .only = "by-popularity",
      .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
     {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
      .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
@@ -364,6 +406,9 @@ static const cli_option options[] = {
 
     {.name = "learning-rate", .kind = CLI_NUMBER, AT(train.learning_rate), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's step size", DATA_DECIDES},
+    {.name = "schedule", .kind = CLI_CHOICE, AT(train.schedule), .placeholder = "HOW", .group = in_training,
+     .only = "attention", .help = "how the learning rate goes: it stays, or falls to 0 over all epochs",
+     .choices = lapse_schedule_names},
     {.name = "beta1", .kind = CLI_NUMBER, AT(train.beta1), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's memory of the gradient", DATA_DECIDES},
     {.name = "beta2", .kind = CLI_NUMBER, AT(train.beta2), .placeholder = "X", .group = in_training,
@@ -389,6 +434,10 @@ static const cli_option options[] = {
      .help = "parts a batch is cut into; unlike threads, changes the last bits of the result", DATA_DECIDES},
     {.name = "threads", .kind = CLI_WHOLE, AT(train.threads), .placeholder = "N", .group = in_run,
      .help = "threads to use; never changes the result", .unset = "all cores"},
+    {.name = "device", .kind = CLI_CHOICE, AT(train.device), .placeholder = "DEVICE", .group = in_run, .only = "attention",
+     .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one", .choices = lapse_device_names},
+    {.name = "precision", .kind = CLI_CHOICE, AT(train.precision), .placeholder = "KIND", .group = in_run, .only = "cuda",
+     .help = "how a GPU rounds the factors of products", .choices = lapse_precision_names},
     {.name = "checkpoint", .kind = CLI_TEXT, AT(checkpoint), .placeholder = "FILE", .group = in_run,
      .only = "attention", .help = "where the run can be resumed from; removed when it is finished; none for none",
      .unset = "MODEL.checkpoint"},
