@@ -51,6 +51,7 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     options.output = setup->output;
     options.blocks = setup->blocks;
     options.l2 = setup->l2;
+    options.dims = 6; /* so that rows of tables begin at odd places */
     options.clip = 0.5; /* below the norm of most gradients, and so at work */
     options.dropout = 0.2;
     options.device = device;
