@@ -46,11 +46,17 @@ typedef struct lp_pass {
     uint64_t seed;    /* of dropout */
     uint32_t step;
     void (*prepare)(void *context, int shard, int worker); /* what is left to do to a shard of the batch; or NULL */
-    lp_on_shard on_shard;                                  /* of a network that answers */
+    int64_t *times; /* [shards x (nodes + 1)]: nanoseconds are added, those of `prepare` last; or NULL */
+    lp_on_shard on_shard;                                   /* of a network that answers */
     void *context;
 } lp_pass;
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass);
+
+/* What lp_runner_run hands to a backend: the inputs of a shard by slot, but for seed and draw; and a run that says which
+ * rows and segments it has, and nothing else. */
+void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT]);
+lp_run lp_runner_shard(const lp_batch *batch, int shard);
 
 /* Adds share * softmax(logits), in double, to answer. */
 void lp_softmax_add(const float *logits, int count, double share, double *answer);

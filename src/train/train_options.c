@@ -38,6 +38,7 @@ void lapse_train_options_default(lapse_train_options *options)
         .inverse_cdf = "mlp-residual",
         .dropout = -1,
         .learning_rate = 0.001,
+        .schedule = "constant",
         .beta1 = 0.9,
         .beta2 = 0.98,
         .clip = 5,
@@ -87,6 +88,12 @@ const char *const *lapse_negative_names(void)
 const char *const *lapse_output_names(void)
 {
     return lp_output_names;
+}
+
+const char *const *lapse_schedule_names(void)
+{
+    static const char *const names[] = {"constant", "cosine", NULL};
+    return names;
 }
 
 const char *const *lapse_window_names(void)
@@ -322,6 +329,7 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("negatives", options->negatives, lp_negative_names, error));
     LP_TRY(choose("output", options->output, lp_output_names, error));
     LP_TRY(choose("windows", options->windows, lapse_window_names(), error));
+    LP_TRY(choose("schedule", options->schedule, lapse_schedule_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
     LP_TRY(choose("predict", options->predict, lp_predict_names, error));
     LP_TRY(choose("period-init", options->period_init, lapse_period_init_names(), error));

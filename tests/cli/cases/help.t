@@ -103,7 +103,8 @@ $ lapse import --help
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
 |   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
-|   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-count 5 --min-events 2 --min-rounds iterated
+|   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2
+|   lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
@@ -207,6 +208,9 @@ $ lapse train --help
 |                             context: all of it, window by window, or its last
 |                             events: all, last (default: all)
 |   --learning-rate X         Adam's step size (default: 0.001)
+|   --schedule HOW            how the learning rate goes: it stays, or falls to 0
+|                             over all epochs: constant, cosine (default:
+|                             constant)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
 |   --l2 X                    pull of every parameter towards zero: so many times
