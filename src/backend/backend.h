@@ -60,6 +60,8 @@ typedef struct lp_backend {
     /* Runs all nodes for one shard; each thread that does so has buffers of its own. The call may return before it is done;
      * what comes later waits. Inputs may be changed at once. */
     void (*run)(const lp_run *run);
+    /* The same, and how long each node took, in seconds; waits. NULL: nobody has asked for it yet. */
+    void (*run_timed)(const lp_run *run, double *seconds);
     /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
      * Does not depend on the number of threads. */
     void (*adam_step)(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
