@@ -8,6 +8,7 @@
 
 #include "model/sampler.h"
 #include "train/evaluator.h"
+#include "train/item_start.h"
 
 typedef struct lp_trainer_state {
     uint64_t step;   /* optimizer steps done */
@@ -30,7 +31,8 @@ typedef struct lp_trainer {
     lp_translation translation;
     lp_windows windows; /* of the current epoch, in its order */
     lp_batch batch;
-    lp_negatives negatives; /* of a sampled loss, as are the next two */
+    lp_item_start item_start; /* where the items of a recommender start; empty: by chance */
+    lp_negatives negatives;   /* of a sampled loss, as are the next two */
     lp_shortlists shortlists;
     lp_union rows; /* that the current batch has */
     const lp_backend *backend;
@@ -74,6 +76,9 @@ static inline bool lp_trainer_epoch_done(const lp_trainer *trainer)
 {
     return trainer->state.window >= trainer->windows.count;
 }
+
+/* Puts items that training never met where their vectors say, in the model that is handed over, and scores it again. */
+lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error);
 
 /* Enough: all epochs are done, or the score has not grown for as long as the patience lasts. */
 bool lp_trainer_done(const lp_trainer *trainer);

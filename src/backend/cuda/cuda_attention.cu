@@ -188,6 +188,42 @@ __device__ place place_of(const attention_form *form, const int *start, int firs
     return at;
 }
 
+/* One step: the block's rows and the keys from `first_key` on. */
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void take_keys(const attention_form *form, forward_layout parts, float *memory, place at,
+                          const attention_bits *bits, int first, int first_key, const float *keys, row_state (&row)[2],
+                          float (&sum)[out_tiles][4])
+{
+    tile_lane me = tile_lane_now();
+    const float *queries = memory + parts.queries + at.group_row * form->query_stride;
+    float *shares = memory + parts.shares + at.group_row * form->share_stride,
+          *peak = memory + parts.peak + at.group_row;
+    attention_range range = attention_range_of(form, first_key, at.group_first, at.group_last + 1, at.warp_col);
+    bool seen = range.low < range.high;
+    float score[score_tiles][4];
+    if (seen)
+        make_scores<tensor>(form, range, queries, keys, first_key, at.warp_col, row, score,
+                            peak + at.warp_col * form->rows);
+    __syncthreads();
+    if (seen) {
+        float worth[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            worth[half] = raise_peak(&row[half], peak + me.group + 8 * half, form->rows, form->warp_cols);
+#pragma unroll
+        for (int j = 0; j < out_tiles; j++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum[j][i] *= worth[i >> 1];
+        write_shares<tensor>(form, range, bits, first, first_key, at.warp_col, row, score, shares);
+    }
+    __syncthreads();
+    if (seen)
+        tile_columns<tensor>(sum, 0, at.count, shares + 8 * range.low, form->share_stride,
+                             keys + 8 * range.low * form->key_stride + form->cols_wide + 8 * at.first_tile,
+                             form->key_stride, 8 * (range.high - range.low));
+}
+
 /* Keys from `first` on, up to `last`. */
 template <bool tensor, tile_moment moment>
 __device__ void move_keys(const forward_task *task, attention_head head, float *keys, int first, int last)
@@ -221,9 +257,6 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
     tile_lane me = tile_lane_now();
     place at = place_of(form, start, first, last, out_tiles);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
-    const float *queries = memory + parts.queries + at.group_row * form->query_stride;
-    float *shares = memory + parts.shares + at.group_row * form->share_stride,
-          *peak = memory + parts.peak + at.group_row;
     row_state row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -244,30 +277,7 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
         if (form->buffers == 2 && next <= last)
             move_keys<tensor, TILE_ASK>(&task, head, memory + parts.keys + (1 - turn) * form->steps * form->key_stride,
                                         next, last);
-        attention_range range = attention_range_of(form, key, at.group_first, at.group_last + 1, at.warp_col);
-        bool seen = range.low < range.high;
-        float score[score_tiles][4];
-        if (seen)
-            make_scores<tensor>(form, range, queries, keys, key, at.warp_col, row, score,
-                                peak + at.warp_col * form->rows);
-        __syncthreads();
-        if (seen) {
-            float worth[2];
-#pragma unroll
-            for (int half = 0; half < 2; half++)
-                worth[half] = raise_peak(&row[half], peak + me.group + 8 * half, form->rows, form->warp_cols);
-#pragma unroll
-            for (int j = 0; j < out_tiles; j++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    sum[j][i] *= worth[i >> 1];
-            write_shares<tensor>(form, range, &bits, first, key, at.warp_col, row, score, shares);
-        }
-        __syncthreads();
-        if (seen)
-            tile_columns<tensor>(sum, 0, at.count, shares + 8 * range.low, form->share_stride,
-                                 keys + 8 * range.low * form->key_stride + form->cols_wide + 8 * at.first_tile,
-                                 form->key_stride, 8 * (range.high - range.low));
+        take_keys<tensor, score_tiles>(form, parts, memory, at, &bits, first, key, keys, row, sum);
         if (form->buffers == 1 && next <= last) {
             __syncthreads();
             move_keys<tensor, TILE_ASK>(&task, head, keys, next, last);

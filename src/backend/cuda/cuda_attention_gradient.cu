@@ -137,15 +137,19 @@ __device__ float2 pair_of(float scale, float score, float slope, float log_sum, 
     return both;
 }
 
-/* The warp's tiles of 8 columns of its sums. */
-typedef struct columns {
-    int first, count;
-} columns;
+/* Where a warp stands. */
+typedef struct place {
+    int group_row, warp_col; /* first row of its group in the tile; which of the group's warps */
+    int first_tile, count;   /* its tiles of 8 columns of the sums */
+    int low, high;           /* the tokens on the other side that its group has pairs with */
+} place;
 
-__device__ columns columns_of(int all, int tiles, int warp_col)
+__device__ place place_of(const attention_form *form, int all, int tiles)
 {
-    columns mine = {warp_col * tiles, max(min(all - warp_col * tiles, tiles), 0)};
-    return mine;
+    int warp = tile_lane_now().warp, warp_col = warp % form->warp_cols;
+    place at = {
+        warp / form->warp_cols * 16, warp_col, warp_col * tiles, max(min(all - warp_col * tiles, tiles), 0), 0, 0};
+    return at;
 }
 
 /* ---- a tile of keys ------------------------------------------------------------------------------------------ */
@@ -188,12 +192,12 @@ __device__ void write_key_pairs(const attention_form *form, attention_range rang
  * memory of the keys, which stand in the same order. */
 template <int tiles>
 __device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
-                           int group_row, columns mine, float (&sum)[tiles][4])
+                           place at, float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
     int stride = form->key_stride, wide = form->cols_wide, after = wide + form->extra_wide;
     __syncthreads();
-    tile_put(keys + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    tile_put(keys + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
     __syncthreads();
     if (task->dkey)
         tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, keys, stride,
@@ -206,8 +210,40 @@ __device__ void store_keys(const backward_task *task, attention_head head, float
                    task->adds & 16);
 #pragma unroll
     for (int j = 0; j < tiles; j++)
-        if (8 * (mine.first + j) < wide || 8 * (mine.first + j) >= after)
+        if (8 * (at.first_tile + j) < wide || 8 * (at.first_tile + j) >= after)
             sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
+}
+
+/* One step: the block's keys and the queries from `first_query` on, which lie in buffer `turn`. */
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void take_queries(const attention_form *form, backward_layout parts, float *memory, place at,
+                             const attention_bits *bits, int first, int first_query, int turn, const int *end,
+                             float (&sum)[out_tiles][4])
+{
+    int wide = form->cols_wide, after = wide + form->extra_wide;
+    const float *keys = memory + parts.keys + at.group_row * form->key_stride;
+    const float *queries = memory + parts.queries + turn * form->steps * form->query_stride;
+    float *shares = memory + parts.shares + at.group_row * form->share_stride;
+    float *slopes = memory + parts.slopes + at.group_row * form->share_stride;
+    attention_range range = attention_range_of(form, first_query, at.low, at.high, at.warp_col);
+    bool seen = range.low < range.high;
+    if (seen) {
+        float score[score_tiles][4], slope[score_tiles][4];
+        make_pairs<tensor>(form, range, keys, form->key_stride, queries, form->query_stride, wide, after, at.warp_col,
+                           score, slope);
+        write_key_pairs<tensor>(form, range, bits, first, first_query, at.group_row, at.warp_col, end,
+                                memory + parts.log_sum + turn * form->steps, memory + parts.inner + turn * form->steps,
+                                score, slope, shares, slopes);
+    }
+    __syncthreads();
+    if (!seen)
+        return;
+    const float *from = queries + 8 * range.low * form->query_stride + 8 * at.first_tile;
+    int depth = 8 * (range.high - range.low), low = 8 * range.low;
+    tile_columns<tensor>(sum, 0, min(at.count, after / 8 - at.first_tile), slopes + low, form->share_stride, from,
+                         form->query_stride, depth);
+    tile_columns<tensor>(sum, wide / 8 - at.first_tile, at.count, shares + low, form->share_stride,
+                         from + form->extra_wide, form->query_stride, depth);
 }
 
 template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(const backward_task *task, float *memory)
@@ -222,13 +258,11 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
     attention_spans(task->shard, task->segment, first, form->rows, start, end);
     __syncthreads();
 
-    int warp = tile_lane_now().warp, group_row = warp / form->warp_cols * 16, warp_col = warp % form->warp_cols;
-    int query_end = end[form->rows - 1], group_end = end[group_row + 15];
+    place at = place_of(form, (wide + after) / 8, out_tiles);
+    at.low = first + at.group_row;
+    at.high = end[at.group_row + 15];
+    int query_end = end[form->rows - 1];
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->rows / 8 + 1, start, first, form->rows};
-    columns mine = columns_of((wide + after) / 8, out_tiles, warp_col);
-    const float *keys = memory + parts.keys + group_row * form->key_stride;
-    float *shares = memory + parts.shares + group_row * form->share_stride;
-    float *slopes = memory + parts.slopes + group_row * form->share_stride;
     float sum[out_tiles][4] = {};
     for (int number = 0; number < form->heads; number++) {
         attention_head head = attention_head_of(form, number);
@@ -240,7 +274,6 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
         tile_wait();
         move_keys<tensor, TILE_SETTLE>(task, head, memory + parts.keys, first, present, form->rows);
         for (int query = first, next; query < query_end; query = next, turn = form->buffers - 1 - turn) {
-            const float *queries = memory + parts.queries + turn * form->steps * form->query_stride;
             int here = min(form->steps, query_end - query);
             next = query + form->steps;
             tile_wait();
@@ -251,32 +284,14 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
             if (form->buffers == 2 && next < query_end)
                 move_queries<tensor, TILE_ASK>(task, head, memory, parts, 1 - turn, next,
                                                min(form->steps, query_end - next), form->steps);
-            attention_range range = attention_range_of(form, query, first + group_row, group_end, warp_col);
-            bool seen = range.low < range.high;
-            if (seen) {
-                float score[score_tiles][4], slope[score_tiles][4];
-                make_pairs<tensor>(form, range, keys, form->key_stride, queries, form->query_stride, wide, after,
-                                   warp_col, score, slope);
-                write_key_pairs<tensor>(form, range, &bits, first, query, group_row, warp_col, end,
-                                        memory + parts.log_sum + turn * form->steps,
-                                        memory + parts.inner + turn * form->steps, score, slope, shares, slopes);
-            }
-            __syncthreads();
-            if (seen) {
-                const float *from = queries + 8 * range.low * form->query_stride + 8 * mine.first;
-                int depth = 8 * (range.high - range.low), low = 8 * range.low;
-                tile_columns<tensor>(sum, 0, min(mine.count, after / 8 - mine.first), slopes + low, form->share_stride,
-                                     from, form->query_stride, depth);
-                tile_columns<tensor>(sum, wide / 8 - mine.first, mine.count, shares + low, form->share_stride,
-                                     from + form->extra_wide, form->query_stride, depth);
-            }
+            take_queries<tensor, score_tiles>(form, parts, memory, at, &bits, first, query, turn, end, sum);
             if (form->buffers == 1 && next < query_end) {
                 __syncthreads();
                 move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, next, min(form->steps, query_end - next),
                                                form->steps);
             }
         }
-        store_keys(task, head, memory + parts.keys, first, present, group_row, mine, sum);
+        store_keys(task, head, memory + parts.keys, first, present, at, sum);
     }
 }
 
@@ -316,12 +331,12 @@ __device__ void write_query_pairs(const attention_form *form, attention_range ra
 /* Through the shared memory of the queries. */
 template <int tiles>
 __device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present,
-                              int group_row, columns mine, const float (&sum)[tiles][4])
+                              place at, const float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
     int stride = form->query_stride;
     __syncthreads();
-    tile_put(queries + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    tile_put(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
     __syncthreads();
     if (task->dquery)
         tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, queries, stride,
@@ -329,6 +344,31 @@ __device__ void store_queries(const backward_task *task, attention_head head, fl
     if (task->dtime_query)
         tile_store(task->dtime_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
                    form->extra, queries + form->cols_wide, stride, task->adds & 8);
+}
+
+/* One step: the block's queries and the keys from `first_key` on. */
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void take_keys(const attention_form *form, backward_layout parts, float *memory, place at,
+                          const attention_bits *bits, int first, int present, int first_key, const float *keys,
+                          const int *start, float (&sum)[out_tiles][4])
+{
+    int wide = form->cols_wide, after = wide + form->extra_wide;
+    const float *queries = memory + parts.queries + at.group_row * form->query_stride;
+    float *slopes = memory + parts.slopes + at.group_row * form->share_stride;
+    attention_range range = attention_range_of(form, first_key, at.low, at.high, at.warp_col);
+    bool seen = range.low < range.high;
+    if (seen) {
+        float score[score_tiles][4], slope[score_tiles][4];
+        make_pairs<tensor>(form, range, queries, form->query_stride, keys, form->key_stride, after, wide, at.warp_col,
+                           score, slope);
+        write_query_pairs<tensor>(form, range, bits, first, present, first_key, at.group_row, at.warp_col, start,
+                                  memory + parts.log_sum, memory + parts.inner, score, slope, slopes);
+    }
+    __syncthreads();
+    if (seen)
+        tile_columns<tensor>(sum, 0, at.count, slopes + 8 * range.low, form->share_stride,
+                             keys + 8 * range.low * form->key_stride + 8 * at.first_tile, form->key_stride,
+                             8 * (range.high - range.low));
 }
 
 template <bool tensor, int score_tiles, int out_tiles>
@@ -340,8 +380,7 @@ __device__ void by_queries(const backward_task *task, float *memory, int number)
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows;
     if (first >= tokens)
         return;
-    int present = min(form->rows, tokens - first), end = first + present, wide = form->cols_wide,
-        after = wide + form->extra_wide;
+    int present = min(form->rows, tokens - first), end = first + present;
     int *start = (int *)(memory + parts.start), size = form->steps * form->key_stride, turn = 0;
     move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, first, present, form->rows);
     attention_spans(task->shard, task->segment, first, form->rows, start, NULL);
@@ -351,12 +390,10 @@ __device__ void by_queries(const backward_task *task, float *memory, int number)
     tile_wait();
     move_queries<tensor, TILE_SETTLE>(task, head, memory, parts, 0, first, present, form->rows);
 
-    int warp = tile_lane_now().warp, group_row = warp / form->warp_cols * 16, warp_col = warp % form->warp_cols;
-    int group_first = start[group_row], group_end = min(first + group_row + 16, end);
+    place at = place_of(form, (form->cols_wide + form->extra_wide) / 8, out_tiles);
+    at.low = start[at.group_row];
+    at.high = min(first + at.group_row + 16, end);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
-    columns mine = columns_of(after / 8, out_tiles, warp_col);
-    const float *queries = memory + parts.queries + group_row * form->query_stride;
-    float *slopes = memory + parts.slopes + group_row * form->share_stride;
     float sum[out_tiles][4] = {};
     for (int key = start[0], next; key < end; key = next, turn = form->buffers - 1 - turn) {
         float *keys = memory + parts.keys + turn * size;
@@ -369,26 +406,13 @@ __device__ void by_queries(const backward_task *task, float *memory, int number)
         if (form->buffers == 2 && next < end)
             move_keys<tensor, TILE_ASK>(task, head, memory + parts.keys + (1 - turn) * size, next,
                                         min(form->steps, end - next), form->steps);
-        attention_range range = attention_range_of(form, key, group_first, group_end, warp_col);
-        bool seen = range.low < range.high;
-        if (seen) {
-            float score[score_tiles][4], slope[score_tiles][4];
-            make_pairs<tensor>(form, range, queries, form->query_stride, keys, form->key_stride, after, wide, warp_col,
-                               score, slope);
-            write_query_pairs<tensor>(form, range, &bits, first, present, key, group_row, warp_col, start,
-                                      memory + parts.log_sum, memory + parts.inner, score, slope, slopes);
-        }
-        __syncthreads();
-        if (seen)
-            tile_columns<tensor>(sum, 0, mine.count, slopes + 8 * range.low, form->share_stride,
-                                 keys + 8 * range.low * form->key_stride + 8 * mine.first, form->key_stride,
-                                 8 * (range.high - range.low));
+        take_keys<tensor, score_tiles>(form, parts, memory, at, &bits, first, present, key, keys, start, sum);
         if (form->buffers == 1 && next < end) {
             __syncthreads();
             move_keys<tensor, TILE_ASK>(task, head, keys, next, min(form->steps, end - next), form->steps);
         }
     }
-    store_queries(task, head, memory + parts.queries, first, present, group_row, mine, sum);
+    store_queries(task, head, memory + parts.queries, first, present, at, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -421,8 +445,8 @@ int choose_tiles(attention_form *form)
     form->rows = 16 * form->warp_rows;
     form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
     form->query_stride = tile_stride(2 * form->cols_wide + 2 * form->extra_wide);
-    static const int choices[][2] = {{32, 2}, {16, 2}, {64, 1}, {32, 1}, {16, 1}, {8, 1}};
-    for (int i = 0; i < 6; i++) {
+    static const int choices[][2] = {{32, 2}, {32, 1}, {16, 1}, {8, 1}};
+    for (int i = 0; i < 4; i++) {
         form->steps = choices[i][0];
         form->buffers = choices[i][1];
         form->share_stride = tile_share_stride(form->steps);
