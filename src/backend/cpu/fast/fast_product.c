@@ -11,7 +11,7 @@
 #include <cblas.h>
 #include <string.h>
 
-enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS };
+enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS, HALF = LANES >= 16 ? LANES / 2 : LANES };
 
 /* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a
  * matrix that this file is better at than BLAS. */
@@ -19,6 +19,8 @@ enum { DEPTH = 256, LARGE = 1 << 18 };
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
+typedef float half __attribute__((vector_size(HALF * sizeof(float)), aligned(4), may_alias));
+typedef int32_t half_mask __attribute__((vector_size(HALF * sizeof(float))));
 
 /* The loops over a tile must vanish, or its sums would live in memory. */
 #ifdef __clang__
@@ -106,6 +108,43 @@ static inline __attribute__((always_inline)) void rows_of_tiles(const piece *x, 
     }
 }
 
+/* The same for one vector of half the width, where vectors are so wide that a CPU may take half of one in half the time: few
+ * columns left over cost that much less. */
+static inline __attribute__((always_inline)) void half_tile(const piece *x, const float *a, float *c, int rows)
+{
+    half sum[ROWS];
+    const float *b = x->b;
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        sum[i] = (half){0};
+    for (int p = 0; p < x->k; p++, a += x->step, b += x->b_stride) {
+        half right = *(const half *)b;
+        UNROLL
+        for (int i = 0; i < rows; i++)
+            sum[i] += a[i * x->row] * right;
+    }
+    half_mask keep;
+    for (int l = 0; l < HALF; l++)
+        keep[l] = l >= x->overlap ? -1 : 0;
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        half *to = (half *)(c + i * x->c_stride), amount = x->alpha * sum[i];
+        if (x->add)
+            amount = *to + (half)((half_mask)amount & keep);
+        *to = amount;
+    }
+}
+
+static void half_strip(const piece *x, int m)
+{
+    const float *a = x->a;
+    float *c = x->c;
+    for (; m >= ROWS; m -= ROWS, a += ROWS * x->row, c += ROWS * x->c_stride)
+        half_tile(x, a, c, ROWS);
+    for (; m > 0; m--, a += x->row, c += x->c_stride)
+        half_tile(x, a, c, 1);
+}
+
 static void strip(const piece *x, int m, int vectors)
 {
     if (vectors == 1)
@@ -152,13 +191,13 @@ static void narrow(piece x, int m, int cols)
     }
 }
 
-/* `cols` columns of the result, at most VECTORS vectors, for x->k terms. Where whole vectors lie in place, x is handed
+/* `cols` columns of the result, less than VECTORS + 1 vectors, for x->k terms. Where whole vectors lie in place, x is handed
  * on as it is: a copy of it would have to wait for its parts to be written. */
 static void column_strip(const piece *x, int m, int cols, bool transposed)
 {
-    float copy[DEPTH * VECTORS * LANES];
-    int full = cols / LANES, width = (cols + LANES - 1) / LANES * LANES;
-    if (!transposed && full * LANES == cols) {
+    float copy[DEPTH * (VECTORS + 1) * LANES];
+    int full = cols / LANES, rest = cols - full * LANES, width = rest ? (full + 1) * LANES : cols;
+    if (!transposed && !rest) {
         strip(x, m, full);
         return;
     }
@@ -170,13 +209,17 @@ static void column_strip(const piece *x, int m, int cols, bool transposed)
         return;
     }
     strip(&y, m, full);
-    if (full * LANES == cols)
+    if (!rest)
         return;
     /* The last columns as one more vector that ends with them and begins among those already done. */
-    y.b += cols - LANES;
-    y.c += cols - LANES;
-    y.overlap = width - cols;
-    strip(&y, m, 1);
+    int last = rest <= HALF ? HALF : LANES;
+    y.b += cols - last;
+    y.c += cols - last;
+    y.overlap = last - rest;
+    if (last == HALF)
+        half_strip(&y, m);
+    else
+        strip(&y, m, 1);
 }
 
 static void clear(int m, int n, float *c, int stride)
@@ -199,9 +242,9 @@ void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b
         x.a = a.data + p * x.step;
         x.add = add || p > 0;
         for (int done = 0, cols; done < n; done += cols) {
-            /* The last strip has at least a vector's columns, unless n has not. */
+            /* The last strip has at least a vector's columns, unless n has not; and two strips are of like width. */
             int left = n - done, most = VECTORS * LANES;
-            cols = left <= most ? left : left <= most + LANES ? most - LANES : most;
+            cols = left < most + LANES ? left : left < most + 2 * LANES ? most - LANES : most;
             x.b = b.data + (b.transposed ? (size_t)done * b.stride + (size_t)p : (size_t)p * b.stride + (size_t)done);
             x.c = c + done;
             column_strip(&x, m, cols, b.transposed);
