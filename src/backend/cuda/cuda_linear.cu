@@ -86,7 +86,8 @@ __device__ static inline void tile_product(const factor &a, const factor &b, int
 
 /* Grid: (column tiles, row tiles, heads). */
 template <bool transpose>
-__global__ void linear_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_linear_task task)
+__global__ void __launch_bounds__(THREADS, 2)
+    linear_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_linear_task task)
 {
     int count = lp_rows_now(rows, shard), row = (int)blockIdx.y * TILE, col = (int)blockIdx.x * TILE;
     int h = (int)blockIdx.z, in = task.in, out = task.out;
@@ -124,7 +125,8 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 /* ---- outer products ------------------------------------------------------------------------------------------ */
 
 /* Grid: (tiles, chunks, heads). */
-__global__ void linear_outer_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_outer_task task)
+__global__ void __launch_bounds__(THREADS, 2)
+    linear_outer_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_outer_task task)
 {
     int count = lp_rows_now(rows, shard), each = lp_chunk_rows(count, (int)gridDim.y, TERMS);
     int begin = (int)blockIdx.y * each, end = min(begin + each, count), h = (int)blockIdx.z;
