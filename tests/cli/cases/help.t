@@ -204,6 +204,9 @@ $ lapse train --help
 |   --popularity-power X      negatives by popularity are drawn by this power of
 |                             their occurrences (default: 0.75)
 |   --negatives-unseen        never draw an item that the sequence itself has
+|   --item-vectors FILE       vectors of `lapse pretrain` that the items start
+|                             from; items that only it knows can be recommended
+|                             too (default: none)
 |   --windows WHICH           what training sees of a history longer than the
 |                             context: all of it, window by window, or its last
 |                             events: all, last (default: all)
