@@ -147,6 +147,35 @@ static void test_products(void **state)
     }
 }
 
+/* With tensor cores products are near, and not the same. */
+static void test_precisions(void **state)
+{
+    (void)state;
+    static const int cols[] = {1, 7, 50, 64, 100, 130};
+    for (int i = 0; i < 6; i++)
+        for (lp_precision precision = LP_PRECISION_TF32; precision <= LP_PRECISION_BF16; precision++) {
+            graph_case this = {.gap = 1};
+            lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 207);
+            int lengths[] = {33, 1 + 30 * i};
+            graph_case_segments(&this, lengths, 2);
+            graph_case_gradients(&this, graph_samples[0].build(&this.graph, cols[i], 1 + i % 3, cols[5 - i]));
+            graph_case_fill(&this, &random);
+            graph_result wanted, plain, got;
+            snprintf(what, sizeof what, "products of %d columns, %s", cols[i], lp_precision_names[precision]);
+            graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &wanted);
+            graph_case_run_on(&this, device, 70, 1, &plain);
+            this.precision = precision;
+            graph_case_run_on(&this, device, 70, 3, &got);
+            check_results(&this, &got, &wanted, 1e-2);
+            int y = this.outputs[0]->id, size = graph_case_elements(&this, this.outputs[0]);
+            assert_true(memcmp(got.values[y], plain.values[y], (size_t)size * sizeof(double)) != 0);
+            graph_result_clear(&wanted);
+            graph_result_clear(&plain);
+            graph_result_clear(&got);
+            graph_case_clear(&this);
+        }
+}
+
 /* A few ids that many tokens share, and many that few do. */
 static void test_embed_gradients(void **state)
 {
@@ -194,8 +223,8 @@ static void test_basis_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),        cmocka_unit_test(test_samples),     cmocka_unit_test(test_products),
-        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_basis_error),
+        cmocka_unit_test(test_examples),   cmocka_unit_test(test_samples),         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_precisions), cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_basis_error),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

@@ -4,9 +4,9 @@
  * are our own: tiles of 64 x 64 outputs, 32 terms at a time through shared memory, 4 x 4 outputs a thread. Gradients of
  * weights sum over all rows: those are cut into chunks, whose sums are added in their order.
  */
-#include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_linear.h"
 
-enum { TILE = 64, TERMS = 32, PITCH = TILE + 4, THREADS = 256 };
+enum { TILE = LP_LINEAR_TILE, TERMS = 32, PITCH = TILE + 4, THREADS = 256 };
 
 /* One factor of a product: element (i, k), where i counts outputs and k terms. */
 typedef struct factor {
@@ -84,17 +84,13 @@ __device__ static inline void tile_product(const factor &a, const factor &b, int
 
 /* ---- linear -------------------------------------------------------------------------------------------------- */
 
-typedef struct linear_task {
-    const float *x, *weight, *bias, *add;
-    float *y;
-    int heads, in, out, adds; /* columns of a head */
-} linear_task;
-
 /* Grid: (column tiles, row tiles, heads). */
-template <bool transpose> __global__ void linear_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, linear_task task)
+template <bool transpose>
+__global__ void __launch_bounds__(THREADS, 2)
+    linear_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_linear_task task)
 {
     int count = lp_rows_now(rows, shard), row = (int)blockIdx.y * TILE, col = (int)blockIdx.x * TILE;
-    int h = (int)blockIdx.z, in = task.in, out = task.out, stride = task.heads * out;
+    int h = (int)blockIdx.z, in = task.in, out = task.out;
     if (row >= count)
         return;
     factor a = {task.x + (size_t)h * in, task.heads * in, 1, count};
@@ -106,24 +102,21 @@ template <bool transpose> __global__ void linear_kernel(const lp_cuda_shard *sha
     for (int i = 0; i < 4; i++)
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            if (y + i < count && x + j < out) {
-                size_t place = (size_t)(y + i) * stride + (size_t)h * out + x + j;
-                float all =
-                    sum[i][j] + ((task.bias ? task.bias[h * out + x + j] : 0) + (task.add ? task.add[place] : 0));
-                lp_store(&task.y[place], all, task.adds);
-            }
+            lp_linear_store(task, count, y + i, h, x + j, sum[i][j]);
 }
 
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *weight = node->inputs[1], *y = node->outputs[0];
-    int heads = node->with.heads, a = weight->rows / heads, b = weight->cols;
+    int heads = node->with.heads, a = weight->rows / heads, b = weight->cols, largest = lp_cuda_largest(run, y);
     bool transpose = node->with.transpose;
-    linear_task task = {LP_INPUT(0), LP_INPUT(1),       LP_INPUT(2),       LP_INPUT(3), LP_OUTPUT(0),
-                        heads,       transpose ? b : a, transpose ? a : b, LP_ADDS(0)};
-    dim3 grid(lp_blocks(task.out, TILE), lp_blocks(lp_cuda_largest(run, y), TILE), (unsigned)heads);
+    lp_linear_task task = {LP_INPUT(0), LP_INPUT(1),       LP_INPUT(2),       LP_INPUT(3), LP_OUTPUT(0),
+                           heads,       transpose ? b : a, transpose ? a : b, LP_ADDS(0)};
     lp_cuda_rows rows = lp_cuda_rows_of(y);
-    if (transpose)
+    dim3 grid(lp_blocks(task.out, TILE), lp_blocks(largest, TILE), (unsigned)heads);
+    if (run->run->precision != LP_PRECISION_FP32)
+        lp_cuda_linear_tensor(run, rows, largest, task, transpose);
+    else if (transpose)
         LP_LAUNCH(run, linear_kernel<true>, grid, THREADS, 0, run->shard, rows, task);
     else
         LP_LAUNCH(run, linear_kernel<false>, grid, THREADS, 0, run->shard, rows, task);
@@ -131,20 +124,20 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 
 /* ---- outer products ------------------------------------------------------------------------------------------ */
 
-/* partial[chunk][h][i][j] = sum over the chunk's rows of p[t][h][i] q[t][h][j]. Grid: (tiles, chunks, heads). */
-__global__ void linear_outer_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int a, int b,
-                                    const float *p, const float *q, float *partial)
+/* Grid: (tiles, chunks, heads). */
+__global__ void __launch_bounds__(THREADS, 2)
+    linear_outer_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_outer_task task)
 {
     int count = lp_rows_now(rows, shard), each = lp_chunk_rows(count, (int)gridDim.y, TERMS);
     int begin = (int)blockIdx.y * each, end = min(begin + each, count), h = (int)blockIdx.z;
-    int across = (b + TILE - 1) / TILE;
+    int a = task.a, b = task.b, heads = task.heads, across = (b + TILE - 1) / TILE;
     int row = (int)blockIdx.x / across * TILE, col = (int)blockIdx.x % across * TILE;
-    factor left = {p + (size_t)h * a, 1, heads * a, a}, right = {q + (size_t)h * b, 1, heads * b, b};
+    factor left = {task.p + (size_t)h * a, 1, heads * a, a}, right = {task.q + (size_t)h * b, 1, heads * b, b};
     float sum[4][4] = {};
     if (begin < end)
         tile_product<false, false>(left, right, row, col, begin, end, sum);
     int x = col + 4 * (int)(threadIdx.x % 16), y = row + 4 * (int)(threadIdx.x / 16);
-    float *out = partial + ((size_t)blockIdx.y * heads + h) * a * b;
+    float *out = task.partial + ((size_t)blockIdx.y * heads + h) * a * b;
 #pragma unroll
     for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -156,14 +149,19 @@ __global__ void linear_outer_kernel(const lp_cuda_shard *shard, lp_cuda_rows row
 void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *p = node->inputs[0], *out = node->outputs[0];
-    int heads = node->with.heads, a = out->rows / heads, b = out->cols;
-    unsigned tiles = lp_blocks(a, TILE) * lp_blocks(b, TILE);
+    int heads = node->with.heads;
+    lp_outer_task task = {LP_INPUT(0), LP_INPUT(1), NULL, heads, out->rows / heads, out->cols};
+    unsigned tiles = lp_blocks(task.a, TILE) * lp_blocks(task.b, TILE);
     int chunks = lp_cuda_chunks(lp_cuda_largest(run, p), (int64_t)tiles * heads);
-    size_t size = (size_t)out->rows * (size_t)b;
-    float *partial = (float *)lp_cuda_scratch(run, (size_t)chunks * size * sizeof *partial);
-    if (!partial)
+    size_t size = (size_t)out->rows * (size_t)out->cols;
+    task.partial = (float *)lp_cuda_scratch(run, (size_t)chunks * size * sizeof *task.partial);
+    if (!task.partial)
         return;
-    LP_LAUNCH(run, linear_outer_kernel, dim3(tiles, (unsigned)chunks, (unsigned)heads), THREADS, 0, run->shard,
-              lp_cuda_rows_of(p), heads, a, b, LP_INPUT(0), LP_INPUT(1), partial);
-    lp_cuda_add_chunks(run, partial, chunks, (int)size, LP_OUTPUT(0), LP_ADDS(0));
+    lp_cuda_rows rows = lp_cuda_rows_of(p);
+    if (run->run->precision != LP_PRECISION_FP32)
+        lp_cuda_outer_tensor(run, rows, chunks, task);
+    else
+        LP_LAUNCH(run, linear_outer_kernel, dim3(tiles, (unsigned)chunks, (unsigned)heads), THREADS, 0, run->shard,
+                  rows, task);
+    lp_cuda_add_chunks(run, task.partial, chunks, (int)size, LP_OUTPUT(0), LP_ADDS(0));
 }
