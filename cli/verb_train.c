@@ -61,6 +61,8 @@ static void names_of(const train_settings *s, const char *names[NAMES])
                 names[count++] = strcmp(s->train.negatives, "popularity") == 0 ? "by-popularity" : s->train.negatives;
         }
         names[count++] = s->train.encoding;
+        if (strcmp(s->train.device, "cuda") == 0)
+            names[count++] = s->train.device;
         if (s->has_fields)
             names[count++] = "fields";
     }
@@ -398,6 +400,9 @@ static const cli_option options[] = {
      .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
     {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
      .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
+    {.name = "item-vectors", .kind = CLI_TEXT, AT(train.item_vectors), .placeholder = "FILE", .group = in_training,
+     .only = "recommend", .help = "vectors of `lapse pretrain` that the items start from; items that only it knows can be "
+     "recommended too", .unset = "none"},
     {.name = "windows", .kind = CLI_CHOICE, AT(train.windows), .placeholder = "WHICH", .group = in_training,
      .only = "attention", .help = "what training sees of a history longer than the context: all of it, window by window, "
      "or its last events", .choices = lapse_window_names},
@@ -432,6 +437,10 @@ static const cli_option options[] = {
      .help = "parts a batch is cut into; unlike threads, changes the last bits of the result", DATA_DECIDES},
     {.name = "threads", .kind = CLI_WHOLE, AT(train.threads), .placeholder = "N", .group = in_run,
      .help = "threads to use; never changes the result", .unset = "all cores"},
+    {.name = "device", .kind = CLI_CHOICE, AT(train.device), .placeholder = "DEVICE", .group = in_run, .only = "attention",
+     .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one", .choices = lapse_device_names},
+    {.name = "precision", .kind = CLI_CHOICE, AT(train.precision), .placeholder = "KIND", .group = in_run, .only = "cuda",
+     .help = "how a GPU rounds the factors of products", .choices = lapse_precision_names},
     {.name = "checkpoint", .kind = CLI_TEXT, AT(checkpoint), .placeholder = "FILE", .group = in_run,
      .only = "attention", .help = "where the run can be resumed from; removed when it is finished; none for none",
      .unset = "MODEL.checkpoint"},

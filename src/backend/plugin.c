@@ -16,6 +16,8 @@
 
 enum { PATH_SIZE = 4096 };
 
+const char *const lp_precision_names[] = {"fp32", "tf32", "bf16", NULL};
+
 static const char file[] = "liblapse_cuda.so";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

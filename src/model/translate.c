@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-static bool same_names(const lp_names *a, const lp_names *b)
+/* Whether every name of the dataset has the same number in the model, which may know more. */
+static bool same_names(const lp_names *dataset, const lp_names *model)
 {
-    bool same = a->count == b->count;
-    for (int64_t i = 0; same && i < a->count; i++)
-        same = strcmp(lp_names_get(a, i), lp_names_get(b, i)) == 0;
+    bool same = dataset->count <= model->count;
+    for (int64_t i = 0; same && i < dataset->count; i++)
+        same = strcmp(lp_names_get(dataset, i), lp_names_get(model, i)) == 0;
     return same;
 }
 

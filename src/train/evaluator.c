@@ -86,8 +86,9 @@ static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS,
-                         config->field_count, error));
+    int shards = evaluator->backend->host ? BATCH_SHARDS : 1;
+    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, shards, config->field_count,
+                         error));
     if (!ranks(evaluator))
         LP_TRY(make_verdicts(evaluator, error));
     if (!config->row->build) {
@@ -328,7 +329,11 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     evaluator->case_count = 0;
     const lp_windows *windows = &evaluator->windows;
     lp_batch *batch = &evaluator->batch;
-    lp_pass pass = {.batch = batch, .parameters = parameters, .on_shard = take_logits, .context = evaluator};
+    lp_pass pass = {.batch = batch,
+                    .parameters = parameters,
+                    .times = evaluator->times,
+                    .on_shard = take_logits,
+                    .context = evaluator};
     for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "data/fingerprint.h"
 #include "model/model_file.h"
@@ -119,6 +120,8 @@ static lapse_status describe_run(lapse_model *model, const lapse_dataset *datase
     LP_TRY(lp_model_property_number(model, error, "train.shards", options->shards));
     LP_TRY(lp_model_property_set(model, error, "train.windows", "%s", options->windows));
     LP_TRY(lp_model_property_number(model, error, "train.epochs", options->epochs));
+    if (options->item_vectors)
+        LP_TRY(lp_model_property_set(model, error, "train.item_vectors", "%s", options->item_vectors));
     return lp_model_property_number(model, error, "train.patience", options->patience);
 }
 
@@ -131,7 +134,12 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
         config.fields = fields;
         config.field_count = trainer->dataset->field_count;
     }
-    LP_TRY(lp_model_new(&config, &trainer->dataset->kinds, &trainer->model, error));
+    lp_names kinds = trainer->dataset->kinds;
+    if (trainer->item_start.vectors) {
+        kinds = lp_intern_names(&trainer->item_start.names);
+        config.kinds = (int)kinds.count;
+    }
+    LP_TRY(lp_model_new(&config, &kinds, &trainer->model, error));
     trainer->model->seed = trainer->options.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
     trainer->model->split_by = lp_split_rule_find(trainer->options.split_by);
@@ -144,13 +152,15 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
     const lapse_train_options *options = &trainer->options;
     const lp_model_config *config = &trainer->model->config;
     const int32_t *kind = trainer->translation.columns.kind;
-    trainer->negatives = (lp_negatives){.how = config->negatives,
+    /* Items that never occur are no negatives: being told from all that happens would say that they never will. */
+    bool met = trainer->item_start.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
+    double power = met ? 0 : options->popularity_power;
+    trainer->negatives = (lp_negatives){.how = met ? LP_NEGATIVES_POPULARITY : config->negatives,
                                         .count = config->negative_count,
                                         .unseen = options->negatives_unseen,
                                         .items = config->kinds,
                                         .seed = options->seed};
-    LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, kind, options->popularity_power,
-                             error));
+    LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, kind, power, error));
     LP_TRY(lp_batch_list_items(&trainer->batch, config->negative_count, config->kinds, error));
     trainer->shortlists = (lp_shortlists){.negatives = &trainer->negatives,
                                           .dataset = trainer->dataset,
@@ -159,6 +169,43 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
                                           .threads = trainer->backend->threads(options->threads)};
     LP_TRY(lp_shortlists_init(&trainer->shortlists, error));
     return lp_union_init(&trainer->rows, &trainer->batch, error);
+}
+
+/* The tables with a vector for each item: those they are read with, and those they are scored by where that differs. */
+static float *item_table(const lp_trainer *trainer, const char *name)
+{
+    const lp_tensor *tensor = lp_model_tensor_find(trainer->model, name);
+    return tensor && trainer->item_start.vectors ? tensor->data : NULL;
+}
+
+static const char *const item_tables[] = {"event.embedding", "output.weight"};
+
+/* Vectors that mean something are to be heard from the first step on and not drowned by it: they start as large as trained
+ * ones are, scores having a deviation of about 2, where a random start is small. */
+static void start_items(lp_trainer *trainer)
+{
+    for (int i = 0; i < 2; i++) {
+        float *table = item_table(trainer, item_tables[i]);
+        if (table)
+            lp_item_start_fill(&trainer->item_start, 2 / sqrt((double)trainer->options.dims), table);
+    }
+}
+
+lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error)
+{
+    if (!trainer->item_start.vectors)
+        return LAPSE_OK;
+    for (int i = 0; i < 2; i++) {
+        float *table = item_table(trainer, item_tables[i]);
+        if (table)
+            LP_TRY(lp_item_start_place(&trainer->item_start, table, error));
+    }
+    lp_item_start_bias(&trainer->item_start, item_table(trainer, "output.bias"));
+    trainer->backend->copy_in(trainer->parameters, trainer->model->parameters,
+                              trainer->adam.size * sizeof *trainer->parameters);
+    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
+    trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
+    return LAPSE_OK;
 }
 
 /* The current parameters, starting values at first. */
@@ -172,6 +219,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
     lp_network_start(&trainer->network.graph, trainer->options.seed, start);
+    start_items(trainer);
     if (trainer->model->config.encoding->sample) {
         LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->model->config, &trainer->network.graph, error));
         lp_sampler_store(&trainer->sampler, trainer->options.seed, start);
@@ -197,6 +245,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         LP_TRY(make_lists(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, options->threads,
                           error));
+    trainer->runner.precision = (lp_precision)lp_name_place(options->precision, lp_precision_names);
     trainer->adam = (lp_adam){
         .shards = options->shards,
         .threads = options->threads,
@@ -223,9 +272,15 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error)
 {
-    *trainer = (lp_trainer){.dataset = dataset, .options = *options, .backend = lp_backend_find("cpu")};
+    *trainer = (lp_trainer){.dataset = dataset, .options = *options};
     LP_TRY(lp_train_options_split(dataset, &trainer->options, &trainer->split, error));
-    lapse_status status = make_model(trainer, error);
+    lapse_status status = lp_backend_open(trainer->options.device, &trainer->backend, error);
+    if (status == LAPSE_OK)
+        status = lp_item_start_open(&trainer->item_start, dataset, &trainer->options, error);
+    if (status == LAPSE_OK && trainer->item_start.vectors)
+        lp_item_start_count(&trainer->item_start, dataset, trainer->split);
+    if (status == LAPSE_OK)
+        status = make_model(trainer, error);
     if (status == LAPSE_OK && trainer->model->config.row->build)
         status = make_network(trainer, error);
     if (status != LAPSE_OK)
@@ -244,6 +299,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
     lp_sampler_clear(&trainer->sampler);
+    lp_item_start_clear(&trainer->item_start);
     lp_negatives_clear(&trainer->negatives);
     lp_shortlists_clear(&trainer->shortlists);
     lp_union_clear(&trainer->rows);
@@ -320,15 +376,45 @@ static double rate_now(const lp_trainer *trainer)
     return options->learning_rate * 0.5 * (1 + cos(3.141592653589793 * (state->epoch + part) / options->epochs));
 }
 
+/* Nanoseconds since *mark, which is moved to now. */
+static int64_t lap(int64_t *mark)
+{
+    int64_t now = lp_clock_nanoseconds(), passed = now - *mark;
+    *mark = now;
+    return passed;
+}
+
+/* What follows the passes: the shards' gradients become a step of the optimizer. */
+static void learn(lp_trainer *trainer)
+{
+    bool lists = trainer->batch.item_capacity > 0;
+    lp_step_times *times = trainer->times;
+    int64_t mark = times ? lp_clock_nanoseconds() : 0;
+    if (lists)
+        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
+    if (times)
+        times->join = lists ? lap(&mark) : 0;
+    trainer->backend->adam_step(&trainer->adam, trainer->state.step, lists ? &trainer->rows : NULL,
+                                trainer->parameters);
+    if (times) {
+        trainer->backend->sync();
+        times->adam = lap(&mark);
+    }
+}
+
 void lp_trainer_step(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
+    lp_step_times *times = trainer->times;
+    int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
     uint32_t step = (uint32_t)state->step;
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
     lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
                   trainer->model->config.target_known, &trainer->translation.columns);
+    if (times)
+        times->fill = lap(&mark);
     lp_pass pass = {
         .batch = &trainer->batch,
         .parameters = trainer->parameters,
@@ -338,6 +424,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .seed = trainer->options.seed,
         .step = step,
         .prepare = lists ? list_shard : NULL,
+        .times = times ? times->run : NULL,
         .context = trainer,
     };
     if (sampled)
@@ -347,13 +434,13 @@ void lp_trainer_step(lp_trainer *trainer)
         learn_sampler(trainer, step);
     trainer->adam.learning_rate = rate_now(trainer);
     state->step++;
-    if (lists)
-        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
-    trainer->backend->adam_step(&trainer->adam, state->step, lists ? &trainer->rows : NULL, trainer->parameters);
+    learn(trainer);
     state->targets += trainer->batch.targets;
     state->window += count;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
         collect_losses(trainer);
+    if (times)
+        times->total = lp_clock_nanoseconds() - start;
 }
 
 /* The draws that a model keeps. */

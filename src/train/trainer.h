@@ -8,6 +8,7 @@
 
 #include "model/sampler.h"
 #include "train/evaluator.h"
+#include "train/item_start.h"
 
 typedef struct lp_trainer_state {
     uint64_t step;   /* optimizer steps done */
@@ -30,7 +31,8 @@ typedef struct lp_trainer {
     lp_translation translation;
     lp_windows windows; /* of the current epoch, in its order */
     lp_batch batch;
-    lp_negatives negatives; /* of a sampled loss, as are the next two */
+    lp_item_start item_start; /* where the items of a recommender start; empty: by chance */
+    lp_negatives negatives;   /* of a sampled loss, as are the next two */
     lp_shortlists shortlists;
     lp_union rows; /* that the current batch has */
     const lp_backend *backend;
@@ -43,10 +45,18 @@ typedef struct lp_trainer {
     float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
+    struct lp_step_times *times; /* filled by every step; NULL: nobody wants to know */
 } lp_trainer;
 
 /* Steps between two times that a device is asked for its losses. */
 enum { LP_LOSS_STEPS = 64 };
+
+/* How long the parts of a step took, for who measures. */
+typedef struct lp_step_times {
+    int64_t *run;        /* as lp_pass.times */
+    int64_t fill, total; /* laying out the batch; all of it: nanoseconds of the newest step */
+    int64_t join, adam;  /* joining the shards' lists; the optimizer */
+} lp_step_times;
 
 /* options are resolved in place. */
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
@@ -66,6 +76,9 @@ static inline bool lp_trainer_epoch_done(const lp_trainer *trainer)
 {
     return trainer->state.window >= trainer->windows.count;
 }
+
+/* Puts items that training never met where their vectors say, in the model that is handed over, and scores it again. */
+lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error);
 
 /* Enough: all epochs are done, or the score has not grown for as long as the patience lasts. */
 bool lp_trainer_done(const lp_trainer *trainer);

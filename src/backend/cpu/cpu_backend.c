@@ -1,5 +1,6 @@
 /* cpu_backend.c: the backends that run on this machine's CPU. */
 #include "backend/cpu/cpu.h"
+#include "base/clock.h"
 
 #include <string.h>
 
@@ -38,8 +39,15 @@ static void run_all(const lp_run *run, const lp_kernel *kernels)
 {
     const lp_graph *graph = run->plan->graph;
     int stop = run->stop ? run->stop : graph->node_count;
-    for (int i = run->skip; i < stop; i++)
+    int64_t start = run->times ? lp_clock_nanoseconds() : 0;
+    for (int i = run->skip; i < stop; i++) {
         kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
+        if (!run->times)
+            continue;
+        int64_t end = lp_clock_nanoseconds();
+        run->times[i] += end - start;
+        start = end;
+    }
 }
 
 static void run_reference_float(const lp_run *run)
@@ -58,10 +66,9 @@ static void run_fast(const lp_run *run)
 }
 
 /* What the three have in common: the host's memory, and a step on its threads. */
-#define ON_HOST                                                                                          \
-    .buffer_new = buffer_new, .buffer_free = lp_free, .copy_in = copy_in, .copy_out = copy_out,          \
-    .fetch = copy_out, .host_new = buffer_new, .host_free = lp_free, .adam_step = lp_cpu_adam_step, .sync = sync, \
-    .host = true
+#define ON_HOST                                                                                                    \
+    .buffer_new = buffer_new, .buffer_free = lp_free, .copy_in = copy_in, .copy_out = copy_out, .fetch = copy_out, \
+    .host_new = buffer_new, .host_free = lp_free, .adam_step = lp_cpu_adam_step, .sync = sync, .host = true
 
 static const lp_backend backends[] = {
     {.name = "cpu", .real_size = sizeof(float), .threads = safe_threads, .run = run_fast, ON_HOST},

@@ -14,7 +14,8 @@
     int lp_fast_reaching_##level(int count, const float *scores, float mark);                                       \
     void lp_fast_row_scores_##level(int items, int dims, const float *state, const float *table, const float *bias, \
                                     float *scores);                                                                 \
-    double lp_fast_log_sum_##level(int count, const float *scores)
+    double lp_fast_log_sum_##level(int count, const float *scores);                                                 \
+    double lp_fast_chains_##level(int turns, float *sink)
 
 #define RANKING(level)                                                                                        \
     {                                                                                                         \
@@ -53,11 +54,12 @@ static const struct level {
     bool (*present)(void);
     const lp_kernel *fast;
     lp_cpu_ranking ranking;
+    double (*chains)(int turns, float *sink);
 } levels[] = {
-    {"portable", always, lp_fast_kernels_portable, RANKING(portable)},
+    {"portable", always, lp_fast_kernels_portable, RANKING(portable), lp_fast_chains_portable},
 #ifdef __x86_64__
-    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3)},
-    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4)},
+    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3), lp_fast_chains_v3},
+    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4), lp_fast_chains_v4},
 #endif
 };
 
@@ -117,6 +119,12 @@ const lp_cpu_ranking *lp_cpu_level_ranking(int level)
 {
     pthread_once(&once, choose);
     return level <= highest ? &levels[level].ranking : NULL;
+}
+
+double lp_cpu_chains(int turns, float *sink)
+{
+    pthread_once(&once, choose);
+    return levels[highest].chains(turns, sink);
 }
 
 bool lp_cpu_threads_safe(void)

@@ -210,3 +210,12 @@ $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.
   lapse eval markov.safetensors other.lapse --split all
 ! lapse: the dataset has events 'wave', which the model does not know; leave them out of the import
 = 1
+# A GPU that is not there, said plainly; auto then takes the CPU, and the banner says so.
+$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-73
+| lapse: no GPU can be used: the plugin '/nowhere.so' could not be opened (
+$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu'
+| device cpu
+$ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
+| lapse: --device takes one of cpu, cuda, auto, not 'tpu'
+| lapse: see `lapse train --help`
+= 2

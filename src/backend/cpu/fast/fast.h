@@ -56,6 +56,9 @@ void LP_FAST(row_scores)(int items, int dims, const float *state, const float *t
                          float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
 
+/* What lp_cpu_chains promises. */
+double LP_FAST(chains)(int turns, float *sink);
+
 /* By op; NULL where the plain kernel is fast enough. */
 extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];
 
