@@ -205,7 +205,7 @@ static int answer_all(const predict_settings *s, work *w)
             return cli_error(&error);
     }
     for (int64_t i = 0; i < sequences && result == CLI_DONE; i++) {
-        w->answered[i] = w->answers[0].counts[i * w->when_count] > 0;
+        w->answered[i] = w->answers[0].counts[i * w->when_count] >= 0;
         if (!w->answered[i])
             cli_note("sequence '%s' has no event that the model knows: not answered",
                      lapse_dataset_sequence_name(w->history, i));

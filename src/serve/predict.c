@@ -74,7 +74,7 @@ static void answer_task(void *context, int task, int worker)
         const lapse_question *question = &j->questions[q];
         if (q == first || question->sequence != question[-1].sequence)
             read_sequence(j, session, question->sequence);
-        j->counts[q] = 0;
+        j->counts[q] = -1;
         if (session->count > 0)
             status = lp_session_best(session, question->time, j->target, options->top, unseen,
                                      j->best + q * options->top, &j->counts[q], &j->errors[task]);
