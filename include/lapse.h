@@ -565,6 +565,32 @@ typedef struct lapse_recommendation {
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error);
 
+/* ------------------------------------------------------------------------------------------ many histories ----- */
+
+/* What comes after a sequence of a dataset at this time, which must not lie before its last event. */
+typedef struct lapse_question {
+    int64_t sequence;
+    double time;
+} lapse_question;
+
+typedef struct lapse_predict_options {
+    const char *target; /* "event" or "action"; NULL: the first that the model predicts */
+    int64_t top;        /* answers to each question */
+    bool unseen;        /* without the kinds that the sequence has (events only) */
+    bool skip_unknown;  /* leave events out of which the model does not know something, instead of failing */
+    int threads;        /* 0: all cores; never changes the result */
+} lapse_predict_options;
+
+void lapse_predict_options_default(lapse_predict_options *options);
+
+/* Answers many questions on several threads: best[q * top .. q * top + counts[q] - 1] are the answers to question q, the
+ * highest first. A sequence of which the model knows no event is not answered: its count is -1. Questions to one sequence stand together, or its
+ * events are read again. */
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories,
+                               const lapse_question *questions, int64_t question_count,
+                               const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
+                               lapse_error *error);
+
 /* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
 
 /* What a model has learned of time: the frequencies w of its encoding and the amplitudes of their two features,
