@@ -1,18 +1,31 @@
 /* rank_table.c: see rank_table.h. Protocols are columns and scores are rows, each with its interval in the row below. */
 #include "rank_table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "console.h"
 #include "table.h"
 
-bool cli_ranks_asked(const lapse_model *model)
+static const char *property(const lapse_model *model, const char *wanted)
 {
     const char *name, *value;
     for (int i = 0; lapse_model_property(model, i, &name, &value); i++)
-        if (strcmp(name, "task") == 0)
-            return strcmp(value, "recommend") == 0;
-    return false;
+        if (strcmp(name, wanted) == 0)
+            return value;
+    return NULL;
+}
+
+bool cli_ranks_asked(const lapse_model *model)
+{
+    const char *task = property(model, "task");
+    return task && strcmp(task, "recommend") == 0;
+}
+
+int64_t cli_ranks_watched(const lapse_model *model)
+{
+    const char *cases = property(model, "score.valid.cases");
+    return cases ? strtoll(cases, NULL, 10) : 0;
 }
 
 static void print_head(FILE *file, const lapse_rank_scores *scores)

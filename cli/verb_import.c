@@ -241,8 +241,8 @@ static const char *const examples[] = {
     "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",
     "lapse import shop.csv -o shop.lapse --event item --action action --field device --number price",
     "zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip",
-    "lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-count 5 "
-    "--min-events 2 --min-rounds iterated",
+    "lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2",
+    "lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated",
     NULL,
 };
 

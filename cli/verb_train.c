@@ -32,7 +32,8 @@ typedef struct outcome {
     bool interrupted;
     cli_targets targets; /* scored, or empty */
     lapse_rank_scores ranks;
-    bool ranked; /* these are the scores */
+    bool ranked;     /* these are the scores */
+    int64_t watched; /* events that training looked at after each epoch, where it drew some */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
@@ -55,10 +56,13 @@ static void names_of(const train_settings *s, const char *names[NAMES])
         if (strcmp(s->train.task, "recommend") == 0) {
             names[count++] = s->train.task;
             names[count++] = s->train.loss;
+            /* "popularity" is also the name of a model. */
             if (strcmp(s->train.loss, "softmax") != 0)
-                names[count++] = s->train.negatives;
+                names[count++] = strcmp(s->train.negatives, "popularity") == 0 ? "by-popularity" : s->train.negatives;
         }
         names[count++] = s->train.encoding;
+        if (strcmp(s->train.device, "cuda") == 0)
+            names[count++] = s->train.device;
         if (s->has_fields)
             names[count++] = "fields";
     }
@@ -148,6 +152,7 @@ static lapse_status learn(train_settings *s, const lapse_dataset *dataset, lapse
     cli_interrupt_unwatch();
     out->interrupted = cli_interrupted();
     out->last = w.last;
+    out->watched = status == LAPSE_OK ? cli_ranks_watched(*model) : 0;
     out->seconds = cli_clock() - start;
     /* A finished run has nothing to resume. */
     if (status == LAPSE_OK && !out->interrupted && s->train.checkpoint)
@@ -155,7 +160,7 @@ static lapse_status learn(train_settings *s, const lapse_dataset *dataset, lapse
     return status;
 }
 
-static void print_best(const lapse_progress *last)
+static void print_best(const lapse_progress *last, int64_t drawn)
 {
     bool share = strcmp(last->score_name, "accuracy") == 0;
     printf("; the best was epoch %d of %d with ", last->best_epoch, last->epoch);
@@ -163,7 +168,9 @@ static void print_best(const lapse_progress *last)
         printf("%s", cli_percent(last->best_score, 2).text);
     else
         printf("%s %.4f", last->score_name, last->best_score);
-    printf(" on the validation split");
+    if (drawn > 0)
+        printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
+    printf(drawn > 0 ? " the validation split" : " on the validation split");
 }
 
 static void print_text(const train_settings *s, const outcome *out)
@@ -172,7 +179,7 @@ static void print_text(const train_settings *s, const outcome *out)
     cli_text_print(stdout, s->output);
     printf(" after %s", cli_seconds(out->seconds).text);
     if (out->last.best_epoch > 0)
-        print_best(&out->last);
+        print_best(&out->last, out->watched);
     fputc('\n', stdout);
     if (out->ranked)
         cli_ranks_print(stdout, &out->ranks);
@@ -389,7 +396,7 @@ static const cli_option options[] = {
      .only = "bce sampled-softmax", .help = "negatives drawn for each event",
      .unset = "1 for bce, 100 for sampled-softmax"},
     {.name = "popularity-power", .kind = CLI_NUMBER, AT(train.popularity_power), .placeholder = "X",
-     .group = in_training, .only = "popularity",
+     .group = in_training, .only = "by-popularity",
      .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
     {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
      .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
@@ -402,6 +409,9 @@ static const cli_option options[] = {
 
     {.name = "learning-rate", .kind = CLI_NUMBER, AT(train.learning_rate), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's step size", DATA_DECIDES},
+    {.name = "schedule", .kind = CLI_CHOICE, AT(train.schedule), .placeholder = "HOW", .group = in_training,
+     .only = "attention", .help = "how the learning rate goes: it stays, or falls to 0 over all epochs",
+     .choices = lapse_schedule_names},
     {.name = "beta1", .kind = CLI_NUMBER, AT(train.beta1), .placeholder = "X", .group = in_training,
      .only = "attention", .help = "Adam's memory of the gradient", DATA_DECIDES},
     {.name = "beta2", .kind = CLI_NUMBER, AT(train.beta2), .placeholder = "X", .group = in_training,
@@ -427,6 +437,10 @@ static const cli_option options[] = {
      .help = "parts a batch is cut into; unlike threads, changes the last bits of the result", DATA_DECIDES},
     {.name = "threads", .kind = CLI_WHOLE, AT(train.threads), .placeholder = "N", .group = in_run,
      .help = "threads to use; never changes the result", .unset = "all cores"},
+    {.name = "device", .kind = CLI_CHOICE, AT(train.device), .placeholder = "DEVICE", .group = in_run, .only = "attention",
+     .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one", .choices = lapse_device_names},
+    {.name = "precision", .kind = CLI_CHOICE, AT(train.precision), .placeholder = "KIND", .group = in_run, .only = "cuda",
+     .help = "how a GPU rounds the factors of products", .choices = lapse_precision_names},
     {.name = "checkpoint", .kind = CLI_TEXT, AT(checkpoint), .placeholder = "FILE", .group = in_run,
      .only = "attention", .help = "where the run can be resumed from; removed when it is finished; none for none",
      .unset = "MODEL.checkpoint"},

@@ -82,6 +82,7 @@ const char *const *lapse_loss_names(void);
 const char *const *lapse_negative_names(void);
 const char *const *lapse_output_names(void);
 const char *const *lapse_window_names(void);
+const char *const *lapse_schedule_names(void);
 const char *const *lapse_period_init_names(void);
 const char *const *lapse_inverse_cdf_names(void);
 const char *const *lapse_projection_names(void);
@@ -89,6 +90,8 @@ const char *const *lapse_combine_names(void);
 const char *const *lapse_split_by_names(void);
 const char *const *lapse_deduplicate_names(void);
 const char *const *lapse_min_rounds_names(void);
+const char *const *lapse_device_names(void);
+const char *const *lapse_precision_names(void);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
@@ -285,6 +288,7 @@ typedef struct lapse_train_options {
                            * where the dataset has one, otherwise by the task */
 
     double learning_rate; /* Adam's */
+    const char *schedule; /* of the learning rate: "constant", or "cosine": down to 0 over all epochs */
     double beta1, beta2;  /* Adam's */
     double l2;            /* l2 times a parameter is added to its gradient */
     double clip;          /* largest norm of the gradient; 0: not clipped */
@@ -294,6 +298,9 @@ typedef struct lapse_train_options {
     uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
     int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
     int threads;          /* 0: all cores; never changes the result */
+    const char *device;   /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
+                           * one shard. Resolving puts the device found in the place of auto */
+    const char *precision; /* of products on a GPU: "fp32", "tf32" or "bf16"; the CPU's are always fp32 */
 
     const char *checkpoint;    /* file that makes the run resumable; NULL: none */
     double checkpoint_seconds; /* at least so long between two checkpoints; 0: at every step */
@@ -305,9 +312,9 @@ typedef struct lapse_progress {
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
     double loss;              /* mean over the epoch so far, nats an event */
-    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
-                                     * It is the accuracy, or the mean of both where two things are predicted */
-    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
+    const char *score_name;   /* what is watched on the validation split: "accuracy" (the mean of both where two things
+                               * are predicted), or of a recommender "NDCG@10" among the items not seen before */
+    double score, best_score; /* newest and best; NaN before the first */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
@@ -655,6 +662,58 @@ lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const
 lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const lapse_model *model,
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error);
+
+/* ----------------------------------------------------------------------------------------------- measuring ----- */
+
+/* How fast training and scoring are on this machine, with events simulated in memory. */
+typedef struct lapse_bench_options {
+    const char *preset; /* the sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
+    const char *what;   /* "train": steps of training; "predict": scoring the validation split */
+    int64_t items;      /* of the catalogue, where another size than the preset's is wanted; 0: the preset's */
+    int batch;          /* windows in a step; 0: the preset's */
+    int shards;         /* parts a batch is cut into; 0: as in training */
+    int rounds;         /* steps timed, after some that are not */
+    int threads;        /* 0: all cores */
+    uint64_t seed;
+} lapse_bench_options;
+
+/* One op of the network, or another part of a step: sums over a step. Seconds are those of threads, so that a step on two
+ * threads has twice its own time. */
+typedef struct lapse_bench_row {
+    const char *name;
+    int64_t calls;
+    double seconds;     /* the least of all rounds */
+    double flop, bytes; /* operations, and bytes moved at the least; 0 where nobody has counted them */
+    double floor;       /* seconds: flop at the peak or bytes at the bandwidth, whichever takes longer */
+} lapse_bench_row;
+
+typedef struct lapse_bench_report {
+    const char *preset, *what;
+    const char *level; /* of the CPU's kernels, such as "x86-64-v4" */
+    int threads, rounds;
+    int64_t items, parameters;
+    double error;    /* of one step on a small batch against the plain kernels in double: see lapse_bench */
+    double peak;     /* operations a second of multiply-adds alone, on so many threads */
+    double bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads */
+    double step_best, step_median, step_p90; /* seconds */
+    double step_least; /* what the least times of all parts add up to: a step that nothing else disturbs */
+    int64_t steps;                           /* of an epoch; 1 for predict */
+    double epoch;                            /* seconds: steps times the median */
+    double windows, events;                  /* of a step, on average: histories read and events asked for */
+    double tokens;                           /* events read */
+    double flop;                             /* of a step, on average */
+    int row_count;
+    lapse_bench_row *rows; /* by time, the longest first; freed by lapse_bench_report_clear */
+} lapse_bench_report;
+
+const char *const *lapse_bench_preset_names(void);
+const char *const *lapse_bench_what_names(void);
+void lapse_bench_options_default(lapse_bench_options *options);
+
+/* Measures. First the gradients of one step on a small batch are compared with those of the plain kernels in double: where one
+ * is off by more than 1e-4 of its largest element nothing is timed, and that is LAPSE_ERROR_INTERNAL. */
+lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
+void lapse_bench_report_clear(lapse_bench_report *report);
 
 #ifdef __cplusplus
 }

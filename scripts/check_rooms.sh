@@ -8,7 +8,7 @@
 # that ends the message.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
-rooms="base data graph backend nn model train inspect serve" # a room sees itself and those before it
+rooms="base data graph backend nn model train inspect serve bench" # a room sees itself and those before it
 longest=700                                                  # lines of a file
 
 # Functions not to be called: anywhere, and in the library.

@@ -3,12 +3,22 @@
  *   cpu               fast kernels for this machine's CPU over the plain ones
  *   reference         the plain kernels in float: what the fast ones are compared with
  *   reference-double  the same in double: what gradients are checked with
+ *   cuda              an NVIDIA GPU; found by lp_backend_open alone
  */
 #ifndef LP_BACKEND_H
 #define LP_BACKEND_H
 
 #include "backend/adam.h"
 #include "graph/plan.h"
+
+/* How products are rounded where a backend can choose. Sums are always kept in float. */
+typedef enum lp_precision {
+    LP_PRECISION_FP32, /* as float: the reference */
+    LP_PRECISION_TF32, /* factors rounded to 10 bits after the point */
+    LP_PRECISION_BF16  /* to 7 bits */
+} lp_precision;
+
+extern const char *const lp_precision_names[]; /* NULL at the end */
 
 /* One shard on its way through a planned graph. Inputs and segments lie in the host's memory, all else in the backend's. */
 typedef struct lp_run {
@@ -20,10 +30,13 @@ typedef struct lp_run {
     void *row_gradients; /* the shard's own of table rows: [largest.rows[LP_ROWS_ITEMS] x table_cols], table by table */
     int rows[LP_ROWS_COUNT]; /* of the shard, of each kind that is not FIXED; a shard may be empty */
     int segments;
-    const int32_t *segment; /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
-    uint64_t seed;          /* of dropout */
+    const int32_t
+        *segment;  /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
+    uint64_t seed; /* of dropout */
     uint32_t step;
     uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
+    lp_precision precision;
+    int64_t *times;       /* nanoseconds are added here, node by node; NULL: nobody wants to know */
 } lp_run;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
@@ -50,11 +63,19 @@ typedef struct lp_backend {
     void (*adam_step)(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
     /* Returns when all that was asked for is done. */
     void (*sync)(void);
+    /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it
+     * gives from then on is worth nothing. NULL in place of the function: nothing can. */
+    const char *(*problem)(void);
     bool host; /* its memory is the host's, and every call returns when it is done */
 } lp_backend;
 
 /* By name; NULL if there is none such. */
 const lp_backend *lp_backend_find(const char *name);
+
+/* Of a device: "cpu"; "cuda", an NVIDIA GPU through the plugin liblapse_cuda.so, which is opened at the first call that wants
+ * it; "auto": cuda where it works, otherwise cpu. The plugin is looked for beside the library and the program, in the library
+ * folder of an installed tree, and where LAPSE_CUDA_PLUGIN says. */
+lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error);
 
 /* Where a value's data lies in this run. */
 static inline void *lp_run_data(const lp_run *run, const lp_value *value)
@@ -82,17 +103,17 @@ static inline int lp_run_rows(const lp_run *run, const lp_value *value)
 
 /* Dropout, the same on every backend. An element is kept if its 16 random bits are at least the threshold; eight
  * elements share one block of random words: block number = row * 65536 + column / 8. */
-static inline uint32_t lp_dropout_threshold(double rate)
+LP_INLINE uint32_t lp_dropout_threshold(double rate)
 {
     return (uint32_t)(rate * 65536.0 + 0.5);
 }
 
-static inline uint32_t lp_dropout_purpose(uint32_t stream)
+LP_INLINE uint32_t lp_dropout_purpose(uint32_t stream)
 {
     return (uint32_t)LP_PURPOSE_DROPOUT | stream << 8;
 }
 
-static inline bool lp_dropout_keep(const lp_random_block *block, int column, uint32_t threshold)
+LP_INLINE bool lp_dropout_keep(const lp_random_block *block, int column, uint32_t threshold)
 {
     uint32_t bits = block->word[(column & 7) >> 1] >> (16 * (column & 1)) & 0xFFFFu;
     return bits >= threshold;

@@ -36,7 +36,8 @@ typedef enum lp_purpose {
     LP_PURPOSE_GOODS = 30,      /* what a simulated catalogue is made of */
     LP_PURPOSE_CUSTOMERS = 31,  /* the users of a simulated catalogue */
     LP_PURPOSE_PRETRAIN = 32,   /* of item vectors: starting values, order and negatives */
-    LP_PURPOSE_NEGATIVE = 40    /* items that did not happen */
+    LP_PURPOSE_NEGATIVE = 40,   /* items that did not happen */
+    LP_PURPOSE_BENCH = 60       /* events to measure with */
 } lp_purpose;
 
 typedef struct lp_random_block {

@@ -78,7 +78,7 @@ static void cut(const lapse_dataset *dataset, ticket *tickets, uint8_t *split)
 
 static lapse_status split_by_sequence(const lapse_dataset *dataset, uint64_t seed, uint8_t *split, lapse_error *error)
 {
-    ticket *tickets;
+    ticket *tickets = NULL;
     LP_TRY(make_tickets(dataset, &tickets, error));
     for (int64_t i = 0; i < dataset->sequence_count; i++) {
         lp_random_block block = lp_philox(seed, LP_PURPOSE_SPLIT, 0, (uint64_t)i);
@@ -92,7 +92,7 @@ static lapse_status split_by_sequence(const lapse_dataset *dataset, uint64_t see
 static lapse_status split_by_time(const lapse_dataset *dataset, uint64_t seed, uint8_t *split, lapse_error *error)
 {
     (void)seed;
-    ticket *tickets;
+    ticket *tickets = NULL;
     LP_TRY(make_tickets(dataset, &tickets, error));
     for (int64_t i = 0; i < dataset->sequence_count; i++)
         tickets[i] = (ticket){.time = dataset->time[dataset->start[i]], .sequence = i};

@@ -175,14 +175,16 @@ static double validation_loss(const lapse_model *model, const lp_fit_data *data,
 
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
 {
-    static const double strengths[] = {1, 2, 5, 10, 20, 50, 100};
+    /* Where items are many, each is followed by few of them: what is popular may have to weigh more. */
+    static const double strengths[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000};
+    size_t count = model->config.row == &lp_model_item_markov ? sizeof strengths / sizeof *strengths : 7;
     for (int order = 0; order <= order_of(model); order++)
         LP_TRY(count_order(model, data, order, error));
     double *chosen = lp_model_tensor_add(model, "markov.strength", LP_TENSOR_F64, 1, 1);
     if (!chosen)
         return lp_fail_memory(error, "a Markov chain", sizeof *chosen);
     double best = INFINITY;
-    for (size_t i = 0; i < sizeof strengths / sizeof *strengths; i++) {
+    for (size_t i = 0; i < count; i++) {
         double loss = validation_loss(model, data, strengths[i]);
         if (loss < best) {
             best = loss;

@@ -1,5 +1,6 @@
 #include "model/runner.h"
 
+#include "base/clock.h"
 #include "base/threads.h"
 
 /* Room on the host for what a device computes. */
@@ -90,52 +91,76 @@ static void hand_over(const lp_runner *runner, const lp_run *run, const lp_pass 
     pass->on_shard(pass->context, shard, &outcome);
 }
 
+void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT])
+{
+    int token = batch->shard_token[shard], asked = batch->shard_asked[shard];
+    size_t item = (size_t)shard * (size_t)batch->item_capacity;
+    inputs[LP_FEED_KIND] = batch->kind + token;
+    inputs[LP_FEED_POSITION] = batch->position + token;
+    inputs[LP_FEED_TIME] = batch->time + token;
+    inputs[LP_FEED_UNTIL] = batch->until + token;
+    inputs[LP_FEED_ASKED] = batch->asked + asked;
+    inputs[LP_FEED_TARGET] = batch->target + asked;
+    inputs[LP_FEED_ACTION] = batch->action + asked;
+    inputs[LP_FEED_NEGATIVE] = batch->negative + (size_t)asked * (size_t)batch->negative_count;
+    inputs[LP_FEED_ITEM] = batch->item + item;
+    inputs[LP_FEED_SHIFT] = batch->shift + item;
+    for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
+        inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
+}
+
+lp_run lp_runner_shard(const lp_batch *batch, int shard)
+{
+    int token = batch->shard_token[shard];
+    return (lp_run){
+        .rows = {[LP_ROWS_TOKENS] = batch->shard_token[shard + 1] - token,
+                 [LP_ROWS_ASKED] = batch->shard_asked[shard + 1] - batch->shard_asked[shard],
+                 [LP_ROWS_ITEMS] = batch->item_capacity ? batch->shard_items[shard] : 0},
+        .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
+        .segment = lp_batch_segments(batch, shard),
+        .first_token = (uint64_t)token,
+    };
+}
+
+/* Where this shard's times go, if anybody wants them; those of `prepare` are taken here. */
+static int64_t *prepare(const lp_runner *runner, const lp_pass *pass, int shard, int worker)
+{
+    int nodes = runner->network->graph.node_count;
+    int64_t *times = pass->times ? pass->times + (size_t)shard * (size_t)(nodes + 1) : NULL;
+    int64_t start = times ? lp_clock_nanoseconds() : 0;
+    if (pass->prepare)
+        pass->prepare(pass->context, shard, worker);
+    if (times)
+        times[nodes] += lp_clock_nanoseconds() - start;
+    return times;
+}
+
 static void run_shard(void *context, int shard, int worker)
 {
     const shard_job *job = context;
     lp_runner *runner = job->runner;
     const lp_pass *pass = job->pass;
-    const lp_batch *batch = pass->batch;
     const lp_adam *adam = pass->gradients;
-    if (pass->prepare)
-        pass->prepare(pass->context, shard, worker);
-    int token = batch->shard_token[shard], asked = batch->shard_asked[shard];
-    size_t item = (size_t)shard * (size_t)batch->item_capacity;
+    int64_t *times = prepare(runner, pass, shard, worker);
     float seed_value = pass->seed_value;
     int32_t draw = pass->draw;
-    void *inputs[LP_FEED_LIMIT] = {
-        [LP_FEED_KIND] = batch->kind + token,
-        [LP_FEED_POSITION] = batch->position + token,
-        [LP_FEED_TIME] = batch->time + token,
-        [LP_FEED_UNTIL] = batch->until + token,
-        [LP_FEED_ASKED] = batch->asked + asked,
-        [LP_FEED_TARGET] = batch->target + asked,
-        [LP_FEED_SEED] = &seed_value,
-        [LP_FEED_DRAW] = &draw,
-        [LP_FEED_ACTION] = batch->action + asked,
-        [LP_FEED_NEGATIVE] = batch->negative + (size_t)asked * (size_t)batch->negative_count,
-        [LP_FEED_ITEM] = batch->item + item,
-        [LP_FEED_SHIFT] = batch->shift + item,
-    };
-    for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
-        inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
-    lp_run run = {
-        .plan = &runner->plan,
-        .work = runner->work[worker],
-        .scratch = runner->scratch[worker],
-        .inputs = inputs,
-        .parameters = pass->parameters,
-        .gradients = adam ? adam->gradients + (size_t)shard * (adam->size - adam->table_size) : NULL,
-        .row_gradients = adam ? adam->row_gradients + item * (size_t)adam->table_cols : NULL,
-        .rows = {[LP_ROWS_TOKENS] = batch->shard_token[shard + 1] - token,
-                 [LP_ROWS_ASKED] = batch->shard_asked[shard + 1] - asked,
-                 [LP_ROWS_ITEMS] = batch->item_capacity ? batch->shard_items[shard] : 0},
-        .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
-        .segment = lp_batch_segments(batch, shard),
-        .seed = pass->seed,
-        .step = pass->step,
-        .first_token = (uint64_t)token,
-    };
+    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_DRAW] = &draw};
+    lp_runner_feed(pass->batch, shard, inputs);
+    lp_run run = lp_runner_shard(pass->batch, shard);
+    run.plan = &runner->plan;
+    run.work = runner->work[worker];
+    run.scratch = runner->scratch[worker];
+    run.inputs = inputs;
+    run.parameters = pass->parameters;
+    if (adam) {
+        size_t item = (size_t)shard * (size_t)pass->batch->item_capacity;
+        run.gradients = adam->gradients + (size_t)shard * (adam->size - adam->table_size);
+        run.row_gradients = adam->row_gradients + item * (size_t)adam->table_cols;
+    }
+    run.seed = pass->seed;
+    run.step = pass->step;
+    run.times = times;
+    run.precision = runner->precision;
     runner->backend->run(&run);
     hand_over(runner, &run, pass, shard);
 }

@@ -24,8 +24,9 @@ typedef struct lp_runner {
     const lp_backend *backend;
     const lp_network *network;
     lp_plan plan;
+    lp_precision precision; /* FP32 at first */
     int threads;
-    char **work, **scratch; /* [threads]; owned */
+    char **work, **scratch;              /* [threads]; owned */
     float *answers[LP_TARGET_COUNT + 1]; /* a device's logits and states, on the host; owned */
 } lp_runner;
 
@@ -38,18 +39,24 @@ typedef struct lp_pass {
     const lp_batch *batch;
     const float *parameters;  /* in the backend's memory, as are the next two */
     const lp_adam *gradients; /* whose gradients a network that learns fills; NULL: it answers */
-    float *loss;              /* [shards], of a network that learns; in the memory of the backend's host_new; there after
+    float *loss;      /* [shards], of a network that learns; in the memory of the backend's host_new; there after
                                * the next sync */
-    float seed_value;         /* of the gradient */
+    float seed_value; /* of the gradient */
     int draw;         /* of a sampled encoding: which of those in the parameters */
     uint64_t seed;    /* of dropout */
     uint32_t step;
     void (*prepare)(void *context, int shard, int worker); /* what is left to do to a shard of the batch; or NULL */
+    int64_t *times; /* [shards x (nodes + 1)]: nanoseconds are added, those of `prepare` last; or NULL */
     lp_on_shard on_shard;                                   /* of a network that answers */
     void *context;
 } lp_pass;
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass);
+
+/* What lp_runner_run hands to a backend: the inputs of a shard by slot, but for seed and draw; and a run that says which
+ * rows and segments it has, and nothing else. */
+void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT]);
+lp_run lp_runner_shard(const lp_batch *batch, int shard);
 
 /* Adds share * softmax(logits), in double, to answer. */
 void lp_softmax_add(const float *logits, int count, double share, double *answer);

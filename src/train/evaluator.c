@@ -86,8 +86,9 @@ static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, BATCH_SHARDS,
-                         config->field_count, error));
+    int shards = evaluator->backend->host ? BATCH_SHARDS : 1;
+    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, shards, config->field_count,
+                         error));
     if (!ranks(evaluator))
         LP_TRY(make_verdicts(evaluator, error));
     if (!config->row->build) {
@@ -328,7 +329,11 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     evaluator->case_count = 0;
     const lp_windows *windows = &evaluator->windows;
     lp_batch *batch = &evaluator->batch;
-    lp_pass pass = {.batch = batch, .parameters = parameters, .on_shard = take_logits, .context = evaluator};
+    lp_pass pass = {.batch = batch,
+                    .parameters = parameters,
+                    .times = evaluator->times,
+                    .on_shard = take_logits,
+                    .context = evaluator};
     for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
         int64_t left = windows->count - first;
         lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
@@ -400,6 +405,9 @@ void lapse_evaluate_options_default(lapse_evaluate_options *options)
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error)
 {
     *target = lp_model_target_find(model, name);
+    if (model->config.task == LP_TASK_RECOMMEND && model->config.row->build)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "a model that recommends is scored by its ranks, not by its first choice: lapse_rank_evaluate");
     if (*target != LP_TARGET_COUNT)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", name,
@@ -438,9 +446,6 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     lp_split wanted;
     lp_target target;
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
-    if (model->config.task == LP_TASK_RECOMMEND && model->config.row->build)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "a model that recommends is scored by its ranks, not by its first choice: lapse_rank_evaluate");
     const lp_backend *backend = lp_backend_find("cpu");
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();

@@ -35,6 +35,7 @@ typedef struct lp_evaluator {
     uint8_t *drawn;     /* a split that has the cases drawn, where not all are ranked; owned */
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
+    int64_t *times; /* as lp_pass.times, for who measures; not owned, NULL at first */
 } lp_evaluator;
 
 /* split holds each event's split. The model and dataset must outlive the evaluator. */
@@ -61,9 +62,10 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
 /* What training watches, after a run with these parameters: the share of cases whose first choice was right, of all
  * targets together; or a recommender's NDCG@10 among all items that a sequence did not have yet. */
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
-const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* "accuracy" or "NDCG@10" */
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* for people */
 
-/* The target of a name, NULL being the model's first. */
+/* The target of a name, NULL being the model's first; an error for a network that recommends, which has first choices of
+ * nothing. */
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);
 
 /* Each event's split for this model and dataset (owned by the caller), and which one `name` means. */

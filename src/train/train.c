@@ -1,8 +1,8 @@
 /* train.c: lapse_train: the loop around the trainer: progress, checkpoints, stopping. */
+#include "base/clock.h"
 #include "train/checkpoint.h"
 
 #include <math.h>
-#include <time.h>
 
 typedef struct run_watch {
     lapse_on_progress on_progress;
@@ -11,13 +11,6 @@ typedef struct run_watch {
     int64_t events;      /* since the start */
 } run_watch;
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Tells how far it is. epoch is the one the numbers are of, from 1. */
 static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t epoch, bool epoch_end, double loss)
 {
@@ -25,7 +18,7 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         return true;
     const lp_trainer_state *state = &trainer->state;
     int batch = trainer->options.batch;
-    double seconds = now() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
+    double seconds = lp_clock_seconds() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
     int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets;
     int64_t steps = (trainer->windows.count + batch - 1) / batch;
     lapse_progress progress = {
@@ -35,8 +28,8 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .steps = steps,
         .epoch_end = epoch_end,
         .loss = loss,
-        .score = state->score,
         .score_name = lp_evaluator_score_name(&trainer->evaluator),
+        .score = state->score,
         .best_score = state->best_score,
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
@@ -49,7 +42,7 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
 static lapse_status save_if_due(const lp_trainer *trainer, run_watch *watch, bool now_please, lapse_error *error)
 {
     const lapse_train_options *options = &trainer->options;
-    double clock = now();
+    double clock = lp_clock_seconds();
     if (!options->checkpoint || (!now_please && clock - watch->saved < options->checkpoint_seconds))
         return LAPSE_OK;
     watch->saved = clock;
@@ -67,6 +60,13 @@ static lapse_status astray(const lp_trainer *trainer, lapse_error *error)
         (unsigned long long)trainer->state.step, trainer->options.learning_rate);
 }
 
+/* A device may fail in the middle of its work. */
+static lapse_status check_device(const lp_trainer *trainer, lapse_error *error)
+{
+    const char *problem = trainer->backend->problem ? trainer->backend->problem() : NULL;
+    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
+}
+
 /* Trains until it is done, or until the caller wants to stop. */
 static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
 {
@@ -77,6 +77,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         while (go_on && !lp_trainer_epoch_done(trainer)) {
             lp_trainer_step(trainer);
             watch->events += trainer->batch.targets;
+            LP_TRY(check_device(trainer, error));
             if (!isfinite(state->loss))
                 return astray(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
@@ -101,11 +102,11 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         state->best_epoch = 0;
     }
     LP_TRY(lp_trainer_place(trainer, error));
-    bool ranks = trainer->model->config.task == LP_TASK_RECOMMEND;
-    const lp_ranking *ranking = &trainer->evaluator.ranking;
-    LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
+    bool recommend = trainer->model->config.task == LP_TASK_RECOMMEND;
+    LP_TRY(lp_model_property_number(trainer->model, error, recommend ? "score.valid.ndcg10" : "score.valid.accuracy",
                                     state->best_score));
-    if (ranks && ranking->case_count < ranking->case_total)
+    const lp_ranking *ranking = &trainer->evaluator.ranking;
+    if (recommend && ranking->case_count < ranking->case_total)
         LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.cases", (double)ranking->case_count));
     return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
 }
@@ -116,7 +117,7 @@ static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_prog
     bool found = false;
     if (options->resume && options->checkpoint)
         LP_TRY(lp_checkpoint_load(trainer, options->checkpoint, &found, error));
-    run_watch watch = {.on_progress = on_progress, .context = context, .start = now()};
+    run_watch watch = {.on_progress = on_progress, .context = context, .start = lp_clock_seconds()};
     watch.saved = watch.start;
     LP_TRY(run(trainer, &watch, error));
     return finish(trainer, error);

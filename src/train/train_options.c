@@ -7,6 +7,7 @@
 #include "train/train_options.h"
 
 #include "base/text.h"
+#include "backend/backend.h"
 #include "base/threads.h"
 #include "data/split.h"
 #include "model/vectors.h"
@@ -37,6 +38,7 @@ void lapse_train_options_default(lapse_train_options *options)
         .inverse_cdf = "mlp-residual",
         .dropout = -1,
         .learning_rate = 0.001,
+        .schedule = "constant",
         .beta1 = 0.9,
         .beta2 = 0.98,
         .clip = 5,
@@ -44,6 +46,8 @@ void lapse_train_options_default(lapse_train_options *options)
         .patience = 10,
         .seed = 1,
         .shards = 16,
+        .device = "cpu",
+        .precision = "fp32",
         .checkpoint_seconds = 30,
     };
 }
@@ -86,10 +90,27 @@ const char *const *lapse_output_names(void)
     return lp_output_names;
 }
 
+const char *const *lapse_schedule_names(void)
+{
+    static const char *const names[] = {"constant", "cosine", NULL};
+    return names;
+}
+
 const char *const *lapse_window_names(void)
 {
     static const char *const names[] = {"all", "last", NULL};
     return names;
+}
+
+const char *const *lapse_device_names(void)
+{
+    static const char *const names[] = {"cpu", "cuda", "auto", NULL};
+    return names;
+}
+
+const char *const *lapse_precision_names(void)
+{
+    return lp_precision_names;
 }
 
 const char *const *lapse_model_names(void)
@@ -310,6 +331,7 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("negatives", options->negatives, lp_negative_names, error));
     LP_TRY(choose("output", options->output, lp_output_names, error));
     LP_TRY(choose("windows", options->windows, lapse_window_names(), error));
+    LP_TRY(choose("schedule", options->schedule, lapse_schedule_names(), error));
     LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
     LP_TRY(choose("predict", options->predict, lp_predict_names, error));
     LP_TRY(choose("period-init", options->period_init, lapse_period_init_names(), error));
@@ -318,6 +340,8 @@ static lapse_status check_choices(const lapse_train_options *options, lapse_erro
     LP_TRY(choose("combine", options->combine, lp_combine_names, error));
     if (options->split_by)
         LP_TRY(choose("split-by", options->split_by, lapse_split_by_names(), error));
+    LP_TRY(choose("device", options->device, lapse_device_names(), error));
+    LP_TRY(choose("precision", options->precision, lp_precision_names, error));
     return choose("target-time", options->target_time, target_times, error);
 }
 
@@ -374,6 +398,19 @@ static lapse_status check_predict(const lapse_dataset *dataset, const lapse_trai
     return LAPSE_OK;
 }
 
+/* The device that there is; a batch is one shard where it is not the CPU. Models that count need none. */
+static lapse_status find_device(lapse_train_options *options, lapse_error *error)
+{
+    const lp_backend *backend;
+    if (!lp_model_row_find(options->model)->build)
+        options->device = "cpu";
+    LP_TRY(lp_backend_open(options->device, &backend, error));
+    options->device = backend->host ? "cpu" : "cuda";
+    if (!backend->host)
+        options->shards = 1;
+    return LAPSE_OK;
+}
+
 lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_options *options, uint8_t **split,
                                     lapse_error *error)
 {
@@ -381,6 +418,7 @@ lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_op
     LP_TRY(check_predict(dataset, options, error));
     LP_TRY(check_loss(options, error));
     LP_TRY(check_item_vectors(options, error));
+    LP_TRY(find_device(options, error));
     if (!options->split_by)
         options->split_by = lp_split_rule_name(lp_split_rule_default(dataset, options->task));
     LP_TRY(lp_split_make(dataset, lp_split_rule_find(options->split_by), options->seed, split, error));

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "data/fingerprint.h"
 #include "model/model_file.h"
@@ -80,6 +81,20 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
     };
 }
 
+/* What a recommender learned by. */
+static lapse_status describe_loss(lapse_model *model, const lapse_train_options *options, lapse_error *error)
+{
+    LP_TRY(lp_model_property_set(model, error, "train.loss", "%s", options->loss));
+    if (!lp_model_config_lists(&model->config))
+        return LAPSE_OK;
+    LP_TRY(lp_model_property_set(model, error, "train.negatives", "%s", options->negatives));
+    LP_TRY(lp_model_property_number(model, error, "train.negative_count", options->negative_count));
+    LP_TRY(lp_model_property_number(model, error, "train.negatives_unseen", options->negatives_unseen));
+    if (model->config.negatives == LP_NEGATIVES_POPULARITY)
+        LP_TRY(lp_model_property_number(model, error, "train.popularity_power", options->popularity_power));
+    return LAPSE_OK;
+}
+
 /* What the model file tells of the run: all that changes the result. */
 static lapse_status describe_run(lapse_model *model, const lapse_dataset *dataset, const lapse_train_options *options,
                                  lapse_error *error)
@@ -93,13 +108,17 @@ static lapse_status describe_run(lapse_model *model, const lapse_dataset *datase
     }
     if (!model->config.row->build)
         return LAPSE_OK;
+    if (model->config.task == LP_TASK_RECOMMEND)
+        LP_TRY(describe_loss(model, options, error));
     LP_TRY(lp_model_property_number(model, error, "train.learning_rate", options->learning_rate));
+    LP_TRY(lp_model_property_set(model, error, "train.schedule", "%s", options->schedule));
     LP_TRY(lp_model_property_number(model, error, "train.beta1", options->beta1));
     LP_TRY(lp_model_property_number(model, error, "train.beta2", options->beta2));
     LP_TRY(lp_model_property_number(model, error, "train.l2", options->l2));
     LP_TRY(lp_model_property_number(model, error, "train.clip", options->clip));
     LP_TRY(lp_model_property_number(model, error, "train.batch", options->batch));
     LP_TRY(lp_model_property_number(model, error, "train.shards", options->shards));
+    LP_TRY(lp_model_property_set(model, error, "train.windows", "%s", options->windows));
     LP_TRY(lp_model_property_number(model, error, "train.epochs", options->epochs));
     if (options->item_vectors)
         LP_TRY(lp_model_property_set(model, error, "train.item_vectors", "%s", options->item_vectors));
@@ -226,6 +245,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         LP_TRY(make_lists(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, options->threads,
                           error));
+    trainer->runner.precision = (lp_precision)lp_name_place(options->precision, lp_precision_names);
     trainer->adam = (lp_adam){
         .shards = options->shards,
         .threads = options->threads,
@@ -252,9 +272,11 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error)
 {
-    *trainer = (lp_trainer){.dataset = dataset, .options = *options, .backend = lp_backend_find("cpu")};
+    *trainer = (lp_trainer){.dataset = dataset, .options = *options};
     LP_TRY(lp_train_options_split(dataset, &trainer->options, &trainer->split, error));
-    lapse_status status = lp_item_start_open(&trainer->item_start, dataset, &trainer->options, error);
+    lapse_status status = lp_backend_open(trainer->options.device, &trainer->backend, error);
+    if (status == LAPSE_OK)
+        status = lp_item_start_open(&trainer->item_start, dataset, &trainer->options, error);
     if (status == LAPSE_OK && trainer->item_start.vectors)
         lp_item_start_count(&trainer->item_start, dataset, trainer->split);
     if (status == LAPSE_OK)
@@ -343,15 +365,56 @@ static void learn_sampler(lp_trainer *trainer, uint32_t step)
         trainer->backend->copy_in(adam->gradients, gradients, size);
 }
 
+/* The learning rate at this place of the run: a function of the place alone, so that a resumed run goes on with it. */
+static double rate_now(const lp_trainer *trainer)
+{
+    const lapse_train_options *options = &trainer->options;
+    const lp_trainer_state *state = &trainer->state;
+    double part = (double)state->window / (double)trainer->windows.count;
+    if (strcmp(options->schedule, "cosine") != 0)
+        return options->learning_rate;
+    return options->learning_rate * 0.5 * (1 + cos(3.141592653589793 * (state->epoch + part) / options->epochs));
+}
+
+/* Nanoseconds since *mark, which is moved to now. */
+static int64_t lap(int64_t *mark)
+{
+    int64_t now = lp_clock_nanoseconds(), passed = now - *mark;
+    *mark = now;
+    return passed;
+}
+
+/* What follows the passes: the shards' gradients become a step of the optimizer. */
+static void learn(lp_trainer *trainer)
+{
+    bool lists = trainer->batch.item_capacity > 0;
+    lp_step_times *times = trainer->times;
+    int64_t mark = times ? lp_clock_nanoseconds() : 0;
+    if (lists)
+        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
+    if (times)
+        times->join = lap(&mark);
+    trainer->backend->adam_step(&trainer->adam, trainer->state.step, lists ? &trainer->rows : NULL,
+                                trainer->parameters);
+    if (times) {
+        trainer->backend->sync();
+        times->adam = lap(&mark);
+    }
+}
+
 void lp_trainer_step(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
+    lp_step_times *times = trainer->times;
+    int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
     uint32_t step = (uint32_t)state->step;
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
     lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
                   trainer->model->config.target_known, &trainer->translation.columns);
+    if (times)
+        times->fill = lap(&mark);
     lp_pass pass = {
         .batch = &trainer->batch,
         .parameters = trainer->parameters,
@@ -361,6 +424,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .seed = trainer->options.seed,
         .step = step,
         .prepare = lists ? list_shard : NULL,
+        .times = times ? times->run : NULL,
         .context = trainer,
     };
     if (sampled)
@@ -368,14 +432,15 @@ void lp_trainer_step(lp_trainer *trainer)
     lp_runner_run(&trainer->runner, &pass);
     if (sampled)
         learn_sampler(trainer, step);
+    trainer->adam.learning_rate = rate_now(trainer);
     state->step++;
-    if (lists)
-        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
-    trainer->backend->adam_step(&trainer->adam, state->step, lists ? &trainer->rows : NULL, trainer->parameters);
+    learn(trainer);
     state->targets += trainer->batch.targets;
     state->window += count;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
         collect_losses(trainer);
+    if (times)
+        times->total = lp_clock_nanoseconds() - start;
 }
 
 /* The draws that a model keeps. */

@@ -45,10 +45,18 @@ typedef struct lp_trainer {
     float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
+    struct lp_step_times *times; /* filled by every step; NULL: nobody wants to know */
 } lp_trainer;
 
 /* Steps between two times that a device is asked for its losses. */
 enum { LP_LOSS_STEPS = 64 };
+
+/* How long the parts of a step took, for who measures. */
+typedef struct lp_step_times {
+    int64_t *run;        /* as lp_pass.times */
+    int64_t fill, total; /* laying out the batch; all of it: nanoseconds of the newest step */
+    int64_t join, adam;  /* joining the shards' lists; the optimizer */
+} lp_step_times;
 
 /* options are resolved in place. */
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,

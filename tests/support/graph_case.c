@@ -203,6 +203,100 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
     lp_free(run.row_gradients);
 }
 
+/* ---- through a backend --------------------------------------------------------------------------------------- */
+
+/* NaN, out of a backend's memory. */
+static void *poisoned_on(const lp_backend *backend, size_t size)
+{
+    void *block = backend->buffer_new(size), *host = poisoned(size);
+    assert_non_null(block);
+    backend->copy_in(block, host, size);
+    lp_free(host);
+    return block;
+}
+
+/* A copy of a backend's memory. */
+static void *fetched(const lp_backend *backend, const void *data, size_t size)
+{
+    void *host = lp_alloc(size, 1);
+    assert_non_null(host);
+    backend->copy_out(host, data, size);
+    return host;
+}
+
+/* The leaves in the types of a backend with floats. */
+static void make_inputs(const graph_case *this, void *inputs[CASE_VALUES])
+{
+    for (int i = 0; i < this->graph.value_count; i++) {
+        const lp_value *value = this->graph.values[i];
+        if (value->place != LP_PLACE_INPUT)
+            continue;
+        int size = graph_case_elements(this, value);
+        inputs[value->slot] = lp_alloc((size_t)size + 1, 8);
+        assert_non_null(inputs[value->slot]);
+        to_type(inputs[value->slot], this->inputs[value->slot], size, value->type, sizeof(float));
+    }
+}
+
+/* What a run gave, out of copies of its memory. */
+static void collect_from(const graph_case *this, const lp_backend *backend, const lp_run *run, size_t sizes[3],
+                         graph_result *result)
+{
+    lp_run copy = *run;
+    copy.work = fetched(backend, run->work, sizes[0]);
+    copy.gradients = fetched(backend, run->gradients, sizes[1]);
+    copy.row_gradients = fetched(backend, run->row_gradients, sizes[2]);
+    collect(this, &copy, result);
+    lp_free(copy.work);
+    lp_free(copy.gradients);
+    lp_free(copy.row_gradients);
+}
+
+void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, int times, graph_result *result)
+{
+    lapse_error error;
+    lp_extent extent = extent_of(this);
+    for (int i = 1; i < LP_ROWS_COUNT; i++)
+        extent.rows[i] += room;
+    assert_int_equal(lp_plan_make(&this->plan, &this->graph, &extent, backend->real_size, &error), LAPSE_OK);
+    size_t parameter_size = this->graph.parameter_size * backend->real_size;
+    size_t sizes[] = {this->plan.work_size, parameter_size,
+                      (size_t)extent.rows[LP_ROWS_ITEMS] * (size_t)this->graph.table_cols * backend->real_size};
+    void *inputs[CASE_VALUES] = {NULL}, *host = lp_alloc(parameter_size, 1);
+    make_inputs(this, inputs);
+    to_type(host, this->parameters, (int)this->graph.parameter_size, LP_TYPE_REAL, backend->real_size);
+    void *parameters = backend->buffer_new(parameter_size);
+    backend->copy_in(parameters, host, parameter_size);
+    lp_run run = {.plan = &this->plan,
+                  .work = poisoned_on(backend, sizes[0]),
+                  .inputs = inputs,
+                  .scratch = poisoned_on(backend, this->plan.scratch_size),
+                  .parameters = parameters,
+                  .gradients = poisoned_on(backend, sizes[1]),
+                  .row_gradients = poisoned_on(backend, sizes[2]),
+                  .segments = this->segments,
+                  .segment = this->segment,
+                  .seed = 77,
+                  .step = 5,
+                  .first_token = this->first_token,
+                  .precision = this->precision};
+    memcpy(run.rows, this->rows, sizeof run.rows);
+    for (int i = 0; i < times; i++)
+        backend->run(&run);
+    backend->sync();
+    if (backend->problem && backend->problem())
+        fail_msg("%s", backend->problem());
+    collect_from(this, backend, &run, sizes, result);
+    for (int i = 0; i < this->graph.input_count; i++)
+        lp_free(inputs[i]);
+    lp_free(host);
+    backend->buffer_free(parameters);
+    backend->buffer_free(run.work);
+    backend->buffer_free(run.scratch);
+    backend->buffer_free(run.gradients);
+    backend->buffer_free(run.row_gradients);
+}
+
 double graph_case_loss(const graph_case *this, const graph_result *result)
 {
     double loss = 0;

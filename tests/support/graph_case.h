@@ -22,6 +22,7 @@ typedef struct graph_case {
     lp_value *outputs[LP_NODE_OUTPUTS], *seeds[LP_NODE_OUTPUTS];
     uint64_t first_token;
     int misalign; /* bytes by which inputs are put off their alignment */
+    lp_precision precision;
 } graph_case;
 
 /* What a run gave, by value id (NULL: not looked at); gradients of parameters as one block. */
@@ -38,6 +39,9 @@ void graph_case_segments(graph_case *this, const int *lengths, int count);
 void graph_case_fill(graph_case *this, lp_random *random);
 /* Plans and runs. Values marked kept are in the result. */
 void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels, graph_result *result);
+/* The same through a backend and buffers of its own, planned for `room` more tokens than there are, `times` times over with the
+ * same buffers: the result is that of the last. */
+void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, int times, graph_result *result);
 /* sum of outputs * seeds */
 double graph_case_loss(const graph_case *this, const graph_result *result);
 void graph_case_clear(graph_case *this);

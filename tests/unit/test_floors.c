@@ -219,7 +219,8 @@ static void recency_summed_again(void **state)
         lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 504);
         lapse_dataset *dataset = small_dataset_random(&random, 12, 20, KINDS, 10, seed % 2);
         uint8_t *split = NULL;
-        assert_int_equal(lp_split_make(dataset, lp_split_rule_default(dataset, "classify"), 1, &split, NULL), LAPSE_OK);
+        assert_int_equal(lp_split_make(dataset, lp_split_rule_find(seed % 2 ? "column" : "sequence"), 1, &split, NULL),
+                         LAPSE_OK);
         lapse_model *model = fit(dataset, "recency", 0);
         double chosen = *(const double *)lp_model_tensor_find(model, "recency.half_life")->data;
         double first = INFINITY, last = -INFINITY;

@@ -1,5 +1,7 @@
 /* test_rank_scores.c: from ranks to scores: by hand, with intervals, by slices; and the public call on floors. */
 #include "support/small_data.h"
+#include "support/small_train.h"
+#include "train/evaluator.h"
 #include "train/rank_scores.h"
 
 #include <setjmp.h>
@@ -8,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void assert_near(double got, double wanted)
@@ -264,6 +267,81 @@ static void refused(void **state)
     lapse_dataset_close(single);
 }
 
+/* ----------------------------------------------------------------------------------------------- networks ----- */
+
+static lapse_model *learn(const lapse_dataset *dataset, const char *encoding)
+{
+    lapse_train_options options = small_train_options();
+    options.task = "recommend";
+    options.encoding = encoding;
+    options.context = 20;
+    options.draws = 3;
+    return small_train(dataset, &options, NULL, NULL);
+}
+
+/* Every event of the dataset is asked for, or some of them: an event has the same ranks, whatever else is asked for. */
+static void networks(void **state)
+{
+    (void)state;
+    static const char *const encodings[] = {"mercer", "random"}; /* of the second three draws are kept */
+    lapse_dataset *dataset = small_train_data(4);
+    for (int i = 0; i < 2; i++) {
+        lapse_model *model = learn(dataset, encodings[i]);
+        const lp_backend *cpu = lp_backend_find("cpu");
+        lp_ranking_setup wish = {.seed = 5};
+        lp_evaluator all, some;
+        assert_int_equal(lp_evaluator_init_ranked(&all, cpu, model, dataset, NULL, LP_SPLIT_COUNT, 2, &wish, NULL),
+                         LAPSE_OK);
+        wish.most = 20;
+        assert_int_equal(lp_evaluator_init_ranked(&some, cpu, model, dataset, NULL, LP_SPLIT_COUNT, 1, &wish, NULL),
+                         LAPSE_OK);
+        lp_evaluator *both[] = {&all, &some};
+        for (int k = 0; k < 2; k++) {
+            lp_evaluator_run(both[k], model->parameters);
+            lp_evaluator_rank(both[k], model->parameters);
+            assert_int_equal(both[k]->case_count, both[k]->ranking.case_count);
+        }
+        assert_int_equal(all.case_count, dataset->event_count - dataset->sequence_count);
+        assert_int_equal(some.case_count, 20);
+        for (int64_t c = 0, a = 0; c < some.case_count; c++) {
+            while (all.ranking.cases[a].event != some.ranking.cases[c].event)
+                a++;
+            assert_memory_equal(&all.ranking.standing[a], &some.ranking.standing[c], sizeof(lp_standing));
+        }
+        /* What training watched is what the public call says of the same split. */
+        lapse_rank_options options = options_of(0, false);
+        lapse_rank_scores scores;
+        options.split = "valid";
+        assert_int_equal(lapse_rank_evaluate(model, dataset, &options, &scores, NULL), LAPSE_OK);
+        assert_true(scores.whole.scores[0].ndcg[1].mean ==
+                    strtod(lp_model_property_find(model, "score.valid.ndcg10"), NULL));
+        assert_true(isfinite(scores.whole.scores[2].mrr.mean));
+        lapse_rank_scores_clear(&scores);
+        lapse_error error;
+        lapse_scores other;
+        lapse_evaluate_options evaluate;
+        lapse_evaluate_options_default(&evaluate);
+        assert_int_equal(lapse_evaluate(model, dataset, &evaluate, &other, &error), LAPSE_ERROR_USAGE);
+        assert_string_equal(
+            error.message,
+            "a model that recommends is scored by its ranks, not by its first choice: lapse_rank_evaluate");
+        lp_evaluator_clear(&all);
+        lp_evaluator_clear(&some);
+        lapse_model_free(model);
+    }
+    lapse_train_options classify = small_train_options();
+    lapse_model *model = small_train(dataset, &classify, NULL, NULL);
+    lapse_rank_options options = options_of(0, false);
+    lapse_rank_scores scores;
+    lapse_error error;
+    assert_int_equal(lapse_rank_evaluate(model, dataset, &options, &scores, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(
+        error.message,
+        "the model was trained to classify: ranks are for models of the task 'recommend', and for floors");
+    lapse_model_free(model);
+    lapse_dataset_close(dataset);
+}
+
 static void out_of_memory(void **state)
 {
     (void)state;
@@ -292,9 +370,10 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand), cmocka_unit_test(slices),
-        cmocka_unit_test(floors),  cmocka_unit_test(drawn_cases_and_other_data),
-        cmocka_unit_test(refused), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(by_hand),       cmocka_unit_test(slices),
+        cmocka_unit_test(floors),        cmocka_unit_test(drawn_cases_and_other_data),
+        cmocka_unit_test(refused),       cmocka_unit_test(networks),
+        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

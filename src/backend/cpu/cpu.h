@@ -36,6 +36,10 @@ typedef struct lp_cpu_ranking {
 const lp_cpu_ranking *lp_cpu_ranking_kernels(void);
 const lp_cpu_ranking *lp_cpu_level_ranking(int level);
 
+/* Multiply-adds that wait for nothing, on the highest level this CPU has: what every kernel is measured against. Returns the
+ * operations done; *sink takes their result, so that no compiler leaves them out. */
+double lp_cpu_chains(int turns, float *sink);
+
 /* Adam's step, on adam->threads threads. */
 void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
 

@@ -1,5 +1,6 @@
 /* cpu_backend.c: the backends that run on this machine's CPU. */
 #include "backend/cpu/cpu.h"
+#include "base/clock.h"
 
 #include <string.h>
 
@@ -34,9 +35,25 @@ static void sync(void)
 {
 }
 
+static void run_timed(const lp_run *run, const lp_kernel *kernels)
+{
+    const lp_graph *graph = run->plan->graph;
+    int64_t start = lp_clock_nanoseconds();
+    for (int i = 0; i < graph->node_count; i++) {
+        kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
+        int64_t end = lp_clock_nanoseconds();
+        run->times[i] += end - start;
+        start = end;
+    }
+}
+
 static void run_all(const lp_run *run, const lp_kernel *kernels)
 {
     const lp_graph *graph = run->plan->graph;
+    if (run->times) {
+        run_timed(run, kernels);
+        return;
+    }
     for (int i = 0; i < graph->node_count; i++)
         kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
 }

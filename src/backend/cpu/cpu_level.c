@@ -11,7 +11,8 @@
     extern const lp_kernel lp_fast_kernels_##level[LP_OP_COUNT];                                        \
     void lp_fast_scores_##level(int cases, int items, int dims, const float *state, const float *table, \
                                 const float *bias, float *scores);                                      \
-    int lp_fast_reaching_##level(int count, const float *scores, float mark)
+    int lp_fast_reaching_##level(int count, const float *scores, float mark);                           \
+    double lp_fast_chains_##level(int turns, float *sink)
 
 DECLARE(portable);
 
@@ -45,11 +46,16 @@ static const struct level {
     bool (*present)(void);
     const lp_kernel *fast;
     lp_cpu_ranking ranking;
+    double (*chains)(int turns, float *sink);
 } levels[] = {
-    {"portable", always, lp_fast_kernels_portable, {lp_fast_scores_portable, lp_fast_reaching_portable}},
+    {"portable",
+     always,
+     lp_fast_kernels_portable,
+     {lp_fast_scores_portable, lp_fast_reaching_portable},
+     lp_fast_chains_portable},
 #ifdef __x86_64__
-    {"x86-64-v3", has_v3, lp_fast_kernels_v3, {lp_fast_scores_v3, lp_fast_reaching_v3}},
-    {"x86-64-v4", has_v4, lp_fast_kernels_v4, {lp_fast_scores_v4, lp_fast_reaching_v4}},
+    {"x86-64-v3", has_v3, lp_fast_kernels_v3, {lp_fast_scores_v3, lp_fast_reaching_v3}, lp_fast_chains_v3},
+    {"x86-64-v4", has_v4, lp_fast_kernels_v4, {lp_fast_scores_v4, lp_fast_reaching_v4}, lp_fast_chains_v4},
 #endif
 };
 
@@ -109,6 +115,12 @@ const lp_cpu_ranking *lp_cpu_level_ranking(int level)
 {
     pthread_once(&once, choose);
     return level <= highest ? &levels[level].ranking : NULL;
+}
+
+double lp_cpu_chains(int turns, float *sink)
+{
+    pthread_once(&once, choose);
+    return levels[highest].chains(turns, sink);
 }
 
 bool lp_cpu_threads_safe(void)

@@ -103,7 +103,8 @@ $ lapse import --help
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
 |   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
-|   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-count 5 --min-events 2 --min-rounds iterated
+|   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2
+|   lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
@@ -203,10 +204,16 @@ $ lapse train --help
 |   --popularity-power X      negatives by popularity are drawn by this power of
 |                             their occurrences (default: 0.75)
 |   --negatives-unseen        never draw an item that the sequence itself has
+|   --item-vectors FILE       vectors of `lapse pretrain` that the items start
+|                             from; items that only it knows can be recommended
+|                             too (default: none)
 |   --windows WHICH           what training sees of a history longer than the
 |                             context: all of it, window by window, or its last
 |                             events: all, last (default: all)
 |   --learning-rate X         Adam's step size (default: 0.001)
+|   --schedule HOW            how the learning rate goes: it stays, or falls to 0
+|                             over all epochs: constant, cosine (default:
+|                             constant)
 |   --beta1 X                 Adam's memory of the gradient (default: 0.9)
 |   --beta2 X                 Adam's memory of its square (default: 0.98)
 |   --l2 X                    pull of every parameter towards zero: so many times
@@ -233,6 +240,10 @@ $ lapse train --help
 |                             the last bits of the result (default: 16)
 |   --threads N               threads to use; never changes the result (default:
 |                             all cores)
+|   --device DEVICE           what computes: the CPU, an NVIDIA GPU, or a GPU
+|                             where there is one: cpu, cuda, auto (default: cpu)
+|   --precision KIND          how a GPU rounds the factors of products: fp32,
+|                             tf32, bf16 (default: fp32)
 |   --checkpoint FILE         where the run can be resumed from; removed when it
 |                             is finished; none for none (default:
 |                             MODEL.checkpoint)
@@ -351,7 +362,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 12
+| 13
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

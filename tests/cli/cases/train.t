@@ -112,10 +112,11 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 |           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
 |           context 16, periods 4, harmonics 2, period-min 4 minutes, period-max
 |           8.37 days, period-init geometric, periods-fixed no, dropout 0.2
-| Training  windows all, learning-rate 0.001, beta1 0.9, beta2 0.98, l2 0, clip 5,
-|           batch 4, epochs 2, patience 10
-| Run       split-by sequence, seed 3, shards 16, threads 1, checkpoint
-|           m.safetensors.checkpoint, checkpoint-every 0 seconds, resume no
+| Training  windows all, learning-rate 0.001, schedule constant, beta1 0.9, beta2
+|           0.98, l2 0, clip 5, batch 4, epochs 2, patience 10
+| Run       split-by sequence, seed 3, shards 16, threads 1, device cpu,
+|           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
+|           resume no
 | epoch 1/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
 | epoch 2/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
 | saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
@@ -210,3 +211,12 @@ $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.
   lapse eval markov.safetensors other.lapse --split all
 ! lapse: the dataset has events 'wave', which the model does not know; leave them out of the import
 = 1
+# A GPU that is not there, said plainly; auto then takes the CPU, and the banner says so.
+$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-73
+| lapse: no GPU can be used: the plugin '/nowhere.so' could not be opened (
+$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu'
+| device cpu
+$ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
+| lapse: --device takes one of cpu, cuda, auto, not 'tpu'
+| lapse: see `lapse train --help`
+= 2

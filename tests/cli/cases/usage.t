@@ -15,6 +15,7 @@ $ lapse
 !   predict     tell what happens at a time, for each history in a file
 !   kernel      show what a model has learned of time
 !   bound       tell how many sampled frequencies a kernel needs
+!   bench       measure how fast this machine trains and scores
 !   help        explain a verb, or print the man page
 !
 ! `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.
@@ -38,6 +39,7 @@ $ lapse --help
 |   predict     tell what happens at a time, for each history in a file
 |   kernel      show what a model has learned of time
 |   bound       tell how many sampled frequencies a kernel needs
+|   bench       measure how fast this machine trains and scores
 |   help        explain a verb, or print the man page
 |
 | `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.

@@ -52,6 +52,9 @@ void LP_FAST(scores)(int cases, int items, int dims, const float *state, const f
                      float *scores);
 int LP_FAST(reaching)(int count, const float *scores, float mark);
 
+/* What lp_cpu_chains promises. */
+double LP_FAST(chains)(int turns, float *sink);
+
 /* By op; NULL where the plain kernel is fast enough. */
 extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];
 

@@ -1,0 +1,190 @@
+/* verb_bench.c: `lapse bench`: how fast this machine trains and scores, and where the time goes. */
+#include <string.h>
+
+#include "table.h"
+#include "verb.h"
+
+typedef struct bench_settings {
+    lapse_bench_options bench;
+    bool json;
+} bench_settings;
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+static void add_rate(cli_table *table, double amount, double seconds)
+{
+    if (amount > 0 && seconds > 0)
+        cli_table_add(table, "%.1f", 1e-9 * amount / seconds);
+    else
+        cli_table_add(table, "%s", "-");
+}
+
+static int print_rows(const lapse_bench_report *report)
+{
+    static const char *const heads[] = {"op", "calls", "ms", "share", "GFLOP/s", "GB/s", "floor, ms", "x floor"};
+    cli_table table = {.align = "lrrrrrrr"};
+    double all = report->step_least * report->threads; /* seconds of all threads */
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        cli_table_add(&table, "%s", heads[i]);
+    for (int i = 0; i < report->row_count; i++) {
+        const lapse_bench_row *row = &report->rows[i];
+        cli_table_add(&table, "%s", row->name);
+        cli_table_add(&table, "%s", cli_count(row->calls).text);
+        cli_table_add(&table, "%.3f", 1e3 * row->seconds);
+        cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, all), 1).text);
+        add_rate(&table, row->flop, row->seconds);
+        add_rate(&table, row->bytes, row->seconds);
+        cli_table_add(&table, row->floor > 0 ? "%.3f" : "-", 1e3 * row->floor);
+        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", ratio(row->seconds, row->floor));
+    }
+    return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
+}
+
+static void print_speed(const char *label, const lapse_bench_report *report, double seconds)
+{
+    double rate = ratio(report->flop, seconds);
+    printf("%-10s %s events/s, %.1f GFLOP/s, %s of the peak\n", label, cli_rate(ratio(report->events, seconds)).text,
+           1e-9 * rate, cli_percent(ratio(rate, report->peak), 1).text);
+}
+
+static int print_text(const lapse_bench_report *report)
+{
+    bool train = strcmp(report->what, "train") == 0;
+    printf("preset     %s, %s: %s items, %s parameters\n", report->preset, report->what, cli_count(report->items).text,
+           cli_count(report->parameters).text);
+    printf("machine    %s, %s: %.1f GFLOP/s of multiply-adds alone, copies at %.1f GB/s\n",
+           cli_plural(report->threads, "thread", "threads").text, report->level, 1e-9 * report->peak,
+           1e-9 * report->bandwidth);
+    printf("checked    one step against plain kernels in double: largest error of a gradient %.1e\n", report->error);
+    printf("%-10s %.0f histories, %.0f events read, %.0f asked for, %.2f GFLOP\n", train ? "step" : "split",
+           report->windows, report->tokens, report->events, 1e-9 * report->flop);
+    printf("time       median %.2f ms, best %.2f, 90 %% within %.2f, of %d\n", 1e3 * report->step_median,
+           1e3 * report->step_best, 1e3 * report->step_p90, report->rounds);
+    if (train)
+        printf("epoch      %s of %s\n", cli_seconds(report->epoch).text,
+               cli_plural(report->steps, "step", "steps").text);
+    print_speed("speed", report, report->step_median);
+    printf("\nThe least times of all parts, of all threads together: a step of %.2f ms if nothing disturbs it.\n",
+           1e3 * report->step_least);
+    print_speed("least", report, report->step_least);
+    printf("\n");
+    return print_rows(report);
+}
+
+static void json_row(cli_json *json, const lapse_bench_row *row)
+{
+    cli_json_object(json, NULL);
+    cli_json_text(json, "op", row->name);
+    cli_json_whole(json, "calls", row->calls);
+    cli_json_number(json, "seconds", row->seconds, 6);
+    cli_json_number(json, "flop", row->flop, 6);
+    cli_json_number(json, "bytes", row->bytes, 6);
+    cli_json_number(json, "floor_seconds", row->floor, 6);
+    cli_json_end(json, '}');
+}
+
+static int print_json(const lapse_bench_report *report)
+{
+    cli_json json = {.file = stdout};
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "version", lapse_version());
+    cli_json_text(&json, "preset", report->preset);
+    cli_json_text(&json, "what", report->what);
+    cli_json_text(&json, "level", report->level);
+    cli_json_whole(&json, "threads", report->threads);
+    cli_json_whole(&json, "rounds", report->rounds);
+    cli_json_whole(&json, "items", report->items);
+    cli_json_whole(&json, "parameters", report->parameters);
+    cli_json_number(&json, "error", report->error, 3);
+    cli_json_number(&json, "peak_flop_per_second", report->peak, 6);
+    cli_json_number(&json, "bandwidth_bytes_per_second", report->bandwidth, 6);
+    cli_json_number(&json, "histories", report->windows, 9);
+    cli_json_number(&json, "events_read", report->tokens, 9);
+    cli_json_number(&json, "events", report->events, 9);
+    cli_json_number(&json, "flop", report->flop, 6);
+    cli_json_number(&json, "step_seconds", report->step_median, 6);
+    cli_json_number(&json, "step_best_seconds", report->step_best, 6);
+    cli_json_number(&json, "step_p90_seconds", report->step_p90, 6);
+    cli_json_number(&json, "step_least_seconds", report->step_least, 6);
+    cli_json_whole(&json, "steps", report->steps);
+    cli_json_number(&json, "epoch_seconds", report->epoch, 6);
+    cli_json_number(&json, "events_per_second", ratio(report->events, report->step_median), 6);
+    cli_json_number(&json, "share_of_peak", ratio(ratio(report->flop, report->step_median), report->peak), 4);
+    cli_json_number(&json, "least_share_of_peak", ratio(ratio(report->flop, report->step_least), report->peak), 4);
+    cli_json_array(&json, "ops");
+    for (int i = 0; i < report->row_count; i++)
+        json_row(&json, &report->rows[i]);
+    cli_json_end(&json, ']');
+    cli_json_end(&json, '}');
+    return CLI_DONE;
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    bench_settings *s = settings;
+    lapse_bench_report report = {0};
+    lapse_error error;
+    (void)call;
+    if (lapse_bench(&s->bench, &report, &error) != LAPSE_OK)
+        return cli_error(&error);
+    int status = s->json ? print_json(&report) : print_text(&report);
+    lapse_bench_report_clear(&report);
+    return status;
+}
+
+static void defaults(void *settings)
+{
+    bench_settings *s = settings;
+    lapse_bench_options_default(&s->bench);
+}
+
+static const cli_argument arguments[] = {{0}};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "preset", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.preset), .placeholder = "NAME",
+     .choices = lapse_bench_preset_names, .help = "the task whose sizes are taken"},
+    {.name = "what", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.what), .placeholder = "NAME",
+     .choices = lapse_bench_what_names, .help = "steps of training, or scoring the validation split"},
+    {.name = "items", .kind = CLI_COUNT, .offset = offsetof(bench_settings, bench.items), .placeholder = "N",
+     .help = "items of the catalogue", .unset = "the preset's"},
+    {.name = "batch", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.batch), .placeholder = "N",
+     .help = "histories in a step", .unset = "the preset's"},
+    {.name = "shards", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.shards), .placeholder = "N",
+     .help = "parts that a batch is cut into", .unset = "as in training"},
+    {.name = "rounds", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.rounds), .placeholder = "N",
+     .help = "how often to measure"},
+    {.name = "seed", .kind = CLI_SEED, .offset = offsetof(bench_settings, bench.seed), .placeholder = "N",
+     .help = "the same seed simulates the same events"},
+    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.threads), .placeholder = "N",
+     .help = "threads to use", .unset = "all cores"},
+    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(bench_settings, json), .help = "print one JSON object"},
+    {0},
+};
+/* clang-format on */
+
+static const char *const examples[] = {"lapse bench", "lapse bench --preset so --threads 1",
+                                       "lapse bench --preset catalogue --items 3416 --json", NULL};
+
+const cli_verb cli_verb_bench = {
+    .name = "bench",
+    .summary = "measure how fast this machine trains and scores",
+    .description =
+        "Trains or scores on events simulated in memory, of the sizes of a known task, and tells how long a step "
+        "takes, "
+        "how much of the machine's peak that is, and where the time goes, op by op, beside the least that it could "
+        "take. "
+        "Times of ops are those of all threads together, and the least of all rounds. First the gradients of a small "
+        "step are compared with those of plain kernels in double: what is wrong is not timed. docs/performance.md "
+        "reads "
+        "such tables.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .size = sizeof(bench_settings),
+    .defaults = defaults,
+    .run = run,
+};

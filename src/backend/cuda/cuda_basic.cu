@@ -1,0 +1,237 @@
+/* cuda_basic.cu: what works on each element by itself, and what draws. */
+#include "backend/cuda/cuda.h"
+
+/* ---- elementwise --------------------------------------------------------------------------------------------- */
+
+/* y = f(a, b), four elements a thread; every value begins at a multiple of 64 bytes. b may be NULL. */
+template <typename function>
+__global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *a,
+                                   const float *b, float *y, int adds, function f)
+{
+    int64_t size = (int64_t)lp_rows_now(rows, shard) * cols;
+    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (i + 4 <= size) {
+        float4 p = *(const float4 *)(a + i), q = b ? *(const float4 *)(b + i) : make_float4(0, 0, 0, 0);
+        float4 z = make_float4(f(p.x, q.x), f(p.y, q.y), f(p.z, q.z), f(p.w, q.w));
+        if (adds) {
+            float4 old = *(const float4 *)(y + i);
+            z = make_float4(old.x + z.x, old.y + z.y, old.z + z.z, old.w + z.w);
+        }
+        *(float4 *)(y + i) = z;
+        return;
+    }
+    for (; i < size; i++)
+        lp_store(&y[i], f(a[i], b ? b[i] : 0), adds);
+}
+
+template <typename function> static void each_element(const lp_node *node, const lp_cuda_run *run, function f)
+{
+    const lp_value *out = node->outputs[0];
+    const float *a = LP_INPUT(0), *b = node->op->input_count > 1 ? LP_INPUT(1) : NULL;
+    float *y = LP_OUTPUT(0);
+    int adds = LP_ADDS(0), cols = out->cols;
+    lp_cuda_rows rows = lp_cuda_rows_of(out);
+    const lp_cuda_shard *shard = run->shard;
+    LP_LAUNCH(run, elementwise_kernel<function>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0,
+              shard, rows, cols, a, b, y, adds, f);
+}
+
+struct sum_function {
+    __device__ float operator()(float a, float b) const
+    {
+        return a + b;
+    }
+};
+
+struct relu_function {
+    __device__ float operator()(float x, float) const
+    {
+        return x > 0 ? x : 0;
+    }
+};
+
+struct relu_gradient_function {
+    __device__ float operator()(float y, float dy) const
+    {
+        return y > 0 ? dy : 0;
+    }
+};
+
+struct product_function {
+    __device__ float operator()(float a, float b) const
+    {
+        return a * b;
+    }
+};
+
+struct affine_function {
+    float scale, shift;
+    __device__ float operator()(float x, float) const
+    {
+        return scale * x + shift;
+    }
+};
+
+struct exp_function {
+    __device__ float operator()(float x, float) const
+    {
+        return (float)exp((double)x);
+    }
+};
+
+struct tanh_function {
+    double bound;
+    __device__ float operator()(float x, float) const
+    {
+        return (float)(bound * tanh((double)x / bound));
+    }
+};
+
+struct tanh_gradient_function {
+    float bound;
+    __device__ float operator()(float y, float dy) const
+    {
+        return dy * (1 - y / bound * (y / bound));
+    }
+};
+
+void lp_cuda_add(const lp_node *node, const lp_cuda_run *run)
+{
+    each_element(node, run, sum_function());
+}
+
+void lp_cuda_relu(const lp_node *node, const lp_cuda_run *run)
+{
+    each_element(node, run, relu_function());
+}
+
+void lp_cuda_relu_gradient(const lp_node *node, const lp_cuda_run *run)
+{
+    each_element(node, run, relu_gradient_function());
+}
+
+void lp_cuda_multiply(const lp_node *node, const lp_cuda_run *run)
+{
+    each_element(node, run, product_function());
+}
+
+void lp_cuda_affine(const lp_node *node, const lp_cuda_run *run)
+{
+    affine_function f = {(float)node->with.scale, (float)node->with.shift};
+    each_element(node, run, f);
+}
+
+void lp_cuda_exp(const lp_node *node, const lp_cuda_run *run)
+{
+    each_element(node, run, exp_function());
+}
+
+void lp_cuda_tanh(const lp_node *node, const lp_cuda_run *run)
+{
+    tanh_function f = {node->with.scale};
+    each_element(node, run, f);
+}
+
+void lp_cuda_tanh_gradient(const lp_node *node, const lp_cuda_run *run)
+{
+    tanh_gradient_function f = {(float)node->with.scale};
+    each_element(node, run, f);
+}
+
+/* ---- mask: op.h has the degrees ------------------------------------------------------------------------------ */
+
+typedef struct mask_rule {
+    int units, order, layer;
+} mask_rule;
+
+__device__ static int input_degree(mask_rule rule, int i)
+{
+    if (rule.order == LP_ORDER_EACH)
+        return i + 1;
+    return (i < rule.units / 2) == (rule.order == LP_ORDER_UPPER) ? 1 : 2;
+}
+
+__device__ static int hidden_degree(mask_rule rule, int k)
+{
+    return rule.order == LP_ORDER_EACH && rule.units > 2 ? 1 + k % (rule.units - 1) : 1;
+}
+
+__device__ static bool mask_keeps(mask_rule rule, int row, int col)
+{
+    if (rule.layer == LP_LAYER_FIRST)
+        return hidden_degree(rule, row) >= input_degree(rule, col);
+    if (rule.layer == LP_LAYER_MIDDLE)
+        return hidden_degree(rule, row) >= hidden_degree(rule, col);
+    if (rule.layer == LP_LAYER_LAST)
+        return input_degree(rule, row) - 1 >= hidden_degree(rule, col);
+    return input_degree(rule, col) - 1 >= 1;
+}
+
+__global__ void mask_kernel(int size, int cols, mask_rule rule, const float *x, float *y, int adds)
+{
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < size)
+        lp_store(&y[i], mask_keeps(rule, i / cols, i % cols) ? x[i] : 0, adds);
+}
+
+void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *out = node->outputs[0];
+    mask_rule rule = {node->with.units, (int)node->with.order, (int)node->with.layer};
+    int size = lp_cuda_largest(run, out) * out->cols;
+    LP_LAUNCH(run, mask_kernel, lp_blocks(size, 256), 256, 0, size, out->cols, rule, LP_INPUT(0), LP_OUTPUT(0),
+              LP_ADDS(0));
+}
+
+/* ---- dropout ------------------------------------------------------------------------------------------------- */
+
+/* A thread draws one block of random words and takes the eight columns that share it. */
+__global__ void dropout_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *x, float *y,
+                               uint32_t threshold, uint32_t purpose, float scale, int adds)
+{
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int groups = (cols + 7) / 8, row = (int)(i / groups), group = (int)(i % groups);
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    lp_random_block block =
+        lp_philox(shard->seed, purpose, shard->step, (shard->first_token + (uint64_t)row) * 65536 + (uint64_t)group);
+    size_t first = (size_t)row * cols + 8 * (size_t)group;
+    int count = min(8, cols - 8 * group);
+    for (int c = 0; c < 8; c++)
+        if (c < count)
+            lp_store(&y[first + c], lp_dropout_keep(&block, c, threshold) ? x[first + c] * scale : 0, adds);
+}
+
+void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *out = node->outputs[0];
+    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    int64_t groups = (out->cols + 7) / 8;
+    LP_LAUNCH(run, dropout_kernel, lp_blocks(lp_cuda_largest(run, out) * groups, 256), 256, 0, run->shard,
+              lp_cuda_rows_of(out), out->cols, LP_INPUT(0), LP_OUTPUT(0), threshold,
+              lp_dropout_purpose(node->with.stream), (float)(65536.0 / (65536.0 - threshold)), LP_ADDS(0));
+}
+
+/* ---- noise --------------------------------------------------------------------------------------------------- */
+
+/* Element i has the words that the sequence of random.h gives its i-th uniform number: two of block i / 2. */
+__global__ void noise_kernel(const lp_cuda_shard *shard, int size, uint32_t purpose, int uniform, float *y)
+{
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= size)
+        return;
+    lp_random random = lp_random_start(shard->seed, purpose, shard->step);
+    random.element = (uint64_t)i / 2;
+    if (i % 2)
+        lp_random_uniform(&random);
+    double share = ((double)i + lp_random_uniform(&random)) / (double)size;
+    y[i] = (float)(uniform ? share : lp_normal_quantile(share));
+}
+
+void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *out = node->outputs[0];
+    int size = out->rows * out->cols;
+    LP_LAUNCH(run, noise_kernel, lp_blocks(size, 128), 128, 0, run->shard, size,
+              (uint32_t)LP_PURPOSE_NOISE | node->with.stream << 8, (int)node->with.uniform, LP_OUTPUT(0));
+}

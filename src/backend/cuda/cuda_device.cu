@@ -1,0 +1,259 @@
+/* cuda_device.cu: the device, as CUDA's runtime offers it, or as the emulation does. */
+#include "backend/cuda/cuda_device.h"
+
+#include <stdio.h>
+
+static char problem[300];
+
+const char *lp_device_problem(void)
+{
+    return problem[0] ? problem : NULL;
+}
+
+void lp_device_problem_set(const char *what, const char *reason)
+{
+    if (!problem[0])
+        snprintf(problem, sizeof problem, "%s: %s", what, reason);
+}
+
+#ifdef __CUDACC__
+
+static cudaStream_t stream;
+static cudaEvent_t marks[LP_DEVICE_MARKS];
+static cudaDeviceProp properties;
+static bool open_already;
+
+void lp_cuda_check(cudaError_t error, const char *what)
+{
+    if (error != cudaSuccess)
+        lp_device_problem_set(what, cudaGetErrorString(error));
+}
+
+cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
+{
+    (void)run;
+    return stream;
+}
+
+const char *lp_device_open(void)
+{
+    static char reason[200];
+    int count = 0;
+    if (open_already)
+        return NULL;
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+        return "there is no NVIDIA driver on this machine";
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess && count == 0)
+        return "the driver finds no GPU";
+    if (error == cudaSuccess)
+        error = cudaGetDeviceProperties(&properties, 0);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    for (int i = 0; error == cudaSuccess && i < LP_DEVICE_MARKS; i++)
+        error = cudaEventCreateWithFlags(&marks[i], cudaEventDisableTiming);
+    if (error != cudaSuccess) {
+        snprintf(reason, sizeof reason, "%s", cudaGetErrorString(error));
+        return reason;
+    }
+    open_already = true;
+    return NULL;
+}
+
+const char *lp_device_name(void)
+{
+    return properties.name;
+}
+
+void *lp_device_alloc(size_t size)
+{
+    void *data = NULL;
+    if (cudaMalloc(&data, size ? size : 1) != cudaSuccess) {
+        (void)cudaGetLastError(); /* the caller reports it */
+        return NULL;
+    }
+    lp_cuda_check(cudaMemsetAsync(data, 0, size, stream), "clearing memory");
+    return data;
+}
+
+void lp_device_free(void *data)
+{
+    if (data)
+        lp_cuda_check(cudaFree(data), "freeing memory");
+}
+
+void *lp_device_pinned(size_t size)
+{
+    void *data = NULL;
+    if (cudaMallocHost(&data, size ? size : 1) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return NULL;
+    }
+    return data;
+}
+
+void lp_device_pinned_free(void *data)
+{
+    if (data)
+        lp_cuda_check(cudaFreeHost(data), "freeing memory");
+}
+
+void lp_device_upload(void *to, const void *from, size_t size)
+{
+    if (size)
+        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, stream), "copying to the GPU");
+}
+
+void lp_device_fetch(void *to, const void *from, size_t size)
+{
+    if (size)
+        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, stream), "copying from the GPU");
+}
+
+void lp_device_download(void *to, const void *from, size_t size)
+{
+    lp_device_fetch(to, from, size);
+    lp_device_sync();
+}
+
+void lp_device_clear(void *data, size_t size)
+{
+    if (size)
+        lp_cuda_check(cudaMemsetAsync(data, 0, size, stream), "clearing memory");
+}
+
+void lp_device_sync(void)
+{
+    lp_cuda_check(cudaStreamSynchronize(stream), "running on the GPU");
+}
+
+void lp_device_mark(int mark)
+{
+    lp_cuda_check(cudaEventRecord(marks[mark], stream), "marking the stream");
+}
+
+void lp_device_wait(int mark)
+{
+    lp_cuda_check(cudaEventSynchronize(marks[mark]), "running on the GPU");
+}
+
+bool lp_device_record_begin(void)
+{
+    return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+}
+
+void *lp_device_record_end(void)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t recording = NULL;
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (error == cudaSuccess)
+        error = cudaGraphInstantiate(&recording, graph, 0);
+    lp_cuda_check(error, "recording a step");
+    if (graph)
+        lp_cuda_check(cudaGraphDestroy(graph), "recording a step");
+    return recording;
+}
+
+void lp_device_replay(void *recording)
+{
+    lp_cuda_check(cudaGraphLaunch((cudaGraphExec_t)recording, stream), "replaying a step");
+}
+
+void lp_device_record_free(void *recording)
+{
+    if (recording)
+        lp_cuda_check(cudaGraphExecDestroy((cudaGraphExec_t)recording), "freeing a recording");
+}
+
+#else
+
+const char *lp_device_open(void)
+{
+    return NULL;
+}
+
+const char *lp_device_name(void)
+{
+    return "emulated";
+}
+
+void *lp_device_alloc(size_t size)
+{
+    return lp_alloc(size, 1);
+}
+
+void lp_device_free(void *data)
+{
+    lp_free(data);
+}
+
+void *lp_device_pinned(size_t size)
+{
+    return lp_alloc(size, 1);
+}
+
+void lp_device_pinned_free(void *data)
+{
+    lp_free(data);
+}
+
+void lp_device_upload(void *to, const void *from, size_t size)
+{
+    if (size)
+        memcpy(to, from, size);
+}
+
+void lp_device_fetch(void *to, const void *from, size_t size)
+{
+    lp_device_download(to, from, size);
+}
+
+void lp_device_download(void *to, const void *from, size_t size)
+{
+    if (size)
+        memcpy(to, from, size);
+}
+
+void lp_device_clear(void *data, size_t size)
+{
+    if (size)
+        memset(data, 0, size);
+}
+
+void lp_device_sync(void)
+{
+}
+
+void lp_device_mark(int mark)
+{
+    (void)mark;
+}
+
+void lp_device_wait(int mark)
+{
+    (void)mark;
+}
+
+bool lp_device_record_begin(void)
+{
+    return false;
+}
+
+void *lp_device_record_end(void)
+{
+    return NULL;
+}
+
+void lp_device_replay(void *recording)
+{
+    (void)recording;
+}
+
+void lp_device_record_free(void *recording)
+{
+    (void)recording;
+}
+
+#endif

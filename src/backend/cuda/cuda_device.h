@@ -1,0 +1,45 @@
+/* cuda_device.h: the few calls of a device that are no kernels: memory, copies, and recordings that are replayed. One device
+ * and one stream: everything happens in the order it is asked for. With tests/emulate the device is the CPU. */
+#ifndef LP_CUDA_DEVICE_H
+#define LP_CUDA_DEVICE_H
+
+#include "backend/cuda/cuda.h"
+
+/* Finds the device; at the second call does nothing. NULL, or why there is none. */
+const char *lp_device_open(void);
+/* Its name, and how many blocks it runs side by side. */
+const char *lp_device_name(void);
+
+/* Zeroed, 256-byte aligned; NULL when there is none left. */
+void *lp_device_alloc(size_t size);
+void lp_device_free(void *data);
+/* Memory of the host that copies leave without waiting. */
+void *lp_device_pinned(size_t size);
+void lp_device_pinned_free(void *data);
+
+/* In stream order. Upload from pinned memory returns at once; from other memory when it has been read. */
+void lp_device_upload(void *to, const void *from, size_t size);
+/* Into pinned memory; there after the next sync. */
+void lp_device_fetch(void *to, const void *from, size_t size);
+/* Returns when the data is there. */
+void lp_device_download(void *to, const void *from, size_t size);
+void lp_device_clear(void *data, size_t size);
+void lp_device_sync(void);
+
+/* Notes the present end of the stream in one of LP_DEVICE_MARKS marks, and waits until the stream has passed it. */
+enum { LP_DEVICE_MARKS = 4 };
+void lp_device_mark(int mark);
+void lp_device_wait(int mark);
+
+/* Between begin and end launches are recorded, not made. Begin is false where the device cannot record; end gives the
+ * recording, or NULL when it failed. */
+bool lp_device_record_begin(void);
+void *lp_device_record_end(void);
+void lp_device_replay(void *recording);
+void lp_device_record_free(void *recording);
+
+/* The first thing that went wrong, or NULL. */
+const char *lp_device_problem(void);
+void lp_device_problem_set(const char *what, const char *reason);
+
+#endif

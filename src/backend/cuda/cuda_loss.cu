@@ -1,0 +1,89 @@
+/* cuda_loss.cu: cross entropy over stored logits. A warp takes a row. */
+#include "backend/cuda/cuda_reduce.h"
+
+enum { WARPS = 8 }; /* rows a block takes */
+
+/* log of the sum of exp of a row, without overflow; the same in every lane */
+__device__ static float row_log_sum(const float *row, int cols, int lane)
+{
+    float largest = -INFINITY;
+    for (int c = lane; c < cols; c += 32)
+        largest = fmaxf(largest, row[c]);
+    largest = lp_warp_max(largest);
+    float sum = 0;
+    for (int c = lane; c < cols; c += 32)
+        sum += expf(row[c] - largest);
+    return largest + logf(lp_warp_sum(sum));
+}
+
+__global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *logits,
+                                     const int32_t *target, float *losses)
+{
+    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    float log_sum = row_log_sum(logits + (size_t)row * cols, cols, lane);
+    if (lane == 0)
+        losses[row] = log_sum - logits[(size_t)row * cols + target[row]];
+}
+
+/* The losses of all rows in one block and a fixed order, in double. */
+__global__ void loss_sum_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *losses, float *loss)
+{
+    int count = lp_rows_now(rows, shard), each = (count + (int)blockDim.x - 1) / (int)blockDim.x;
+    __shared__ double sums[1024];
+    double sum = 0;
+    for (int i = 0; i < each; i++) {
+        int row = i * (int)blockDim.x + (int)threadIdx.x;
+        sum += row < count ? (double)losses[row] : 0;
+    }
+    sums[threadIdx.x] = sum;
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0)
+        *loss = (float)sums[0];
+}
+
+void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss)
+{
+    LP_LAUNCH(run, loss_sum_kernel, 1, 1024, 0, run->shard, lp_cuda_rows_of(like), losses, loss);
+}
+
+void lp_cuda_cross_entropy(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *logits = node->inputs[0];
+    int largest = lp_cuda_largest(run, logits);
+    float *losses = (float *)lp_cuda_scratch(run, (size_t)largest * sizeof *losses);
+    if (!losses)
+        return;
+    lp_cuda_rows rows = lp_cuda_rows_of(logits);
+    LP_LAUNCH(run, cross_entropy_kernel, lp_blocks(largest, WARPS), WARPS * 32, 0, run->shard, rows, logits->cols,
+              LP_INPUT(0), LP_INPUT_AS(int32_t, 1), losses);
+    lp_cuda_loss_sum(run, logits, losses, LP_OUTPUT(0));
+}
+
+__global__ void cross_entropy_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
+                                              const float *logits, const int32_t *target, const float *dloss,
+                                              float *dlogits, int adds)
+{
+    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    const float *mine = logits + (size_t)row * cols;
+    float scale = *dloss, log_sum = row_log_sum(mine, cols, lane);
+    for (int c = lane; c < cols; c += 32) {
+        float probability = expf(mine[c] - log_sum);
+        lp_store(&dlogits[(size_t)row * cols + c], scale * (probability - (c == target[row] ? 1 : 0)), adds);
+    }
+}
+
+void lp_cuda_cross_entropy_gradient(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *logits = node->inputs[0];
+    LP_LAUNCH(run, cross_entropy_gradient_kernel, lp_blocks(lp_cuda_largest(run, logits), WARPS), WARPS * 32, 0,
+              run->shard, lp_cuda_rows_of(logits), logits->cols, LP_INPUT(0), LP_INPUT_AS(int32_t, 1), LP_INPUT(2),
+              LP_OUTPUT(0), LP_ADDS(0));
+}

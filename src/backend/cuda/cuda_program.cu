@@ -1,0 +1,343 @@
+/* cuda_program.cu: the node loop, recorded once and replayed.
+ *
+ * Inputs, segments and the numbers of a shard come from the host and change with every run, the places they go to do not:
+ * all lie in one block of device memory at offsets made for the largest shard. They are copied into pinned memory first (of
+ * which there are several, so that the host may prepare a shard while the device is still busy with the one before), and from
+ * there in stream order.
+ */
+#include "backend/cuda/cuda_lists.h"
+#include "backend/cuda/cuda_program.h"
+
+enum { KEPT = 16, ALIGN = 256 };
+
+/* An input as the device holds it. */
+typedef struct input {
+    const lp_value *value; /* NULL: no node reads it */
+    size_t place;
+    /* Where a node wants its ids sorted. */
+    int64_t ids; /* the most there are; 0: nobody does */
+    lp_cuda_list_layout layout;
+    size_t list_place;
+    int32_t *starts; /* [ids + 1] */
+} input;
+
+typedef struct lp_cuda_program {
+    struct lp_cuda_program *next;
+    /* For which runs. */
+    const lp_plan *plan;
+    const void *work, *parameters, *gradients, *row_gradients;
+    lp_precision precision;
+    /* The block: shard, segments, tiles, inputs. */
+    char *block;
+    char *staging[LP_DEVICE_MARKS];
+    size_t segment_place, tile_place, block_size;
+    input *inputs; /* by slot */
+    void **data;   /* by slot: on the device */
+    int largest_segments, largest_tiles;
+    /* Scratch of the nodes. */
+    void *scratch;
+    size_t scratch_size;
+    uint64_t runs;
+    void *recording;
+    lp_arena arena;
+} lp_cuda_program;
+
+static lp_cuda_program *programs; /* newest first */
+static bool failing;              /* out of memory while nodes were launched */
+
+static void lose(const char *what)
+{
+    lp_device_problem_set(what, "there is not enough memory on the GPU");
+    failing = true;
+}
+
+static void release(lp_cuda_program *program)
+{
+    lp_device_sync();
+    lp_device_record_free(program->recording);
+    lp_device_free(program->block);
+    lp_device_free(program->scratch);
+    for (int i = 0; i < LP_DEVICE_MARKS; i++)
+        lp_device_pinned_free(program->staging[i]);
+    lp_arena arena = program->arena; /* holds the program itself */
+    lp_arena_clear(&arena);
+}
+
+void lp_cuda_program_drop(const void *work)
+{
+    for (lp_cuda_program **link = &programs; *link;) {
+        lp_cuda_program *program = *link;
+        if (program->work == work) {
+            *link = program->next;
+            release(program);
+        } else {
+            link = &program->next;
+        }
+    }
+}
+
+/* So that buffers which come and go do not leave a program each. */
+static void drop_oldest(void)
+{
+    int count = 0;
+    for (lp_cuda_program **link = &programs; *link; link = &(*link)->next)
+        if (++count > KEPT) {
+            lp_cuda_program *program = *link;
+            *link = program->next;
+            release(program);
+            return;
+        }
+}
+
+static size_t round_up(size_t size)
+{
+    return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static size_t row_size(const lp_value *value)
+{
+    return (size_t)value->cols * lp_type_size(value->type, sizeof(float));
+}
+
+/* The inputs that nodes read, and the ids they want sorted. */
+static void find_inputs(lp_cuda_program *program, const lp_cuda_run *sizes)
+{
+    const lp_graph *graph = program->plan->graph;
+    for (int i = 0; i < graph->node_count; i++)
+        for (int k = 0; k < graph->nodes[i]->op->input_count; k++) {
+            const lp_node *node = graph->nodes[i];
+            const lp_value *value = node->inputs[k];
+            if (!value || value->place != LP_PLACE_INPUT)
+                continue;
+            input *mine = &program->inputs[value->slot];
+            mine->value = value;
+            const lp_value *sorted_by = lp_cuda_sorted_by(node, k);
+            int64_t ids = sorted_by ? lp_cuda_largest(sizes, sorted_by) : 0;
+            mine->ids = ids > mine->ids ? ids : mine->ids;
+        }
+}
+
+static size_t lay_out_input(input *mine, const lp_cuda_run *sizes, size_t place)
+{
+    int64_t rows = lp_cuda_largest(sizes, mine->value);
+    mine->place = place;
+    place += round_up((size_t)rows * row_size(mine->value));
+    if (mine->ids) {
+        mine->layout = lp_cuda_list_plan(rows * mine->value->cols, mine->ids);
+        mine->list_place = place;
+        place += mine->layout.size;
+    }
+    return place;
+}
+
+static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
+{
+    program->segment_place = round_up(sizeof(lp_cuda_shard));
+    program->tile_place = program->segment_place + round_up(((size_t)program->largest_segments + 1) * sizeof(int32_t));
+    size_t size = program->tile_place + round_up((size_t)program->largest_tiles * sizeof(lp_cuda_tile));
+    for (int slot = 0; slot < program->plan->graph->input_count; slot++)
+        if (program->inputs[slot].value)
+            size = lay_out_input(&program->inputs[slot], sizes, size);
+    program->block_size = size;
+}
+
+static bool fill(lp_cuda_program *program, const lp_run *run)
+{
+    const lp_graph *graph = run->plan->graph;
+    size_t slots = (size_t)graph->input_count + 1;
+    program->inputs = (input *)lp_arena_alloc(&program->arena, slots * sizeof *program->inputs);
+    program->data = (void **)lp_arena_alloc(&program->arena, slots * sizeof *program->data);
+    if (!program->inputs || !program->data)
+        return false;
+    lp_cuda_run sizes = {run, NULL, NULL, NULL, 0, 0, NULL};
+    find_inputs(program, &sizes);
+    lay_out(program, &sizes);
+    program->block = (char *)lp_device_alloc(program->block_size);
+    bool good = program->block != NULL;
+    for (int i = 0; good && i < LP_DEVICE_MARKS; i++)
+        good = (program->staging[i] = (char *)lp_device_pinned(program->block_size)) != NULL;
+    for (int slot = 0; good && slot < graph->input_count; slot++) {
+        input *mine = &program->inputs[slot];
+        if (mine->value)
+            program->data[slot] = program->block + mine->place;
+        if (mine->ids) {
+            mine->starts = (int32_t *)lp_arena_alloc(&program->arena, ((size_t)mine->ids + 1) * sizeof *mine->starts);
+            good = mine->starts != NULL;
+        }
+    }
+    return good;
+}
+
+/* What no kernel exists for. */
+static const char *missing(const lp_graph *graph)
+{
+    for (int i = 0; i < graph->node_count; i++)
+        if (!lp_cuda_kernel_of(graph->nodes[i]->op->id))
+            return graph->nodes[i]->op->name;
+    return NULL;
+}
+
+/* For runs like this one, with some room for more segments. */
+static lp_cuda_program *make(const lp_run *run)
+{
+    const char *op = missing(run->plan->graph);
+    if (op)
+        lp_device_problem_set(op, "this op has no kernel for the GPU");
+    if (op)
+        return NULL;
+    lp_arena arena = {};
+    lp_cuda_program *program = (lp_cuda_program *)lp_arena_alloc(&arena, sizeof *program);
+    if (!program)
+        return NULL;
+    program->arena = arena;
+    program->plan = run->plan;
+    program->work = run->work;
+    program->parameters = run->parameters;
+    program->gradients = run->gradients;
+    program->row_gradients = run->row_gradients;
+    program->precision = run->precision;
+    program->largest_segments = (run->segments + 31) / 32 * 32;
+    program->largest_tiles = (int)(run->plan->largest.rows[LP_ROWS_TOKENS] / LP_CUDA_TILE) + program->largest_segments;
+    if (!fill(program, run)) {
+        release(program);
+        return NULL;
+    }
+    program->next = programs;
+    programs = program;
+    drop_oldest();
+    return program;
+}
+
+static bool serves(const lp_cuda_program *program, const lp_run *run)
+{
+    return program->plan == run->plan && program->work == run->work && program->parameters == run->parameters &&
+           program->gradients == run->gradients && program->row_gradients == run->row_gradients &&
+           program->precision == run->precision && program->largest_segments >= run->segments;
+}
+
+static lp_cuda_program *find(const lp_run *run)
+{
+    for (lp_cuda_program *program = programs; program; program = program->next)
+        if (serves(program, run))
+            return program;
+    return make(run);
+}
+
+/* Tiles of queries, those with the most keys first: by the number of the tile in its segment, downwards. */
+static int list_tiles(const lp_run *run, lp_cuda_tile *tiles)
+{
+    int longest = 0, count = 0;
+    for (int s = 0; s < run->segments; s++)
+        longest = run->segment[s + 1] - run->segment[s] > longest ? run->segment[s + 1] - run->segment[s] : longest;
+    for (int place = (longest - 1) / LP_CUDA_TILE * LP_CUDA_TILE; longest > 0 && place >= 0; place -= LP_CUDA_TILE)
+        for (int s = 0; s < run->segments; s++)
+            if (run->segment[s] + place < run->segment[s + 1])
+                tiles[count++] = {run->segment[s], run->segment[s + 1], run->segment[s] + place, s};
+    return count;
+}
+
+static void upload_input(const lp_cuda_program *program, const input *mine, char *staging, const lp_run *run)
+{
+    int64_t rows = lp_run_rows(run, mine->value);
+    size_t size = (size_t)rows * row_size(mine->value);
+    const void *from = run->inputs[mine->value->slot];
+    if (size)
+        memcpy(staging + mine->place, from, size);
+    lp_device_upload(program->block + mine->place, staging + mine->place, size);
+    if (!mine->ids)
+        return;
+    const lp_cuda_list_layout *layout = &mine->layout;
+    size_t sizes[4], places[] = {0, layout->order, layout->pieces, layout->groups};
+    lp_cuda_list_fill(layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols, mine->ids,
+                      mine->starts, sizes);
+    for (int i = 0; i < 4; i++)
+        lp_device_upload(program->block + mine->list_place + places[i], staging + mine->list_place + places[i],
+                         sizes[i]);
+}
+
+static void upload(lp_cuda_program *program, const lp_run *run)
+{
+    int mark = (int)(program->runs % LP_DEVICE_MARKS);
+    char *staging = program->staging[mark];
+    lp_device_wait(mark);
+    lp_cuda_shard *shard = (lp_cuda_shard *)staging;
+    *shard = lp_cuda_shard();
+    for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
+        shard->rows[kind] = run->rows[kind];
+    shard->segments = run->segments;
+    shard->step = run->step;
+    shard->seed = run->seed;
+    shard->first_token = run->first_token;
+    memcpy(staging + program->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
+    shard->tiles = list_tiles(run, (lp_cuda_tile *)(staging + program->tile_place));
+    lp_device_upload(program->block, staging, program->tile_place + (size_t)shard->tiles * sizeof(lp_cuda_tile));
+    for (int slot = 0; slot < run->plan->graph->input_count; slot++)
+        if (program->inputs[slot].value)
+            upload_input(program, &program->inputs[slot], staging, run);
+    lp_device_mark(mark);
+}
+
+static void launch_all(const lp_cuda_run *run)
+{
+    const lp_graph *graph = run->run->plan->graph;
+    failing = false;
+    for (int i = 0; i < graph->node_count && !failing; i++)
+        lp_cuda_kernel_of(graph->nodes[i]->op->id)(graph->nodes[i], run);
+}
+
+void lp_cuda_program_run(const lp_run *run)
+{
+    if (lp_device_problem())
+        return;
+    lp_cuda_program *program = find(run);
+    if (!program) {
+        lose("a step's inputs");
+        return;
+    }
+    upload(program, run);
+    lp_run there = *run;
+    there.inputs = program->data;
+    lp_cuda_run launched = {&there,
+                            (const lp_cuda_shard *)program->block,
+                            (const int32_t *)(program->block + program->segment_place),
+                            (const lp_cuda_tile *)(program->block + program->tile_place),
+                            program->largest_segments,
+                            program->largest_tiles,
+                            program};
+    /* The first run finds out how much scratch there must be; the second records. */
+    if (program->runs == 1 && lp_device_record_begin()) {
+        launch_all(&launched);
+        program->recording = lp_device_record_end();
+    }
+    if (program->recording)
+        lp_device_replay(program->recording);
+    else
+        launch_all(&launched);
+    program->runs++;
+}
+
+lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
+{
+    const input *mine = &run->program->inputs[ids->slot];
+    return lp_cuda_list_view(&mine->layout, run->program->block + mine->list_place);
+}
+
+void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
+{
+    lp_cuda_program *program = run->program;
+    if (size <= program->scratch_size && program->scratch)
+        return program->scratch;
+    lp_device_sync(); /* nodes before this one may still use it */
+    lp_device_free(program->scratch);
+    program->scratch = lp_device_alloc(size);
+    program->scratch_size = program->scratch ? size : 0;
+    if (!program->scratch)
+        lose("the scratch of a step");
+    return program->scratch;
+}
+
+void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size)
+{
+    (void)run;
+    lp_device_clear(data, size);
+}

@@ -1,0 +1,14 @@
+/* cuda_program.h: a planned graph as the device runs it: where its inputs lie there, its scratch, and the recording of all its
+ * launches. Made at the first run with a plan and a set of buffers, kept until the work buffer is freed. */
+#ifndef LP_CUDA_PROGRAM_H
+#define LP_CUDA_PROGRAM_H
+
+#include "backend/cuda/cuda_device.h"
+
+/* Takes one shard through the graph; returns before it is done. */
+void lp_cuda_program_run(const lp_run *run);
+
+/* Drops what was made for runs with this work buffer. */
+void lp_cuda_program_drop(const void *work);
+
+#endif

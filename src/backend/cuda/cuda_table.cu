@@ -1,0 +1,55 @@
+/* cuda_table.cu: the function of every op. */
+#include "backend/cuda/cuda.h"
+
+/* C++17 has no designated initializers for arrays: filled by a function of constants instead. */
+struct kernel_table {
+    lp_cuda_kernel by_op[LP_OP_COUNT];
+};
+
+static constexpr kernel_table make_table()
+{
+    kernel_table table = {};
+    table.by_op[LP_OP_ADD] = lp_cuda_add;
+    table.by_op[LP_OP_LINEAR] = lp_cuda_linear;
+    table.by_op[LP_OP_LINEAR_OUTER] = lp_cuda_linear_outer;
+    table.by_op[LP_OP_COLUMN_SUM] = lp_cuda_column_sum;
+    table.by_op[LP_OP_COLUMN_DOT] = lp_cuda_column_dot;
+    table.by_op[LP_OP_SCALE_COLUMNS] = lp_cuda_scale_columns;
+    table.by_op[LP_OP_EMBED] = lp_cuda_embed;
+    table.by_op[LP_OP_EMBED_GRADIENT] = lp_cuda_embed_gradient;
+    table.by_op[LP_OP_GATHER] = lp_cuda_gather;
+    table.by_op[LP_OP_RELU] = lp_cuda_relu;
+    table.by_op[LP_OP_RELU_GRADIENT] = lp_cuda_relu_gradient;
+    table.by_op[LP_OP_DROPOUT] = lp_cuda_dropout;
+    table.by_op[LP_OP_LAYER_NORM] = lp_cuda_layer_norm;
+    table.by_op[LP_OP_LAYER_NORM_GRADIENT] = lp_cuda_layer_norm_gradient;
+    table.by_op[LP_OP_HARMONICS] = lp_cuda_harmonics;
+    table.by_op[LP_OP_HARMONICS_GRADIENT] = lp_cuda_harmonics_gradient;
+    table.by_op[LP_OP_BASIS] = lp_cuda_basis;
+    table.by_op[LP_OP_BASIS_GRADIENT] = lp_cuda_basis_gradient;
+    table.by_op[LP_OP_REFLECT] = lp_cuda_reflect;
+    table.by_op[LP_OP_REFLECT_GRADIENT] = lp_cuda_reflect_gradient;
+    table.by_op[LP_OP_ATTENTION] = lp_cuda_attention;
+    table.by_op[LP_OP_ATTENTION_GRADIENT] = lp_cuda_attention_gradient;
+    table.by_op[LP_OP_CROSS_ENTROPY] = lp_cuda_cross_entropy;
+    table.by_op[LP_OP_CROSS_ENTROPY_GRADIENT] = lp_cuda_cross_entropy_gradient;
+    table.by_op[LP_OP_SOFTMAX_LOSS] = lp_cuda_softmax_loss;
+    table.by_op[LP_OP_SOFTMAX_LOSS_GRADIENT] = lp_cuda_softmax_loss_gradient;
+    table.by_op[LP_OP_CHOICE_LOSS] = lp_cuda_choice_loss;
+    table.by_op[LP_OP_CHOICE_LOSS_GRADIENT] = lp_cuda_choice_loss_gradient;
+    table.by_op[LP_OP_NOISE] = lp_cuda_noise;
+    table.by_op[LP_OP_MULTIPLY] = lp_cuda_multiply;
+    table.by_op[LP_OP_AFFINE] = lp_cuda_affine;
+    table.by_op[LP_OP_EXP] = lp_cuda_exp;
+    table.by_op[LP_OP_TANH] = lp_cuda_tanh;
+    table.by_op[LP_OP_TANH_GRADIENT] = lp_cuda_tanh_gradient;
+    table.by_op[LP_OP_MASK] = lp_cuda_mask;
+    return table;
+}
+
+static constexpr kernel_table table = make_table();
+
+lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id)
+{
+    return table.by_op[id];
+}

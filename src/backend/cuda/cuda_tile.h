@@ -1,0 +1,248 @@
+/* cuda_tile.h: products of small matrices in shared memory, for kernels that never store what they multiply: attention and the
+ * fused loss.
+ *
+ * A warp owns tiles of 16 rows and 8 columns of a result, in the layout of the tensor cores' m16n8: lane 4 g + t holds
+ *
+ *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: the same of row g + 8
+ *
+ * Ordinary multiply-adds keep that layout, so a kernel is written once for both: `tensor` says which. With tensor cores all that is
+ * multiplied has been rounded to tf32 when it was written to shared memory; sums are float in any case.
+ *
+ * Strides of matrices are 4 modulo 8 floats (tile_stride), so that the loads below meet every bank once: lanes read rows g (apart by the
+ * stride) and columns t, or rows 2t and columns g. Matrices of shares, read in pairs of columns, have strides of 8 modulo 16.
+ */
+#ifndef LP_CUDA_TILE_H
+#define LP_CUDA_TILE_H
+
+#include "backend/cuda/cuda.h"
+
+/* Whether products may go to the tensor cores. */
+static inline bool tile_tensor(const lp_cuda_run *run)
+{
+    return run->run->precision != LP_PRECISION_FP32;
+}
+
+__host__ __device__ static inline int tile_pad(int count)
+{
+    return (count + 7) / 8 * 8;
+}
+
+/* Floats from row to row of a matrix with so many columns. */
+static inline int tile_stride(int cols)
+{
+    return tile_pad(cols) + 4;
+}
+
+static inline int tile_share_stride(int cols)
+{
+    return (cols + 15) / 16 * 16 + 8;
+}
+
+/* A lane's place in the tiles of its warp. */
+typedef struct tile_lane {
+    int warp, lane, group, member; /* group is the row, member the pair of columns */
+} tile_lane;
+
+__device__ static inline tile_lane tile_lane_now(void)
+{
+    int thread = (int)threadIdx.x, lane = thread & 31;
+    tile_lane now = {thread >> 5, lane, lane >> 2, lane & 3};
+    return now;
+}
+
+/* ---- one step of a tensor core ------------------------------------------------------------------------------- */
+
+#ifdef __CUDACC__
+
+/* The nearest number with 10 bits of mantissa. */
+__device__ static inline float tile_round(float x)
+{
+    uint32_t bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return __uint_as_float(bits);
+}
+
+/* sum [16 x 8] += a [16 x 8] b [8 x 8]: a holds rows g, g + 8, g, g + 8 of depths t, t, t + 4, t + 4; b column g of depths t, t + 4. */
+__device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+#else
+
+__device__ static inline float tile_round(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7F800000u) != 0x7F800000u)
+        bits = (bits + 0x1000u) & ~0x1FFFu;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The lanes lay their parts side by side, and each sums its own four elements. */
+__device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    static thread_local float parts[32][32][6];
+    tile_lane me = tile_lane_now();
+    float *mine = parts[me.warp][me.lane];
+    const float(*all)[6] = parts[me.warp];
+    memcpy(mine, a, sizeof a);
+    mine[4] = b0;
+    mine[5] = b1;
+    __syncwarp();
+    for (int k = 0; k < 8; k++)
+        for (int i = 0; i < 4; i++)
+            sum[i] +=
+                all[4 * me.group + k % 4][k / 4 * 2 + i / 2] * all[4 * (2 * me.member + i % 2) + k % 4][4 + k / 4];
+    __syncwarp();
+}
+
+#endif
+
+/* ---- products ------------------------------------------------------------------------------------------------ */
+
+/* What goes to shared memory to be multiplied. */
+template <bool tensor> __device__ static inline float tile_number(float x)
+{
+    return tensor ? tile_round(x) : x;
+}
+
+__device__ static inline float tile_dot(float sum, float4 a, float4 b)
+{
+    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
+}
+
+/* sum[j] += a b_j^T for from <= j < count: a [16 x depth], b_j the 8 rows from b + j * step rows on. Depths are multiples of 8. */
+template <bool tensor, int tiles>
+__device__ static inline void tile_rows(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
+                                        const float *b, int b_stride, int step, int depth)
+{
+    tile_lane me = tile_lane_now();
+    const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
+    const float *right = b + (tensor ? me.group : 2 * me.member) * b_stride;
+    if constexpr (tensor) {
+        for (int k = me.member; k < depth; k += 8) {
+            float left[4] = {upper[k], lower[k], upper[k + 4], lower[k + 4]};
+#pragma unroll
+            for (int j = 0; j < tiles; j++)
+                if (j >= from && j < count)
+                    tile_multiply(sum[j], left, right[j * step * b_stride + k], right[j * step * b_stride + k + 4]);
+        }
+    } else {
+        for (int k = 0; k < depth; k += 4) {
+            float4 x = *(const float4 *)(upper + k), y = *(const float4 *)(lower + k);
+#pragma unroll
+            for (int j = 0; j < tiles; j++)
+                if (j >= from && j < count) {
+                    float4 v = *(const float4 *)(right + j * step * b_stride + k);
+                    float4 w = *(const float4 *)(right + (j * step + 1) * b_stride + k);
+                    sum[j][0] = tile_dot(sum[j][0], x, v);
+                    sum[j][1] = tile_dot(sum[j][1], x, w);
+                    sum[j][2] = tile_dot(sum[j][2], y, v);
+                    sum[j][3] = tile_dot(sum[j][3], y, w);
+                }
+        }
+    }
+}
+
+/* sum[j] += a b_j for from <= j < count: a [16 x depth] a matrix of shares, b_j [depth x 8] the columns from b + 8 j on. Depths may
+ * come in any order, if it is the same on both sides: 2t and 2t + 1 stand for t and t + 4. */
+template <bool tensor, int tiles>
+__device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
+                                           const float *b, int b_stride, int depth)
+{
+    tile_lane me = tile_lane_now();
+    const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
+    for (int k = tensor ? 2 * me.member : 0; k < depth; k += tensor ? 8 : 2) {
+        float2 x = *(const float2 *)(upper + k), y = *(const float2 *)(lower + k);
+        const float left[4] = {x.x, y.x, x.y, y.y};
+        const float *right = b + k * b_stride + (tensor ? me.group : 2 * me.member);
+#pragma unroll
+        for (int j = 0; j < tiles; j++) {
+            if (j < from || j >= count)
+                continue;
+            if constexpr (tensor) {
+                tile_multiply(sum[j], left, right[8 * j], right[8 * j + b_stride]);
+            } else {
+                float2 v = *(const float2 *)(right + 8 * j), w = *(const float2 *)(right + 8 * j + b_stride);
+                sum[j][0] = fmaf(x.y, w.x, fmaf(x.x, v.x, sum[j][0]));
+                sum[j][1] = fmaf(x.y, w.y, fmaf(x.x, v.y, sum[j][1]));
+                sum[j][2] = fmaf(y.y, w.x, fmaf(y.x, v.x, sum[j][2]));
+                sum[j][3] = fmaf(y.y, w.y, fmaf(y.x, v.y, sum[j][3]));
+            }
+        }
+    }
+}
+
+/* ---- to shared memory ---------------------------------------------------------------------------------------- */
+
+/* to [rows x width] = scale * from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row at a time, and asks for
+ * several before it waits for the first. */
+template <bool tensor>
+__device__ static inline void tile_load(float *to, int stride, int rows, int width, const float *from,
+                                        int64_t from_stride, int present, int cols, float scale)
+{
+    enum { BATCH = 4 };
+    tile_lane me = tile_lane_now();
+    int warps = (int)blockDim.x >> 5;
+    bool pairs = !(((uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4) & 7);
+#pragma unroll 1
+    for (int c = 2 * me.lane; c < width; c += 64)
+#pragma unroll 1
+        for (int r = me.warp; r < rows; r += BATCH * warps) {
+            float2 x[BATCH];
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) {
+                const float *place = from + (r + i * warps) * from_stride + c;
+                bool here = r + i * warps < present;
+                x[i] = make_float2(0, 0);
+                if (pairs && here && c < cols) {
+                    x[i] = *(const float2 *)place;
+                } else if (!pairs && here) {
+                    x[i].x = c < cols ? place[0] : 0;
+                    x[i].y = c + 1 < cols ? place[1] : 0;
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < BATCH; i++)
+                if (r + i * warps < rows)
+                    *(float2 *)(to + (r + i * warps) * stride + c) =
+                        make_float2(tile_number<tensor>(x[i].x * scale), tile_number<tensor>(x[i].y * scale));
+        }
+}
+
+/* ---- and back ------------------------------------------------------------------------------------------------ */
+
+/* A warp's tiles to shared memory. */
+template <int tiles>
+__device__ static inline void tile_put(float *to, int stride, int count, const float (&sum)[tiles][4])
+{
+    tile_lane me = tile_lane_now();
+#pragma unroll
+    for (int j = 0; j < tiles; j++)
+        if (j < count) {
+            float *place = to + me.group * stride + 8 * j + 2 * me.member;
+            *(float2 *)place = make_float2(sum[j][0], sum[j][1]);
+            *(float2 *)(place + 8 * stride) = make_float2(sum[j][2], sum[j][3]);
+        }
+}
+
+/* to [present x cols] = scale * from, or more by that. */
+__device__ static inline void tile_store(float *to, int64_t to_stride, int present, int cols, const float *from,
+                                         int stride, float scale, int adds)
+{
+    tile_lane me = tile_lane_now();
+    int warps = (int)blockDim.x >> 5;
+#pragma unroll 1
+    for (int r = me.warp; r < present; r += warps)
+#pragma unroll 1
+        for (int c = me.lane; c < cols; c += 32)
+            lp_store(to + r * to_stride + c, from[r * stride + c] * scale, adds);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* plugin.c: backends by the name of a device. CUDA's lies in a file of its own, opened only when it is asked for, so that the
+ * library neither needs CUDA nor waits for it. */
+#define _GNU_SOURCE /* dladdr */
+#include "backend/cuda/cuda_plugin.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef LAPSE_LIBRARY_FOLDER
+#define LAPSE_LIBRARY_FOLDER "lib"
+#endif
+
+enum { PATH_SIZE = 4096 };
+
+const char *const lp_precision_names[] = {"fp32", "tf32", "bf16", NULL};
+
+static const char file[] = "liblapse_cuda.so";
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const lp_backend *cuda; /* once it is open */
+
+/* Cuts a path down to its folder. */
+static bool folder_of(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = '\0';
+    return slash != NULL;
+}
+
+/* Opens the plugin in a folder, or where an installed tree has it beside that folder. */
+static void *open_in(const char *folder)
+{
+    static const char *const places[] = {"", "/../" LAPSE_LIBRARY_FOLDER, "/../lib"};
+    void *handle = NULL;
+    for (size_t i = 0; !handle && i < sizeof places / sizeof *places; i++) {
+        char path[PATH_SIZE + 64];
+        snprintf(path, sizeof path, "%s%s/%s", folder, places[i], file);
+        if (access(path, R_OK) == 0)
+            handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return handle;
+}
+
+static void *open_beside(const char *path)
+{
+    char folder[PATH_SIZE];
+    snprintf(folder, sizeof folder, "%s", path);
+    return folder_of(folder) ? open_in(folder) : NULL;
+}
+
+/* The environment's word, or else beside the library, beside the program, and wherever the system looks. */
+static void *open_plugin(char *why, size_t size)
+{
+    const char *wanted = getenv("LAPSE_CUDA_PLUGIN");
+    void *handle = NULL;
+    if (wanted && *wanted) {
+        handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+    } else {
+        Dl_info here;
+        char program[PATH_SIZE];
+        if (dladdr(file, &here) && here.dli_fname)
+            handle = open_beside(here.dli_fname);
+        ssize_t length = handle ? -1 : readlink("/proc/self/exe", program, sizeof program - 1);
+        if (length > 0) {
+            program[length] = '\0';
+            handle = open_beside(program);
+        }
+        if (!handle)
+            handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (!handle)
+        snprintf(why, size, "the plugin '%s' could not be opened (%s)", wanted && *wanted ? wanted : file, dlerror());
+    return handle;
+}
+
+/* NULL, and why. */
+static const lp_backend *open_cuda(char *why, size_t size)
+{
+    void *handle = open_plugin(why, size);
+    if (!handle)
+        return NULL;
+    lp_cuda_open_function open = (lp_cuda_open_function)dlsym(handle, "lp_cuda_open");
+    const char *reason = "the plugin has no entry 'lp_cuda_open'";
+    const lp_backend *backend = open ? open(LP_CUDA_VERSION, &reason) : NULL;
+    if (!backend) {
+        snprintf(why, size, "%s", reason);
+        dlclose(handle);
+    }
+    return backend;
+}
+
+lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error)
+{
+    bool automatic = strcmp(device, "auto") == 0;
+    *backend = lp_backend_find("cpu");
+    if (strcmp(device, "cpu") == 0)
+        return LAPSE_OK;
+    if (!automatic && strcmp(device, "cuda") != 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no device '%s'; there are cpu, cuda and auto", device);
+    char why[400] = "";
+    pthread_mutex_lock(&lock);
+    if (!cuda)
+        cuda = open_cuda(why, sizeof why);
+    const lp_backend *found = cuda;
+    pthread_mutex_unlock(&lock);
+    if (found)
+        *backend = found;
+    else if (!automatic)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "no GPU can be used: %s; use --device cpu or auto", why);
+    return LAPSE_OK;
+}

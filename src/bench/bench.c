@@ -1,0 +1,389 @@
+/* bench.c: lapse_bench: a check, then steps timed as a user has them, then the same batch again and again with a clock around
+ * every node. The two are apart because the second one's clocks would be in the first one's times. */
+#include "backend/cpu/cpu.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/threads.h"
+#include "bench/bench_check.h"
+#include "bench/bench_machine.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM_ROUNDS = 2, MOST_ROUNDS = 100000 };
+
+/* Parts of a round that are no nodes. */
+enum { PART_FILL, PART_LISTS, PART_JOIN, PART_ADAM, PART_RANK, PART_REST, PARTS };
+static const char *const part_names[PARTS] = {
+    [PART_FILL] = "(batch)", [PART_LISTS] = "(lists of items)", [PART_JOIN] = "(join lists)",
+    [PART_ADAM] = "(adam)",  [PART_RANK] = "(ranking)",         [PART_REST] = "(waiting)",
+};
+
+typedef struct bench {
+    const lp_bench_preset *preset;
+    lapse_bench_options options; /* resolved */
+    bool train;
+    lapse_dataset *dataset;
+    lp_trainer trainer;
+    lp_step_times times;
+    const lp_runner *runner; /* that does the work, and its graph */
+    const lp_graph *graph;
+    int shards;                 /* that the runner's batches have */
+    int64_t *clocks, *least;    /* [shards x (nodes + 1)]: nanoseconds of the newest round; the least of all */
+    double part_seconds[PARTS]; /* of threads, the least of all rounds */
+    lp_cost part_costs[PARTS];
+    lp_cost *costs; /* [nodes]: of a round */
+    int64_t *calls; /* [nodes] */
+    double *steps;  /* [rounds]: seconds */
+    lapse_bench_report *report;
+} bench;
+
+/* ----------------------------------------------------------------------------------------------- the work ----- */
+
+/* One round as a user has it: the next step, or all of the validation split. */
+static lapse_status work(bench *b, lapse_error *error)
+{
+    lp_trainer *trainer = &b->trainer;
+    if (!b->train) {
+        lp_evaluator_run(&trainer->evaluator, trainer->parameters);
+        int64_t start = lp_clock_nanoseconds();
+        if (trainer->model->config.task == LP_TASK_RECOMMEND)
+            lp_evaluator_rank(&trainer->evaluator, trainer->parameters);
+        b->times.adam = lp_clock_nanoseconds() - start;
+        return LAPSE_OK;
+    }
+    /* Whole batches only: the last one of an epoch would be another step. */
+    if (trainer->windows.count - trainer->state.window < trainer->options.batch) {
+        trainer->state.epoch += trainer->windows.count > 0;
+        trainer->state.window = 0;
+        LP_TRY(lp_trainer_epoch(trainer, error));
+        if (trainer->windows.count < trainer->options.batch)
+            return lp_fail(error, LAPSE_ERROR_USAGE, "batch cannot be %d: the preset has %lld windows",
+                           trainer->options.batch, (long long)trainer->windows.count);
+    }
+    lp_trainer_step(trainer);
+    trainer->backend->sync();
+    return LAPSE_OK;
+}
+
+static lp_extent extent_of_shard(const lp_batch *batch, int shard)
+{
+    lp_run run = lp_runner_shard(batch, shard);
+    lp_extent extent = {0};
+    for (int i = 0; i < LP_ROWS_COUNT; i++)
+        extent.rows[i] = run.rows[i];
+    for (int i = 0; i < run.segments; i++) {
+        int64_t length = run.segment[i + 1] - run.segment[i];
+        extent.pairs += length * (length + 1) / 2;
+        extent.longest = length > extent.longest ? (int)length : extent.longest;
+    }
+    return extent;
+}
+
+static lp_extent extent_of_windows(const lp_windows *windows)
+{
+    lp_extent all = {0};
+    for (int64_t w = 0; w < windows->count; w++) {
+        int64_t length = windows->windows[w].count;
+        all.rows[LP_ROWS_TOKENS] += (int)length;
+        all.pairs += length * (length + 1) / 2;
+        all.longest = length > all.longest ? (int)length : all.longest;
+    }
+    all.rows[LP_ROWS_ASKED] = (int)windows->targets;
+    return all;
+}
+
+/* Sets costs and calls of every node for the round just done; returns the operations of all. A whole split is counted as if
+ * it were one shard. */
+static double count_round(bench *b)
+{
+    const lp_batch *batch = &b->trainer.batch;
+    int shards = b->train ? batch->shard_count : 1;
+    double flop = 0;
+    memset(b->costs, 0, (size_t)b->graph->node_count * sizeof *b->costs);
+    for (int s = 0; s < shards; s++) {
+        lp_extent extent = b->train ? extent_of_shard(batch, s) : extent_of_windows(&b->trainer.evaluator.windows);
+        for (int i = 0; i < b->graph->node_count; i++) {
+            lp_cost cost = b->graph->nodes[i]->op->cost(b->graph->nodes[i], &extent);
+            b->costs[i].flop += cost.flop;
+            b->costs[i].bytes += cost.bytes;
+            b->calls[i] = shards;
+            flop += cost.flop;
+        }
+    }
+    return flop;
+}
+
+/* The optimizer reads the gradients of all shards, and reads and writes the parameters and both moments of the rows that
+ * occurred; a ranking multiplies every state with every item. */
+static void count_parts(bench *b)
+{
+    const lp_trainer *trainer = &b->trainer;
+    const lp_adam *adam = &trainer->adam;
+    double dense = (double)(adam->size - adam->table_size), listed = 0;
+    for (int s = 0; trainer->batch.item_capacity && s < trainer->batch.shard_count; s++)
+        listed += trainer->batch.shard_items[s];
+    double moved = dense * (adam->shards + 6) + (listed + 6.0 * trainer->rows.count) * adam->table_cols;
+    b->part_costs[PART_ADAM].bytes = 4 * moved;
+    const lp_ranking *ranking = &trainer->evaluator.ranking;
+    double dims = trainer->model->config.dims, items = (double)ranking->setup.items;
+    b->part_costs[PART_RANK].flop = 2 * (double)ranking->case_count * items * dims;
+}
+
+/* ------------------------------------------------------------------------------------------------- clocks ----- */
+
+static int by_size(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Rounds without any clock but the one around them. */
+static lapse_status time_rounds(bench *b, lapse_error *error)
+{
+    lapse_bench_report *report = b->report;
+    int rounds = b->options.rounds;
+    for (int i = 0; i < WARM_ROUNDS; i++)
+        LP_TRY(work(b, error));
+    for (int i = 0; i < rounds; i++) {
+        double start = lp_clock_seconds();
+        LP_TRY(work(b, error));
+        b->steps[i] = lp_clock_seconds() - start;
+        report->flop += count_round(b) / rounds;
+        if (b->train) {
+            report->windows += (double)b->trainer.batch.windows / rounds;
+            report->events += (double)b->trainer.batch.targets / rounds;
+            report->tokens += (double)b->trainer.batch.tokens / rounds;
+        }
+    }
+    if (!b->train) {
+        const lp_windows *windows = &b->trainer.evaluator.windows;
+        report->windows = (double)windows->count;
+        report->events = (double)windows->targets;
+        report->tokens = extent_of_windows(windows).rows[LP_ROWS_TOKENS];
+        count_parts(b);
+        report->flop += b->part_costs[PART_RANK].flop;
+    }
+    qsort(b->steps, (size_t)rounds, sizeof *b->steps, by_size);
+    int windows = b->trainer.options.batch;
+    report->step_best = b->steps[0];
+    report->step_median = b->steps[rounds / 2];
+    report->step_p90 = b->steps[(rounds - 1) * 9 / 10];
+    report->steps = b->train ? (b->trainer.windows.count + windows - 1) / windows : 1;
+    report->epoch = (double)report->steps * report->step_median;
+    return LAPSE_OK;
+}
+
+/* Each call's own least time: something else that the machine does meanwhile seldom hits the same call in every round. */
+static void keep_round(bench *b, bool first)
+{
+    size_t nodes = (size_t)b->graph->node_count;
+    double parts[PARTS] = {0}, all = 0, each = 1e-9 * b->runner->threads; /* what one thread does keeps all of them */
+    for (size_t i = 0; i < (size_t)b->shards * (nodes + 1); i++) {
+        all += 1e-9 * (double)b->clocks[i];
+        if (first || b->clocks[i] < b->least[i])
+            b->least[i] = b->clocks[i];
+    }
+    parts[PART_FILL] = each * (double)b->times.fill;
+    parts[PART_JOIN] = each * (double)b->times.join;
+    parts[b->train ? PART_ADAM : PART_RANK] = each * (double)b->times.adam;
+    for (int i = 0; i < PART_REST; i++)
+        all += parts[i];
+    parts[PART_REST] = fmax(0, each * (double)b->times.total - all);
+    for (int i = 0; i < PARTS; i++)
+        if (first || parts[i] < b->part_seconds[i])
+            b->part_seconds[i] = parts[i];
+}
+
+/* Seconds of a node in all shards; of `prepare` where it is the one behind the last. */
+static double node_seconds(const bench *b, int node)
+{
+    int64_t sum = 0;
+    for (int s = 0; s < b->shards; s++)
+        sum += b->least[(size_t)s * (size_t)(b->graph->node_count + 1) + (size_t)node];
+    return 1e-9 * (double)sum;
+}
+
+/* One batch again and again, with a clock around every node. */
+static lapse_status time_nodes(bench *b, lapse_error *error)
+{
+    lp_trainer *trainer = &b->trainer;
+    size_t clocks = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
+    b->times.run = trainer->evaluator.times = b->clocks;
+    trainer->times = b->train ? &b->times : NULL;
+    for (int i = 0; i < b->options.rounds; i++) {
+        memset(b->clocks, 0, clocks * sizeof *b->clocks);
+        trainer->state.window = 0;
+        int64_t start = lp_clock_nanoseconds();
+        LP_TRY(work(b, error));
+        b->times.total = lp_clock_nanoseconds() - start;
+        keep_round(b, i == 0);
+    }
+    count_round(b);
+    count_parts(b);
+    b->part_seconds[PART_LISTS] = node_seconds(b, b->graph->node_count);
+    trainer->times = NULL;
+    trainer->evaluator.times = NULL;
+    return LAPSE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------- report ----- */
+
+static int by_seconds(const void *a, const void *b)
+{
+    const lapse_bench_row *x = a, *y = b;
+    return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
+}
+
+/* Nodes summed by op, then the other parts. */
+static lapse_status make_rows(bench *b, lapse_error *error)
+{
+    lapse_bench_report *report = b->report;
+    lapse_bench_row *rows = report->rows = lp_alloc(LP_OP_COUNT + PARTS, sizeof *rows);
+    if (!rows)
+        return lp_fail_memory(error, "a report", (LP_OP_COUNT + PARTS) * sizeof *rows);
+    for (int i = 0; i < b->graph->node_count; i++) {
+        lapse_bench_row *row = &rows[b->graph->nodes[i]->op->id];
+        row->name = b->graph->nodes[i]->op->name;
+        row->calls += b->calls[i];
+        row->seconds += node_seconds(b, i);
+        row->flop += b->costs[i].flop;
+        row->bytes += b->costs[i].bytes;
+    }
+    for (int i = 0; i < PARTS; i++) {
+        rows[LP_OP_COUNT + i] =
+            (lapse_bench_row){part_names[i], 1, b->part_seconds[i], b->part_costs[i].flop, b->part_costs[i].bytes, 0};
+        if (b->part_seconds[i] <= 0)
+            rows[LP_OP_COUNT + i].name = NULL;
+    }
+    for (int i = 0; i < LP_OP_COUNT + PARTS; i++)
+        if (rows[i].name)
+            rows[report->row_count++] = rows[i];
+    for (int i = 0; i < report->row_count; i++) {
+        double at_peak = rows[i].flop * report->threads / report->peak;
+        double at_bandwidth = rows[i].bytes * report->threads / report->bandwidth;
+        rows[i].floor = fmax(at_peak, at_bandwidth);
+        report->step_least += rows[i].seconds / report->threads;
+    }
+    qsort(rows, (size_t)report->row_count, sizeof *rows, by_seconds);
+    return LAPSE_OK;
+}
+
+/* Room for the clocks and sums of a graph. */
+static lapse_status make_room(bench *b, lapse_error *error)
+{
+    size_t nodes = (size_t)b->graph->node_count, shards = (size_t)b->shards;
+    b->clocks = lp_alloc(shards * (nodes + 1), sizeof *b->clocks);
+    b->least = lp_alloc(shards * (nodes + 1), sizeof *b->least);
+    b->costs = lp_alloc(nodes, sizeof *b->costs);
+    b->calls = lp_alloc(nodes, sizeof *b->calls);
+    b->steps = lp_alloc((size_t)b->options.rounds, sizeof *b->steps);
+    if (b->clocks && b->least && b->costs && b->calls && b->steps)
+        return LAPSE_OK;
+    return lp_fail_memory(error, "clocks", shards * nodes * sizeof *b->clocks);
+}
+
+static void bench_clear(bench *b)
+{
+    lp_trainer_clear(&b->trainer);
+    lapse_dataset_close(b->dataset);
+    lp_free(b->clocks);
+    lp_free(b->least);
+    lp_free(b->costs);
+    lp_free(b->calls);
+    lp_free(b->steps);
+}
+
+/* Data, and a trainer that is ready for its first step. */
+static lapse_status prepare(bench *b, lapse_error *error)
+{
+    const lapse_bench_options *options = &b->options;
+    lapse_train_options train;
+    lp_bench_preset_options(b->preset, &train);
+    train.seed = options->seed;
+    train.threads = options->threads;
+    train.batch = options->batch ? options->batch : train.batch;
+    train.shards = options->shards ? options->shards : train.shards;
+    int64_t items = options->items ? options->items : b->preset->items;
+    LP_TRY(lp_bench_data(b->preset, b->preset->sequences, items, options->seed, &b->dataset, error));
+    LP_TRY(lp_trainer_init(&b->trainer, b->dataset, &train, error));
+    b->runner = b->train ? &b->trainer.runner : &b->trainer.evaluator.runner;
+    b->shards = b->train ? b->trainer.batch.shard_count : b->trainer.evaluator.batch.shard_count;
+    b->graph = b->train ? &b->trainer.network.graph : &b->trainer.evaluator.network.graph;
+    *b->report = (lapse_bench_report){.preset = b->preset->name,
+                                      .what = b->train ? "train" : "predict",
+                                      .level = lp_cpu_level(),
+                                      .threads = b->runner->threads,
+                                      .rounds = options->rounds,
+                                      .items = items,
+                                      .parameters = (int64_t)b->trainer.network.graph.parameter_size,
+                                      .error = b->report->error};
+    return make_room(b, error);
+}
+
+static lapse_status measure(bench *b, lapse_error *error)
+{
+    lapse_bench_report *report = b->report;
+    LP_TRY(lp_bench_check(b->preset, b->options.seed, NULL, &report->error, error));
+    LP_TRY(prepare(b, error));
+    report->peak = lp_bench_peak(report->threads);
+    LP_TRY(lp_bench_bandwidth(report->threads, b->runner->plan.work_size, &report->bandwidth, error));
+    LP_TRY(time_rounds(b, error));
+    LP_TRY(time_nodes(b, error));
+    report->peak = fmax(report->peak, lp_bench_peak(report->threads));
+    return make_rows(b, error);
+}
+
+/* ------------------------------------------------------------------------------------------------- public ----- */
+
+const char *const *lapse_bench_what_names(void)
+{
+    static const char *const names[] = {"train", "predict", NULL};
+    return names;
+}
+
+void lapse_bench_options_default(lapse_bench_options *options)
+{
+    *options = (lapse_bench_options){.preset = "ml-1m", .what = "train", .rounds = 20, .seed = 1};
+}
+
+static lapse_status check_options(const lapse_bench_options *options, lapse_error *error)
+{
+    if (!lp_bench_preset_find(options->preset))
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "there is no preset '%s'; there are ml-1m, ml-1m-softmax, so and catalogue", options->preset);
+    if (lp_name_place(options->what, lapse_bench_what_names()) < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "what is measured is train or predict, not '%s'", options->what);
+    if (options->rounds < 1 || options->rounds > MOST_ROUNDS)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "rounds cannot be %d; it can be from 1 to %d", options->rounds,
+                       MOST_ROUNDS);
+    if (options->items != 0 && (options->items < 2 || options->items > INT32_MAX))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "items cannot be %lld; it can be from 2 to %d",
+                       (long long)options->items, INT32_MAX);
+    return LAPSE_OK;
+}
+
+lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error)
+{
+    LP_TRY(check_options(options, error));
+    lapse_bench_report made = {0};
+    bench b = {.preset = lp_bench_preset_find(options->preset),
+               .options = *options,
+               .train = strcmp(options->what, "train") == 0,
+               .report = &made};
+    lapse_status status = measure(&b, error);
+    bench_clear(&b);
+    if (status == LAPSE_OK)
+        *report = made;
+    else
+        lapse_bench_report_clear(&made);
+    return status;
+}
+
+void lapse_bench_report_clear(lapse_bench_report *report)
+{
+    lp_free(report->rows);
+    *report = (lapse_bench_report){0};
+}

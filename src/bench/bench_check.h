@@ -1,0 +1,19 @@
+/* bench_check.h: whether what is about to be timed computes the right thing.
+ *
+ * One step of training on a few short histories, on the backend that will be timed and on the plain kernels in double.
+ */
+#ifndef LP_BENCH_CHECK_H
+#define LP_BENCH_CHECK_H
+
+#include "backend/backend.h"
+#include "bench/bench_preset.h"
+
+/* Largest error allowed, as a share of the largest element of the same gradient. */
+#define LP_BENCH_TOLERANCE 1e-4
+
+/* Fills *worst with the largest error of any parameter's gradient, as such a share. Beyond the tolerance it fails. `backend`
+ * does the step; NULL: the one that training has. */
+lapse_status lp_bench_check(const lp_bench_preset *preset, uint64_t seed, const lp_backend *backend, double *worst,
+                            lapse_error *error);
+
+#endif

@@ -1,0 +1,259 @@
+/* emulate.cpp: the blocks and threads of a launch, one after another.
+ *
+ * A thread runs on a fiber: a stack of its own, entered and left by a jump. It runs until it is done, and then the fiber takes
+ * the next thread; or until it waits, and then another fiber takes it. When all threads have stopped, those whose wait is over
+ * go on: a warp whose lanes (of the mask they gave) have all come to the same kind of barrier, or else the whole block. If
+ * nobody can go on, threads have diverged around a barrier, which a GPU may let pass or hang on; here it is an error.
+ */
+#include "emulate.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace
+{
+
+enum { THREADS = 1024, WARP = 32, STACK = 256 * 1024, SHARED = 227 * 1024 };
+
+enum state { READY, AT_WARP, AT_BLOCK, DONE };
+
+struct fiber {
+    jmp_buf place; /* where it left off */
+    bool made;
+};
+
+struct thread {
+    state now;
+    fiber *on;     /* whose stack it is on */
+    unsigned mask; /* of the warp barrier it waits at */
+    uint64_t hand; /* what it shows the other lanes */
+    int predicate; /* of __syncthreads_or */
+    uint3 index;
+};
+
+fiber fibers[THREADS], *idle[THREADS], *entered;
+thread threads[THREADS];
+jmp_buf scheduler;
+int idle_count;              /* fibers without a thread */
+int current, started, count; /* thread that runs; threads begun; threads of the block */
+int any_predicate;
+lp_emulate_body body;
+const void *body_context;
+alignas(1024) char shared_memory[SHARED];
+
+void fail(const char *why)
+{
+    fprintf(stderr, "emulated kernel, block (%u, %u, %u), thread %d: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, current,
+            why);
+    abort();
+}
+
+void leave(fiber *self)
+{
+    if (_setjmp(self->place) == 0)
+        _longjmp(scheduler, 1);
+}
+
+/* Takes threads that nobody has begun, until there are none left; then it is idle. */
+void fiber_main()
+{
+    fiber *self = entered;
+    for (;;) {
+        while (started < count) {
+            current = started++;
+            threads[current].on = self;
+            threadIdx = threads[current].index;
+            body(body_context);
+            threads[current].now = DONE;
+        }
+        idle[idle_count++] = self;
+        leave(self);
+    }
+}
+
+/* A new stack is entered through makecontext; after that, jumps are enough, which unlike it ask nothing of the system. */
+void enter_new(fiber *one)
+{
+    ucontext_t context;
+    void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED)
+        fail("no memory for its stack");
+    one->made = true;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = STACK;
+    context.uc_link = NULL;
+    makecontext(&context, fiber_main, 0);
+    setcontext(&context);
+}
+
+/* Returns when the fiber leaves. */
+void enter(fiber *one)
+{
+    entered = one;
+    if (_setjmp(scheduler) == 0) {
+        if (one->made)
+            _longjmp(one->place, 1);
+        enter_new(one);
+    }
+}
+
+void wait(state kind)
+{
+    threads[current].now = kind;
+    leave(threads[current].on);
+}
+
+/* Begins threads, and goes on with those that may; whether some are not done. */
+bool run_ready()
+{
+    while (started < count)
+        enter(idle[--idle_count]);
+    bool left = false;
+    for (int i = 0; i < count; i++) {
+        if (threads[i].now == READY) {
+            current = i;
+            threadIdx = threads[i].index;
+            enter(threads[i].on);
+        }
+        left = left || threads[i].now != DONE;
+    }
+    return left;
+}
+
+/* Lets those warps go on all of whose wanted lanes wait. */
+bool release_warps()
+{
+    bool any = false;
+    for (int first = 0; first < count; first += WARP) {
+        int end = first + WARP < count ? first + WARP : count;
+        unsigned waiting = 0, done = 0;
+        for (int i = first; i < end; i++) {
+            waiting |= (unsigned)(threads[i].now == AT_WARP) << (i - first);
+            done |= (unsigned)(threads[i].now == DONE) << (i - first);
+        }
+        if (end - first < WARP)
+            done |= ~0u << (end - first);
+        for (int i = first; i < end; i++)
+            if (threads[i].now == AT_WARP && (threads[i].mask & ~waiting & ~done) == 0) {
+                unsigned mask = threads[i].mask;
+                for (int k = i; k < end; k++)
+                    if (mask >> (k - first) & 1 && threads[k].now == AT_WARP) {
+                        if (threads[k].mask != mask)
+                            fail("lanes of a warp wait with different masks");
+                        threads[k].now = READY;
+                    }
+                any = true;
+            }
+    }
+    return any;
+}
+
+void release_block()
+{
+    any_predicate = 0;
+    for (int i = 0; i < count; i++) {
+        current = i;
+        if (threads[i].now == AT_WARP)
+            fail("waits at a warp's barrier that other lanes do not reach");
+        if (threads[i].now == AT_BLOCK)
+            any_predicate |= threads[i].predicate;
+    }
+    for (int i = 0; i < count; i++)
+        if (threads[i].now == AT_BLOCK)
+            threads[i].now = READY;
+}
+
+void run_block(size_t shared_size)
+{
+    memset(shared_memory, 0xFF, shared_size);
+    started = 0;
+    for (int i = 0; i < count; i++) {
+        unsigned n = (unsigned)i;
+        threads[i].now = READY;
+        threads[i].index = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
+    }
+    while (run_ready())
+        if (!release_warps())
+            release_block();
+}
+
+} // namespace
+
+void lp_emulate_run(dim3 grid, dim3 block, size_t shared_size, lp_emulate_body what, const void *context)
+{
+    gridDim = grid;
+    blockDim = block;
+    count = (int)(block.x * block.y * block.z);
+    body = what;
+    body_context = context;
+    if (count < 1 || count > THREADS || shared_size > SHARED || grid.y > 65535 || grid.z > 65535)
+        fail("the launch is larger than a GPU allows");
+    for (idle_count = 0; idle_count < THREADS; idle_count++)
+        idle[idle_count] = &fibers[idle_count];
+    const char *reverse = getenv("LAPSE_EMULATE_REVERSE");
+    uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    for (uint64_t i = 0; i < blocks; i++) {
+        uint64_t n = reverse ? blocks - 1 - i : i;
+        blockIdx = {(unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y), (unsigned)(n / grid.x / grid.y)};
+        run_block(shared_size);
+    }
+}
+
+void *lp_emulate_shared(void)
+{
+    return shared_memory;
+}
+
+int lp_emulate_lane(void)
+{
+    return current % WARP;
+}
+
+void __syncthreads(void)
+{
+    __syncthreads_or(0);
+}
+
+int __syncthreads_or(int predicate)
+{
+    threads[current].predicate = predicate;
+    wait(AT_BLOCK);
+    return any_predicate != 0;
+}
+
+void __syncwarp(unsigned mask)
+{
+    threads[current].mask = mask;
+    wait(AT_WARP);
+}
+
+uint64_t lp_emulate_exchange(unsigned mask, uint64_t mine, int from)
+{
+    int self = current;
+    threads[self].hand = mine;
+    __syncwarp(mask);
+    int other = self / WARP * WARP + from;
+    uint64_t theirs = mask >> from & 1 && other < count ? threads[other].hand : mine;
+    __syncwarp(mask);
+    return theirs;
+}
+
+unsigned __ballot_sync(unsigned mask, int predicate)
+{
+    int self = current, first = self / WARP * WARP;
+    threads[self].hand = predicate != 0;
+    __syncwarp(mask);
+    unsigned bits = 0;
+    for (int lane = 0; lane < WARP && first + lane < count; lane++)
+        if (mask >> lane & 1 && threads[first + lane].now != DONE)
+            bits |= (unsigned)threads[first + lane].hand << lane;
+    __syncwarp(mask);
+    return bits;
+}

@@ -1,0 +1,238 @@
+/* emulate.h: CUDA's language for a CPU, so that every kernel is tested where there is no GPU.
+ *
+ * The .cu files compile as C++ with this header in place of CUDA's own. A launch runs its blocks one after another; the
+ * threads of a block are fibers on one CPU thread, each of which runs until it meets a barrier or a shuffle
+ * (emulate.cpp). What a GPU leaves to chance, the emulation makes visible: shared memory begins as NaN, a barrier that some
+ * threads never reach ends the program with a message, and the order of blocks may be turned round (LAPSE_EMULATE_REVERSE), so that
+ * results which depend on it differ.
+ *
+ * Only what our kernels use is here. Times of the emulation mean nothing.
+ */
+#ifndef LP_EMULATE_H
+#define LP_EMULATE_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LP_CUDA_EMULATED 1
+
+#define __global__ static
+#define __device__
+#define __host__
+#define __shared__ static
+#define __constant__ static
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(n) __attribute__((aligned(n)))
+
+struct uint3 {
+    unsigned x, y, z;
+};
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c)
+    {
+    }
+};
+
+struct __align__(8) float2
+{
+    float x, y;
+};
+struct __align__(16) float4
+{
+    float x, y, z, w;
+};
+struct __align__(16) double2
+{
+    double x, y;
+};
+struct __align__(8) int2
+{
+    int x, y;
+};
+struct __align__(16) int4
+{
+    int x, y, z, w;
+};
+struct __align__(8) uint2
+{
+    unsigned x, y;
+};
+struct __align__(16) uint4
+{
+    unsigned x, y, z, w;
+};
+
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
+}
+static inline int4 make_int4(int x, int y, int z, int w)
+{
+    return {x, y, z, w};
+}
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return {x, y, z, w};
+}
+
+/* Who runs now. */
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+enum { warpSize = 32 };
+
+/* ---- a launch ------------------------------------------------------------------------------------------------ */
+
+typedef void (*lp_emulate_body)(const void *context);
+void lp_emulate_run(dim3 grid, dim3 block, size_t shared_size, lp_emulate_body body, const void *context);
+/* The block's dynamic shared memory. */
+void *lp_emulate_shared(void);
+
+template <typename body_type> void lp_emulate_call(const void *context)
+{
+    (*(const body_type *)context)();
+}
+
+template <typename body_type> void lp_emulate_launch(dim3 grid, dim3 block, size_t shared_size, const body_type &body)
+{
+    lp_emulate_run(grid, block, shared_size, lp_emulate_call<body_type>, &body);
+}
+
+/* ---- threads that wait for one another ----------------------------------------------------------------------- */
+
+void __syncthreads(void);
+int __syncthreads_or(int predicate);
+void __syncwarp(unsigned mask = 0xFFFFFFFFu);
+/* Hands 8 bytes to the other lanes of the warp, and returns those of lane `from`; of its own where it is not in the mask. */
+uint64_t lp_emulate_exchange(unsigned mask, uint64_t mine, int from);
+int lp_emulate_lane(void);
+unsigned __ballot_sync(unsigned mask, int predicate);
+
+static inline void __threadfence(void)
+{
+}
+static inline void __threadfence_block(void)
+{
+}
+static inline int __any_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, predicate) != 0;
+}
+static inline int __all_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, !predicate) == 0;
+}
+
+template <typename type> type __shfl_sync(unsigned mask, type value, int from, int width = 32)
+{
+    static_assert(sizeof(type) <= 8, "a shuffle moves at most 8 bytes");
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    int base = lp_emulate_lane() / width * width;
+    bits = lp_emulate_exchange(mask, bits, base + (from & (width - 1)));
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+template <typename type> type __shfl_xor_sync(unsigned mask, type value, int lanes, int width = 32)
+{
+    int lane = lp_emulate_lane() % width, from = lane ^ lanes;
+    return __shfl_sync(mask, value, from < width ? from : lane, width);
+}
+
+template <typename type> type __shfl_down_sync(unsigned mask, type value, int delta, int width = 32)
+{
+    int lane = lp_emulate_lane() % width;
+    return __shfl_sync(mask, value, lane + delta < width ? lane + delta : lane, width);
+}
+
+template <typename type> type __shfl_up_sync(unsigned mask, type value, int delta, int width = 32)
+{
+    int lane = lp_emulate_lane() % width;
+    return __shfl_sync(mask, value, lane - delta >= 0 ? lane - delta : lane, width);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------------- */
+
+template <typename type> static inline type min(type a, type b)
+{
+    return b < a ? b : a;
+}
+template <typename type> static inline type max(type a, type b)
+{
+    return a < b ? b : a;
+}
+template <typename type> static inline type __ldg(const type *place)
+{
+    return *place;
+}
+/* The C library has these names for itself, with the meaning of the plain ones. */
+#define __expf expf
+#define __logf logf
+static inline float __fdividef(float a, float b)
+{
+    return a / b;
+}
+static inline float rsqrtf(float x)
+{
+    return 1 / sqrtf(x);
+}
+static inline double rsqrt(double x)
+{
+    return 1 / sqrt(x);
+}
+/* The sine and cosine of pi x. */
+static inline void sincospif(float x, float *sine, float *cosine)
+{
+    *sine = (float)sin(3.14159265358979323846 * x);
+    *cosine = (float)cos(3.14159265358979323846 * x);
+}
+static inline int __float_as_int(float x)
+{
+    int bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline unsigned __float_as_uint(float x)
+{
+    return (unsigned)__float_as_int(x);
+}
+static inline float __int_as_float(int bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline float __uint_as_float(unsigned bits)
+{
+    return __int_as_float((int)bits);
+}
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+static inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+static inline int __clz(int x)
+{
+    return x ? __builtin_clz((unsigned)x) : 32;
+}
+/* Blocks and threads run one at a time, so plain additions will do. */
+template <typename type> static inline type atomicAdd(type *place, type amount)
+{
+    type before = *place;
+    *place += amount;
+    return before;
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* test_bench.c: that clocks count and change nothing, and that what is wrong is not timed. */
+#include "bench/bench_check.h"
+#include "bench/bench_machine.h"
+#include "support/small_train.h"
+#include "train/trainer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -------------------------------------------------------------------------------------------------- the check ----- */
+
+static const lp_backend *right;
+static int spoiled; /* which of the gradients */
+
+static void run_wrong(const lp_run *run)
+{
+    right->run(run);
+    float *gradient = (float *)run->gradients + spoiled;
+    *gradient += 0.5f;
+}
+
+static void run_nan(const lp_run *run)
+{
+    right->run(run);
+    ((float *)run->gradients)[spoiled] = NAN;
+}
+
+static void run_wrong_row(const lp_run *run)
+{
+    right->run(run);
+    ((float *)run->row_gradients)[3] += 0.5f;
+}
+
+static lapse_status check_with(const char *preset, void (*run)(const lp_run *), double *worst, lapse_error *error)
+{
+    right = lp_backend_find("cpu");
+    lp_backend wrong = *right;
+    wrong.run = run;
+    return lp_bench_check(lp_bench_preset_find(preset), 1, run ? &wrong : NULL, worst, error);
+}
+
+static void right_kernels_pass(void **state)
+{
+    (void)state;
+    for (int i = 0; lapse_bench_preset_names()[i]; i++) {
+        double worst = -1;
+        lapse_error error;
+        assert_non_null(lp_bench_preset_find(lapse_bench_preset_names()[i]));
+        assert_int_equal(check_with(lapse_bench_preset_names()[i], NULL, &worst, &error), LAPSE_OK);
+        assert_true(worst > 0 && worst < LP_BENCH_TOLERANCE);
+    }
+}
+
+static void wrong_kernels_fail(void **state)
+{
+    (void)state;
+    static void (*const wrongs[])(const lp_run *) = {run_wrong, run_nan, run_wrong_row};
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+        double worst = -1;
+        lapse_error error;
+        spoiled = 1;
+        assert_int_equal(check_with("ml-1m", wrongs[i], &worst, &error), LAPSE_ERROR_INTERNAL);
+        assert_non_null(strstr(error.message, "the kernels are wrong, so nothing was timed: the gradient of "));
+        assert_non_null(strstr(error.message, i < 2 ? "block.0" : "event.embedding"));
+        assert_true(worst > LP_BENCH_TOLERANCE);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------- the clocks ----- */
+
+/* Two steps, with or without clocks; returns the parameters' sum of bits. */
+static uint64_t two_steps(const lapse_dataset *dataset, int threads, bool clocks, lp_step_times *times, int *nodes)
+{
+    lapse_train_options options = small_train_options();
+    options.threads = threads;
+    options.shards = 3;
+    lp_trainer trainer;
+    assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+    *nodes = trainer.network.graph.node_count;
+    if (clocks) {
+        times->run = calloc((size_t)3 * (size_t)(*nodes + 1), sizeof *times->run);
+        assert_non_null(times->run);
+        trainer.times = times;
+    }
+    assert_int_equal(lp_trainer_epoch(&trainer, NULL), LAPSE_OK);
+    lp_trainer_step(&trainer);
+    lp_trainer_step(&trainer);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < trainer.adam.size; i++) {
+        uint32_t bits;
+        memcpy(&bits, &trainer.parameters[i], sizeof bits);
+        sum = sum * 31 + bits;
+    }
+    lp_trainer_clear(&trainer);
+    return sum;
+}
+
+static void clocks_change_nothing(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(3);
+    lp_step_times times = {0};
+    int nodes;
+    uint64_t without = two_steps(dataset, 1, false, &times, &nodes);
+    assert_null(times.run);
+    for (int threads = 1; threads <= 2; threads++) {
+        assert_true(two_steps(dataset, threads, true, &times, &nodes) == without);
+        int64_t sum = 0;
+        for (int shard = 0; shard < 3; shard++)
+            for (int i = 0; i < nodes; i++) {
+                int64_t took = times.run[shard * (nodes + 1) + i];
+                assert_true(took >= 0);
+                sum += took;
+            }
+        assert_true(sum > 0);
+        assert_true(times.total > 0 && times.fill > 0 && times.adam > 0);
+        assert_true(times.fill + times.join + times.adam <= times.total);
+        /* The newest step is one of two that the nodes' clocks have counted. */
+        assert_true(threads > 1 || sum > times.total - times.fill - times.adam - times.total / 2);
+        free(times.run);
+        times.run = NULL;
+    }
+    lapse_dataset_close(dataset);
+}
+
+/* -------------------------------------------------------------------------------------------------- the call ----- */
+
+static void machine_is_measured(void **state)
+{
+    (void)state;
+    double bandwidth = 0;
+    assert_true(lp_bench_peak(1) > 1e8);
+    assert_int_equal(lp_bench_bandwidth(2, 5000, &bandwidth, NULL), LAPSE_OK);
+    assert_true(bandwidth > 1e8);
+}
+
+static void report_adds_up(void **state)
+{
+    (void)state;
+    lapse_bench_options options;
+    lapse_bench_report report;
+    lapse_error error;
+    for (int what = 0; what < 2; what++) {
+        lapse_bench_options_default(&options);
+        options.preset = "so";
+        options.what = lapse_bench_what_names()[what];
+        options.rounds = 2;
+        options.batch = 8;
+        options.threads = 2;
+        assert_int_equal(lapse_bench(&options, &report, &error), LAPSE_OK);
+        assert_string_equal(report.what, options.what);
+        assert_true(report.step_best <= report.step_median && report.step_median <= report.step_p90);
+        assert_true(report.flop > 0 && report.peak > 0 && report.bandwidth > 0 && report.events > 0);
+        assert_true(report.tokens >= report.events);
+        assert_true(what == 1 || report.windows == 8);
+        double seconds = 0;
+        bool attention = false, gradient = false;
+        for (int i = 0; i < report.row_count; i++) {
+            const lapse_bench_row *row = &report.rows[i];
+            seconds += row->seconds;
+            attention = attention || strcmp(row->name, "attention") == 0;
+            gradient = gradient || strcmp(row->name, "attention_gradient") == 0;
+            assert_true(i == 0 || row->seconds <= report.rows[i - 1].seconds);
+            assert_true(row->floor * (1 + 1e-9) >= row->flop * report.threads / report.peak);
+        }
+        assert_true(attention && gradient == (what == 0));
+        assert_true(fabs(seconds / report.threads - report.step_least) < 1e-9);
+        lapse_bench_report_clear(&report);
+        assert_null(report.rows);
+    }
+}
+
+static void options_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *preset, *what, *message;
+        int rounds, batch;
+        int64_t items;
+    } cases[] = {
+        {"nothing", "train", "there is no preset 'nothing'; there are ml-1m, ml-1m-softmax, so and catalogue", 1, 0, 0},
+        {"so", "sleep", "what is measured is train or predict, not 'sleep'", 1, 0, 0},
+        {"so", "train", "rounds cannot be 0; it can be from 1 to 100000", 0, 0, 0},
+        {"so", "train", "items cannot be 1; it can be from 2 to 2147483647", 1, 0, 1},
+        {"so", "train", "batch cannot be 100000: the preset has ", 1, 100000, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_bench_options options;
+        lapse_bench_report report;
+        lapse_error error;
+        lapse_bench_options_default(&options);
+        options.preset = cases[i].preset;
+        options.what = cases[i].what;
+        options.rounds = cases[i].rounds;
+        options.batch = cases[i].batch;
+        options.items = cases[i].items;
+        assert_int_equal(lapse_bench(&options, &report, &error), LAPSE_ERROR_USAGE);
+        assert_memory_equal(error.message, cases[i].message, strlen(cases[i].message));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_kernels_pass),    cmocka_unit_test(wrong_kernels_fail),
+        cmocka_unit_test(clocks_change_nothing), cmocka_unit_test(machine_is_measured),
+        cmocka_unit_test(report_adds_up),        cmocka_unit_test(options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* test_cuda_ops.c: every CUDA kernel against the plain ones in double, on the emulated device, or on a real one where the
+ * environment variable LAPSE_TEST_DEVICE is cuda. */
+#include "backend/cpu/cpu.h"
+#include "support/graph_case.h"
+#include "support/graph_samples.h"
+#include "support/small_data.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lp_backend *device;
+static char what[200];
+
+static int find_device(void **state)
+{
+    (void)state;
+    const char *wanted = getenv("LAPSE_TEST_DEVICE");
+    lapse_error error;
+    if (!wanted || strcmp(wanted, "cuda") != 0)
+        setenv("LAPSE_CUDA_PLUGIN", LAPSE_EMULATED, 1);
+    if (lp_backend_open("cuda", &device, &error) != LAPSE_OK)
+        print_error("%s\n", error.message);
+    return device && !device->host ? 0 : -1;
+}
+
+/* Elements are compared on the scale of the largest in their matrix. */
+static void check_matrix(const double *got, const double *wanted, int count, double relative, const char *part)
+{
+    double largest = 0.1;
+    for (int k = 0; k < count; k++)
+        largest = fmax(largest, fabs(wanted[k]));
+    for (int k = 0; k < count; k++)
+        if (!(fabs(got[k] - wanted[k]) <= relative * largest))
+            fail_msg("%s, %s, element %d: %.9g, should be %.9g within %.3g", what, part, k, got[k], wanted[k],
+                     relative * largest);
+}
+
+static void check_results(const graph_case *this, const graph_result *got, const graph_result *wanted, double relative)
+{
+    for (int i = 0; i < this->graph.value_count; i++)
+        if (wanted->values[i])
+            check_matrix(got->values[i], wanted->values[i], graph_case_elements(this, this->graph.values[i]), relative,
+                         this->graph.values[i]->name);
+    for (int i = 0; i < this->graph.parameter_count; i++) {
+        const lp_value *value = this->graph.parameters[i].value;
+        check_matrix(got->gradients + value->offset, wanted->gradients + value->offset,
+                     graph_case_elements(this, value), relative, value->name);
+    }
+}
+
+static void check_same_bits(const graph_case *this, const graph_result *a, const graph_result *b)
+{
+    for (int i = 0; i < this->graph.value_count; i++)
+        if (a->values[i] && memcmp(a->values[i], b->values[i],
+                                   sizeof(double) * (size_t)graph_case_elements(this, this->graph.values[i])) != 0)
+            fail_msg("%s: '%s' differs", what, this->graph.values[i]->name);
+    for (int i = 0; i < this->graph.parameter_count; i++) {
+        const lp_value *value = this->graph.parameters[i].value;
+        if (memcmp(a->gradients + value->offset, b->gradients + value->offset,
+                   sizeof(double) * (size_t)graph_case_elements(this, value)) != 0)
+            fail_msg("%s: the gradient of '%s' differs", what, value->name);
+    }
+}
+
+/* Against the plain kernels; and three runs with one program, the last of which replays what the second recorded, give the bits
+ * that one run gives. */
+static void check_case(graph_case *this, int room)
+{
+    graph_result wanted, once, replayed;
+    graph_case_run(this, sizeof(double), lp_reference_kernels_double, &wanted);
+    graph_case_run_on(this, device, room, 1, &once);
+    check_results(this, &once, &wanted, 1e-4);
+    graph_case_run_on(this, device, room, 3, &replayed);
+    check_same_bits(this, &once, &replayed);
+    graph_result_clear(&wanted);
+    graph_result_clear(&once);
+    graph_result_clear(&replayed);
+    graph_case_clear(this);
+}
+
+static void test_examples(void **state)
+{
+    (void)state;
+    static const struct {
+        int count, lengths[4];
+    } shards[] = {{0, {0}}, {1, {1}}, {3, {33, 1, 70}}, {2, {64, 31}}, {1, {129}}};
+    for (int id = 0; id < LP_OP_COUNT; id++)
+        for (int seed = 0; seed < small_effort(10, 5) && lp_op_table[id]->example; seed++) {
+            graph_case this = {.gap = 40000};
+            lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, (uint32_t)id);
+            graph_case_segments(&this, shards[seed % 5].lengths, shards[seed % 5].count);
+            graph_case_gradients(&this, lp_op_table[id]->example(&this.graph, &random));
+            graph_case_fill(&this, &random);
+            snprintf(what, sizeof what, "%s, seed %d, %d tokens", lp_op_table[id]->name, seed,
+                     this.rows[LP_ROWS_TOKENS]);
+            check_case(&this, seed % 3 * 100);
+        }
+}
+
+static void test_samples(void **state)
+{
+    (void)state;
+    static const int cols[] = {1, 2, 7, 17, 33, 50, 64, 100};
+    static const struct {
+        int count, lengths[4];
+    } shards[] = {{0, {0}}, {1, {1}}, {3, {33, 1, 70}}, {4, {64, 31, 2, 16}}};
+    for (int sample = 0; sample < graph_sample_count; sample++)
+        for (int i = 0; i < small_effort(8, 3); i++) {
+            graph_case this = {.gap = 40000, .first_token = (uint64_t)(1000 * i)};
+            lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 201);
+            int heads = 1 + i % 4;
+            graph_case_segments(&this, shards[i % 4].lengths, shards[i % 4].count);
+            graph_case_gradients(&this, graph_samples[sample].build(&this.graph, cols[i], heads, cols[7 - i]));
+            graph_case_fill(&this, &random);
+            snprintf(what, sizeof what, "%s of %d columns, %d heads, %d tokens", graph_samples[sample].name, cols[i],
+                     heads, this.rows[LP_ROWS_TOKENS]);
+            check_case(&this, i * 37);
+        }
+}
+
+/* Products with many rows, terms and columns. */
+static void test_products(void **state)
+{
+    (void)state;
+    static const struct {
+        int tokens, in, out;
+    } sizes[] = {{300, 33, 21}, {20, 530, 70}, {530, 200, 7}, {600, 11, 260}};
+    for (int i = 0; i < 8; i++) {
+        graph_case this = {.gap = 1};
+        lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 205);
+        int in = sizes[i / 2].in, out = sizes[i / 2].out;
+        bool transpose = i % 2;
+        graph_case_segments(&this, &sizes[i / 2].tokens, 1);
+        lp_value *x = lp_example_tokens(&this.graph, "x", in);
+        lp_value *w = lp_example_fixed(&this.graph, "w", transpose ? out : in, transpose ? in : out);
+        lp_value *once = lp_linear(&this.graph, x, w, NULL, NULL, 1, transpose);
+        lp_value *again = lp_linear(&this.graph, x, w, NULL, NULL, 1, transpose);
+        graph_case_gradients(&this, lp_add(&this.graph, once, again)->maker);
+        graph_case_fill(&this, &random);
+        snprintf(what, sizeof what, "product of %d x %d x %d", this.rows[LP_ROWS_TOKENS], in, out);
+        check_case(&this, 100);
+    }
+}
+
+/* A few ids that many tokens share, and many that few do. */
+static void test_embed_gradients(void **state)
+{
+    (void)state;
+    static const int rows[] = {1, 2, 5, 40, 3000};
+    for (int i = 0; i < 5; i++) {
+        graph_case this = {.gap = 1};
+        lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 206);
+        graph_case_segments(&this, (int[]){700, 1, 300}, 3);
+        lp_value *table = lp_example_fixed(&this.graph, "table", rows[i], 35);
+        lp_value *ids = lp_graph_input(&this.graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+        lp_value *other = lp_graph_input(&this.graph, "other", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+        lp_value *both = lp_add(&this.graph, lp_embed(&this.graph, table, ids), lp_embed(&this.graph, table, other));
+        graph_case_gradients(&this, both->maker);
+        graph_case_fill(&this, &random);
+        snprintf(what, sizeof what, "table of %d rows", rows[i]);
+        check_case(&this, 500);
+    }
+}
+
+/* Cosines and sines must be right to a float's last places even after millions of turns. */
+static void test_basis_error(void **state)
+{
+    (void)state;
+    graph_case this = {.gap = 86400};
+    lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 202);
+    graph_case_segments(&this, (int[]){300, 1}, 2);
+    lp_value *time = lp_graph_input(&this.graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
+    lp_value *log_period = lp_graph_parameter(&this.graph, "log_period", 1, 9, LP_START_NORMAL, 1);
+    graph_case_gradients(&this, lp_basis(&this.graph, time, lp_harmonics(&this.graph, log_period, 5))->maker);
+    graph_case_fill(&this, &random);
+    for (size_t i = 0; i < this.graph.parameter_size; i++)
+        this.parameters[i] = (float)(this.parameters[i] + 6);
+    graph_result wanted, got;
+    graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &wanted);
+    graph_case_run_on(&this, device, 0, 1, &got);
+    int u = this.outputs[0]->id;
+    snprintf(what, sizeof what, "basis");
+    check_matrix(got.values[u], wanted.values[u], graph_case_elements(&this, this.outputs[0]), 2e-7, "u");
+    graph_result_clear(&wanted);
+    graph_result_clear(&got);
+    graph_case_clear(&this);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_examples),        cmocka_unit_test(test_samples),     cmocka_unit_test(test_products),
+        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_basis_error),
+    };
+    return cmocka_run_group_tests(tests, find_device, NULL);
+}
