@@ -312,9 +312,9 @@ typedef struct lapse_progress {
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
     double loss;              /* mean over the epoch so far, nats an event */
-    const char *score_name;   /* what is watched on the validation split: "accuracy" (the mean of both where two things
-                               * are predicted), or of a recommender "NDCG@10" among the items not seen before */
-    double score, best_score; /* newest and best; NaN before the first */
+    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
+                                     * It is the accuracy, or the mean of both where two things are predicted */
+    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
@@ -513,7 +513,9 @@ void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
-/* A session is one live history. Events are appended once; then it can be asked about any time. */
+/* A session is one live history. Events are appended once; then it can be asked about any time. What the model computes
+ * of an event is kept, so that a further question costs one row of it, however long the history; after the first question
+ * nothing is allocated. */
 typedef struct lapse_session lapse_session;
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
@@ -548,6 +550,19 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
 /* The same for any of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error);
+
+/* A kind of event that may come next; of a recommender, an item. */
+typedef struct lapse_recommendation {
+    int64_t item;       /* its number: lapse_model_kind_name says which it is */
+    double score;       /* what the network gave it; of a floor, or a mean over draws: the log of the probability */
+    double probability; /* its share of exp(score) among all items: what lapse_session_predict gives */
+} lapse_recommendation;
+
+/* Fills best[0 .. *count-1] with the `top` kinds that score highest at this time, the highest first, and *count with how
+ * many there are: fewer where the catalogue is smaller. unseen: without those that the history has had since it began.
+ * Probabilities are still those among all. Sorts only what it returns. */
+lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
+                                     lapse_recommendation *best, int64_t *count, lapse_error *error);
 
 /* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
 

@@ -170,7 +170,7 @@ static lapse_status time_rounds(bench *b, lapse_error *error)
     int windows = b->trainer.options.batch;
     report->step_best = b->steps[0];
     report->step_median = b->steps[rounds / 2];
-    report->step_p90 = b->steps[(rounds - 1) * 9 / 10];
+    report->step_p90 = b->steps[(rounds * 9 + 9) / 10 - 1];
     report->steps = b->train ? (b->trainer.windows.count + windows - 1) / windows : 1;
     report->epoch = (double)report->steps * report->step_median;
     return LAPSE_OK;
@@ -210,6 +210,7 @@ static double node_seconds(const bench *b, int node)
 static lapse_status time_nodes(bench *b, lapse_error *error)
 {
     lp_trainer *trainer = &b->trainer;
+    bool lists = b->train && trainer->batch.item_capacity > 0;
     size_t clocks = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
     b->times.run = trainer->evaluator.times = b->clocks;
     trainer->times = b->train ? &b->times : NULL;
@@ -223,7 +224,7 @@ static lapse_status time_nodes(bench *b, lapse_error *error)
     }
     count_round(b);
     count_parts(b);
-    b->part_seconds[PART_LISTS] = node_seconds(b, b->graph->node_count);
+    b->part_seconds[PART_LISTS] = lists ? node_seconds(b, b->graph->node_count) : 0;
     trainer->times = NULL;
     trainer->evaluator.times = NULL;
     return LAPSE_OK;

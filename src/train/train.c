@@ -28,8 +28,8 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .steps = steps,
         .epoch_end = epoch_end,
         .loss = loss,
-        .score_name = lp_evaluator_score_name(&trainer->evaluator),
         .score = state->score,
+        .score_name = lp_evaluator_score_name(&trainer->evaluator),
         .best_score = state->best_score,
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
@@ -102,11 +102,11 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         state->best_epoch = 0;
     }
     LP_TRY(lp_trainer_place(trainer, error));
-    bool recommend = trainer->model->config.task == LP_TASK_RECOMMEND;
-    LP_TRY(lp_model_property_number(trainer->model, error, recommend ? "score.valid.ndcg10" : "score.valid.accuracy",
-                                    state->best_score));
+    bool ranks = trainer->model->config.task == LP_TASK_RECOMMEND;
     const lp_ranking *ranking = &trainer->evaluator.ranking;
-    if (recommend && ranking->case_count < ranking->case_total)
+    LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
+                                    state->best_score));
+    if (ranks && ranking->case_count < ranking->case_total)
         LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.cases", (double)ranking->case_count));
     return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
 }

@@ -417,8 +417,8 @@ lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_op
     LP_TRY(check_choices(options, error));
     LP_TRY(check_predict(dataset, options, error));
     LP_TRY(check_loss(options, error));
-    LP_TRY(check_item_vectors(options, error));
     LP_TRY(find_device(options, error));
+    LP_TRY(check_item_vectors(options, error));
     if (!options->split_by)
         options->split_by = lp_split_rule_name(lp_split_rule_default(dataset, options->task));
     LP_TRY(lp_split_make(dataset, lp_split_rule_find(options->split_by), options->seed, split, error));

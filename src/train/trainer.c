@@ -393,7 +393,7 @@ static void learn(lp_trainer *trainer)
     if (lists)
         lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
     if (times)
-        times->join = lap(&mark);
+        times->join = lists ? lap(&mark) : 0;
     trainer->backend->adam_step(&trainer->adam, trainer->state.step, lists ? &trainer->rows : NULL,
                                 trainer->parameters);
     if (times) {

@@ -314,7 +314,7 @@ static void networks(void **state)
         options.split = "valid";
         assert_int_equal(lapse_rank_evaluate(model, dataset, &options, &scores, NULL), LAPSE_OK);
         assert_true(scores.whole.scores[0].ndcg[1].mean ==
-                    strtod(lp_model_property_find(model, "score.valid.ndcg10"), NULL));
+                    strtod(lp_model_property_find(model, "score.valid.ndcg@10"), NULL));
         assert_true(isfinite(scores.whole.scores[2].mrr.mean));
         lapse_rank_scores_clear(&scores);
         lapse_error error;

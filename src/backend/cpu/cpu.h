@@ -1,4 +1,4 @@
-/* cpu.h: the tables of kernels for the CPU, within this folder; and the two loops of a ranking, for everybody. */
+/* cpu.h: the tables of kernels for the CPU, within this folder; and the loops of a ranking, for everybody. */
 #ifndef LP_CPU_H
 #define LP_CPU_H
 
@@ -27,9 +27,18 @@ typedef void (*lp_scores_kernel)(int cases, int items, int dims, const float *st
 /* How many scores are not below the mark; those that are no numbers are not, and none is below such a mark. */
 typedef int (*lp_reaching_kernel)(int count, const float *scores, float mark);
 
+/* scores [items] of one state [dims]: what a question wants, with nothing copied. The bits are not those of the above. */
+typedef void (*lp_row_scores_kernel)(int items, int dims, const float *state, const float *table, const float *bias,
+                                     float *scores);
+
+/* The log of the sum of exp of `count` scores, at least one. */
+typedef double (*lp_log_sum_kernel)(int count, const float *scores);
+
 typedef struct lp_cpu_ranking {
     lp_scores_kernel scores;
     lp_reaching_kernel reaching;
+    lp_row_scores_kernel row_scores;
+    lp_log_sum_kernel log_sum;
 } lp_cpu_ranking;
 
 /* Of the level chosen, and of any level up to the highest this CPU has (NULL past it). */

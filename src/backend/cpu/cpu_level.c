@@ -7,12 +7,20 @@
 #include <string.h>
 
 /* What fast/ has at a level (fast.h). */
-#define DECLARE(level)                                                                                  \
-    extern const lp_kernel lp_fast_kernels_##level[LP_OP_COUNT];                                        \
-    void lp_fast_scores_##level(int cases, int items, int dims, const float *state, const float *table, \
-                                const float *bias, float *scores);                                      \
-    int lp_fast_reaching_##level(int count, const float *scores, float mark);                           \
+#define DECLARE(level)                                                                                              \
+    extern const lp_kernel lp_fast_kernels_##level[LP_OP_COUNT];                                                    \
+    void lp_fast_scores_##level(int cases, int items, int dims, const float *state, const float *table,             \
+                                const float *bias, float *scores);                                                  \
+    int lp_fast_reaching_##level(int count, const float *scores, float mark);                                       \
+    void lp_fast_row_scores_##level(int items, int dims, const float *state, const float *table, const float *bias, \
+                                    float *scores);                                                                 \
+    double lp_fast_log_sum_##level(int count, const float *scores);                                                 \
     double lp_fast_chains_##level(int turns, float *sink)
+
+#define RANKING(level)                                                                                        \
+    {                                                                                                         \
+        lp_fast_scores_##level, lp_fast_reaching_##level, lp_fast_row_scores_##level, lp_fast_log_sum_##level \
+    }
 
 DECLARE(portable);
 
@@ -48,14 +56,10 @@ static const struct level {
     lp_cpu_ranking ranking;
     double (*chains)(int turns, float *sink);
 } levels[] = {
-    {"portable",
-     always,
-     lp_fast_kernels_portable,
-     {lp_fast_scores_portable, lp_fast_reaching_portable},
-     lp_fast_chains_portable},
+    {"portable", always, lp_fast_kernels_portable, RANKING(portable), lp_fast_chains_portable},
 #ifdef __x86_64__
-    {"x86-64-v3", has_v3, lp_fast_kernels_v3, {lp_fast_scores_v3, lp_fast_reaching_v3}, lp_fast_chains_v3},
-    {"x86-64-v4", has_v4, lp_fast_kernels_v4, {lp_fast_scores_v4, lp_fast_reaching_v4}, lp_fast_chains_v4},
+    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3), lp_fast_chains_v3},
+    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4), lp_fast_chains_v4},
 #endif
 };
 

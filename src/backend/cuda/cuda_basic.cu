@@ -3,14 +3,14 @@
 
 /* ---- elementwise --------------------------------------------------------------------------------------------- */
 
-/* y = f(a, b), four elements a thread; every value begins at a multiple of 64 bytes. b may be NULL. */
+/* y = f(a, b), four elements a thread: as one where `whole` says that all begin at multiples of 16 bytes. b may be NULL. */
 template <typename function>
 __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *a,
-                                   const float *b, float *y, int adds, function f)
+                                   const float *b, float *y, int adds, bool whole, function f)
 {
     int64_t size = (int64_t)lp_rows_now(rows, shard) * cols;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    if (i + 4 <= size) {
+    if (whole && i + 4 <= size) {
         float4 p = *(const float4 *)(a + i), q = b ? *(const float4 *)(b + i) : make_float4(0, 0, 0, 0);
         float4 z = make_float4(f(p.x, q.x), f(p.y, q.y), f(p.z, q.z), f(p.w, q.w));
         if (adds) {
@@ -20,7 +20,8 @@ __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
         *(float4 *)(y + i) = z;
         return;
     }
-    for (; i < size; i++)
+    int64_t end = i + 4 < size ? i + 4 : size;
+    for (; i < end; i++)
         lp_store(&y[i], f(a[i], b ? b[i] : 0), adds);
 }
 
@@ -30,10 +31,11 @@ template <typename function> static void each_element(const lp_node *node, const
     const float *a = LP_INPUT(0), *b = node->op->input_count > 1 ? LP_INPUT(1) : NULL;
     float *y = LP_OUTPUT(0);
     int adds = LP_ADDS(0), cols = out->cols;
+    bool whole = ((uintptr_t)a | (uintptr_t)b | (uintptr_t)y) % 16 == 0;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
     const lp_cuda_shard *shard = run->shard;
     LP_LAUNCH(run, elementwise_kernel<function>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0,
-              shard, rows, cols, a, b, y, adds, f);
+              shard, rows, cols, a, b, y, adds, whole, f);
 }
 
 struct sum_function {

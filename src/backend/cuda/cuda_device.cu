@@ -167,7 +167,44 @@ void lp_device_record_free(void *recording)
         lp_cuda_check(cudaGraphExecDestroy((cudaGraphExec_t)recording), "freeing a recording");
 }
 
+/* Some 20 microseconds of nothing. */
+__global__ void idle_kernel(long long cycles)
+{
+    long long start = clock64();
+    while (clock64() - start < cycles) {
+    }
+}
+
+static cudaEvent_t watch[2];
+
+void lp_device_watch_start(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (!watch[i])
+            lp_cuda_check(cudaEventCreate(&watch[i]), "making a clock");
+    idle_kernel<<<1, 1, 0, stream>>>(40000);
+    lp_cuda_check(cudaEventRecord(watch[0], stream), "reading the clock");
+}
+
+double lp_device_watch_stop(void)
+{
+    float milliseconds = 0;
+    lp_cuda_check(cudaEventRecord(watch[1], stream), "reading the clock");
+    lp_cuda_check(cudaEventSynchronize(watch[1]), "running on the GPU");
+    lp_cuda_check(cudaEventElapsedTime(&milliseconds, watch[0], watch[1]), "reading the clock");
+    return 1e-3 * (double)milliseconds;
+}
+
 #else
+
+void lp_device_watch_start(void)
+{
+}
+
+double lp_device_watch_stop(void)
+{
+    return 0;
+}
 
 const char *lp_device_open(void)
 {

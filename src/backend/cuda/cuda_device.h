@@ -38,6 +38,11 @@ void *lp_device_record_end(void);
 void lp_device_replay(void *recording);
 void lp_device_record_free(void *recording);
 
+/* How long what is launched between the two takes, in seconds; stop waits for it. The device is kept busy at first, so that it
+ * does not wait for the launches. */
+void lp_device_watch_start(void);
+double lp_device_watch_stop(void);
+
 /* The first thing that went wrong, or NULL. */
 const char *lp_device_problem(void);
 void lp_device_problem_set(const char *what, const char *reason);

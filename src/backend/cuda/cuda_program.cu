@@ -277,15 +277,21 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     lp_device_mark(mark);
 }
 
-static void launch_all(const lp_cuda_run *run)
+/* With seconds: how long each node took. */
+static void launch_all(const lp_cuda_run *run, double *seconds)
 {
     const lp_graph *graph = run->run->plan->graph;
     failing = false;
-    for (int i = 0; i < graph->node_count && !failing; i++)
+    for (int i = 0; i < graph->node_count && !failing; i++) {
+        if (seconds)
+            lp_device_watch_start();
         lp_cuda_kernel_of(graph->nodes[i]->op->id)(graph->nodes[i], run);
+        if (seconds)
+            seconds[i] = lp_device_watch_stop();
+    }
 }
 
-void lp_cuda_program_run(const lp_run *run)
+static void run_program(const lp_run *run, double *seconds)
 {
     if (lp_device_problem())
         return;
@@ -305,15 +311,25 @@ void lp_cuda_program_run(const lp_run *run)
                             program->largest_tiles,
                             program};
     /* The first run finds out how much scratch there must be; the second records. */
-    if (program->runs == 1 && lp_device_record_begin()) {
-        launch_all(&launched);
+    if (program->runs > 0 && !program->recording && !seconds && lp_device_record_begin()) {
+        launch_all(&launched, NULL);
         program->recording = lp_device_record_end();
     }
-    if (program->recording)
+    if (program->recording && !seconds)
         lp_device_replay(program->recording);
     else
-        launch_all(&launched);
+        launch_all(&launched, seconds);
     program->runs++;
+}
+
+void lp_cuda_program_run(const lp_run *run)
+{
+    run_program(run, NULL);
+}
+
+void lp_cuda_program_time(const lp_run *run, double *seconds)
+{
+    run_program(run, seconds);
 }
 
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)

@@ -72,7 +72,31 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
+/* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
+template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "n"(4 * count), "r"(there ? 4 * count : 0)
+                 : "memory");
+}
+
+/* Waits for what this thread has begun to copy. */
+__device__ static inline void tile_wait(void)
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 #else
+
+template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = there ? from[i] : 0;
+}
+
+__device__ static inline void tile_wait(void)
+{
+}
 
 __device__ static inline float tile_round(float x)
 {
@@ -181,39 +205,43 @@ __device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int
 
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */
 
-/* to [rows x width] = scale * from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row at a time, and asks for
- * several before it waits for the first. */
-template <bool tensor>
-__device__ static inline void tile_load(float *to, int stride, int rows, int width, const float *from,
-                                        int64_t from_stride, int present, int cols, float scale)
+/* Rows on their way take two calls with the same arguments: tile_ask begins, and after tile_wait every thread rounds what it asked for
+ * itself (tile_settle), before the block meets at a barrier. */
+enum tile_moment { TILE_ASK, TILE_SETTLE };
+
+template <bool tensor, tile_moment moment, int count>
+__device__ static inline void tile_move_by(float *to, int stride, int rows, int width, const float *from,
+                                           int64_t from_stride, int present, int cols)
 {
-    enum { BATCH = 4 };
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
-    bool pairs = !(((uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4) & 7);
-#pragma unroll 1
-    for (int c = 2 * me.lane; c < width; c += 64)
-#pragma unroll 1
-        for (int r = me.warp; r < rows; r += BATCH * warps) {
-            float2 x[BATCH];
+    for (int c = count * me.lane; c < width; c += 32 * count)
+        for (int r = me.warp; r < rows; r += warps) {
+            float *place = to + r * stride + c;
+            bool there = r < present && c < cols;
+            if (moment == TILE_ASK)
+                tile_copy<count>(place, there ? from + r * from_stride + c : from, there);
+            else if (there)
 #pragma unroll
-            for (int i = 0; i < BATCH; i++) {
-                const float *place = from + (r + i * warps) * from_stride + c;
-                bool here = r + i * warps < present;
-                x[i] = make_float2(0, 0);
-                if (pairs && here && c < cols) {
-                    x[i] = *(const float2 *)place;
-                } else if (!pairs && here) {
-                    x[i].x = c < cols ? place[0] : 0;
-                    x[i].y = c + 1 < cols ? place[1] : 0;
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < BATCH; i++)
-                if (r + i * warps < rows)
-                    *(float2 *)(to + (r + i * warps) * stride + c) =
-                        make_float2(tile_number<tensor>(x[i].x * scale), tile_number<tensor>(x[i].y * scale));
+                for (int i = 0; i < count; i++)
+                    place[i] = tile_round(place[i]);
         }
+}
+
+/* to [rows x width] = from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row. */
+template <bool tensor, tile_moment moment>
+__device__ static inline void tile_move(float *to, int stride, int rows, int width, const float *from,
+                                        int64_t from_stride, int present, int cols)
+{
+    if (moment == TILE_SETTLE && !tensor)
+        return;
+    uintptr_t odd = (uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4;
+    if (!(odd & 15))
+        tile_move_by<tensor, moment, 4>(to, stride, rows, width, from, from_stride, present, cols);
+    else if (!(odd & 7))
+        tile_move_by<tensor, moment, 2>(to, stride, rows, width, from, from_stride, present, cols);
+    else
+        tile_move_by<tensor, moment, 1>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
 /* ---- and back ------------------------------------------------------------------------------------------------ */
@@ -232,9 +260,9 @@ __device__ static inline void tile_put(float *to, int stride, int count, const f
         }
 }
 
-/* to [present x cols] = scale * from, or more by that. */
+/* to [present x cols] = from, or more by that. */
 __device__ static inline void tile_store(float *to, int64_t to_stride, int present, int cols, const float *from,
-                                         int stride, float scale, int adds)
+                                         int stride, int adds)
 {
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
@@ -242,7 +270,7 @@ __device__ static inline void tile_store(float *to, int64_t to_stride, int prese
     for (int r = me.warp; r < present; r += warps)
 #pragma unroll 1
         for (int c = me.lane; c < cols; c += 32)
-            lp_store(to + r * to_stride + c, from[r * stride + c] * scale, adds);
+            lp_store(to + r * to_stride + c, from[r * stride + c], adds);
 }
 
 #endif

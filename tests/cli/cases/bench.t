@@ -1,9 +1,90 @@
 # Times differ from run to run, so numbers are written as N, and ops in the order of their names.
 $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 | head -10 | sed -E 's/[0-9][0-9.,e-]*k?/N/g; s/x86-N-vN|portable/LEVEL/'
+| preset     so, train: N items, N parameters
+| machine    N thread, xNvN: N GFLOP/s of multiply-adds alone, copies at N GB/s
+| checked    one step against plain kernels in double: largest error of a gradient N
+| step       N histories, N events read, N asked for, N GFLOP
+| time       median N ms, best N N % within N of N
+| epoch      N s of N steps
+| speed      N events/s, N GFLOP/s, N % of the peak
+|
+| The least times of all parts, of all threads together: a step of N ms if nothing disturbs it.
+| least      N events/s, N GFLOP/s, N % of the peak
 $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 | sed -n '13,$p' | cut -d ' ' -f 1 | grep -v waiting | sort
+| (adam)
+| (batch)
+| add
+| attention
+| attention_gradient
+| basis
+| basis_gradient
+| column_dot
+| column_sum
+| cross_entropy
+| cross_entropy_gradient
+| dropout
+| embed
+| embed_gradient
+| harmonics
+| harmonics_gradient
+| layer_norm
+| layer_norm_gradient
+| linear
+| linear_outer
+| reflect
+| reflect_gradient
+| relu
+| relu_gradient
+| scale_columns
 $ lapse bench --preset so --what predict --rounds 1 --threads 1 | head -10 | sed -E 's/[0-9][0-9.,e-]*[kM]?/N/g; s/x86-N-vN|portable/LEVEL/'
+| preset     so, predict: N items, N parameters
+| machine    N thread, xNvN: N GFLOP/s of multiply-adds alone, copies at N GB/s
+| checked    one step against plain kernels in double: largest error of a gradient N
+| split      N histories, N events read, N asked for, N GFLOP
+| time       median N ms, best N N % within N of N
+| speed      N events/s, N GFLOP/s, N % of the peak
+|
+| The least times of all parts, of all threads together: a step of N ms if nothing disturbs it.
+| least      N events/s, N GFLOP/s, N % of the peak
+|
 $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 --json | sed '/"ops"/,$d; s/"[0-9.x-]*",/"N",/; s/: [0-9.e+-]*,/: N,/; s/"x86-64-v."\|"portable"/"LEVEL"/'
+| {
+|   "version": "N",
+|   "preset": "so",
+|   "what": "train",
+|   "level": "LEVEL",
+|   "threads": N,
+|   "rounds": N,
+|   "items": N,
+|   "parameters": N,
+|   "error": N,
+|   "peak_flop_per_second": N,
+|   "bandwidth_bytes_per_second": N,
+|   "histories": N,
+|   "events_read": N,
+|   "events": N,
+|   "flop": N,
+|   "step_seconds": N,
+|   "step_best_seconds": N,
+|   "step_p90_seconds": N,
+|   "step_least_seconds": N,
+|   "steps": N,
+|   "epoch_seconds": N,
+|   "events_per_second": N,
+|   "share_of_peak": N,
+|   "least_share_of_peak": N,
 $ lapse bench --preset walmart
+! lapse: --preset takes one of ml-1m, ml-1m-softmax, so, catalogue, not 'walmart'
+! lapse: see `lapse bench --help`
+= 2
 $ lapse bench --what sleep
+! lapse: --what takes one of train, predict, not 'sleep'
+! lapse: see `lapse bench --help`
+= 2
 $ lapse bench --rounds 0
+! lapse: rounds cannot be 0; it can be from 1 to 100000
+= 2
 $ lapse bench so
+! lapse: bench does not know what to do with 'so'
+! lapse: see `lapse bench --help`
+= 2

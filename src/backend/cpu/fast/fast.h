@@ -40,6 +40,7 @@ void LP_FAST(reflect)(const lp_node *node, const lp_run *run);
 void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(attention)(const lp_node *node, const lp_run *run);
 void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(recall)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(softmax_loss)(const lp_node *node, const lp_run *run);
@@ -47,10 +48,13 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(choice_loss)(const lp_node *node, const lp_run *run);
 void LP_FAST(choice_loss_gradient)(const lp_node *node, const lp_run *run);
 
-/* What lp_cpu_scores and lp_cpu_reaching promise. */
+/* What lp_cpu_ranking promises. */
 void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
                      float *scores);
 int LP_FAST(reaching)(int count, const float *scores, float mark);
+void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias,
+                         float *scores);
+double LP_FAST(log_sum)(int count, const float *scores);
 
 /* What lp_cpu_chains promises. */
 double LP_FAST(chains)(int turns, float *sink);

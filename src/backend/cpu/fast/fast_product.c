@@ -213,7 +213,9 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
 {
     if (m == 0 || n == 0)
         return;
-    if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE)
+    if (m == 1 && b.transposed && !a.transposed)
+        fast_row_product(n, k, alpha, a.data, b.data, (size_t)b.stride, add, c);
+    else if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE)
         cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
                     m, n, k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
     else
