@@ -2,8 +2,6 @@
  * nothing is copied; any other is renumbered by name. */
 #include "model/translate.h"
 
-#include "data/intern.h"
-
 #include <string.h>
 
 /* Whether every name of the dataset has the same number in the model, which may know more. */
@@ -21,38 +19,11 @@ typedef struct vocabulary {
     const char *field; /* NULL: the kinds of event */
 } vocabulary;
 
-/* The number of a name in a table, to which it is added where it is new; -1 when out of memory. */
-static int64_t number_of(lp_intern *table, const lp_names *names, int64_t i)
-{
-    bool added;
-    const char *name = lp_names_get(names, i);
-    size_t size = names->offset[i + 1] - names->offset[i] - 1;
-    uint32_t number = lp_intern_add(table, name, size, lp_intern_key(name, size), &added);
-    return number == LP_INTERN_NONE ? -1 : (int64_t)number;
-}
-
-/* Numbers of the dataset's names in the model; -1 where there is none. False when out of memory. */
-static bool find_names(const vocabulary *names, int32_t *number)
-{
-    lp_intern table = {0};
-    bool good = true;
-    for (int64_t i = 0; good && i < names->model->count; i++)
-        good = number_of(&table, names->model, i) >= 0;
-    for (int64_t i = 0; good && i < names->dataset->count; i++) {
-        int64_t found = number_of(&table, names->dataset, i);
-        number[i] = found < names->model->count ? (int32_t)found : -1;
-        good = found >= 0;
-    }
-    lp_intern_clear(&table);
-    return good;
-}
-
 static lapse_status number_names(const vocabulary *names, int32_t *number, lapse_error *error)
 {
-    if (!find_names(names, number))
-        return lp_fail_memory(error, "renumbering events", (size_t)names->model->count * sizeof *number);
     for (int64_t i = 0; i < names->dataset->count; i++) {
         const char *name = lp_names_get(names->dataset, i);
+        number[i] = (int32_t)lp_names_find(names->model, name);
         if (number[i] >= 0)
             continue;
         if (!names->field)

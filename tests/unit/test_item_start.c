@@ -33,7 +33,7 @@ static lapse_dataset *letters(void)
 static void write_vectors(const char *path, const char *split_by, uint64_t fingerprint)
 {
     static const uint64_t offset[] = {0, 2, 4, 8, 12, 14, 16};
-    static const lp_names names = {6, offset, "d\0c\0new\0dim\0b\0a"};
+    static const lp_names names = {.count = 6, .offset = offset, .bytes = "d\0c\0new\0dim\0b\0a"};
     static const float value[6][4] = {{1, 2, 0, -1}, {0, 1, 1, 0},  {2, 0, 1, 1},
                                       {0, 0, 0, 0},  {1, -1, 0, 2}, {-1, 0, 2, 1}};
     lapse_vectors *vectors = lp_vectors_new(&names, 4);
