@@ -43,8 +43,20 @@ $ lapse pretrain c.lapse -o w.safetensors --split-by moon
 ! lapse: see `lapse pretrain --help`
 = 2
 $ lapse info v.safetensors
-! lapse: v.safetensors: this is not a Lapse model that can be used: 'format' is missing or wrong
-= 1
+| file                 v.safetensors (item vectors)
+| items                300
+| dims                 8
+| window               5
+| session_gap          0
+| negative_count       5
+| popularity_power     0.75
+| learning_rate        0.050000000000000003
+| epochs               2
+| seed                 1
+| split_by             leave-one-out
+| features             152
+| catalogue            items.csv
+| dataset.fingerprint  97ed0b09e03c845a
 
 # A recommender that starts from them knows all described items; vectors of another split or width are refused.
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --epochs 1 --blocks 1 --no-eval --checkpoint none 2>/dev/null | grep -c saved
