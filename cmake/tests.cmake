@@ -24,7 +24,9 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     target_compile_options(lapse_cuda_emulated PRIVATE -Werror)
   endif()
   if(LAPSE_SANITIZE)
-    target_compile_options(lapse_cuda_emulated PRIVATE -fsanitize=${LAPSE_SANITIZE})
+    # Not the stacks: fibers leave theirs by jumps.
+    target_compile_options(lapse_cuda_emulated PRIVATE -fsanitize=${LAPSE_SANITIZE}
+      $<$<C_COMPILER_ID:GNU>:--param=asan-stack=0> $<$<C_COMPILER_ID:Clang>:SHELL:-mllvm -asan-stack=0>)
     target_link_options(lapse_cuda_emulated PRIVATE -fsanitize=${LAPSE_SANITIZE})
   endif()
 endif()

@@ -284,7 +284,8 @@ static void networks(void **state)
 {
     (void)state;
     static const char *const encodings[] = {"mercer", "random"}; /* of the second three draws are kept */
-    lapse_dataset *dataset = small_train_data(4);
+    lp_random random = lp_random_start(4, LP_PURPOSE_TEST, 952);
+    lapse_dataset *dataset = small_dataset_random(&random, 150, 14, 5, 100, false); /* several batches of windows */
     for (int i = 0; i < 2; i++) {
         lapse_model *model = learn(dataset, encodings[i]);
         const lp_backend *cpu = lp_backend_find("cpu");
