@@ -50,7 +50,7 @@ $ lapse info v.safetensors
 | session_gap          0
 | negative_count       5
 | popularity_power     0.75
-| learning_rate        0.050000000000000003
+| learning_rate        0.05
 | epochs               2
 | seed                 1
 | split_by             leave-one-out
