@@ -108,13 +108,13 @@ $ lapse import --help
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
-| Checks a dataset or model file whole and tells what it says about itself: where
-| it came from, sizes, settings, split and scores.
+| Checks a dataset, a model or item vectors whole and tells what it says about
+| itself: where it came from, sizes, settings, split and scores.
 |
-|   FILE                      a dataset or a model
+|   FILE                      a dataset, a model or item vectors
 |
 | Options:
-|   --kinds                   list the kinds of event too
+|   --kinds                   list the kinds of event, or items, too
 |   --json                    print one JSON object
 |
 | Examples:
