@@ -348,13 +348,14 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Adds up the losses of the steps since the last time. */
-static void collect_losses(lp_trainer *trainer)
+void lp_trainer_collect(lp_trainer *trainer)
 {
     trainer->backend->sync();
     for (int i = 0; i < trainer->loss_steps * trainer->options.shards; i++)
         trainer->state.loss += (double)trainer->losses[i];
     trainer->loss_steps = 0;
+    if (trainer->state.targets > 0)
+        trainer->mean_loss = trainer->state.loss / (double)trainer->state.targets;
 }
 
 /* Draws the negatives of a shard and lists its items. */
@@ -467,7 +468,7 @@ void lp_trainer_step(lp_trainer *trainer)
     state->targets += trainer->batch.targets;
     state->window += count;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
-        collect_losses(trainer);
+        lp_trainer_collect(trainer);
     if (times)
         times->total = lp_clock_nanoseconds() - start;
 }
