@@ -252,9 +252,8 @@ void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
     unsigned blocks = lp_blocks(lp_cuda_largest(run, out), task.rows_each);
     size_t shared = (size_t)(task.rows_each * groups);
     dim3 block = lp_row_block(task.cols / width);
-    lp_by_width(width, [&](auto by) {
-        LP_LAUNCH(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task);
-    });
+    lp_by_width(width,
+                [&](auto by) { LP_LAUNCH(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task); });
 }
 
 /* ---- noise --------------------------------------------------------------------------------------------------- */

@@ -109,8 +109,8 @@ template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS
         int deep = tile_pad(min(task.in - from, (int)TERMS));
         const float *left = x + part.row * task.x_stride;
         if (transpose)
-            tile_rows<tensor, TILES>(sum, 0, part.count, left, task.x_stride, weight + 8 * part.first * task.weight_stride,
-                                     task.weight_stride, 8, deep);
+            tile_rows<tensor, TILES>(sum, 0, part.count, left, task.x_stride,
+                                     weight + 8 * part.first * task.weight_stride, task.weight_stride, 8, deep);
         else
             tile_columns<tensor, TILES>(sum, 0, part.count, left, task.x_stride, weight + 8 * part.first,
                                         task.weight_stride, deep);
@@ -182,9 +182,9 @@ typedef struct outer_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows rows;
     const float *p, *q;
-    float *partial;           /* [chunks x heads x a x b] */
-    int heads, a, b;          /* columns of a head */
-    int a_wide, b_wide;       /* columns of a block */
+    float *partial;     /* [chunks x heads x a x b] */
+    int heads, a, b;    /* columns of a head */
+    int a_wide, b_wide; /* columns of a block */
     int p_stride, q_stride;
 } outer_task;
 
