@@ -8,7 +8,6 @@
 
 #include "model/sampler.h"
 #include "train/evaluator.h"
-#include "train/prefetch.h"
 #include "train/item_start.h"
 
 typedef struct lp_trainer_state {
@@ -35,8 +34,7 @@ typedef struct lp_trainer {
     lp_item_start item_start; /* where the items of a recommender start; empty: by chance */
     lp_negatives negatives;   /* of a sampled loss, as are the next two */
     lp_shortlists shortlists;
-    lp_union rows;        /* that the current batch has */
-    lp_prefetch prefetch; /* of batches, for a device and where there are threads for it; otherwise empty */
+    lp_union rows; /* that the current batch has */
     const lp_backend *backend;
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
