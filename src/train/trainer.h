@@ -9,13 +9,14 @@
 #include "model/sampler.h"
 #include "train/evaluator.h"
 #include "train/item_start.h"
+#include "train/upcoming.h"
 
 typedef struct lp_trainer_state {
     uint64_t step;   /* optimizer steps done */
     uint32_t epoch;  /* current, from 0 */
     int64_t window;  /* of the epoch's order: the next one */
-    double loss;     /* sum over the epoch's targets so far */
-    int64_t targets; /* of the epoch so far */
+    double loss;     /* sum over these targets */
+    int64_t targets; /* of the epoch so far; on a device, of the steps whose losses were fetched */
     double score;    /* newest on the validation split; NaN before the first */
     double best_score;
     uint32_t best_epoch; /* from 1; 0 before the first */
@@ -34,7 +35,8 @@ typedef struct lp_trainer {
     lp_item_start item_start; /* where the items of a recommender start; empty: by chance */
     lp_negatives negatives;   /* of a sampled loss, as are the next two */
     lp_shortlists shortlists;
-    lp_union rows; /* that the current batch has */
+    lp_union rows;        /* that the current batch has */
+    lp_upcoming upcoming; /* where a device works on the current one; empty for others */
     const lp_backend *backend;
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
@@ -42,6 +44,8 @@ typedef struct lp_trainer {
     float *parameters;      /* current, in the backend's memory; owned */
     float *losses;          /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
     int loss_steps;         /* of these */
+    double mean_loss;       /* of the epoch's targets, when losses were last added up */
+    int64_t loss_targets;   /* their targets */
     float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
@@ -68,6 +72,10 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);
 
 /* One optimizer step on the next windows. */
 void lp_trainer_step(lp_trainer *trainer);
+
+/* Waits for the losses of the newest steps and adds them up: before the state is looked at from outside. A device's are added up
+ * now and then only. */
+void lp_trainer_collect(lp_trainer *trainer);
 
 /* After the last step of an epoch: scores it, keeps the parameters if they are the best, and goes to the next epoch. */
 void lp_trainer_score(lp_trainer *trainer);

@@ -182,6 +182,34 @@ static void test_same_bits(void **state)
     lapse_dataset_close(dataset);
 }
 
+static bool stop_soon(const lapse_progress *progress, void *context)
+{
+    (void)context;
+    return progress->step < 2;
+}
+
+/* A run that was stopped and resumed on the device ends with the bytes of one that was not. */
+static void test_resumed(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(4);
+    lapse_train_options options = options_of(&setups[5], "cuda");
+    lapse_error error = {0};
+    lapse_model *whole = small_train(dataset, &options, NULL, NULL);
+    options.checkpoint = small_path("checkpoint");
+    options.threads = 3;
+    lapse_model_free(small_train(dataset, &options, stop_soon, NULL));
+    options.resume = true;
+    lapse_model *resumed = small_train(dataset, &options, NULL, NULL);
+    assert_int_equal(lapse_model_save(whole, small_path("whole"), &error), LAPSE_OK);
+    assert_int_equal(lapse_model_save(resumed, small_path("resumed"), &error), LAPSE_OK);
+    small_files_same(small_path("whole"), small_path("resumed"));
+    lapse_model_free(whole);
+    lapse_model_free(resumed);
+    lapse_dataset_close(dataset);
+    small_paths_remove();
+}
+
 /* What was asked for is what is used, and a model that counts needs no device. */
 static void test_resolved(void **state)
 {
@@ -209,10 +237,8 @@ static void test_resolved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_curves),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_resolved),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_curves),   cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_resumed),   cmocka_unit_test(test_resolved),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }
