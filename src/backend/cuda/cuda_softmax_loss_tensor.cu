@@ -26,7 +26,7 @@ __device__ void make_scores(const float (&fixed)[wide][4], const float *moving, 
             score[j][i] = 0;
 #pragma unroll
     for (int k = 0; k < wide; k++)
-        tile_pairs<8 * wide + 4>(score, fixed[k], right, k);
+        tile_pairs<false, 8 * wide + 4>(score, fixed[k], right, k);
 }
 
 /* The rows that stay, [ROWS x wide], and the first step of those that go by. */
@@ -223,9 +223,7 @@ __global__ void __launch_bounds__(32 * WARPS, wide <= 8 ? 2 : 1)
             make_scores(fixed, moving + place * stride, score);
             make_slopes<by_items>(number + place, target + place, scale, first + 16 * me.warp, other + place, row,
                                   score, total);
-#pragma unroll
-            for (int j = 0; j < TILES; j++)
-                tile_spread<stride, 0, wide>(sum, score[j], moving + (place + 8 * j) * stride);
+            tile_spread<false, stride, 0, wide>(sum, score, moving + place * stride);
         }
     }
     __syncthreads();
