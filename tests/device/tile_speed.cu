@@ -319,12 +319,15 @@ static void losses(int asked, int items, int cols)
     back.outputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
     double flop = 2.0 * asked * items * cols;
     printf("\n%d places, %d items, %d columns\n", asked, items, cols);
-    for (int precision = 0; precision < 2; precision++) {
-        b.run.precision = precision ? LP_PRECISION_TF32 : LP_PRECISION_FP32;
-        say(precision ? "softmax_loss, tf32" : "softmax_loss, fp32", "as chosen",
-            timed([&]() { loss::lp_cuda_softmax_loss(&ahead, &b.device); }), flop);
-        say(precision ? "softmax_loss_gradient, tf32" : "softmax_loss_gradient, fp32", "as chosen",
-            timed([&]() { loss::lp_cuda_softmax_loss_gradient(&back, &b.device); }), 3 * flop);
+    static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
+    static const char *const names[][2] = {{"softmax_loss, fp32", "softmax_loss_gradient, fp32"},
+                                           {"softmax_loss, tf32", "softmax_loss_gradient, tf32"},
+                                           {"softmax_loss, bf16", "softmax_loss_gradient, bf16"}};
+    for (int precision = 0; precision < 3; precision++) {
+        b.run.precision = kinds[precision];
+        say(names[precision][0], "as chosen", timed([&]() { loss::lp_cuda_softmax_loss(&ahead, &b.device); }), flop);
+        say(names[precision][1], "as chosen", timed([&]() { loss::lp_cuda_softmax_loss_gradient(&back, &b.device); }),
+            3 * flop);
     }
 }
 
