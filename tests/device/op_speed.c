@@ -113,11 +113,12 @@ static void time_nodes(graph_case *this)
         say(this->graph.nodes[i], by_node[i], &extent);
 }
 
-/* A graph ends in this value; its nodes and those of its gradient are timed. */
-static void time_graph(graph_case *this, lp_value *end, const char *name)
+/* A graph that makes this matrix of tokens, and a loss of it; its nodes and those of its gradient are timed. */
+static void time_graph(graph_case *this, lp_value *logits, const char *name)
 {
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 0);
-    graph_case_gradients(this, end->maker);
+    lp_value *target = lp_graph_input(&this->graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    graph_case_gradients(this, lp_cross_entropy(&this->graph, logits, target)->maker);
     graph_case_fill(this, &random);
     this->precision = precision;
     printf("-- %s\n", name);
@@ -139,24 +140,31 @@ static graph_case start(void)
     return this;
 }
 
+/* A matrix of the device's own making, so that little comes from the host with every run. */
+static lp_value *events(lp_graph *graph, const char *name, int cols)
+{
+    char ids[40];
+    snprintf(ids, sizeof ids, "%s.ids", name);
+    lp_value *table = lp_example_fixed(graph, name, ITEMS, cols);
+    return lp_embed(graph, table, lp_graph_input(graph, ids, LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1));
+}
+
 static void time_products(int in, int out, bool transpose)
 {
     graph_case this = start();
     lp_graph *graph = &this.graph;
-    lp_value *x = lp_example_tokens(graph, "x", in), *add = lp_example_tokens(graph, "add", out);
+    lp_value *x = events(graph, "x", in);
     lp_value *w = lp_example_fixed(graph, "w", transpose ? out : in, transpose ? in : out);
     lp_value *y = lp_linear(graph, x, w, lp_example_fixed(graph, "bias", 1, out), NULL, 1, transpose);
-    time_graph(&this, lp_linear(graph, x, w, NULL, lp_add(graph, y, add), 1, transpose), "products");
+    time_graph(&this, lp_linear(graph, x, w, NULL, y, 1, transpose), "products");
 }
 
 static void time_rows(void)
 {
     graph_case this = start();
     lp_graph *graph = &this.graph;
-    lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
-    lp_value *table = lp_example_fixed(graph, "table", ITEMS, DIMS);
     lp_value *gain = lp_example_fixed(graph, "gain", 1, DIMS), *shift = lp_example_fixed(graph, "shift", 1, DIMS);
-    lp_value *x = lp_dropout(graph, lp_embed(graph, table, ids), 0.2);
+    lp_value *x = lp_dropout(graph, events(graph, "x", DIMS), 0.2);
     lp_value *y = lp_layer_norm(graph, lp_relu(graph, x), gain, shift, 1e-5);
     time_graph(&this, lp_add(graph, x, y), "rows of 50");
 }
@@ -168,7 +176,7 @@ static void time_time(void)
     lp_value *time = lp_graph_input(graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
     lp_value *log_period = lp_graph_parameter(graph, "log_period", 1, FREQUENCIES / 5, LP_START_NORMAL, 1);
     lp_value *u = lp_basis(graph, time, lp_harmonics(graph, log_period, 5));
-    lp_value *x = lp_example_tokens(graph, "x", 2 * FREQUENCIES);
+    lp_value *x = events(graph, "x", 2 * FREQUENCIES);
     time_graph(&this, lp_reflect(graph, lp_reflect(graph, x, u), u), "time");
 }
 
@@ -179,7 +187,8 @@ static void time_weights(void)
     lp_value *w = lp_example_fixed(graph, "w", DIMS, 2 * FREQUENCIES);
     lp_value *scale = lp_example_fixed(graph, "scale", 1, 2 * FREQUENCIES);
     lp_value *first = lp_example_fixed(graph, "first", DIMS, DIMS);
-    time_graph(&this, lp_scale_columns(graph, lp_linear(graph, first, w, NULL, NULL, 1, false), scale), "weights");
+    lp_value *product = lp_scale_columns(graph, lp_linear(graph, first, w, NULL, NULL, 1, false), scale);
+    time_graph(&this, lp_linear(graph, events(graph, "x", DIMS), product, NULL, NULL, 1, false), "weights");
 }
 
 int main(int argc, char **argv)
