@@ -298,8 +298,7 @@ typedef struct lapse_train_options {
     uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
     int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
     int threads;          /* 0: all cores; never changes the result */
-    const char
-        *device; /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
+    const char *device;   /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
                            * one shard. Resolving puts the device found in the place of auto */
     const char *precision; /* of products on a GPU: "fp32", "tf32" or "bf16"; the CPU's are always fp32 */
 
@@ -708,16 +707,16 @@ typedef struct lapse_bench_report {
     const char *level; /* of the CPU's kernels, such as "x86-64-v4" */
     int threads, rounds;
     int64_t items, parameters;
-    double error;     /* of one step on a small batch against the plain kernels in double: see lapse_bench */
-    double peak;      /* operations a second of multiply-adds alone, on so many threads */
+    double error;    /* of one step on a small batch against the plain kernels in double: see lapse_bench */
+    double peak;     /* operations a second of multiply-adds alone, on so many threads */
     double bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads */
     double step_best, step_median, step_p90; /* seconds */
-    double step_least;      /* what the least times of all parts add up to: a step that nothing else disturbs */
-    int64_t steps;          /* of an epoch; 1 for predict */
-    double epoch;           /* seconds: steps times the median */
-    double windows, events; /* of a step, on average: histories read and events asked for */
-    double tokens;          /* events read */
-    double flop;            /* of a step, on average */
+    double step_least; /* what the least times of all parts add up to: a step that nothing else disturbs */
+    int64_t steps;                           /* of an epoch; 1 for predict */
+    double epoch;                            /* seconds: steps times the median */
+    double windows, events;                  /* of a step, on average: histories read and events asked for */
+    double tokens;                           /* events read */
+    double flop;                             /* of a step, on average */
     int row_count;
     lapse_bench_row *rows; /* by time, the longest first; freed by lapse_bench_report_clear */
 } lapse_bench_report;
