@@ -82,7 +82,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             if (!isfinite(state->loss))
                 return astray(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
-            go_on = report(trainer, watch, state->epoch + 1, false, state->loss / (double)state->targets);
+            go_on = report(trainer, watch, state->epoch + 1, false, trainer->mean_loss);
         }
         if (!go_on)
             return save_if_due(trainer, watch, true, error);

@@ -347,6 +347,8 @@ void lp_trainer_collect(lp_trainer *trainer)
     trainer->state.targets += trainer->loss_targets;
     trainer->loss_steps = 0;
     trainer->loss_targets = 0;
+    if (trainer->state.targets > 0)
+        trainer->mean_loss = trainer->state.loss / (double)trainer->state.targets;
 }
 
 /* Draws the negatives of a shard and lists its items. */

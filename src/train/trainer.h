@@ -44,6 +44,7 @@ typedef struct lp_trainer {
     float *parameters;      /* current, in the backend's memory; owned */
     float *losses;          /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
     int loss_steps;         /* of these */
+    double mean_loss;       /* of the epoch's targets, when losses were last added up */
     int64_t loss_targets;   /* their targets */
     float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
     lp_evaluator evaluator; /* on the validation split */
@@ -72,7 +73,8 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);
 /* One optimizer step on the next windows. */
 void lp_trainer_step(lp_trainer *trainer);
 
-/* Waits for the losses that a device still has, and adds them to the state. So does a step at an epoch's end. */
+/* Waits for the losses of the newest steps and adds them up: before the state is looked at from outside. A device's are added up
+ * now and then only. */
 void lp_trainer_collect(lp_trainer *trainer);
 
 /* After the last step of an epoch: scores it, keeps the parameters if they are the best, and goes to the next epoch. */
