@@ -422,6 +422,7 @@ static bool make_batch(lp_trainer *trainer)
     const lp_trainer_state *state = &trainer->state;
     lp_batch_place place = place_of(trainer, state->window, state->step);
     if (trainer->backend->host || trainer->times) {
+        lp_upcoming_forget(&trainer->upcoming); /* it works with the same lists */
         lp_batch_fill(&trainer->batch, &trainer->windows, place.window, place.count, &trainer->targets,
                       trainer->model->config.target_known, &trainer->translation.columns);
         return false;

@@ -38,7 +38,7 @@ static void make(void *context)
 
 void lp_upcoming_start(lp_upcoming *upcoming, lp_batch_place place)
 {
-    if (!upcoming->helper || place.count == 0)
+    if (!upcoming->helper || place.count <= 0)
         return;
     upcoming->place = place;
     lp_helper_start(upcoming->helper, make, upcoming);
