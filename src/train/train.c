@@ -39,13 +39,14 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     return watch->on_progress(&progress, watch->context);
 }
 
-static lapse_status save_if_due(const lp_trainer *trainer, run_watch *watch, bool now_please, lapse_error *error)
+static lapse_status save_if_due(lp_trainer *trainer, run_watch *watch, bool now_please, lapse_error *error)
 {
     const lapse_train_options *options = &trainer->options;
     double clock = lp_clock_seconds();
     if (!options->checkpoint || (!now_please && clock - watch->saved < options->checkpoint_seconds))
         return LAPSE_OK;
     watch->saved = clock;
+    lp_trainer_collect(trainer);
     return lp_checkpoint_save(trainer, options->checkpoint, error);
 }
 
@@ -81,7 +82,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             if (!isfinite(state->loss))
                 return astray(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
-            go_on = report(trainer, watch, state->epoch + 1, false, state->loss / (double)state->targets);
+            go_on = report(trainer, watch, state->epoch + 1, false, trainer->mean_loss);
         }
         if (!go_on)
             return save_if_due(trainer, watch, true, error);

@@ -208,6 +208,28 @@ lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
+enum { MOST_AHEAD = 4 }; /* batches */
+
+/* Threads that the host has left over make batches ahead. */
+static lapse_status make_prefetch(lp_trainer *trainer, lapse_error *error)
+{
+    const lapse_train_options *options = &trainer->options;
+    const lp_model_config *config = &trainer->model->config;
+    int depth = options->threads - 1 < MOST_AHEAD ? options->threads - 1 : MOST_AHEAD;
+    lp_prefetch_source source = {.windows = &trainer->windows,
+                                 .targets = &trainer->targets,
+                                 .columns = &trainer->translation.columns,
+                                 .lists = lp_model_config_lists(config) ? &trainer->shortlists : NULL,
+                                 .windows_each = options->batch,
+                                 .context = options->context,
+                                 .fields = config->field_count,
+                                 .negatives = config->negative_count,
+                                 .target_known = config->target_known};
+    if (trainer->backend->host || depth < 1 || options->shards != 1)
+        return LAPSE_OK;
+    return lp_prefetch_init(&trainer->prefetch, &source, depth, error);
+}
+
 /* The current parameters, starting values at first. */
 static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
 {
@@ -265,6 +287,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = options->context,
                                     .last_windows = strcmp(options->windows, "last") == 0};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
+    LP_TRY(make_prefetch(trainer, error));
     return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
                              LP_SPLIT_VALID, options->threads, error);
 }
@@ -290,6 +313,7 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
 
 void lp_trainer_clear(lp_trainer *trainer)
 {
+    lp_prefetch_clear(&trainer->prefetch);
     lp_free(trainer->split);
     lapse_model_free(trainer->model);
     lp_runner_clear(&trainer->runner);
@@ -316,6 +340,7 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 {
     uint64_t seed = trainer->options.seed;
     uint32_t epoch = trainer->state.epoch;
+    lp_prefetch_stop(&trainer->prefetch);
     LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
     if (trainer->windows.count == 0)
         return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events");
@@ -323,13 +348,14 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Adds up the losses of the steps since the last time. */
-static void collect_losses(lp_trainer *trainer)
+void lp_trainer_collect(lp_trainer *trainer)
 {
     trainer->backend->sync();
     for (int i = 0; i < trainer->loss_steps * trainer->options.shards; i++)
         trainer->state.loss += (double)trainer->losses[i];
     trainer->loss_steps = 0;
+    if (trainer->state.targets > 0)
+        trainer->mean_loss = trainer->state.loss / (double)trainer->state.targets;
 }
 
 /* Draws the negatives of a shard and lists its items. */
@@ -390,7 +416,7 @@ static void learn(lp_trainer *trainer)
     bool lists = trainer->batch.item_capacity > 0;
     lp_step_times *times = trainer->times;
     int64_t mark = times ? lp_clock_nanoseconds() : 0;
-    if (lists)
+    if (lists && !trainer->prefetch.depth)
         lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
     if (times)
         times->join = lists ? lap(&mark) : 0;
@@ -411,8 +437,12 @@ void lp_trainer_step(lp_trainer *trainer)
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
-    lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
-                  trainer->model->config.target_known, &trainer->translation.columns);
+    bool ahead = trainer->prefetch.depth > 0;
+    if (ahead)
+        lp_prefetch_take(&trainer->prefetch, state->window, step, &trainer->batch, &trainer->rows);
+    else
+        lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
+                      trainer->model->config.target_known, &trainer->translation.columns);
     if (times)
         times->fill = lap(&mark);
     lp_pass pass = {
@@ -423,7 +453,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .seed_value = 1.0f / (float)trainer->batch.targets,
         .seed = trainer->options.seed,
         .step = step,
-        .prepare = lists ? list_shard : NULL,
+        .prepare = lists && !ahead ? list_shard : NULL,
         .times = times ? times->run : NULL,
         .context = trainer,
     };
@@ -438,7 +468,7 @@ void lp_trainer_step(lp_trainer *trainer)
     state->targets += trainer->batch.targets;
     state->window += count;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
-        collect_losses(trainer);
+        lp_trainer_collect(trainer);
     if (times)
         times->total = lp_clock_nanoseconds() - start;
 }

@@ -51,7 +51,7 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     options.output = setup->output;
     options.blocks = setup->blocks;
     options.l2 = setup->l2;
-    options.dims = 6; /* so that rows of tables begin at odd places */
+    options.dims = 6;   /* so that rows of tables begin at odd places */
     options.clip = 0.5; /* below the norm of most gradients, and so at work */
     options.dropout = 0.2;
     options.device = device;
@@ -157,6 +157,7 @@ static void test_curves(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* Two runs, the second of which makes its batches ahead on other threads, and goes past an epoch's end. */
 static void test_same_bits(void **state)
 {
     (void)state;
@@ -166,10 +167,19 @@ static void test_same_bits(void **state)
         size_t size = 0;
         for (int k = 0; k < 2; k++) {
             lp_trainer trainer;
+            lapse_error error;
             lapse_train_options options = options_of(&setups[i], "cuda");
+            options.threads = 1 + 2 * k;
             start(&trainer, dataset, &options);
-            for (int s = 0; s < 4 && !lp_trainer_epoch_done(&trainer); s++)
+            assert_int_equal(trainer.prefetch.depth, 2 * k);
+            for (int s = 0; s < 6; s++) {
+                if (lp_trainer_epoch_done(&trainer)) {
+                    trainer.state.epoch++;
+                    trainer.state.window = 0;
+                    assert_int_equal(lp_trainer_epoch(&trainer, &error), LAPSE_OK);
+                }
                 lp_trainer_step(&trainer);
+            }
             size = trainer.adam.size;
             parameters[k] = on_host(&trainer, trainer.parameters, size);
             lp_trainer_clear(&trainer);
@@ -180,6 +190,34 @@ static void test_same_bits(void **state)
         free(parameters[1]);
     }
     lapse_dataset_close(dataset);
+}
+
+static bool stop_soon(const lapse_progress *progress, void *context)
+{
+    (void)context;
+    return progress->step < 2;
+}
+
+/* A run that was stopped and resumed on the device ends with the bytes of one that was not. */
+static void test_resumed(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(4);
+    lapse_train_options options = options_of(&setups[5], "cuda");
+    lapse_error error = {0};
+    lapse_model *whole = small_train(dataset, &options, NULL, NULL);
+    options.checkpoint = small_path("checkpoint");
+    options.threads = 3;
+    lapse_model_free(small_train(dataset, &options, stop_soon, NULL));
+    options.resume = true;
+    lapse_model *resumed = small_train(dataset, &options, NULL, NULL);
+    assert_int_equal(lapse_model_save(whole, small_path("whole"), &error), LAPSE_OK);
+    assert_int_equal(lapse_model_save(resumed, small_path("resumed"), &error), LAPSE_OK);
+    small_files_same(small_path("whole"), small_path("resumed"));
+    lapse_model_free(whole);
+    lapse_model_free(resumed);
+    lapse_dataset_close(dataset);
+    small_paths_remove();
 }
 
 /* What was asked for is what is used, and a model that counts needs no device. */
@@ -209,10 +247,8 @@ static void test_resolved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_curves),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_resolved),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_curves),   cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_resumed),   cmocka_unit_test(test_resolved),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }
