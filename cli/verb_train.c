@@ -400,6 +400,9 @@ static const cli_option options[] = {
      .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
     {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
      .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
+    {.name = "item-vectors", .kind = CLI_TEXT, AT(train.item_vectors), .placeholder = "FILE", .group = in_training,
+     .only = "recommend", .help = "vectors of `lapse pretrain` that the items start from; items that only it knows can be "
+     "recommended too", .unset = "none"},
     {.name = "windows", .kind = CLI_CHOICE, AT(train.windows), .placeholder = "WHICH", .group = in_training,
      .only = "attention", .help = "what training sees of a history longer than the context: all of it, window by window, "
      "or its last events", .choices = lapse_window_names},

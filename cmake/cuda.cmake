@@ -42,3 +42,8 @@ foreach(target lapse_cuda lapse_cuda_checks)
     add_dependencies(cuda ${target})
   endif()
 endforeach()
+
+# Times the tiled kernels on a GPU. Two minutes of nvcc, so only when asked for: ninja tile_speed
+add_executable(tile_speed EXCLUDE_FROM_ALL tests/device/tile_speed.cu)
+target_include_directories(tile_speed PRIVATE include src)
+set_target_properties(tile_speed PROPERTIES CUDA_RUNTIME_LIBRARY Static)

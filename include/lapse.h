@@ -272,13 +272,15 @@ typedef struct lapse_train_options {
 
     /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
     const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
-    const char *negatives;   /* "uniform", "popularity" or "in-batch" */
-    int negative_count;      /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
-    double popularity_power; /* "popularity" draws items by this power of their occurrences */
-    bool negatives_unseen;   /* never draw an item that the sequence has */
-    const char *output;      /* "shared": items are scored by the vectors they are read with; "separate": by others */
-    const char *windows;     /* "all": training sees whole histories; "last": the last `context` events of each */
-    int field_dims;          /* width of the embedding of each field of categories; 0: by the number of categories */
+    const char *negatives;    /* "uniform", "popularity" or "in-batch" */
+    int negative_count;       /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
+    double popularity_power;  /* "popularity" draws items by this power of their occurrences */
+    bool negatives_unseen;    /* never draw an item that the sequence has */
+    const char *output;       /* "shared": items are scored by the vectors they are read with; "separate": by others */
+    const char *item_vectors; /* file of `lapse pretrain` that the items start from; items that only it knows become
+                               * part of the catalogue. NULL: none */
+    const char *windows;      /* "all": training sees whole histories; "last": the last `context` events of each */
+    int field_dims;           /* width of the embedding of each field of categories; 0: by the number of categories */
 
     const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
                            * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the
@@ -311,9 +313,9 @@ typedef struct lapse_progress {
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
     double loss;              /* mean over the epoch so far, nats an event */
-    const char *score_name;   /* what is watched on the validation split: "accuracy" (the mean of both where two things
-                               * are predicted), or of a recommender "NDCG@10" among the items not seen before */
-    double score, best_score; /* newest and best; NaN before the first */
+    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
+                                     * It is the accuracy, or the mean of both where two things are predicted */
+    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
     int best_epoch;
     double events_per_second;
     double seconds, seconds_left; /* since the start of this call; left in this epoch */
@@ -512,7 +514,9 @@ void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
-/* A session is one live history. Events are appended once; then it can be asked about any time. */
+/* A session is one live history. Events are appended once; then it can be asked about any time. What the model computes
+ * of an event is kept, so that a further question costs one row of it, however long the history; after the first question
+ * nothing is allocated. */
 typedef struct lapse_session lapse_session;
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
@@ -547,6 +551,45 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
 /* The same for any of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error);
+
+/* A kind of event that may come next; of a recommender, an item. */
+typedef struct lapse_recommendation {
+    int64_t item;       /* its number: lapse_model_kind_name says which it is */
+    double score;       /* what the network gave it; of a floor, or a mean over draws: the log of the probability */
+    double probability; /* its share of exp(score) among all items: what lapse_session_predict gives */
+} lapse_recommendation;
+
+/* Fills best[0 .. *count-1] with the `top` kinds that score highest at this time, the highest first, and *count with how
+ * many there are: fewer where the catalogue is smaller. unseen: without those that the history has had since it began.
+ * Probabilities are still those among all. Sorts only what it returns. */
+lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
+                                     lapse_recommendation *best, int64_t *count, lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------ many histories ----- */
+
+/* What comes after a sequence of a dataset at this time, which must not lie before its last event. */
+typedef struct lapse_question {
+    int64_t sequence;
+    double time;
+} lapse_question;
+
+typedef struct lapse_predict_options {
+    const char *target; /* "event" or "action"; NULL: the first that the model predicts */
+    int64_t top;        /* answers to each question */
+    bool unseen;        /* without the kinds that the sequence has (events only) */
+    bool skip_unknown;  /* leave events out of which the model does not know something, instead of failing */
+    int threads;        /* 0: all cores; never changes the result */
+} lapse_predict_options;
+
+void lapse_predict_options_default(lapse_predict_options *options);
+
+/* Answers many questions on several threads: best[q * top .. q * top + counts[q] - 1] are the answers to question q, the
+ * highest first. A sequence of which the model knows no event is not answered: its count is -1. Questions to one sequence
+ * stand together, or its events are read again. */
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories,
+                               const lapse_question *questions, int64_t question_count,
+                               const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
+                               lapse_error *error);
 
 /* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
 

@@ -31,12 +31,14 @@ typedef struct lp_run {
     int rows[LP_ROWS_COUNT]; /* of the shard, of each kind that is not FIXED; a shard may be empty */
     int segments;
     const int32_t
-        *segment;  /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
-    uint64_t seed; /* of dropout */
+        *segment;   /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
+    int skip, stop; /* nodes skip .. stop - 1 are run (stop 0: to the last); what those before compute is in the work
+                     * buffer from a run before */
+    uint64_t seed;  /* of dropout */
     uint32_t step;
     uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
     lp_precision precision;
-    int64_t *times;       /* nanoseconds are added here, node by node; NULL: nobody wants to know */
+    int64_t *times; /* nanoseconds are added here, node by node; NULL: nobody wants to know */
 } lp_run;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
@@ -58,6 +60,8 @@ typedef struct lp_backend {
     /* Runs all nodes for one shard; each thread that does so has buffers of its own. The call may return before it is done;
      * what comes later waits. Inputs may be changed at once. */
     void (*run)(const lp_run *run);
+    /* The same, and how long each node took, in seconds; waits. NULL: nobody has asked for it yet. */
+    void (*run_timed)(const lp_run *run, double *seconds);
     /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
      * Does not depend on the number of threads. */
     void (*adam_step)(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);

@@ -122,7 +122,7 @@ static bool make_names(char letter, int64_t count, void **offsets, void **bytes,
         offset[i] = (uint64_t)i * SIZE;
     for (int64_t i = 0; i < count; i++)
         snprintf(text + i * SIZE, SIZE, "%c%010lld", letter, (long long)(i % 10000000000));
-    *names = (lp_names){count, offset, text};
+    *names = (lp_names){.count = count, .offset = offset, .bytes = text};
     return true;
 }
 

@@ -286,7 +286,7 @@ static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t co
         memcpy(bytes + offset[i], table->bytes.data + table->offset[order[i]], length);
         offset[i + 1] = offset[i] + length;
     }
-    *names = (lp_names){count, offset, bytes};
+    *names = (lp_names){.count = count, .offset = offset, .bytes = bytes};
     return true;
 }
 
@@ -366,7 +366,7 @@ static bool name_sequences(lp_arrangement *a, const lp_origin *origins)
         offset[count] = bytes.size;
     a->dataset->blocks[6] = offset;
     a->dataset->blocks[7] = bytes.data;
-    a->dataset->sequences = (lp_names){count, offset, bytes.data};
+    a->dataset->sequences = (lp_names){.count = count, .offset = offset, .bytes = bytes.data};
     return good;
 }
 

@@ -22,6 +22,8 @@ typedef struct lp_names {
     int64_t count;
     const uint64_t *offset; /* count + 1 */
     const char *bytes;
+    const int32_t *slots; /* slot_count, a power of two: a name's number + 1, or 0 (names.h); NULL: none */
+    size_t slot_count;
 } lp_names;
 
 /* Which split a target event belongs to. */

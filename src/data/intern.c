@@ -133,5 +133,5 @@ void lp_intern_clear(lp_intern *intern)
 
 lp_names lp_intern_names(const lp_intern *intern)
 {
-    return (lp_names){intern->count, intern->offset, intern->bytes.data};
+    return (lp_names){.count = intern->count, .offset = intern->offset, .bytes = intern->bytes.data};
 }

@@ -26,6 +26,7 @@ typedef enum lp_rows {
     LP_ROWS_TOKENS, /* the events of all segments, laid end to end */
     LP_ROWS_ASKED,  /* the tokens after which the model is asked what comes: answers and losses are made there alone */
     LP_ROWS_ITEMS,  /* the distinct items of the shard, where it has a small catalogue of its own (data/shortlist.h) */
+    LP_ROWS_PAST,   /* events whose keys and values a session has kept (op recall) */
     LP_ROWS_COUNT
 } lp_rows;
 

@@ -35,6 +35,7 @@ typedef enum lp_op_id {
     LP_OP_REFLECT_GRADIENT,
     LP_OP_ATTENTION,
     LP_OP_ATTENTION_GRADIENT,
+    LP_OP_RECALL,
     LP_OP_CROSS_ENTROPY,
     LP_OP_CROSS_ENTROPY_GRADIENT,
     LP_OP_SOFTMAX_LOSS,
@@ -75,7 +76,7 @@ typedef struct lp_op {
     /* Checks the inputs and makes the outputs with lp_op_output, or reports a mistake. */
     void (*shape)(lp_graph *graph, lp_node *node);
     /* Adds the nodes for the gradients of the inputs, given those of the outputs. NULL: the op is itself part of a
-     * gradient and has none. */
+     * gradient, or stands only in networks that answer. */
     void (*gradient)(lp_graph *graph, lp_node *node);
     /* Floating-point operations and bytes moved at the least. */
     lp_cost (*cost)(const lp_node *node, const lp_extent *extent);
@@ -137,6 +138,14 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
  * time_out [T x H*E] is stored through the pointer where time_query is given. */
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
+
+/* The same for the last T events of one segment whose earlier P have been seen before: the keys, values and basis of these
+ * are given. Only for networks that answer.  past_key, past_value [P x H*d], past_basis [P x E] */
+typedef struct lp_past {
+    lp_value *key, *value, *basis;
+} lp_past;
+lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
+                    lp_value *basis, const lp_past *past, int heads, double scale, lp_value **time_out);
 
 /* sum over rows of -log softmax(logits)[target]   logits [A x C], target [A x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);

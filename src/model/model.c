@@ -79,9 +79,10 @@ lp_encoding_config lp_model_encoding(const lp_model_config *config)
     };
 }
 
-lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
+/* Into a network that may have its `live` already. */
+static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training,
+                                  lapse_error *error)
 {
-    *network = (lp_network){0};
     lp_graph *graph = &network->graph;
     lapse_field_type types[LP_FIELD_LIMIT];
     lp_value *feeds[LP_FEED_LIMIT];
@@ -106,6 +107,25 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     if (status != LAPSE_OK)
         lp_graph_clear(graph);
     return status;
+}
+
+lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
+{
+    *network = (lp_network){0};
+    return build_network(network, config, training, error);
+}
+
+lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, lapse_error *error)
+{
+    *network = (lp_network){0};
+    lp_graph *graph = &network->graph;
+    lp_live *live = lp_graph_alloc(graph, sizeof *live);
+    lp_kept *blocks = lp_graph_alloc(graph, (size_t)config->blocks * sizeof *blocks);
+    if (live && blocks) {
+        live->blocks = blocks;
+        network->live = live;
+    }
+    return build_network(network, config, false, error);
 }
 
 static double sinusoid(int row, int col, int cols)
@@ -157,27 +177,6 @@ void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
 }
 
 /* ------------------------------------------------------------------------------------------------ models ----- */
-
-bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to)
-{
-    size_t count = (size_t)from->count + 1, size = (size_t)from->offset[from->count];
-    uint64_t *offset = lp_arena_alloc(arena, count * sizeof *offset);
-    char *bytes = lp_arena_alloc(arena, size);
-    if (!offset || !bytes)
-        return false;
-    memcpy(offset, from->offset, count * sizeof *offset);
-    memcpy(bytes, from->bytes, size);
-    *to = (lp_names){from->count, offset, bytes};
-    return true;
-}
-
-int64_t lp_names_find(const lp_names *names, const char *name)
-{
-    for (int64_t i = 0; i < names->count; i++)
-        if (strcmp(lp_names_get(names, i), name) == 0)
-            return i;
-    return -1;
-}
 
 static bool copy_fields(lapse_model *model)
 {
@@ -333,13 +332,12 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     return LAPSE_OK;
 }
 
-lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
+const char *lp_number_text(double value, char text[LP_NUMBER_SIZE])
 {
-    char text[64];
     bool whole = fabs(value) < 1e15 && value == (double)(int64_t)value;
     int digits = whole ? 17 : 1;
     do
-        snprintf(text, sizeof text, "%.*g", digits, value);
+        snprintf(text, LP_NUMBER_SIZE, "%.*g", digits, value);
     while (strtod(text, NULL) != value && ++digits <= 17);
     const char *point = localeconv()->decimal_point;
     char *found = strstr(text, point);
@@ -347,7 +345,13 @@ lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, co
         *found = '.';
         memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
     }
-    return lp_model_property_set(model, error, name, "%s", text);
+    return text;
+}
+
+lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
+{
+    char text[LP_NUMBER_SIZE];
+    return lp_model_property_set(model, error, name, "%s", lp_number_text(value, text));
 }
 
 const char *lp_model_property_find(const lapse_model *model, const char *name)

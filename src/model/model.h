@@ -7,6 +7,7 @@
 #define LP_MODEL_H
 
 #include "data/dataset.h"
+#include "data/names.h"
 #include "data/negatives.h"
 #include "data/split.h"
 #include "nn/attention_block.h"
@@ -82,12 +83,20 @@ typedef struct lp_tensor {
     void *data;
 } lp_tensor;
 
+/* What a live network, which sees only the newest events, needs and gives of the others. In the graph's arena. */
+typedef struct lp_live {
+    lp_value *past_basis, *basis; /* input [P x 2F], and of the tokens of now [T x 2F]; NULL without exact lags */
+    bool placed;                  /* events are seen at their places in the window, which change when it slides */
+    lp_kept *blocks;              /* of each block */
+} lp_live;
+
 /* A graph that answers, and when training also learns. */
 typedef struct lp_network {
     lp_graph graph;
     lp_value *logits[LP_TARGET_COUNT]; /* classify: [A x names of the target]; NULL where it is not predicted */
     lp_value *state;                   /* recommend: [A x dims]; an item's score is state . items + bias */
     lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the shard's items */
+    lp_live *live;                     /* of a live network, otherwise NULL */
     lp_value *loss;                    /* [1 x 1], sum over the targets; NULL in a network that only answers */
 } lp_network;
 
@@ -175,6 +184,9 @@ float lp_model_standardize(const lp_model_field *field, double number);
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
 
+/* The same for a network that answers, fed with the newest events of one history and what it kept of the others. */
+lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, lapse_error *error);
+
 /* What an encoding sees of the configuration. */
 lp_encoding_config lp_model_encoding(const lp_model_config *config);
 
@@ -190,17 +202,15 @@ enum { LP_FLOOR_TENSORS = 16 };
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);
 size_t lp_tensor_bytes(const lp_tensor *tensor);
 
+/* A number as decimal text with a point, in as few digits as restore it; returns text. */
+enum { LP_NUMBER_SIZE = 64 };
+const char *lp_number_text(double value, char text[LP_NUMBER_SIZE]);
+
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* The same for a number: as few digits as read back to the same double, and a point whatever the locale. */
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
-
-/* The number of a name, or -1. */
-int64_t lp_names_find(const lp_names *names, const char *name);
-
-/* Copies a table of names into an arena. False when out of memory. */
-bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to);
 
 #endif

@@ -82,6 +82,20 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
     return sum;
 }
 
+/* Declares what of all blocks a live network is given, and keeps what they will want. */
+static void go_live(lp_network *network, const lp_model_config *config, const lp_features *features)
+{
+    lp_live *live = network->live;
+    live->placed = features->token != NULL;
+    if (!features->basis || config->projection == LP_PROJECTION_MLP)
+        return;
+    live->basis = features->basis;
+    live->past_basis =
+        lp_graph_input(&network->graph, "past.basis", LP_TYPE_REAL, LP_ROWS_PAST, 0, features->basis->cols);
+    for (int i = 0; i < config->blocks; i++)
+        live->blocks[i].past.basis = live->past_basis;
+}
+
 static void build(lp_network *network, const lp_model_config *config, bool training,
                   lp_value *const feeds[LP_FEED_LIMIT])
 {
@@ -96,9 +110,12 @@ static void build(lp_network *network, const lp_model_config *config, bool train
     lp_value *joint = joint_vector(network, config, training, feeds);
     lp_features features = {0};
     config->encoding->build(graph, &encoding, feeds, &features);
+    lp_live *live = network->live;
+    if (live)
+        go_live(network, config, &features);
     lp_value *z = lp_dropout(graph, joint, block.dropout);
     for (int i = 0; i < config->blocks; i++)
-        z = lp_attention_block(graph, &block, i, z, &features);
+        z = lp_attention_block(graph, &block, i, z, &features, live ? &live->blocks[i] : NULL);
     z = lp_norm(graph, "output.norm", z ? lp_embed(graph, z, feeds[LP_FEED_ASKED]) : NULL);
     if (config->task == LP_TASK_RECOMMEND) {
         network->state = z;

@@ -312,7 +312,7 @@ static lapse_status parse_names(const lp_container *container, const char *path,
             return wrong(error, path, tensors.offsets);
     if (offset[0] != 0 || offset[count] != (uint64_t)bytes->cols)
         return wrong(error, path, tensors.offsets);
-    *names = (lp_names){count, offset, text};
+    *names = (lp_names){.count = count, .offset = offset, .bytes = text};
     return LAPSE_OK;
 }
 

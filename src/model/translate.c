@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-static bool same_names(const lp_names *a, const lp_names *b)
+/* Whether every name of the dataset has the same number in the model, which may know more. */
+static bool same_names(const lp_names *dataset, const lp_names *model)
 {
-    bool same = a->count == b->count;
-    for (int64_t i = 0; same && i < a->count; i++)
-        same = strcmp(lp_names_get(a, i), lp_names_get(b, i)) == 0;
+    bool same = dataset->count <= model->count;
+    for (int64_t i = 0; same && i < dataset->count; i++)
+        same = strcmp(lp_names_get(dataset, i), lp_names_get(model, i)) == 0;
     return same;
 }
 
@@ -16,6 +17,7 @@ static bool same_names(const lp_names *a, const lp_names *b)
 typedef struct vocabulary {
     const lp_names *dataset, *model;
     const char *field; /* NULL: the kinds of event */
+    bool lenient;      /* unknown names are -1 */
 } vocabulary;
 
 static lapse_status number_names(const vocabulary *names, int32_t *number, lapse_error *error)
@@ -23,7 +25,7 @@ static lapse_status number_names(const vocabulary *names, int32_t *number, lapse
     for (int64_t i = 0; i < names->dataset->count; i++) {
         const char *name = lp_names_get(names->dataset, i);
         number[i] = (int32_t)lp_names_find(names->model, name);
-        if (number[i] >= 0)
+        if (number[i] >= 0 || names->lenient)
             continue;
         if (!names->field)
             return lp_fail(error, LAPSE_ERROR_UNKNOWN,
@@ -63,16 +65,18 @@ static lapse_status renumber(lp_translation *translation, const vocabulary *name
     return status;
 }
 
+/* A dataset has one action at the most, so its column may have any name. */
 static const lp_field *find_field(const lapse_dataset *dataset, const lp_model_field *wanted)
 {
     for (int f = 0; f < dataset->field_count; f++)
-        if (dataset->fields[f].type == wanted->type && strcmp(dataset->fields[f].name, wanted->name) == 0)
+        if (dataset->fields[f].type == wanted->type &&
+            (wanted->type == LAPSE_FIELD_ACTION || strcmp(dataset->fields[f].name, wanted->name) == 0))
             return &dataset->fields[f];
     return NULL;
 }
 
 static lapse_status translate_field(lp_translation *translation, const lp_model_field *wanted,
-                                    const lapse_dataset *dataset, lapse_error *error)
+                                    const lapse_dataset *dataset, bool lenient, lapse_error *error)
 {
     static const char *const options[] = {"--action", "--field", "--number"};
     lp_event_columns *columns = &translation->columns;
@@ -84,7 +88,7 @@ static lapse_status translate_field(lp_translation *translation, const lp_model_
                        lp_field_type_name(wanted->type), wanted->name, options[wanted->type], wanted->name);
     if (wanted->type != LAPSE_FIELD_NUMBER) {
         const int32_t *category = field->category;
-        vocabulary names = {&field->categories, &wanted->categories, field->name};
+        vocabulary names = {&field->categories, &wanted->categories, field->name, lenient};
         LP_TRY(renumber(translation, &names, dataset->event_count, &category, error));
         if (wanted->type == LAPSE_FIELD_ACTION)
             columns->action = category;
@@ -100,17 +104,29 @@ static lapse_status translate_field(lp_translation *translation, const lp_model_
     return LAPSE_OK;
 }
 
-lapse_status lp_translation_init(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
-                                 lapse_error *error)
+static lapse_status translate(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
+                              bool lenient, lapse_error *error)
 {
     *translation = (lp_translation){.columns = {.kind = dataset->kind}};
-    vocabulary kinds = {&dataset->kinds, &model->kinds, NULL};
+    vocabulary kinds = {&dataset->kinds, &model->kinds, NULL, lenient};
     lapse_status status = renumber(translation, &kinds, dataset->event_count, &translation->columns.kind, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)
-        status = translate_field(translation, &model->config.fields[f], dataset, error);
+        status = translate_field(translation, &model->config.fields[f], dataset, lenient, error);
     if (status != LAPSE_OK)
         lp_translation_clear(translation);
     return status;
+}
+
+lapse_status lp_translation_init(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
+                                 lapse_error *error)
+{
+    return translate(translation, model, dataset, false, error);
+}
+
+lapse_status lp_translation_init_known(lp_translation *translation, const lapse_model *model,
+                                       const lapse_dataset *dataset, lapse_error *error)
+{
+    return translate(translation, model, dataset, true, error);
 }
 
 void lp_translation_clear(lp_translation *translation)

@@ -22,7 +22,7 @@ static lapse_vectors *make(int64_t count, size_t bytes, int dims)
     made->counts = made->blocks[1] = lp_alloc((size_t)count, sizeof *made->counts);
     made->blocks[2] = lp_alloc((size_t)count + 1, sizeof(uint64_t));
     made->blocks[3] = lp_alloc(bytes, 1);
-    made->names = (lp_names){count, made->blocks[2], made->blocks[3]};
+    made->names = (lp_names){.count = count, .offset = made->blocks[2], .bytes = made->blocks[3]};
     made->property_name = lp_arena_alloc(&made->arena, PROPERTY_LIMIT * sizeof(char *));
     made->property_value = lp_arena_alloc(&made->arena, PROPERTY_LIMIT * sizeof(char *));
     bool good = made->property_name && made->property_value;

@@ -73,6 +73,7 @@ typedef struct block {
     int index;
     const lp_features *features;
     lp_value *shared; /* E [dims x columns] where time is added */
+    lp_kept *kept;    /* NULL: all events are there */
 } block;
 
 /* Query, key or value: how it sees events, and how it sees time. */
@@ -124,6 +125,30 @@ static role project(const block *b, const char *name, lp_value *z, lp_value *tok
     return r;
 }
 
+static lp_value *past_input(const block *b, const char *name)
+{
+    char full[NAME_SIZE];
+    snprintf(full, sizeof full, "block.%d.past.%s", b->index, name);
+    return lp_graph_input(b->graph, full, LP_TYPE_REAL, LP_ROWS_PAST, 0, b->config->dims);
+}
+
+/* time_query, basis and time_out may be NULL. */
+static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
+                           lp_value *basis, lp_value **time_out)
+{
+    const lp_block_config *config = b->config;
+    double scale = 1 / sqrt((double)config->dims / config->heads);
+    lp_kept *kept = b->kept;
+    if (!kept)
+        return lp_attention(b->graph, query, key, value, time_query, basis, config->heads, scale, config->dropout,
+                            time_out);
+    kept->past.key = past_input(b, "key");
+    kept->past.value = past_input(b, "value");
+    kept->key = key;
+    kept->value = value;
+    return lp_recall(b->graph, query, key, value, time_query, basis, &kept->past, config->heads, scale, time_out);
+}
+
 static lp_value *attend(block *b, lp_value *z, lp_value *normal)
 {
     lp_graph *graph = b->graph;
@@ -135,16 +160,12 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     bool all = config->projection == LP_PROJECTION_MLP;
     role query = project(b, "query", normal, own, all || config->projection == LP_PROJECTION_MLP_QUERY);
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
-    double scale = 1 / sqrt((double)config->dims / config->heads);
-    if (!basis) {
-        lp_value *out = lp_attention(graph, query.value, key.value, value.value, NULL, NULL, config->heads, scale,
-                                     config->dropout, NULL);
-        return lp_add(graph, normal, out);
-    }
+    if (!basis)
+        return lp_add(graph, normal, attention(b, query.value, key.value, value.value, NULL, NULL, NULL));
     lp_value *time_query = lp_linear(graph, query.value, key.time_weight, NULL, NULL, config->heads, false);
     lp_value *time_out;
-    lp_value *out = lp_attention(graph, query.value, key.value, value.value, lp_reflect(graph, time_query, until),
-                                 basis, config->heads, scale, config->dropout, &time_out);
+    lp_value *out =
+        attention(b, query.value, key.value, value.value, lp_reflect(graph, time_query, until), basis, &time_out);
     return lp_linear(graph, lp_reflect(graph, time_out, until), value.time_weight, NULL, lp_add(graph, normal, out),
                      config->heads, true);
 }
@@ -160,11 +181,11 @@ static lp_features anchored(const lp_features *features)
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             const lp_features *features)
+                             const lp_features *features, lp_kept *kept)
 {
     char full[NAME_SIZE];
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
-    block b = {.graph = graph, .config = config, .index = index, .features = &seen};
+    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .kept = kept};
     snprintf(full, sizeof full, "block.%d.norm", index);
     lp_value *mixed = attend(&b, z, lp_norm(graph, full, z));
     snprintf(full, sizeof full, "block.%d.forward.norm", index);

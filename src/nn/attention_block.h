@@ -26,9 +26,15 @@ typedef struct lp_block_config {
     lp_combine combine;
 } lp_block_config;
 
-/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… */
+/* What a block of a live network keeps of its events: rows of old ones come in, those of new ones go out. */
+typedef struct lp_kept {
+    lp_past past;          /* inputs; the basis, which all blocks share, is given */
+    lp_value *key, *value; /* [T x dims]: of the tokens of now */
+} lp_kept;
+
+/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… kept: in a live network, otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             const lp_features *features);
+                             const lp_features *features, lp_kept *kept);
 
 /* A layer norm with parameters <name>.gain and <name>.shift. */
 lp_value *lp_norm(lp_graph *graph, const char *name, lp_value *x);

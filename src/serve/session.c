@@ -1,49 +1,59 @@
 /* session.c: a live history that can be asked about any time.
  *
- * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network is
- * asked with the last `context` of them as one window whose last moment is the one asked about; with a sampled encoding
- * once for each draw that the model keeps, and the answer is their mean.
+ * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network sees
+ * the last `context` of them as one window whose last moment is the one asked about, and is asked through a keeper, which
+ * holds what it has computed of the events; with a sampled encoding once for each draw that the model keeps, and the answer
+ * is their mean.
  */
-#include "model/runner.h"
+#include "serve/session.h"
+
+#include "backend/cpu/cpu.h"
+#include "serve/top.h"
 
 #include <math.h>
 #include <string.h>
 
-struct lapse_session {
-    const lapse_model *model;
-    int64_t count, capacity; /* events in times and kinds; room for twice what is kept, so that moving down is rare */
-    double *times;
-    int32_t *kinds;
-    void **fields; /* field_count of them, each like kinds: int32_t of a category, float of a number */
-    lp_network network;
-    lp_batch batch;
-    lp_runner runner;
-    lp_target target;      /* asked for */
-    double *probabilities; /* where the shard's answer goes */
-};
-
 /* Of either type of field. */
-enum { FIELD_SIZE = sizeof(float) };
+enum { FIELD_SIZE = sizeof(lp_field_number) };
+_Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers take the same room");
+
+static size_t seen_words(const lapse_session *session)
+{
+    return (size_t)session->model->config.kinds / 64 + 1;
+}
+
+/* Whether an answer is made of chances rather than scores. */
+static bool has_chances(const lp_model_config *config)
+{
+    return !config->row->build || (config->draws > 1 && config->task != LP_TASK_RECOMMEND);
+}
 
 static lapse_status prepare(lapse_session *session, lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
     /* A chain looks back as far as its order, whatever the context. */
     int kept = config->row->build || config->context > config->order ? config->context : config->order;
+    size_t names = 0;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        size_t size = lp_model_predicts(config, (lp_target)t) ? (size_t)lp_model_target_size(config, (lp_target)t) : 0;
+        names = size > names ? size : names;
+    }
     session->capacity = 2 * (int64_t)kept;
     session->times = lp_alloc((size_t)session->capacity, sizeof *session->times);
     session->kinds = lp_alloc((size_t)session->capacity, sizeof *session->kinds);
     session->fields = lp_alloc((size_t)config->field_count, sizeof *session->fields);
-    bool good = session->times && session->kinds && session->fields;
+    session->seen = lp_alloc(seen_words(session), sizeof *session->seen);
+    session->scores = lp_alloc(names, sizeof *session->scores);
+    session->chances = lp_alloc(has_chances(config) ? names : 0, sizeof *session->chances);
+    session->state = lp_alloc((size_t)config->dims, sizeof *session->state);
+    bool good = session->times && session->kinds && session->fields && session->seen && session->scores &&
+                session->chances && session->state;
     for (int f = 0; good && f < config->field_count; f++)
         good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
     if (!good)
-        return lp_fail_memory(error, "a session", (size_t)session->capacity * (size_t)(12 + 4 * config->field_count));
-    if (!config->row->build)
-        return LAPSE_OK;
-    LP_TRY(lp_network_build(&session->network, config, false, error));
-    LP_TRY(lp_batch_init(&session->batch, 1, config->context, 1, config->field_count, error));
-    return lp_runner_init(&session->runner, lp_backend_find("cpu"), &session->network, &session->batch, 1, error);
+        return lp_fail_memory(error, "a session",
+                              (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
+    return config->row->build ? lp_keeper_init(&session->keeper, session->model, session->capacity, error) : LAPSE_OK;
 }
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
@@ -65,11 +75,13 @@ void lapse_session_free(lapse_session *session)
 {
     if (!session)
         return;
-    lp_runner_clear(&session->runner);
-    lp_batch_clear(&session->batch);
-    lp_graph_clear(&session->network.graph);
+    lp_keeper_clear(&session->keeper);
     lp_free(session->times);
     lp_free(session->kinds);
+    lp_free(session->seen);
+    lp_free(session->scores);
+    lp_free(session->chances);
+    lp_free(session->state);
     for (int f = 0; session->fields && f < session->model->config.field_count; f++)
         lp_free(session->fields[f]);
     lp_free(session->fields);
@@ -78,17 +90,17 @@ void lapse_session_free(lapse_session *session)
 
 void lapse_session_clear(lapse_session *session)
 {
-    session->count = 0;
+    /* A large catalogue has many bits, a short history few of them. */
+    if (session->total == session->count)
+        for (int64_t i = 0; i < session->count; i++)
+            session->seen[session->kinds[i] / 64] = 0;
+    else
+        memset(session->seen, 0, seen_words(session) * sizeof *session->seen);
+    session->count = session->total = 0;
+    lp_keeper_forget(&session->keeper);
 }
 
-/* The fields of an event in the model's numbers. */
-typedef union field_number {
-    int32_t category;
-    float number;
-} field_number;
-_Static_assert(sizeof(field_number) == FIELD_SIZE, "categories and numbers take the same room");
-
-static lapse_status read_fields(const lapse_session *session, const lapse_event *event, field_number *out,
+static lapse_status read_fields(const lapse_session *session, const lapse_event *event, lp_field_number *out,
                                 lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
@@ -129,15 +141,30 @@ static void keep_newest(lapse_session *session)
     for (int f = 0; f < session->model->config.field_count; f++)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
     session->count = kept;
+    if (session->model->config.row->build)
+        lp_keeper_drop(&session->keeper, first);
+}
+
+void lp_session_add(lapse_session *session, double time, int32_t kind, const lp_field_number *fields)
+{
+    if (session->count == session->capacity)
+        keep_newest(session);
+    for (int f = 0; f < session->model->config.field_count; f++)
+        memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
+    session->times[session->count] = time;
+    session->kinds[session->count++] = kind;
+    session->seen[kind / 64] |= UINT64_C(1) << (kind % 64);
+    session->total++;
 }
 
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
 {
-    field_number fields[LP_FIELD_LIMIT];
+    lp_field_number fields[LP_FIELD_LIMIT];
     const char *name = event->event;
     int64_t kind = lapse_model_kind_find(session->model, name);
     if (kind < 0)
-        return lp_fail(error, LAPSE_ERROR_UNKNOWN, "the model does not know the event '%s'", name);
+        return lp_fail(error, LAPSE_ERROR_UNKNOWN, "the model does not know the %s '%s'",
+                       session->model->config.task == LP_TASK_RECOMMEND ? "item" : "event", name);
     if (!isfinite(event->time))
         return lp_fail(error, LAPSE_ERROR_INPUT, "the time of the event '%s' is not a number", name);
     if (session->count > 0 && event->time < session->times[session->count - 1])
@@ -145,12 +172,7 @@ lapse_status lapse_session_append_event(lapse_session *session, const lapse_even
                        "the event '%s' at %.3f s lies before the one appended last, at %.3f s", name, event->time,
                        session->times[session->count - 1]);
     LP_TRY(read_fields(session, event, fields, error));
-    if (session->count == session->capacity)
-        keep_newest(session);
-    for (int f = 0; f < event->field_count; f++)
-        memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
-    session->times[session->count] = event->time;
-    session->kinds[session->count++] = (int32_t)kind;
+    lp_session_add(session, event->time, (int32_t)kind, fields);
     return LAPSE_OK;
 }
 
@@ -159,51 +181,35 @@ lapse_status lapse_session_append(lapse_session *session, double time, const cha
     return lapse_session_append_event(session, &(lapse_event){.time = time, .event = event}, error);
 }
 
-/* The last context events as one window, asked about `time`. */
-static void fill(lapse_session *session, double time)
-{
-    const lp_model_config *config = &session->model->config;
-    lp_batch *batch = &session->batch;
-    int count = session->count < config->context ? (int)session->count : config->context;
-    const double *times = session->times + session->count - count;
-    const int32_t *kinds = session->kinds + session->count - count;
-    double last = config->target_known ? time : times[count - 1];
-    for (int f = 0; f < config->field_count; f++)
-        memcpy(batch->field[f], (char *)session->fields[f] + (session->count - count) * FIELD_SIZE,
-               (size_t)count * FIELD_SIZE);
-    for (int t = 0; t < count; t++) {
-        double next = t + 1 < count ? times[t + 1] : time;
-        batch->kind[t] = kinds[t];
-        batch->position[t] = t;
-        batch->time[t] = times[t] - last;
-        batch->until[t] = (config->target_known ? next : times[t]) - last;
-    }
-    batch->windows = 1;
-    batch->tokens = count;
-    batch->segment[0] = 0;
-    batch->segment[1] = count;
-    batch->shard_window[1] = 1;
-    batch->shard_token[1] = count;
-    batch->asked[0] = count - 1;
-    batch->shard_asked[1] = batch->targets = 1;
-}
+/* ------------------------------------------------------------------------------------------------ asking ----- */
 
-static void take_answer(void *context, int shard, const lp_outcome *outcome)
+/* What one draw gives: a recommender's state is added to those before, otherwise its chances are, unless scores will do. */
+static void take_answer(void *context, const lp_outcome *outcome)
 {
-    (void)shard;
     lapse_session *session = context;
     const lp_model_config *config = &session->model->config;
-    int size = lp_model_target_size(config, session->target);
-    lp_softmax_add(outcome->logits[session->target], size, 1.0 / config->draws, session->probabilities);
+    for (int c = 0; outcome->state && c < config->dims; c++)
+        session->state[c] += outcome->state[c] / (float)config->draws;
+    session->made = outcome->logits[session->target];
+    if (session->made && session->answer)
+        lp_softmax_add(session->made, lp_model_target_size(config, session->target), 1.0 / config->draws,
+                       session->answer);
 }
 
-lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
+/* The scores of all items, from the state. */
+static void score_items(lapse_session *session)
 {
-    return lapse_session_predict_target(session, time, "event", probabilities, error);
+    const lapse_model *model = session->model;
+    const lp_network *network = &session->keeper.network;
+    lp_cpu_ranking_kernels()->row_scores(model->config.kinds, model->config.dims, session->state,
+                                         model->parameters + network->items->offset,
+                                         model->parameters + network->bias->offset, session->scores);
+    session->made = session->scores;
+    if (session->answer)
+        lp_softmax_add(session->made, model->config.kinds, 1, session->answer);
 }
 
-lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
-                                          double *probabilities, lapse_error *error)
+static lapse_status check_question(lapse_session *session, double time, const char *target, lapse_error *error)
 {
     const lapse_model *model = session->model;
     session->target = lp_model_target_find(model, target);
@@ -217,19 +223,89 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
     if (time < session->times[session->count - 1])
         return lp_fail(error, LAPSE_ERROR_INPUT, "the time asked about, %.3f s, lies before the last event, at %.3f s",
                        time, session->times[session->count - 1]);
+    return LAPSE_OK;
+}
+
+/* Through the network, into session->state, or into session->made and where that is not NULL `answer`. */
+static void run_network(lapse_session *session, double time, double *answer)
+{
+    const lapse_model *model = session->model;
+    session->answer = answer;
+    if (answer)
+        memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
+    memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
+    lp_history history = {session->count, session->times, session->kinds, session->fields};
+    lp_keeper_ask(&session->keeper, &history, time, take_answer, session);
+}
+
+lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)
+{
+    size_t dims = (size_t)session->model->config.dims;
+    LP_TRY(check_question(session, time, "event", error));
+    run_network(session, time, NULL);
+    memcpy(state, session->state, dims * sizeof *state);
+    return LAPSE_OK;
+}
+
+/* Fills `answer` with probabilities; NULL: scores will do, and there are such. */
+static void ask(lapse_session *session, double time, double *answer)
+{
+    const lapse_model *model = session->model;
     if (!model->config.row->build) {
         double asked = model->config.target_known ? time : session->times[session->count - 1];
-        model->config.row->answer(model, &(lp_question){session->kinds, session->count, asked}, probabilities);
-        return LAPSE_OK;
+        model->config.row->answer(model, &(lp_question){session->kinds, session->count, asked}, answer);
+        return;
     }
-    fill(session, time);
-    session->probabilities = probabilities;
-    memset(probabilities, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *probabilities);
-    for (int draw = 0; draw < model->config.draws; draw++)
-        lp_runner_run(&session->runner, &(lp_pass){.batch = &session->batch,
-                                                   .parameters = model->parameters,
-                                                   .draw = draw,
-                                                   .on_shard = take_answer,
-                                                   .context = session});
+    run_network(session, time, answer);
+    if (model->config.task == LP_TASK_RECOMMEND)
+        score_items(session);
+}
+
+lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
+{
+    return lapse_session_predict_target(session, time, "event", probabilities, error);
+}
+
+lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
+                                          double *probabilities, lapse_error *error)
+{
+    LP_TRY(check_question(session, time, target, error));
+    ask(session, time, probabilities);
     return LAPSE_OK;
+}
+
+static bool was_seen(const void *context, int64_t item)
+{
+    const lapse_session *session = context;
+    return session->seen[item / 64] >> (item % 64) & 1;
+}
+
+lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
+                             lapse_recommendation *best, int64_t *count, lapse_error *error)
+{
+    const lp_model_config *config = &session->model->config;
+    LP_TRY(check_question(session, time, target, error));
+    bool chances = has_chances(config);
+    int names = lp_model_target_size(config, session->target);
+    ask(session, time, chances ? session->chances : NULL);
+    for (int i = 0; chances && i < names; i++)
+        session->scores[i] = (float)log(session->chances[i]);
+    const float *scores = chances ? session->scores : session->made;
+    lp_top found = {.best = best, .most = top};
+    lp_top_offer(&found, scores, names, 0, unseen ? was_seen : NULL, session);
+    lp_top_sort(&found);
+    *count = found.size;
+    double all = chances ? 0 : lp_cpu_ranking_kernels()->log_sum(names, scores);
+    for (int64_t i = 0; i < *count; i++)
+        best[i].probability = chances ? session->chances[best[i].item] : exp(best[i].score - all);
+    return LAPSE_OK;
+}
+
+lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
+                                     lapse_recommendation *best, int64_t *count, lapse_error *error)
+{
+    if (top < 1)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "%lld recommendations were asked for; at least 1 is wanted",
+                       (long long)top);
+    return lp_session_best(session, time, "event", top, unseen, best, count, error);
 }

@@ -62,7 +62,7 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
 /* What training watches, after a run with these parameters: the share of cases whose first choice was right, of all
  * targets together; or a recommender's NDCG@10 among all items that a sequence did not have yet. */
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
-const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* for people */
+const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* "accuracy" or "NDCG@10" */
 
 /* The target of a name, NULL being the model's first; an error for a network that recommends, which has first choices of
  * nothing. */

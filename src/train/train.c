@@ -28,8 +28,8 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .steps = steps,
         .epoch_end = epoch_end,
         .loss = loss,
-        .score_name = lp_evaluator_score_name(&trainer->evaluator),
         .score = state->score,
+        .score_name = lp_evaluator_score_name(&trainer->evaluator),
         .best_score = state->best_score,
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
@@ -39,13 +39,14 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     return watch->on_progress(&progress, watch->context);
 }
 
-static lapse_status save_if_due(const lp_trainer *trainer, run_watch *watch, bool now_please, lapse_error *error)
+static lapse_status save_if_due(lp_trainer *trainer, run_watch *watch, bool now_please, lapse_error *error)
 {
     const lapse_train_options *options = &trainer->options;
     double clock = lp_clock_seconds();
     if (!options->checkpoint || (!now_please && clock - watch->saved < options->checkpoint_seconds))
         return LAPSE_OK;
     watch->saved = clock;
+    lp_trainer_collect(trainer);
     return lp_checkpoint_save(trainer, options->checkpoint, error);
 }
 
@@ -81,7 +82,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             if (!isfinite(state->loss))
                 return astray(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
-            go_on = report(trainer, watch, state->epoch + 1, false, state->loss / (double)state->targets);
+            go_on = report(trainer, watch, state->epoch + 1, false, trainer->mean_loss);
         }
         if (!go_on)
             return save_if_due(trainer, watch, true, error);
@@ -101,11 +102,12 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         lp_trainer_score(trainer);
         state->best_epoch = 0;
     }
-    bool recommend = trainer->model->config.task == LP_TASK_RECOMMEND;
-    LP_TRY(lp_model_property_number(trainer->model, error, recommend ? "score.valid.ndcg10" : "score.valid.accuracy",
-                                    state->best_score));
+    LP_TRY(lp_trainer_place(trainer, error));
+    bool ranks = trainer->model->config.task == LP_TASK_RECOMMEND;
     const lp_ranking *ranking = &trainer->evaluator.ranking;
-    if (recommend && ranking->case_count < ranking->case_total)
+    LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
+                                    state->best_score));
+    if (ranks && ranking->case_count < ranking->case_total)
         LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.cases", (double)ranking->case_count));
     return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
 }

@@ -10,7 +10,7 @@
 #include "backend/backend.h"
 #include "base/threads.h"
 #include "data/split.h"
-#include "model/model.h"
+#include "model/vectors.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -181,12 +181,14 @@ static double span_quantile(const lapse_dataset *dataset, const uint8_t *split, 
     return sample[(int64_t)(share * (double)(count - 1))];
 }
 
+enum { WHOLE_CATALOGUE = 20000 };
+
 /* A catalogue that fits in cache is learned as a whole; of a larger one a sample is. */
 static void suggest_loss(const lapse_dataset *dataset, lapse_train_options *options)
 {
-    enum { WHOLE = 20000, NEGATIVES = 100 };
+    enum { NEGATIVES = 100 };
     if (!options->loss)
-        options->loss = lp_loss_names[dataset->kinds.count <= WHOLE || strcmp(options->task, "classify") == 0
+        options->loss = lp_loss_names[dataset->kinds.count <= WHOLE_CATALOGUE || strcmp(options->task, "classify") == 0
                                           ? LP_LOSS_SOFTMAX
                                           : LP_LOSS_SAMPLED_SOFTMAX];
     bool drawn = strcmp(options->loss, lp_loss_names[LP_LOSS_SOFTMAX]) != 0 &&
@@ -361,6 +363,26 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
     return LAPSE_OK;
 }
 
+/* Whether there are items that could start from vectors; dims 0 becomes theirs, and all their items are the catalogue. */
+static lapse_status check_item_vectors(lapse_train_options *options, lapse_error *error)
+{
+    lapse_vectors *vectors;
+    if (!options->item_vectors)
+        return LAPSE_OK;
+    if (strcmp(options->task, "recommend") != 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "item vectors are for the task recommend, not for %s", options->task);
+    if (!lp_model_row_find(options->model)->build)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' counts items and has no vectors to start from",
+                       options->model);
+    LP_TRY(lapse_vectors_load(options->item_vectors, &vectors, error));
+    if (options->dims == 0)
+        options->dims = lapse_vectors_dims(vectors);
+    if (!options->loss && lapse_vectors_count(vectors) > WHOLE_CATALOGUE)
+        options->loss = lp_loss_names[LP_LOSS_SAMPLED_SOFTMAX];
+    lapse_vectors_free(vectors);
+    return LAPSE_OK;
+}
+
 /* Whether there is an action to predict, and a model that can. */
 static lapse_status check_predict(const lapse_dataset *dataset, const lapse_train_options *options, lapse_error *error)
 {
@@ -396,6 +418,7 @@ lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_op
     LP_TRY(check_predict(dataset, options, error));
     LP_TRY(check_loss(options, error));
     LP_TRY(find_device(options, error));
+    LP_TRY(check_item_vectors(options, error));
     if (!options->split_by)
         options->split_by = lp_split_rule_name(lp_split_rule_default(dataset, options->task));
     LP_TRY(lp_split_make(dataset, lp_split_rule_find(options->split_by), options->seed, split, error));

@@ -120,6 +120,8 @@ static lapse_status describe_run(lapse_model *model, const lapse_dataset *datase
     LP_TRY(lp_model_property_number(model, error, "train.shards", options->shards));
     LP_TRY(lp_model_property_set(model, error, "train.windows", "%s", options->windows));
     LP_TRY(lp_model_property_number(model, error, "train.epochs", options->epochs));
+    if (options->item_vectors)
+        LP_TRY(lp_model_property_set(model, error, "train.item_vectors", "%s", options->item_vectors));
     return lp_model_property_number(model, error, "train.patience", options->patience);
 }
 
@@ -132,7 +134,12 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
         config.fields = fields;
         config.field_count = trainer->dataset->field_count;
     }
-    LP_TRY(lp_model_new(&config, &trainer->dataset->kinds, &trainer->model, error));
+    lp_names kinds = trainer->dataset->kinds;
+    if (trainer->item_start.vectors) {
+        kinds = lp_intern_names(&trainer->item_start.names);
+        config.kinds = (int)kinds.count;
+    }
+    LP_TRY(lp_model_new(&config, &kinds, &trainer->model, error));
     trainer->model->seed = trainer->options.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
     trainer->model->split_by = lp_split_rule_find(trainer->options.split_by);
@@ -145,13 +152,15 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
     const lapse_train_options *options = &trainer->options;
     const lp_model_config *config = &trainer->model->config;
     const int32_t *kind = trainer->translation.columns.kind;
-    trainer->negatives = (lp_negatives){.how = config->negatives,
+    /* Items that never occur are no negatives: being told from all that happens would say that they never will. */
+    bool met = trainer->item_start.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
+    double power = met ? 0 : options->popularity_power;
+    trainer->negatives = (lp_negatives){.how = met ? LP_NEGATIVES_POPULARITY : config->negatives,
                                         .count = config->negative_count,
                                         .unseen = options->negatives_unseen,
                                         .items = config->kinds,
                                         .seed = options->seed};
-    LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, kind, options->popularity_power,
-                             error));
+    LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, kind, power, error));
     LP_TRY(lp_batch_list_items(&trainer->batch, config->negative_count, config->kinds, error));
     trainer->shortlists = (lp_shortlists){.negatives = &trainer->negatives,
                                           .dataset = trainer->dataset,
@@ -160,6 +169,65 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
                                           .threads = trainer->backend->threads(options->threads)};
     LP_TRY(lp_shortlists_init(&trainer->shortlists, error));
     return lp_union_init(&trainer->rows, &trainer->batch, error);
+}
+
+/* The tables with a vector for each item: those they are read with, and those they are scored by where that differs. */
+static float *item_table(const lp_trainer *trainer, const char *name)
+{
+    const lp_tensor *tensor = lp_model_tensor_find(trainer->model, name);
+    return tensor && trainer->item_start.vectors ? tensor->data : NULL;
+}
+
+static const char *const item_tables[] = {"event.embedding", "output.weight"};
+
+/* Vectors that mean something are to be heard from the first step on and not drowned by it: they start as large as trained
+ * ones are, scores having a deviation of about 2, where a random start is small. */
+static void start_items(lp_trainer *trainer)
+{
+    for (int i = 0; i < 2; i++) {
+        float *table = item_table(trainer, item_tables[i]);
+        if (table)
+            lp_item_start_fill(&trainer->item_start, 2 / sqrt((double)trainer->options.dims), table);
+    }
+}
+
+lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error)
+{
+    if (!trainer->item_start.vectors)
+        return LAPSE_OK;
+    for (int i = 0; i < 2; i++) {
+        float *table = item_table(trainer, item_tables[i]);
+        if (table)
+            LP_TRY(lp_item_start_place(&trainer->item_start, table, error));
+    }
+    lp_item_start_bias(&trainer->item_start, item_table(trainer, "output.bias"));
+    trainer->backend->copy_in(trainer->parameters, trainer->model->parameters,
+                              trainer->adam.size * sizeof *trainer->parameters);
+    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
+    trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
+    return LAPSE_OK;
+}
+
+enum { MOST_AHEAD = 4 }; /* batches */
+
+/* Threads that the host has left over make batches ahead. */
+static lapse_status make_prefetch(lp_trainer *trainer, lapse_error *error)
+{
+    const lapse_train_options *options = &trainer->options;
+    const lp_model_config *config = &trainer->model->config;
+    int depth = options->threads - 1 < MOST_AHEAD ? options->threads - 1 : MOST_AHEAD;
+    lp_prefetch_source source = {.windows = &trainer->windows,
+                                 .targets = &trainer->targets,
+                                 .columns = &trainer->translation.columns,
+                                 .lists = lp_model_config_lists(config) ? &trainer->shortlists : NULL,
+                                 .windows_each = options->batch,
+                                 .context = options->context,
+                                 .fields = config->field_count,
+                                 .negatives = config->negative_count,
+                                 .target_known = config->target_known};
+    if (trainer->backend->host || depth < 1 || options->shards != 1)
+        return LAPSE_OK;
+    return lp_prefetch_init(&trainer->prefetch, &source, depth, error);
 }
 
 /* The current parameters, starting values at first. */
@@ -173,6 +241,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
     lp_network_start(&trainer->network.graph, trainer->options.seed, start);
+    start_items(trainer);
     if (trainer->model->config.encoding->sample) {
         LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->model->config, &trainer->network.graph, error));
         lp_sampler_store(&trainer->sampler, trainer->options.seed, start);
@@ -218,6 +287,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = options->context,
                                     .last_windows = strcmp(options->windows, "last") == 0};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
+    LP_TRY(make_prefetch(trainer, error));
     return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
                              LP_SPLIT_VALID, options->threads, error);
 }
@@ -229,6 +299,10 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
     LP_TRY(lp_train_options_split(dataset, &trainer->options, &trainer->split, error));
     lapse_status status = lp_backend_open(trainer->options.device, &trainer->backend, error);
     if (status == LAPSE_OK)
+        status = lp_item_start_open(&trainer->item_start, dataset, &trainer->options, error);
+    if (status == LAPSE_OK && trainer->item_start.vectors)
+        lp_item_start_count(&trainer->item_start, dataset, trainer->split);
+    if (status == LAPSE_OK)
         status = make_model(trainer, error);
     if (status == LAPSE_OK && trainer->model->config.row->build)
         status = make_network(trainer, error);
@@ -239,6 +313,7 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
 
 void lp_trainer_clear(lp_trainer *trainer)
 {
+    lp_prefetch_clear(&trainer->prefetch);
     lp_free(trainer->split);
     lapse_model_free(trainer->model);
     lp_runner_clear(&trainer->runner);
@@ -248,6 +323,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
     lp_sampler_clear(&trainer->sampler);
+    lp_item_start_clear(&trainer->item_start);
     lp_negatives_clear(&trainer->negatives);
     lp_shortlists_clear(&trainer->shortlists);
     lp_union_clear(&trainer->rows);
@@ -264,6 +340,7 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 {
     uint64_t seed = trainer->options.seed;
     uint32_t epoch = trainer->state.epoch;
+    lp_prefetch_stop(&trainer->prefetch);
     LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
     if (trainer->windows.count == 0)
         return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events");
@@ -271,13 +348,14 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Adds up the losses of the steps since the last time. */
-static void collect_losses(lp_trainer *trainer)
+void lp_trainer_collect(lp_trainer *trainer)
 {
     trainer->backend->sync();
     for (int i = 0; i < trainer->loss_steps * trainer->options.shards; i++)
         trainer->state.loss += (double)trainer->losses[i];
     trainer->loss_steps = 0;
+    if (trainer->state.targets > 0)
+        trainer->mean_loss = trainer->state.loss / (double)trainer->state.targets;
 }
 
 /* Draws the negatives of a shard and lists its items. */
@@ -338,7 +416,7 @@ static void learn(lp_trainer *trainer)
     bool lists = trainer->batch.item_capacity > 0;
     lp_step_times *times = trainer->times;
     int64_t mark = times ? lp_clock_nanoseconds() : 0;
-    if (lists)
+    if (lists && !trainer->prefetch.depth)
         lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
     if (times)
         times->join = lists ? lap(&mark) : 0;
@@ -359,8 +437,12 @@ void lp_trainer_step(lp_trainer *trainer)
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
     int64_t left = trainer->windows.count - state->window;
     int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
-    lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
-                  trainer->model->config.target_known, &trainer->translation.columns);
+    bool ahead = trainer->prefetch.depth > 0;
+    if (ahead)
+        lp_prefetch_take(&trainer->prefetch, state->window, step, &trainer->batch, &trainer->rows);
+    else
+        lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
+                      trainer->model->config.target_known, &trainer->translation.columns);
     if (times)
         times->fill = lap(&mark);
     lp_pass pass = {
@@ -371,7 +453,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .seed_value = 1.0f / (float)trainer->batch.targets,
         .seed = trainer->options.seed,
         .step = step,
-        .prepare = lists ? list_shard : NULL,
+        .prepare = lists && !ahead ? list_shard : NULL,
         .times = times ? times->run : NULL,
         .context = trainer,
     };
@@ -386,7 +468,7 @@ void lp_trainer_step(lp_trainer *trainer)
     state->targets += trainer->batch.targets;
     state->window += count;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
-        collect_losses(trainer);
+        lp_trainer_collect(trainer);
     if (times)
         times->total = lp_clock_nanoseconds() - start;
 }

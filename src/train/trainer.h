@@ -8,6 +8,8 @@
 
 #include "model/sampler.h"
 #include "train/evaluator.h"
+#include "train/prefetch.h"
+#include "train/item_start.h"
 
 typedef struct lp_trainer_state {
     uint64_t step;   /* optimizer steps done */
@@ -30,9 +32,11 @@ typedef struct lp_trainer {
     lp_translation translation;
     lp_windows windows; /* of the current epoch, in its order */
     lp_batch batch;
-    lp_negatives negatives; /* of a sampled loss, as are the next two */
+    lp_item_start item_start; /* where the items of a recommender start; empty: by chance */
+    lp_negatives negatives;   /* of a sampled loss, as are the next two */
     lp_shortlists shortlists;
-    lp_union rows; /* that the current batch has */
+    lp_union rows;        /* that the current batch has */
+    lp_prefetch prefetch; /* of batches, for a device and where there are threads for it; otherwise empty */
     const lp_backend *backend;
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
@@ -40,6 +44,7 @@ typedef struct lp_trainer {
     float *parameters;      /* current, in the backend's memory; owned */
     float *losses;          /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
     int loss_steps;         /* of these */
+    double mean_loss;       /* of the epoch's targets, when losses were last added up */
     float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
@@ -67,6 +72,10 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);
 /* One optimizer step on the next windows. */
 void lp_trainer_step(lp_trainer *trainer);
 
+/* Waits for the losses of the newest steps and adds them up: before the state is looked at from outside. A device's are added up
+ * now and then only. */
+void lp_trainer_collect(lp_trainer *trainer);
+
 /* After the last step of an epoch: scores it, keeps the parameters if they are the best, and goes to the next epoch. */
 void lp_trainer_score(lp_trainer *trainer);
 
@@ -74,6 +83,9 @@ static inline bool lp_trainer_epoch_done(const lp_trainer *trainer)
 {
     return trainer->state.window >= trainer->windows.count;
 }
+
+/* Puts items that training never met where their vectors say, in the model that is handed over, and scores it again. */
+lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error);
 
 /* Enough: all epochs are done, or the score has not grown for as long as the patience lasts. */
 bool lp_trainer_done(const lp_trainer *trainer);

@@ -37,7 +37,7 @@ static lp_names make_names(int count, const char *prefix, void **offsets, void *
     *offsets = offset;
     *bytes = copy(text.data, text.size);
     lp_buffer_clear(&text);
-    return (lp_names){count, offset, *bytes};
+    return (lp_names){.count = count, .offset = offset, .bytes = *bytes};
 }
 
 lapse_dataset *small_dataset(int sequences, const int *lengths, const double *time, const int32_t *kind, int kinds,

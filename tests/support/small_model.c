@@ -35,7 +35,7 @@ lp_model_config small_config(const lp_encoding *encoding, int dims, int blocks, 
 lapse_model *small_model(const lp_model_config *config, uint64_t seed)
 {
     static const uint64_t offset[] = {0, 2, 4, 6, 8, 10};
-    const lp_names names = {config->kinds, offset, "a\0b\0c\0d\0e"};
+    const lp_names names = {.count = config->kinds, .offset = offset, .bytes = "a\0b\0c\0d\0e"};
     lapse_model *model = NULL;
     lapse_error error = {0};
     assert_int_equal(config->kinds, 5);

@@ -15,7 +15,7 @@
 
 /* A dataset's kinds "a" and "b". */
 static const uint64_t known_offset[] = {0, 2, 4};
-static const lp_names known = {2, known_offset, "a\0b"};
+static const lp_names known = {.count = 2, .offset = known_offset, .bytes = "a\0b"};
 
 static lapse_status read_text(lp_catalogue *catalogue, const char *text, size_t size,
                               const lp_catalogue_columns *columns, lapse_error *error)

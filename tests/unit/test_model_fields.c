@@ -21,10 +21,10 @@ enum { FIELDS = 4, TOKENS = 9 };
 /* An action of 3, a category of 2, and two numbers. */
 static const uint64_t offsets[] = {0, 1, 5, 10};
 static const lp_model_field fields[FIELDS] = {
-    {"action", LAPSE_FIELD_ACTION, 2, 0, 0, {3, offsets, "\0buy\0view\0"}},
-    {"device", LAPSE_FIELD_CATEGORY, 3, 0, 0, {2, offsets, "\0pad\0"}},
-    {"price", LAPSE_FIELD_NUMBER, 1, 10, 2, {0, NULL, NULL}},
-    {"weight", LAPSE_FIELD_NUMBER, 1, -1, 0.5, {0, NULL, NULL}},
+    {"action", LAPSE_FIELD_ACTION, 2, 0, 0, {.count = 3, .offset = offsets, .bytes = "\0buy\0view\0"}},
+    {"device", LAPSE_FIELD_CATEGORY, 3, 0, 0, {.count = 2, .offset = offsets, .bytes = "\0pad\0"}},
+    {"price", LAPSE_FIELD_NUMBER, 1, 10, 2, {.count = 0}},
+    {"weight", LAPSE_FIELD_NUMBER, 1, -1, 0.5, {.count = 0}},
 };
 
 static lp_model_config with_fields(const lp_encoding *encoding, int blocks, lp_predict predict)

@@ -257,7 +257,7 @@ static void test_file(void **state)
     assert_int_equal(lapse_vectors_save(read, again, NULL), LAPSE_OK);
     small_files_same(path, again);
     const char *name, *value;
-    assert_true(lapse_vectors_property(read, 0, &name, &value));
+    assert_true(lapse_vectors_property(read, 1, &name, &value));
     assert_string_equal(name, "dims");
     assert_string_equal(value, "12");
     assert_false(lapse_vectors_property(read, 1000, &name, &value));
@@ -281,7 +281,7 @@ static void test_bad_files(void **state)
 {
     (void)state;
     static const uint64_t offset[] = {0, 2, 4};
-    static const lp_names names = {2, offset, "a\0b"};
+    static const lp_names names = {.count = 2, .offset = offset, .bytes = "a\0b"};
     lapse_vectors *vectors = lp_vectors_new(&names, 3), *read = NULL;
     lapse_error error = {0};
     assert_int_equal(lapse_vectors_save(vectors, small_path("good"), NULL), LAPSE_OK);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const uint64_t offset[] = {0, 2, 4, 6};
-static const lp_names names = {3, offset, "a\0b\0c"};
+static const lp_names names = {.count = 3, .offset = offset, .bytes = "a\0b\0c"};
 
 static void assert_near(double got, double wanted)
 {

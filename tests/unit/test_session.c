@@ -41,7 +41,9 @@ static void evaluation_says_the_same(void **state)
             lp_random random = lp_random_start(6, LP_PURPOSE_TEST, 700);
             lapse_dataset *dataset = small_dataset_random(&random, 8, 30, KINDS, 5, false);
             lp_evaluator evaluator;
-            assert_int_equal(lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 2, NULL), LAPSE_OK);
+            assert_int_equal(
+                lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 2, NULL),
+                LAPSE_OK);
             lp_evaluator_run(&evaluator, model->parameters);
             lapse_session *session = open_session(model);
             const lp_case *answer = evaluator.verdicts[LP_TARGET_EVENT].cases;
@@ -94,7 +96,8 @@ static void long_histories(void **state)
             append(fresh, dataset, i > 5 ? i - 5 : 0, i + 1);
             assert_int_equal(lapse_session_predict(live, dataset->time[i + 1], one, NULL), LAPSE_OK);
             assert_int_equal(lapse_session_predict(fresh, dataset->time[i + 1], two, NULL), LAPSE_OK);
-            assert_memory_equal(one, two, sizeof one);
+            for (int kind = 0; kind < KINDS; kind++)
+                assert_true(fabs(one[kind] - two[kind]) < 1e-6);
         }
         lapse_session_free(live);
         lapse_session_free(fresh);

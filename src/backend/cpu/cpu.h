@@ -1,4 +1,4 @@
-/* cpu.h: the tables of kernels for the CPU, within this folder; and the two loops of a ranking, for everybody. */
+/* cpu.h: the tables of kernels for the CPU, within this folder; and the loops of a ranking, for everybody. */
 #ifndef LP_CPU_H
 #define LP_CPU_H
 
@@ -27,9 +27,18 @@ typedef void (*lp_scores_kernel)(int cases, int items, int dims, const float *st
 /* How many scores are not below the mark; those that are no numbers are not, and none is below such a mark. */
 typedef int (*lp_reaching_kernel)(int count, const float *scores, float mark);
 
+/* scores [items] of one state [dims]: what a question wants, with nothing copied. The bits are not those of the above. */
+typedef void (*lp_row_scores_kernel)(int items, int dims, const float *state, const float *table, const float *bias,
+                                     float *scores);
+
+/* The log of the sum of exp of `count` scores, at least one. */
+typedef double (*lp_log_sum_kernel)(int count, const float *scores);
+
 typedef struct lp_cpu_ranking {
     lp_scores_kernel scores;
     lp_reaching_kernel reaching;
+    lp_row_scores_kernel row_scores;
+    lp_log_sum_kernel log_sum;
 } lp_cpu_ranking;
 
 /* Of the level chosen, and of any level up to the highest this CPU has (NULL past it). */
@@ -39,6 +48,26 @@ const lp_cpu_ranking *lp_cpu_level_ranking(int level);
 /* Multiply-adds that wait for nothing, on the highest level this CPU has: what every kernel is measured against. Returns the
  * operations done; *sink takes their result, so that no compiler leaves them out. */
 double lp_cpu_chains(int turns, float *sink);
+
+/* What Adam's step has in common for all parameters. */
+typedef struct lp_adam_factors {
+    float beta1, beta2, epsilon;
+    float correction2; /* of the second moment, which is short at first: its root is multiplied by this */
+    float scale;       /* of the gradient, where it is clipped */
+} lp_adam_factors;
+
+/* Stretches of the optimizer's work. */
+typedef struct lp_cpu_adam {
+    /* gradients += l2 * parameters; returns the sum of their squares. */
+    float (*norm)(size_t count, float l2, const float *parameters, float *gradients);
+    /* sum += gradients */
+    void (*add)(size_t count, float *sum, const float *gradients);
+    void (*step)(size_t count, const lp_adam_factors *factors, float rate, float *parameters, float *moment1,
+                 float *moment2, const float *gradients);
+} lp_cpu_adam;
+
+/* Of the level chosen. */
+const lp_cpu_adam *lp_cpu_adam_kernels(void);
 
 /* Adam's step, on adam->threads threads. */
 void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);

@@ -35,27 +35,19 @@ static void sync(void)
 {
 }
 
-static void run_timed(const lp_run *run, const lp_kernel *kernels)
+static void run_all(const lp_run *run, const lp_kernel *kernels)
 {
     const lp_graph *graph = run->plan->graph;
-    int64_t start = lp_clock_nanoseconds();
-    for (int i = 0; i < graph->node_count; i++) {
+    int stop = run->stop ? run->stop : graph->node_count;
+    int64_t start = run->times ? lp_clock_nanoseconds() : 0;
+    for (int i = run->skip; i < stop; i++) {
         kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
+        if (!run->times)
+            continue;
         int64_t end = lp_clock_nanoseconds();
         run->times[i] += end - start;
         start = end;
     }
-}
-
-static void run_all(const lp_run *run, const lp_kernel *kernels)
-{
-    const lp_graph *graph = run->plan->graph;
-    if (run->times) {
-        run_timed(run, kernels);
-        return;
-    }
-    for (int i = 0; i < graph->node_count; i++)
-        kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
 }
 
 static void run_reference_float(const lp_run *run)
@@ -74,10 +66,9 @@ static void run_fast(const lp_run *run)
 }
 
 /* What the three have in common: the host's memory, and a step on its threads. */
-#define ON_HOST                                                                                          \
-    .buffer_new = buffer_new, .buffer_free = lp_free, .copy_in = copy_in, .copy_out = copy_out,          \
-    .fetch = copy_out, .host_new = buffer_new, .host_free = lp_free, .adam_step = lp_cpu_adam_step, .sync = sync, \
-    .host = true
+#define ON_HOST                                                                                                    \
+    .buffer_new = buffer_new, .buffer_free = lp_free, .copy_in = copy_in, .copy_out = copy_out, .fetch = copy_out, \
+    .host_new = buffer_new, .host_free = lp_free, .adam_step = lp_cpu_adam_step, .sync = sync, .host = true
 
 static const lp_backend backends[] = {
     {.name = "cpu", .real_size = sizeof(float), .threads = safe_threads, .run = run_fast, ON_HOST},

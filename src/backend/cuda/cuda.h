@@ -64,6 +64,7 @@ typedef struct lp_cuda_run {
     const int32_t *segment;     /* on the device: shard->segments + 1 token numbers */
     const lp_cuda_tile *tile;   /* on the device: shard->tiles */
     int largest_segments, largest_tiles;
+    int lane; /* whose scratch the node at hand has */
     struct lp_cuda_program *program;
 } lp_cuda_run;
 

@@ -5,7 +5,7 @@
  * appears. The shares of a step lie in shared memory between the two products: warps that share a group of rows split the keys in
  * the first and the columns in the second.
  */
-#include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_attention_tensor.h"
 
 namespace
 {
@@ -27,7 +27,7 @@ __host__ __device__ forward_layout forward_layout_of(const attention_form *form)
 {
     forward_layout at;
     at.keys = 0;
-    at.queries = at.keys + form->steps * form->key_stride;
+    at.queries = at.keys + form->buffers * form->steps * form->key_stride;
     at.shares = at.queries + form->rows * form->query_stride;
     at.start = at.shares + form->rows * form->share_stride;
     at.peak = at.start + form->rows;
@@ -71,7 +71,7 @@ __device__ void make_scores(const attention_form *form, attention_range range, c
             const row_state *mine = &row[i >> 1];
             int key = first_key + 8 * (j * form->warp_cols + warp_col) + 2 * me.member + (i & 1);
             bool seen = j >= range.from && j < range.count && key >= mine->start && key <= mine->query;
-            score[j][i] = seen ? score[j][i] : -INFINITY;
+            score[j][i] = seen ? score[j][i] * form->scale : -INFINITY;
             largest[i >> 1] = fmaxf(largest[i >> 1], score[j][i]);
         }
 #pragma unroll
@@ -170,9 +170,9 @@ __device__ void store_rows(const forward_task *task, attention_head head, place 
     __syncthreads();
     if (form->extra)
         tile_store(task->time_out + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                   form->extra, queries, stride, 1, 0);
+                   form->extra, queries, stride, 0);
     tile_store(task->out + first * head.stride + head.first, head.stride, present, form->cols,
-               queries + form->extra_wide, stride, 1, 0);
+               queries + form->extra_wide, stride, 0);
 }
 
 __device__ place place_of(const attention_form *form, const int *start, int first, int last, int tiles)
@@ -188,6 +188,50 @@ __device__ place place_of(const attention_form *form, const int *start, int firs
     return at;
 }
 
+/* One step: the block's rows and the keys from `first_key` on. */
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void take_keys(const attention_form *form, forward_layout parts, float *memory, place at,
+                          const attention_bits *bits, int first, int first_key, const float *keys, row_state (&row)[2],
+                          float (&sum)[out_tiles][4])
+{
+    tile_lane me = tile_lane_now();
+    const float *queries = memory + parts.queries + at.group_row * form->query_stride;
+    float *shares = memory + parts.shares + at.group_row * form->share_stride,
+          *peak = memory + parts.peak + at.group_row;
+    attention_range range = attention_range_of(form, first_key, at.group_first, at.group_last + 1, at.warp_col);
+    bool seen = range.low < range.high;
+    float score[score_tiles][4];
+    if (seen)
+        make_scores<tensor>(form, range, queries, keys, first_key, at.warp_col, row, score,
+                            peak + at.warp_col * form->rows);
+    __syncthreads();
+    if (seen) {
+        float worth[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            worth[half] = raise_peak(&row[half], peak + me.group + 8 * half, form->rows, form->warp_cols);
+#pragma unroll
+        for (int j = 0; j < out_tiles; j++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum[j][i] *= worth[i >> 1];
+        write_shares<tensor>(form, range, bits, first, first_key, at.warp_col, row, score, shares);
+    }
+    __syncthreads();
+    if (seen)
+        tile_columns<tensor>(sum, 0, at.count, shares + 8 * range.low, form->share_stride,
+                             keys + 8 * range.low * form->key_stride + form->cols_wide + 8 * at.first_tile,
+                             form->key_stride, 8 * (range.high - range.low));
+}
+
+/* Keys from `first` on, up to `last`. */
+template <bool tensor, tile_moment moment>
+__device__ void move_keys(const forward_task *task, attention_head head, float *keys, int first, int last)
+{
+    attention_move_keys<tensor, moment>(keys, &task->form, head, task->key, task->basis, task->value, first,
+                                        min(task->form.steps, last + 1 - first), task->form.steps);
+}
+
 template <bool tensor, int score_tiles, int out_tiles>
 __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
     attention_forward(const __grid_constant__ forward_task task)
@@ -200,18 +244,19 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
     if (first >= tokens)
         return;
     int last = min(first + form->rows, tokens) - 1;
-    int *start = (int *)(memory + parts.start);
+    int present = last - first + 1, *start = (int *)(memory + parts.start);
+    attention_move_queries<tensor, TILE_ASK>(memory + parts.queries, form, head, task.query, task.time_query, first,
+                                             present, form->rows);
     attention_spans(task.shard, task.segment, first, form->rows, start, NULL);
-    attention_load_queries<tensor>(memory + parts.queries, form, head, task.query, task.time_query, first,
-                                   last - first + 1, form->rows);
     __syncthreads();
+    move_keys<tensor, TILE_ASK>(&task, head, memory + parts.keys, start[0], last);
+    tile_wait();
+    attention_move_queries<tensor, TILE_SETTLE>(memory + parts.queries, form, head, task.query, task.time_query, first,
+                                                present, form->rows);
 
     tile_lane me = tile_lane_now();
     place at = place_of(form, start, first, last, out_tiles);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
-    const float *queries = memory + parts.queries + at.group_row * form->query_stride, *keys = memory + parts.keys;
-    float *shares = memory + parts.shares + at.group_row * form->share_stride,
-          *peak = memory + parts.peak + at.group_row;
     row_state row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -220,59 +265,49 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
         row[half] = begun;
     }
     float sum[out_tiles][4] = {};
-    for (int key = start[0]; key <= last; key += form->steps) {
-        __syncthreads();
-        attention_load_keys<tensor>(memory + parts.keys, form, head, task.key, task.basis, task.value, key,
-                                    min(form->steps, last + 1 - key), form->steps);
+    int turn = 0;
+    for (int key = start[0], next; key <= last; key = next, turn = form->buffers - 1 - turn) {
+        float *keys = memory + parts.keys + turn * form->steps * form->key_stride;
+        next = key + form->steps;
+        tile_wait();
+        move_keys<tensor, TILE_SETTLE>(&task, head, keys, key, last);
         if (form->threshold)
-            attention_bits_draw(&bits, form, task.shard, head.number, first, last - first + 1, key);
+            attention_bits_draw(&bits, form, task.shard, head.number, first, present, key);
         __syncthreads();
-        attention_range range = attention_range_of(form, key, at.group_first, at.group_last + 1, at.warp_col);
-        bool seen = range.low < range.high;
-        float score[score_tiles][4];
-        if (seen)
-            make_scores<tensor>(form, range, queries, keys, key, at.warp_col, row, score,
-                                peak + at.warp_col * form->rows);
-        __syncthreads();
-        if (seen) {
-            float worth[2];
-#pragma unroll
-            for (int half = 0; half < 2; half++)
-                worth[half] = raise_peak(&row[half], peak + me.group + 8 * half, form->rows, form->warp_cols);
-#pragma unroll
-            for (int j = 0; j < out_tiles; j++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    sum[j][i] *= worth[i >> 1];
-            write_shares<tensor>(form, range, &bits, first, key, at.warp_col, row, score, shares);
+        if (form->buffers == 2 && next <= last)
+            move_keys<tensor, TILE_ASK>(&task, head, memory + parts.keys + (1 - turn) * form->steps * form->key_stride,
+                                        next, last);
+        take_keys<tensor, score_tiles>(form, parts, memory, at, &bits, first, key, keys, row, sum);
+        if (form->buffers == 1 && next <= last) {
+            __syncthreads();
+            move_keys<tensor, TILE_ASK>(&task, head, keys, next, last);
         }
-        __syncthreads();
-        if (seen)
-            tile_columns<tensor>(sum, 0, at.count, shares + 8 * range.low, form->share_stride,
-                                 keys + 8 * range.low * form->key_stride + form->cols_wide + 8 * at.first_tile,
-                                 form->key_stride, 8 * (range.high - range.low));
     }
     finish_sums(form, at, row, memory + parts.peak);
-    store_rows(&task, head, at, memory + parts.queries, first, last - first + 1, row, sum);
+    store_rows(&task, head, at, memory + parts.queries, first, present, row, sum);
 }
 
-/* Tiles for the widths at hand: few columns leave room for more warps with less each. */
-void choose_tiles(attention_form *form, int *out_tiles)
+/* Tiles for the widths at hand: few columns leave room for more warps with less each. Returns how many tiles of 8 columns of the output
+ * a warp takes. */
+int choose_tiles(attention_form *form)
 {
     int tiles = (form->cols_wide + form->extra_wide) / 8;
-    *out_tiles = tiles <= 20 ? 5 : tiles <= 40 ? 10 : 16;
+    int out_tiles = tiles <= 20 ? 5 : tiles <= 40 ? 10 : 16;
     form->warp_rows = tiles <= 40 ? 2 : 1;
     form->warp_cols = tiles <= 40 ? 4 : 8;
     form->rows = 16 * form->warp_rows;
     form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
     form->query_stride = tile_stride(form->cols_wide + form->extra_wide);
-    for (form->steps = 64; form->steps >= 8; form->steps /= 2) {
+    static const int choices[][2] = {{64, 2}, {32, 2}, {64, 1}, {32, 1}, {16, 1}, {8, 1}};
+    for (int i = 0; i < 6; i++) {
+        form->steps = choices[i][0];
+        form->buffers = choices[i][1];
         form->share_stride = tile_share_stride(form->steps);
         size_t size = (size_t)forward_layout_of(form).size * sizeof(float);
-        if (size <= ATTENTION_HALF_SHARED || (form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
-            return;
+        if (size <= ATTENTION_HALF_SHARED || (form->buffers == 1 && form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
+            break;
     }
-    form->steps = 8;
+    return out_tiles;
 }
 
 template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *task, int64_t tokens, int out_tiles)
@@ -290,14 +325,10 @@ template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *t
         LP_LAUNCH(run, (attention_forward<tensor, 1, 16>), grid, threads, size, with);
 }
 
-} // namespace
-
-void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
+forward_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     forward_task task = {};
-    int out_tiles;
     task.form = attention_form_of(node);
-    choose_tiles(&task.form, &out_tiles);
     task.shard = run->shard;
     task.segment = run->segment;
     task.query = LP_INPUT(0);
@@ -308,8 +339,20 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     task.out = LP_OUTPUT(0);
     task.log_sum = LP_OUTPUT(1);
     task.time_out = LP_OUTPUT(2);
+    return task;
+}
+
+} // namespace
+
+void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
+{
+    if (tile_tensor(run) && lp_cuda_attention_tensor(node, run))
+        return;
+    forward_task task = task_of(node, run);
+    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
+    int out_tiles = choose_tiles(&task.form);
     if (tile_tensor(run))
-        launch<true>(run, &task, lp_cuda_largest(run, node->inputs[0]), out_tiles);
+        launch<true>(run, &task, tokens, out_tiles);
     else
-        launch<false>(run, &task, lp_cuda_largest(run, node->inputs[0]), out_tiles);
+        launch<false>(run, &task, tokens, out_tiles);
 }

@@ -24,6 +24,7 @@ typedef struct attention_form {
     int heads, cols, extra;       /* of one head; of the basis */
     int cols_wide, extra_wide;    /* the same, padded */
     int rows, steps;              /* of a tile; multiples of 16 and 8 */
+    int buffers;                  /* 2: the next step is on its way while one is worked on; 1: it is not */
     int warp_rows, warp_cols;     /* rows == 16 * warp_rows */
     int key_stride, query_stride; /* of tokens in shared memory; a query's is that of its gradients too */
     int share_stride;             /* of shares [rows x steps] */
@@ -143,33 +144,33 @@ __device__ static inline attention_range attention_range_of(const attention_form
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */
 
 /* Tokens [first, first + present) as keys. */
-template <bool tensor>
-__device__ static inline void attention_load_keys(float *to, const attention_form *form, attention_head head,
+template <bool tensor, tile_moment moment>
+__device__ static inline void attention_move_keys(float *to, const attention_form *form, attention_head head,
                                                   const float *key, const float *basis, const float *value, int first,
                                                   int present, int rows)
 {
     int stride = form->key_stride, wide = form->cols_wide;
-    tile_load<tensor>(to, stride, rows, wide, key + first * head.stride + head.first, head.stride, present, form->cols,
-                      1);
+    tile_move<tensor, moment>(to, stride, rows, wide, key + first * head.stride + head.first, head.stride, present,
+                              form->cols);
     if (form->extra)
-        tile_load<tensor>(to + wide, stride, rows, form->extra_wide, basis + (int64_t)first * form->extra, form->extra,
-                          present, form->extra, 1);
-    tile_load<tensor>(to + wide + form->extra_wide, stride, rows, wide, value + first * head.stride + head.first,
-                      head.stride, present, form->cols, 1);
+        tile_move<tensor, moment>(to + wide, stride, rows, form->extra_wide, basis + (int64_t)first * form->extra,
+                                  form->extra, present, form->extra);
+    tile_move<tensor, moment>(to + wide + form->extra_wide, stride, rows, wide,
+                              value + first * head.stride + head.first, head.stride, present, form->cols);
 }
 
-/* Tokens [first, first + present) as queries, scaled. */
-template <bool tensor>
-__device__ static inline void attention_load_queries(float *to, const attention_form *form, attention_head head,
+/* Tokens [first, first + present) as queries. */
+template <bool tensor, tile_moment moment>
+__device__ static inline void attention_move_queries(float *to, const attention_form *form, attention_head head,
                                                      const float *query, const float *time_query, int first,
                                                      int present, int rows)
 {
-    tile_load<tensor>(to, form->query_stride, rows, form->cols_wide, query + first * head.stride + head.first,
-                      head.stride, present, form->cols, form->scale);
+    tile_move<tensor, moment>(to, form->query_stride, rows, form->cols_wide, query + first * head.stride + head.first,
+                              head.stride, present, form->cols);
     if (form->extra)
-        tile_load<tensor>(to + form->cols_wide, form->query_stride, rows, form->extra_wide,
-                          time_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                          form->extra, form->scale);
+        tile_move<tensor, moment>(to + form->cols_wide, form->query_stride, rows, form->extra_wide,
+                                  time_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
+                                  form->extra);
 }
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
  * queries and go over its keys: both make the shares again from the log of each row's sum. Making them twice costs two more products
  * than adding to dquery from many blocks would, and nothing waits for anything.
  */
-#include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_attention_tensor.h"
 
 namespace
 {
@@ -67,39 +67,48 @@ __host__ __device__ backward_layout backward_layout_of(const attention_form *for
 {
     backward_layout at;
     int keys = by_keys ? form->rows : form->steps, queries = by_keys ? form->steps : form->rows;
+    int key_buffers = by_keys ? 1 : form->buffers, query_buffers = by_keys ? form->buffers : 1;
     at.keys = 0;
-    at.queries = at.keys + keys * form->key_stride;
-    at.slopes = at.queries + queries * form->query_stride;
+    at.queries = at.keys + key_buffers * keys * form->key_stride;
+    at.slopes = at.queries + query_buffers * queries * form->query_stride;
     at.shares = at.slopes + form->rows * form->share_stride;
     at.start = at.shares + (by_keys ? form->rows * form->share_stride : 0);
     at.end = at.start + form->rows;
     at.log_sum = at.end + form->rows;
-    at.inner = at.log_sum + queries;
-    at.bits = at.inner + queries;
+    at.inner = at.log_sum + query_buffers * queries;
+    at.bits = at.inner + query_buffers * queries;
     at.size = at.bits + (form->threshold ? (queries * (keys / 8 + 1) + 3) / 4 : 0);
     return at;
 }
 
 /* Tokens [first, first + present) as queries with the gradients of their outputs, their log sums and D. */
-template <bool tensor>
-__device__ void load_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
-                             int first, int present, int rows)
+template <bool tensor, tile_moment moment>
+__device__ void move_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
+                             int turn, int first, int present, int rows)
 {
     const attention_form *form = &task->form;
-    float *to = memory + parts.queries;
     int stride = form->query_stride, after = form->cols_wide + form->extra_wide;
-    attention_load_queries<tensor>(to, form, head, task->query, task->time_query, first, present, rows);
+    float *to = memory + parts.queries + turn * rows * stride;
+    attention_move_queries<tensor, moment>(to, form, head, task->query, task->time_query, first, present, rows);
     if (form->extra)
-        tile_load<tensor>(to + after, stride, rows, form->extra_wide,
-                          task->dtime_out + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                          form->extra, 1);
-    tile_load<tensor>(to + after + form->extra_wide, stride, rows, form->cols_wide,
-                      task->dout + first * head.stride + head.first, head.stride, present, form->cols, 1);
-    for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x) {
-        int64_t i = (int64_t)(first + r) * form->heads + head.number;
-        memory[parts.log_sum + r] = r < present ? task->log_sum[i] : 0;
-        memory[parts.inner + r] = r < present ? task->inner[i] : 0;
+        tile_move<tensor, moment>(to + after, stride, rows, form->extra_wide,
+                                  task->dtime_out + first * head.extra_stride + head.extra_first, head.extra_stride,
+                                  present, form->extra);
+    tile_move<tensor, moment>(to + after + form->extra_wide, stride, rows, form->cols_wide,
+                              task->dout + first * head.stride + head.first, head.stride, present, form->cols);
+    for (int r = (int)threadIdx.x; moment == TILE_ASK && r < rows; r += (int)blockDim.x) {
+        int64_t i = (int64_t)(first + (r < present ? r : 0)) * form->heads + head.number;
+        tile_copy<1>(memory + parts.log_sum + turn * rows + r, task->log_sum + i, r < present);
+        tile_copy<1>(memory + parts.inner + turn * rows + r, task->inner + i, r < present);
     }
+}
+
+/* Tokens [first, first + present) as keys. */
+template <bool tensor, tile_moment moment>
+__device__ void move_keys(const backward_task *task, attention_head head, float *keys, int first, int present, int rows)
+{
+    attention_move_keys<tensor, moment>(keys, &task->form, head, task->key, task->basis, task->value, first, present,
+                                        rows);
 }
 
 /* Scores and dp of the warp's tiles: rows of a tile, columns of a step. */
@@ -120,23 +129,27 @@ __device__ void make_pairs(const attention_form *form, attention_range range, co
                       8 * form->warp_cols, depth);
 }
 
-/* From score and dp of a pair: f p, and ds. */
-__device__ float2 pair_of(float score, float slope, float log_sum, float inner, float factor)
+/* From score and dp of a pair: f p, and scale * ds. */
+__device__ float2 pair_of(float scale, float score, float slope, float log_sum, float inner, float factor)
 {
-    float p = __expf(score - log_sum);
-    float2 both = {factor * p, p * (factor * slope - inner)};
+    float p = __expf(score * scale - log_sum);
+    float2 both = {factor * p, scale * p * (factor * slope - inner)};
     return both;
 }
 
-/* The warp's tiles of 8 columns of its sums. */
-typedef struct columns {
-    int first, count;
-} columns;
+/* Where a warp stands. */
+typedef struct place {
+    int group_row, warp_col; /* first row of its group in the tile; which of the group's warps */
+    int first_tile, count;   /* its tiles of 8 columns of the sums */
+    int low, high;           /* the tokens on the other side that its group has pairs with */
+} place;
 
-__device__ columns columns_of(int all, int tiles, int warp_col)
+__device__ place place_of(const attention_form *form, int all, int tiles)
 {
-    columns mine = {warp_col * tiles, max(min(all - warp_col * tiles, tiles), 0)};
-    return mine;
+    int warp = tile_lane_now().warp, warp_col = warp % form->warp_cols;
+    place at = {
+        warp / form->warp_cols * 16, warp_col, warp_col * tiles, max(min(all - warp_col * tiles, tiles), 0), 0, 0};
+    return at;
 }
 
 /* ---- a tile of keys ------------------------------------------------------------------------------------------ */
@@ -163,8 +176,8 @@ __device__ void write_key_pairs(const attention_form *form, attention_range rang
                 int query = first_query + col + i;
                 float2 pair = {0, 0};
                 if (query >= key && query < end[row])
-                    pair = pair_of(score[j][2 * half + i], slope[j][2 * half + i], log_sum[col + i], inner[col + i],
-                                   attention_factor(bits, form, first_query, first_key, query, key));
+                    pair = pair_of(form->scale, score[j][2 * half + i], slope[j][2 * half + i], log_sum[col + i],
+                                   inner[col + i], attention_factor(bits, form, first_query, first_key, query, key));
                 share[i] = tile_number<tensor>(pair.x);
                 ds[i] = tile_number<tensor>(pair.y);
             }
@@ -179,26 +192,58 @@ __device__ void write_key_pairs(const attention_form *form, attention_range rang
  * memory of the keys, which stand in the same order. */
 template <int tiles>
 __device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
-                           int group_row, columns mine, float (&sum)[tiles][4])
+                           place at, float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
     int stride = form->key_stride, wide = form->cols_wide, after = wide + form->extra_wide;
     __syncthreads();
-    tile_put(keys + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    tile_put(keys + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
     __syncthreads();
     if (task->dkey)
-        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, keys, stride, 1,
+        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, keys, stride,
                    task->adds & 2);
     if (task->dvalue)
         tile_store(task->dvalue + first * head.stride + head.first, head.stride, present, form->cols, keys + after,
-                   stride, 1, task->adds & 4);
+                   stride, task->adds & 4);
     if (task->dbasis && head.number == form->heads - 1)
         tile_store(task->dbasis + (int64_t)first * form->extra, form->extra, present, form->extra, keys + wide, stride,
-                   1, task->adds & 16);
+                   task->adds & 16);
 #pragma unroll
     for (int j = 0; j < tiles; j++)
-        if (8 * (mine.first + j) < wide || 8 * (mine.first + j) >= after)
+        if (8 * (at.first_tile + j) < wide || 8 * (at.first_tile + j) >= after)
             sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
+}
+
+/* One step: the block's keys and the queries from `first_query` on, which lie in buffer `turn`. */
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void take_queries(const attention_form *form, backward_layout parts, float *memory, place at,
+                             const attention_bits *bits, int first, int first_query, int turn, const int *end,
+                             float (&sum)[out_tiles][4])
+{
+    int wide = form->cols_wide, after = wide + form->extra_wide;
+    const float *keys = memory + parts.keys + at.group_row * form->key_stride;
+    const float *queries = memory + parts.queries + turn * form->steps * form->query_stride;
+    float *shares = memory + parts.shares + at.group_row * form->share_stride;
+    float *slopes = memory + parts.slopes + at.group_row * form->share_stride;
+    attention_range range = attention_range_of(form, first_query, at.low, at.high, at.warp_col);
+    bool seen = range.low < range.high;
+    if (seen) {
+        float score[score_tiles][4], slope[score_tiles][4];
+        make_pairs<tensor>(form, range, keys, form->key_stride, queries, form->query_stride, wide, after, at.warp_col,
+                           score, slope);
+        write_key_pairs<tensor>(form, range, bits, first, first_query, at.group_row, at.warp_col, end,
+                                memory + parts.log_sum + turn * form->steps, memory + parts.inner + turn * form->steps,
+                                score, slope, shares, slopes);
+    }
+    __syncthreads();
+    if (!seen)
+        return;
+    const float *from = queries + 8 * range.low * form->query_stride + 8 * at.first_tile;
+    int depth = 8 * (range.high - range.low), low = 8 * range.low;
+    tile_columns<tensor>(sum, 0, min(at.count, after / 8 - at.first_tile), slopes + low, form->share_stride, from,
+                         form->query_stride, depth);
+    tile_columns<tensor>(sum, wide / 8 - at.first_tile, at.count, shares + low, form->share_stride,
+                         from + form->extra_wide, form->query_stride, depth);
 }
 
 template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(const backward_task *task, float *memory)
@@ -213,46 +258,40 @@ template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(c
     attention_spans(task->shard, task->segment, first, form->rows, start, end);
     __syncthreads();
 
-    int warp = tile_lane_now().warp, group_row = warp / form->warp_cols * 16, warp_col = warp % form->warp_cols;
-    int query_end = end[form->rows - 1], group_end = end[group_row + 15];
+    place at = place_of(form, (wide + after) / 8, out_tiles);
+    at.low = first + at.group_row;
+    at.high = end[at.group_row + 15];
+    int query_end = end[form->rows - 1];
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->rows / 8 + 1, start, first, form->rows};
-    columns mine = columns_of((wide + after) / 8, out_tiles, warp_col);
-    const float *keys = memory + parts.keys + group_row * form->key_stride, *queries = memory + parts.queries;
-    float *shares = memory + parts.shares + group_row * form->share_stride;
-    float *slopes = memory + parts.slopes + group_row * form->share_stride;
     float sum[out_tiles][4] = {};
     for (int number = 0; number < form->heads; number++) {
         attention_head head = attention_head_of(form, number);
-        for (int query = first; query < query_end; query += form->steps) {
-            __syncthreads();
-            if (query == first)
-                attention_load_keys<tensor>(memory + parts.keys, form, head, task->key, task->basis, task->value, first,
-                                            present, form->rows);
-            load_queries<tensor>(task, head, memory, parts, query, min(form->steps, query_end - query), form->steps);
+        int turn = 0;
+        __syncthreads(); /* the last head has left */
+        move_keys<tensor, TILE_ASK>(task, head, memory + parts.keys, first, present, form->rows);
+        move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, first, min(form->steps, query_end - first),
+                                       form->steps);
+        tile_wait();
+        move_keys<tensor, TILE_SETTLE>(task, head, memory + parts.keys, first, present, form->rows);
+        for (int query = first, next; query < query_end; query = next, turn = form->buffers - 1 - turn) {
+            int here = min(form->steps, query_end - query);
+            next = query + form->steps;
+            tile_wait();
+            move_queries<tensor, TILE_SETTLE>(task, head, memory, parts, turn, query, here, form->steps);
             if (form->threshold)
-                attention_bits_draw(&bits, form, task->shard, number, query, min(form->steps, query_end - query),
-                                    first);
+                attention_bits_draw(&bits, form, task->shard, number, query, here, first);
             __syncthreads();
-            attention_range range = attention_range_of(form, query, first + group_row, group_end, warp_col);
-            bool seen = range.low < range.high;
-            if (seen) {
-                float score[score_tiles][4], slope[score_tiles][4];
-                make_pairs<tensor>(form, range, keys, form->key_stride, queries, form->query_stride, wide, after,
-                                   warp_col, score, slope);
-                write_key_pairs<tensor>(form, range, &bits, first, query, group_row, warp_col, end,
-                                        memory + parts.log_sum, memory + parts.inner, score, slope, shares, slopes);
-            }
-            __syncthreads();
-            if (seen) {
-                const float *from = queries + 8 * range.low * form->query_stride + 8 * mine.first;
-                int depth = 8 * (range.high - range.low), low = 8 * range.low;
-                tile_columns<tensor>(sum, 0, min(mine.count, after / 8 - mine.first), slopes + low, form->share_stride,
-                                     from, form->query_stride, depth);
-                tile_columns<tensor>(sum, wide / 8 - mine.first, mine.count, shares + low, form->share_stride,
-                                     from + form->extra_wide, form->query_stride, depth);
+            if (form->buffers == 2 && next < query_end)
+                move_queries<tensor, TILE_ASK>(task, head, memory, parts, 1 - turn, next,
+                                               min(form->steps, query_end - next), form->steps);
+            take_queries<tensor, score_tiles>(form, parts, memory, at, &bits, first, query, turn, end, sum);
+            if (form->buffers == 1 && next < query_end) {
+                __syncthreads();
+                move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, next, min(form->steps, query_end - next),
+                                               form->steps);
             }
         }
-        store_keys(task, head, memory + parts.keys, first, present, group_row, mine, sum);
+        store_keys(task, head, memory + parts.keys, first, present, at, sum);
     }
 }
 
@@ -280,8 +319,8 @@ __device__ void write_query_pairs(const attention_form *form, attention_range ra
                 int key = first_key + col + i;
                 float2 pair = {0, 0};
                 if (row < present && key >= start[row] && key <= query)
-                    pair = pair_of(score[j][2 * half + i], slope[j][2 * half + i], log_sum[row], inner[row],
-                                   attention_factor(bits, form, first_query, first_key, query, key));
+                    pair = pair_of(form->scale, score[j][2 * half + i], slope[j][2 * half + i], log_sum[row],
+                                   inner[row], attention_factor(bits, form, first_query, first_key, query, key));
                 ds[i] = tile_number<tensor>(pair.y);
             }
             *(float2 *)(slopes + (me.group + 8 * half) * form->share_stride + col) = make_float2(ds[0], ds[1]);
@@ -292,19 +331,44 @@ __device__ void write_query_pairs(const attention_form *form, attention_range ra
 /* Through the shared memory of the queries. */
 template <int tiles>
 __device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present,
-                              int group_row, columns mine, const float (&sum)[tiles][4])
+                              place at, const float (&sum)[tiles][4])
 {
     const attention_form *form = &task->form;
     int stride = form->query_stride;
     __syncthreads();
-    tile_put(queries + group_row * stride + 8 * mine.first, stride, mine.count, sum);
+    tile_put(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
     __syncthreads();
     if (task->dquery)
         tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, queries, stride,
-                   form->scale, task->adds & 1);
+                   task->adds & 1);
     if (task->dtime_query)
         tile_store(task->dtime_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                   form->extra, queries + form->cols_wide, stride, form->scale, task->adds & 8);
+                   form->extra, queries + form->cols_wide, stride, task->adds & 8);
+}
+
+/* One step: the block's queries and the keys from `first_key` on. */
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void take_keys(const attention_form *form, backward_layout parts, float *memory, place at,
+                          const attention_bits *bits, int first, int present, int first_key, const float *keys,
+                          const int *start, float (&sum)[out_tiles][4])
+{
+    int wide = form->cols_wide, after = wide + form->extra_wide;
+    const float *queries = memory + parts.queries + at.group_row * form->query_stride;
+    float *slopes = memory + parts.slopes + at.group_row * form->share_stride;
+    attention_range range = attention_range_of(form, first_key, at.low, at.high, at.warp_col);
+    bool seen = range.low < range.high;
+    if (seen) {
+        float score[score_tiles][4], slope[score_tiles][4];
+        make_pairs<tensor>(form, range, queries, form->query_stride, keys, form->key_stride, after, wide, at.warp_col,
+                           score, slope);
+        write_query_pairs<tensor>(form, range, bits, first, present, first_key, at.group_row, at.warp_col, start,
+                                  memory + parts.log_sum, memory + parts.inner, score, slope, slopes);
+    }
+    __syncthreads();
+    if (seen)
+        tile_columns<tensor>(sum, 0, at.count, slopes + 8 * range.low, form->share_stride,
+                             keys + 8 * range.low * form->key_stride + 8 * at.first_tile, form->key_stride,
+                             8 * (range.high - range.low));
 }
 
 template <bool tensor, int score_tiles, int out_tiles>
@@ -316,43 +380,39 @@ __device__ void by_queries(const backward_task *task, float *memory, int number)
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows;
     if (first >= tokens)
         return;
-    int present = min(form->rows, tokens - first), wide = form->cols_wide, after = wide + form->extra_wide;
-    int *start = (int *)(memory + parts.start);
+    int present = min(form->rows, tokens - first), end = first + present;
+    int *start = (int *)(memory + parts.start), size = form->steps * form->key_stride, turn = 0;
+    move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, first, present, form->rows);
     attention_spans(task->shard, task->segment, first, form->rows, start, NULL);
-    load_queries<tensor>(task, head, memory, parts, first, present, form->rows);
     __syncthreads();
+    move_keys<tensor, TILE_ASK>(task, head, memory + parts.keys, start[0], min(form->steps, end - start[0]),
+                                form->steps);
+    tile_wait();
+    move_queries<tensor, TILE_SETTLE>(task, head, memory, parts, 0, first, present, form->rows);
 
-    int warp = tile_lane_now().warp, group_row = warp / form->warp_cols * 16, warp_col = warp % form->warp_cols;
-    int last = first + present - 1, group_first = start[group_row],
-        group_end = min(first + group_row + 16, first + present);
+    place at = place_of(form, (form->cols_wide + form->extra_wide) / 8, out_tiles);
+    at.low = start[at.group_row];
+    at.high = min(first + at.group_row + 16, end);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
-    columns mine = columns_of(after / 8, out_tiles, warp_col);
-    const float *queries = memory + parts.queries + group_row * form->query_stride, *keys = memory + parts.keys;
-    float *slopes = memory + parts.slopes + group_row * form->share_stride;
     float sum[out_tiles][4] = {};
-    for (int key = start[0]; key <= last; key += form->steps) {
-        __syncthreads();
-        attention_load_keys<tensor>(memory + parts.keys, form, head, task->key, task->basis, task->value, key,
-                                    min(form->steps, last + 1 - key), form->steps);
+    for (int key = start[0], next; key < end; key = next, turn = form->buffers - 1 - turn) {
+        float *keys = memory + parts.keys + turn * size;
+        next = key + form->steps;
+        tile_wait();
+        move_keys<tensor, TILE_SETTLE>(task, head, keys, key, min(form->steps, end - key), form->steps);
         if (form->threshold)
             attention_bits_draw(&bits, form, task->shard, number, first, present, key);
         __syncthreads();
-        attention_range range = attention_range_of(form, key, group_first, group_end, warp_col);
-        bool seen = range.low < range.high;
-        if (seen) {
-            float score[score_tiles][4], slope[score_tiles][4];
-            make_pairs<tensor>(form, range, queries, form->query_stride, keys, form->key_stride, after, wide, warp_col,
-                               score, slope);
-            write_query_pairs<tensor>(form, range, &bits, first, present, key, group_row, warp_col, start,
-                                      memory + parts.log_sum, memory + parts.inner, score, slope, slopes);
+        if (form->buffers == 2 && next < end)
+            move_keys<tensor, TILE_ASK>(task, head, memory + parts.keys + (1 - turn) * size, next,
+                                        min(form->steps, end - next), form->steps);
+        take_keys<tensor, score_tiles>(form, parts, memory, at, &bits, first, present, key, keys, start, sum);
+        if (form->buffers == 1 && next < end) {
+            __syncthreads();
+            move_keys<tensor, TILE_ASK>(task, head, keys, next, min(form->steps, end - next), form->steps);
         }
-        __syncthreads();
-        if (seen)
-            tile_columns<tensor>(sum, 0, mine.count, slopes + 8 * range.low, form->share_stride,
-                                 keys + 8 * range.low * form->key_stride + 8 * mine.first, form->key_stride,
-                                 8 * (range.high - range.low));
     }
-    store_queries(task, head, memory + parts.queries, first, present, group_row, mine, sum);
+    store_queries(task, head, memory + parts.queries, first, present, at, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -375,23 +435,26 @@ size_t shared_size(const attention_form *form)
     return (size_t)(keys > queries ? keys : queries) * sizeof(float);
 }
 
-/* Tiles for the widths at hand. */
-void choose_tiles(attention_form *form, int *out_tiles)
+/* Tiles for the widths at hand. Returns how many tiles of 8 columns of the output a warp takes. */
+int choose_tiles(attention_form *form)
 {
     int tiles = (2 * form->cols_wide + form->extra_wide) / 8;
-    *out_tiles = tiles <= 28 ? 7 : tiles <= 56 ? 14 : 16;
+    int out_tiles = tiles <= 28 ? 7 : tiles <= 56 ? 14 : 16;
     form->warp_rows = tiles <= 56 ? 2 : 1;
     form->warp_cols = tiles <= 56 ? 4 : 8;
     form->rows = 16 * form->warp_rows;
     form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
     form->query_stride = tile_stride(2 * form->cols_wide + 2 * form->extra_wide);
-    for (form->steps = 64; form->steps >= 8; form->steps /= 2) {
+    static const int choices[][2] = {{32, 2}, {32, 1}, {16, 1}, {8, 1}};
+    for (int i = 0; i < 4; i++) {
+        form->steps = choices[i][0];
+        form->buffers = choices[i][1];
         form->share_stride = tile_share_stride(form->steps);
         size_t size = shared_size(form);
-        if (size <= ATTENTION_HALF_SHARED || (form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
-            return;
+        if (size <= ATTENTION_HALF_SHARED || (form->buffers == 1 && form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
+            break;
     }
-    form->steps = 8;
+    return out_tiles;
 }
 
 template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *task, int64_t tokens, int out_tiles)
@@ -425,20 +488,12 @@ void give(backward_task *task, float *const (&outputs)[5], int mask)
         *places[i] = mask >> i & 1 ? outputs[i] : NULL;
 }
 
-} // namespace
-
-void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
+backward_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     backward_task task = {};
-    int out_tiles;
     task.form = attention_form_of(node);
-    choose_tiles(&task.form, &out_tiles);
     task.shard = run->shard;
     task.segment = run->segment;
-    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    task.inner = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.form.heads * sizeof(float));
-    if (!task.inner)
-        return;
     task.query = LP_INPUT(0);
     task.key = LP_INPUT(1);
     task.value = LP_INPUT(2);
@@ -450,7 +505,22 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.time_out = LP_INPUT(8);
     task.dtime_out = LP_INPUT(9);
     task.adds = (int)node->accumulate;
+    return task;
+}
+
+} // namespace
+
+void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
+{
     float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
+    if (tile_tensor(run) && !met(outputs) && lp_cuda_attention_gradient_tensor(node, run))
+        return;
+    backward_task task = task_of(node, run);
+    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
+    int out_tiles = choose_tiles(&task.form);
+    task.inner = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.form.heads * sizeof(float));
+    if (!task.inner)
+        return;
     LP_LAUNCH(run, inner_products, lp_blocks(tokens * task.form.heads, 8), 256, 0, task);
     /* Gradients that meet in one matrix come one after another. */
     int rounds = met(outputs) ? 5 : 1;

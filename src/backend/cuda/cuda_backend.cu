@@ -37,6 +37,7 @@ extern "C" const lp_backend *lp_cuda_open(uint32_t version, const char **reason)
     backend.host_free = lp_device_pinned_free;
     backend.threads = one_thread;
     backend.run = lp_cuda_program_run;
+    backend.run_timed = lp_cuda_program_time;
     backend.adam_step = lp_cuda_adam_step;
     backend.sync = lp_device_sync;
     backend.problem = lp_device_problem;

@@ -18,7 +18,9 @@ void lp_device_problem_set(const char *what, const char *reason)
 
 #ifdef __CUDACC__
 
-static cudaStream_t stream;
+static cudaStream_t lanes[LP_CUDA_LANES]; /* all but the first are used in recordings alone */
+static int lane;                          /* in use */
+static cudaEvent_t signals[LP_DEVICE_SIGNALS + LP_CUDA_LANES];
 static cudaEvent_t marks[LP_DEVICE_MARKS];
 static cudaDeviceProp properties;
 static bool open_already;
@@ -32,7 +34,7 @@ void lp_cuda_check(cudaError_t error, const char *what)
 cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
 {
     (void)run;
-    return stream;
+    return lanes[lane];
 }
 
 const char *lp_device_open(void)
@@ -50,7 +52,9 @@ const char *lp_device_open(void)
     if (error == cudaSuccess)
         error = cudaGetDeviceProperties(&properties, 0);
     if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        error = cudaSetDevice(0);
+    for (int i = 0; error == cudaSuccess && i < LP_CUDA_LANES; i++)
+        error = cudaStreamCreateWithFlags(&lanes[i], cudaStreamNonBlocking);
     for (int i = 0; error == cudaSuccess && i < LP_DEVICE_MARKS; i++)
         error = cudaEventCreateWithFlags(&marks[i], cudaEventDisableTiming);
     if (error != cudaSuccess) {
@@ -73,7 +77,7 @@ void *lp_device_alloc(size_t size)
         (void)cudaGetLastError(); /* the caller reports it */
         return NULL;
     }
-    lp_cuda_check(cudaMemsetAsync(data, 0, size, stream), "clearing memory");
+    lp_cuda_check(cudaMemsetAsync(data, 0, size, lanes[0]), "clearing memory");
     return data;
 }
 
@@ -102,13 +106,13 @@ void lp_device_pinned_free(void *data)
 void lp_device_upload(void *to, const void *from, size_t size)
 {
     if (size)
-        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, stream), "copying to the GPU");
+        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, lanes[0]), "copying to the GPU");
 }
 
 void lp_device_fetch(void *to, const void *from, size_t size)
 {
     if (size)
-        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, stream), "copying from the GPU");
+        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, lanes[0]), "copying from the GPU");
 }
 
 void lp_device_download(void *to, const void *from, size_t size)
@@ -120,17 +124,17 @@ void lp_device_download(void *to, const void *from, size_t size)
 void lp_device_clear(void *data, size_t size)
 {
     if (size)
-        lp_cuda_check(cudaMemsetAsync(data, 0, size, stream), "clearing memory");
+        lp_cuda_check(cudaMemsetAsync(data, 0, size, lanes[lane]), "clearing memory");
 }
 
 void lp_device_sync(void)
 {
-    lp_cuda_check(cudaStreamSynchronize(stream), "running on the GPU");
+    lp_cuda_check(cudaStreamSynchronize(lanes[0]), "running on the GPU");
 }
 
 void lp_device_mark(int mark)
 {
-    lp_cuda_check(cudaEventRecord(marks[mark], stream), "marking the stream");
+    lp_cuda_check(cudaEventRecord(marks[mark], lanes[0]), "marking the stream");
 }
 
 void lp_device_wait(int mark)
@@ -138,16 +142,60 @@ void lp_device_wait(int mark)
     lp_cuda_check(cudaEventSynchronize(marks[mark]), "running on the GPU");
 }
 
+void lp_device_use(int number)
+{
+    lane = number;
+}
+
+static cudaEvent_t *signal_of(int number)
+{
+    if (!signals[number])
+        lp_cuda_check(cudaEventCreateWithFlags(&signals[number], cudaEventDisableTiming), "recording a step");
+    return &signals[number];
+}
+
+void lp_device_signal(int number)
+{
+    lp_cuda_check(cudaEventRecord(*signal_of(number), lanes[lane]), "recording a step");
+}
+
+void lp_device_wait_for(int number)
+{
+    lp_cuda_check(cudaStreamWaitEvent(lanes[lane], *signal_of(number), 0), "recording a step");
+}
+
+/* The other lanes begin after what the first has done so far. */
 bool lp_device_record_begin(void)
 {
-    return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+    if (cudaStreamBeginCapture(lanes[0], cudaStreamCaptureModeThreadLocal) != cudaSuccess)
+        return false;
+    lp_device_use(0);
+    lp_device_signal(LP_DEVICE_SIGNALS);
+    for (int i = 1; i < LP_CUDA_LANES; i++) {
+        lp_device_use(i);
+        lp_device_wait_for(LP_DEVICE_SIGNALS);
+    }
+    lp_device_use(0);
+    return true;
+}
+
+/* And the first ends after all of them. */
+static void join_lanes(void)
+{
+    for (int i = 1; i < LP_CUDA_LANES; i++) {
+        lp_device_use(i);
+        lp_device_signal(LP_DEVICE_SIGNALS + i);
+        lp_device_use(0);
+        lp_device_wait_for(LP_DEVICE_SIGNALS + i);
+    }
 }
 
 void *lp_device_record_end(void)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t recording = NULL;
-    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    join_lanes();
+    cudaError_t error = cudaStreamEndCapture(lanes[0], &graph);
     if (error == cudaSuccess)
         error = cudaGraphInstantiate(&recording, graph, 0);
     lp_cuda_check(error, "recording a step");
@@ -158,7 +206,7 @@ void *lp_device_record_end(void)
 
 void lp_device_replay(void *recording)
 {
-    lp_cuda_check(cudaGraphLaunch((cudaGraphExec_t)recording, stream), "replaying a step");
+    lp_cuda_check(cudaGraphLaunch((cudaGraphExec_t)recording, lanes[0]), "replaying a step");
 }
 
 void lp_device_record_free(void *recording)
@@ -167,7 +215,44 @@ void lp_device_record_free(void *recording)
         lp_cuda_check(cudaGraphExecDestroy((cudaGraphExec_t)recording), "freeing a recording");
 }
 
+/* Some 20 microseconds of nothing. */
+__global__ void idle_kernel(long long cycles)
+{
+    long long start = clock64();
+    while (clock64() - start < cycles) {
+    }
+}
+
+static cudaEvent_t watch[2];
+
+void lp_device_watch_start(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (!watch[i])
+            lp_cuda_check(cudaEventCreate(&watch[i]), "making a clock");
+    idle_kernel<<<1, 1, 0, lanes[0]>>>(40000);
+    lp_cuda_check(cudaEventRecord(watch[0], lanes[0]), "reading the clock");
+}
+
+double lp_device_watch_stop(void)
+{
+    float milliseconds = 0;
+    lp_cuda_check(cudaEventRecord(watch[1], lanes[0]), "reading the clock");
+    lp_cuda_check(cudaEventSynchronize(watch[1]), "running on the GPU");
+    lp_cuda_check(cudaEventElapsedTime(&milliseconds, watch[0], watch[1]), "reading the clock");
+    return 1e-3 * (double)milliseconds;
+}
+
 #else
+
+void lp_device_watch_start(void)
+{
+}
+
+double lp_device_watch_stop(void)
+{
+    return 0;
+}
 
 const char *lp_device_open(void)
 {
@@ -234,6 +319,21 @@ void lp_device_mark(int mark)
 void lp_device_wait(int mark)
 {
     (void)mark;
+}
+
+void lp_device_use(int lane)
+{
+    (void)lane;
+}
+
+void lp_device_signal(int number)
+{
+    (void)number;
+}
+
+void lp_device_wait_for(int number)
+{
+    (void)number;
 }
 
 bool lp_device_record_begin(void)

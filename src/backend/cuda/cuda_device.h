@@ -3,7 +3,7 @@
 #ifndef LP_CUDA_DEVICE_H
 #define LP_CUDA_DEVICE_H
 
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_schedule.h"
 
 /* Finds the device; at the second call does nothing. NULL, or why there is none. */
 const char *lp_device_open(void);
@@ -26,6 +26,13 @@ void lp_device_download(void *to, const void *from, size_t size);
 void lp_device_clear(void *data, size_t size);
 void lp_device_sync(void);
 
+/* Launches and clearing go to this lane from now on; to lane 0 at first. Only what is recorded may use others. */
+void lp_device_use(int lane);
+/* While recording: notes the end of the lane in use under a number below LP_DEVICE_SIGNALS; lets the lane in use wait for that. */
+enum { LP_DEVICE_SIGNALS = 1024 };
+void lp_device_signal(int number);
+void lp_device_wait_for(int number);
+
 /* Notes the present end of the stream in one of LP_DEVICE_MARKS marks, and waits until the stream has passed it. */
 enum { LP_DEVICE_MARKS = 4 };
 void lp_device_mark(int mark);
@@ -37,6 +44,11 @@ bool lp_device_record_begin(void);
 void *lp_device_record_end(void);
 void lp_device_replay(void *recording);
 void lp_device_record_free(void *recording);
+
+/* How long what is launched between the two takes, in seconds; stop waits for it. The device is kept busy at first, so that it
+ * does not wait for the launches. */
+void lp_device_watch_start(void);
+double lp_device_watch_stop(void);
 
 /* The first thing that went wrong, or NULL. */
 const char *lp_device_problem(void);

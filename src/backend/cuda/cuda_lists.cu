@@ -40,6 +40,15 @@ lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *b
     return lists;
 }
 
+/* Ids that grow, such as the places that a model is asked at, are sorted already. */
+static bool grows(const int32_t *ids, int64_t elements)
+{
+    for (int64_t i = 1; i < elements; i++)
+        if (ids[i] <= ids[i - 1])
+            return false;
+    return true;
+}
+
 /* Counting sort: stable, so elements of an id keep their order. Afterwards id v has order[starts[v - 1]] .. */
 static void sort_ids(const int32_t *ids, int64_t elements, int64_t id_count, int32_t *starts, int32_t *order)
 {
@@ -60,7 +69,14 @@ void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int
     lp_cuda_group *groups = (lp_cuda_group *)(block + layout->groups);
     int32_t *order = (int32_t *)(block + layout->order), places = 0, begin = 0;
     counts->pieces = counts->groups = 0;
-    sort_ids(ids, elements, id_count, starts, order);
+    bool sorted = grows(ids, elements);
+    for (int32_t i = 0; sorted && i < elements; i++) {
+        order[i] = i;
+        pieces[counts->pieces++] = {ids[i], i, i + 1, -1};
+    }
+    begin = sorted ? (int32_t)elements : 0;
+    if (!sorted)
+        sort_ids(ids, elements, id_count, starts, order);
     for (int32_t v = 0; begin < elements; v++) {
         int32_t end = starts[v];
         bool divided = end - begin > LP_CUDA_PIECE;

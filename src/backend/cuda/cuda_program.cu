@@ -35,8 +35,9 @@ typedef struct lp_cuda_program {
     void **data;   /* by slot: on the device */
     int largest_segments, largest_tiles;
     /* Scratch of the nodes. */
-    void *scratch;
-    size_t scratch_size;
+    void *scratch[LP_CUDA_LANES];
+    size_t scratch_size[LP_CUDA_LANES];
+    const lp_cuda_slot *slots; /* by node */
     uint64_t runs;
     void *recording;
     lp_arena arena;
@@ -56,7 +57,8 @@ static void release(lp_cuda_program *program)
     lp_device_sync();
     lp_device_record_free(program->recording);
     lp_device_free(program->block);
-    lp_device_free(program->scratch);
+    for (int i = 0; i < LP_CUDA_LANES; i++)
+        lp_device_free(program->scratch[i]);
     for (int i = 0; i < LP_DEVICE_MARKS; i++)
         lp_device_pinned_free(program->staging[i]);
     lp_arena arena = program->arena; /* holds the program itself */
@@ -149,7 +151,10 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     program->data = (void **)lp_arena_alloc(&program->arena, slots * sizeof *program->data);
     if (!program->inputs || !program->data)
         return false;
-    lp_cuda_run sizes = {run, NULL, NULL, NULL, 0, 0, NULL};
+    lp_cuda_run sizes = {run, NULL, NULL, NULL, 0, 0, 0, NULL};
+    program->slots = lp_cuda_schedule(run->plan, &program->arena);
+    if (!program->slots)
+        return false;
     find_inputs(program, &sizes);
     lay_out(program, &sizes);
     program->block = (char *)lp_device_alloc(program->block_size);
@@ -277,15 +282,85 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     lp_device_mark(mark);
 }
 
-static void launch_all(const lp_cuda_run *run)
+static void launch_node(const lp_cuda_run *run, int i)
 {
-    const lp_graph *graph = run->run->plan->graph;
-    failing = false;
-    for (int i = 0; i < graph->node_count && !failing; i++)
-        lp_cuda_kernel_of(graph->nodes[i]->op->id)(graph->nodes[i], run);
+    const lp_node *node = run->run->plan->graph->nodes[i];
+    lp_cuda_run mine = *run;
+    mine.lane = run->program->slots[i].lane;
+    if (!failing)
+        lp_cuda_kernel_of(node->op->id)(node, &mine);
 }
 
-void lp_cuda_program_run(const lp_run *run)
+/* All in one lane. With seconds: how long each node took. */
+static void launch_in_order(const lp_cuda_run *run, double *seconds)
+{
+    failing = false;
+    for (int i = 0; i < run->run->plan->graph->node_count; i++) {
+        if (seconds)
+            lp_device_watch_start();
+        launch_node(run, i);
+        if (seconds)
+            seconds[i] = lp_device_watch_stop();
+    }
+}
+
+/* Every node in its lane, and after those it waits for. */
+static void launch_in_lanes(const lp_cuda_run *run)
+{
+    const lp_cuda_slot *slots = run->program->slots;
+    failing = false;
+    for (int i = 0; i < run->run->plan->graph->node_count; i++) {
+        lp_device_use(slots[i].lane);
+        for (int k = 0; k < slots[i].wait_count; k++)
+            lp_device_wait_for(slots[i].waits[k]);
+        launch_node(run, i);
+        if (slots[i].awaited)
+            lp_device_signal(i);
+    }
+    lp_device_use(0);
+}
+
+#ifdef LP_CUDA_EMULATED
+
+/* What cannot be recorded runs in an order as far from that of the nodes as the schedule allows: what the schedule forgot to
+ * wait for, gives wrong results. Every lane has come as far as `done` says; each goes on as long as it may. */
+static bool advance_lane(const lp_cuda_run *run, int lane, int done[LP_CUDA_LANES])
+{
+    const lp_cuda_slot *slots = run->program->slots;
+    bool moved = false;
+    for (int i = done[lane]; i < run->run->plan->graph->node_count; i++) {
+        for (int k = 0; slots[i].lane == lane && k < slots[i].wait_count; k++)
+            if (slots[i].waits[k] >= done[slots[slots[i].waits[k]].lane])
+                return moved;
+        if (slots[i].lane == lane)
+            launch_node(run, i);
+        moved = true;
+        done[lane] = i + 1;
+    }
+    return moved;
+}
+
+static void launch_unrecorded(const lp_cuda_run *run)
+{
+    int done[LP_CUDA_LANES] = {};
+    failing = false;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int lane = LP_CUDA_LANES - 1; lane >= 0; lane--)
+            moved = advance_lane(run, lane, done) || moved;
+    }
+}
+
+#else
+
+static void launch_unrecorded(const lp_cuda_run *run)
+{
+    launch_in_order(run, NULL);
+}
+
+#endif
+
+static void run_program(const lp_run *run, double *seconds)
 {
     if (lp_device_problem())
         return;
@@ -303,17 +378,31 @@ void lp_cuda_program_run(const lp_run *run)
                             (const lp_cuda_tile *)(program->block + program->tile_place),
                             program->largest_segments,
                             program->largest_tiles,
+                            0,
                             program};
     /* The first run finds out how much scratch there must be; the second records. */
-    if (program->runs == 1 && lp_device_record_begin()) {
-        launch_all(&launched);
+    bool first = program->runs == 0 || seconds;
+    if (!first && !program->recording && lp_device_record_begin()) {
+        launch_in_lanes(&launched);
         program->recording = lp_device_record_end();
     }
-    if (program->recording)
+    if (first)
+        launch_in_order(&launched, seconds);
+    else if (program->recording)
         lp_device_replay(program->recording);
     else
-        launch_all(&launched);
+        launch_unrecorded(&launched);
     program->runs++;
+}
+
+void lp_cuda_program_run(const lp_run *run)
+{
+    run_program(run, NULL);
+}
+
+void lp_cuda_program_time(const lp_run *run, double *seconds)
+{
+    run_program(run, seconds);
 }
 
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
@@ -325,15 +414,17 @@ lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 {
     lp_cuda_program *program = run->program;
-    if (size <= program->scratch_size && program->scratch)
-        return program->scratch;
+    void **scratch = &program->scratch[run->lane];
+    size_t *room = &program->scratch_size[run->lane];
+    if (size <= *room && *scratch)
+        return *scratch;
     lp_device_sync(); /* nodes before this one may still use it */
-    lp_device_free(program->scratch);
-    program->scratch = lp_device_alloc(size);
-    program->scratch_size = program->scratch ? size : 0;
-    if (!program->scratch)
+    lp_device_free(*scratch);
+    *scratch = lp_device_alloc(size);
+    *room = *scratch ? size : 0;
+    if (!*scratch)
         lose("the scratch of a step");
-    return program->scratch;
+    return *scratch;
 }
 
 void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size)

@@ -8,6 +8,9 @@
 /* Takes one shard through the graph; returns before it is done. */
 void lp_cuda_program_run(const lp_run *run);
 
+/* The same, and how many seconds each node took; waits for it. */
+void lp_cuda_program_time(const lp_run *run, double *seconds);
+
 /* Drops what was made for runs with this work buffer. */
 void lp_cuda_program_drop(const void *work);
 

@@ -14,7 +14,7 @@
 namespace
 {
 
-enum { WARPS = 8, FULL_DEVICE = 384, MOST_SHARED = 227 * 1024 };
+enum { WARPS = 8, FULL_DEVICE = 384, MOST_SHARED = 227 * 1024, HALF_SHARED = 113 * 1024 };
 
 /* One pass over all pairs. */
 typedef struct loss_form {
@@ -22,6 +22,7 @@ typedef struct loss_form {
     int rows, steps;          /* of a tile */
     int warp_rows, warp_cols; /* rows == 16 * warp_rows */
     int stride, share_stride; /* in shared memory */
+    int buffers;              /* as in attention: 2 to have the next step on its way */
     int slices;
 } loss_form;
 
@@ -48,10 +49,10 @@ __host__ __device__ loss_layout layout_of(const loss_form *form)
     loss_layout at;
     at.fixed = 0;
     at.moving = at.fixed + form->rows * form->stride;
-    at.shares = at.moving + form->steps * form->stride;
+    at.shares = at.moving + form->buffers * form->steps * form->stride;
     at.first = at.shares + form->rows * form->share_stride;
-    at.second = at.first + form->steps;
-    at.parts = at.second + form->steps;
+    at.second = at.first + form->buffers * form->steps;
+    at.parts = at.second + form->buffers * form->steps;
     at.size = at.parts + 2 * form->rows * form->warp_cols;
     return at;
 }
@@ -70,6 +71,14 @@ __device__ void slice_of(const loss_form *form, int count, int *begin, int *end)
     int64_t tiles = (count + form->steps - 1) / form->steps, slice = blockIdx.y;
     *begin = (int)(tiles * slice / form->slices) * form->steps;
     *end = min((int)(tiles * (slice + 1) / form->slices) * form->steps, count);
+}
+
+/* Rows of z or items from `first` on, `rows` of them in shared memory. */
+template <bool tensor, tile_moment moment>
+__device__ void move_rows(const loss_form *form, float *to, int rows, const float *from, int first, int count)
+{
+    tile_move<tensor, moment>(to, form->stride, rows, form->wide, from + (int64_t)first * form->cols, form->cols,
+                              min(rows, count - first), form->cols);
 }
 
 /* Products of a warp's rows with its columns of a step. */
@@ -143,20 +152,31 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
     tile_lane me = tile_lane_now();
     int group_row = me.warp / form->warp_cols * 16, warp_col = me.warp % form->warp_cols;
     const float *fixed = memory + parts.fixed + group_row * form->stride;
-    tile_load<tensor>(memory + parts.fixed, form->stride, form->rows, form->wide, task.z + (int64_t)first * form->cols,
-                      form->cols, min(form->rows, asked - first), form->cols, 1);
+    int turn = 0, size = form->steps * form->stride;
+    move_rows<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, task.z, first, asked);
+    if (begin < end)
+        move_rows<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, task.table, begin, items);
+    tile_wait();
+    move_rows<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, task.z, first, asked);
     peak_sum row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    for (int item = begin; item < end; item += form->steps) {
-        __syncthreads();
-        tile_load<tensor>(memory + parts.moving, form->stride, form->steps, form->wide,
-                          task.table + (int64_t)item * form->cols, form->cols, min(form->steps, items - item),
-                          form->cols, 1);
+    for (int item = begin, next; item < end; item = next, turn = form->buffers - 1 - turn) {
+        float *moving = memory + parts.moving + turn * size, *offset = memory + parts.first + turn * form->steps;
+        next = item + form->steps;
+        tile_wait();
+        move_rows<tensor, TILE_SETTLE>(form, moving, form->steps, task.table, item, items);
         for (int i = (int)threadIdx.x; i < form->steps; i += (int)blockDim.x)
-            memory[parts.first + i] = offset_of(&task, item + i, items);
+            offset[i] = offset_of(&task, item + i, items);
         __syncthreads();
+        if (form->buffers == 2 && next < end)
+            move_rows<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, task.table, next,
+                                        items);
         float score[tiles][4];
-        make_scores<tensor>(form, fixed, memory + parts.moving, warp_col, score);
-        take_scores(form, memory + parts.first, warp_col, score, row);
+        make_scores<tensor>(form, fixed, moving, warp_col, score);
+        take_scores(form, offset, warp_col, score, row);
+        if (form->buffers == 1 && next < end) {
+            __syncthreads();
+            move_rows<tensor, TILE_ASK>(form, moving, form->steps, task.table, next, items);
+        }
     }
     float *peak = memory + parts.parts, *sum = peak + form->rows * form->warp_cols;
 #pragma unroll
@@ -302,26 +322,33 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
         present = min(form->rows, rows - first);
     int first_tile = warp_col * out_tiles, count = max(min(form->wide / 8 - first_tile, out_tiles), 0);
     const float *x = by_items ? task.table : task.z, *y = by_items ? task.z : task.table;
-    tile_load<tensor>(memory + parts.fixed, form->stride, form->rows, form->wide, x + (int64_t)first * form->cols,
-                      form->cols, present, form->cols, 1);
+    int turn = 0, size = form->steps * form->stride;
+    move_rows<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, x, first, rows);
+    if (begin < end)
+        move_rows<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, y, begin, others);
+    tile_wait();
+    move_rows<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, x, first, rows);
     side row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
         row[half] = side_of<by_items>(&task, first + group_row + me.group + 8 * half, rows);
-    const float *fixed = memory + parts.fixed + group_row * form->stride, *moving = memory + parts.moving;
-    float *shares = memory + parts.shares + group_row * form->share_stride, *number = memory + parts.first;
-    int *target = (int *)(memory + parts.second);
+    const float *fixed = memory + parts.fixed + group_row * form->stride;
+    float *shares = memory + parts.shares + group_row * form->share_stride;
     float sum[out_tiles][4] = {}, total[2] = {0, 0}, scale = *task.dloss;
-    for (int other = begin; other < end; other += form->steps) {
-        __syncthreads();
-        tile_load<tensor>(memory + parts.moving, form->stride, form->steps, form->wide, y + (int64_t)other * form->cols,
-                          form->cols, min(form->steps, others - other), form->cols, 1);
+    for (int other = begin, next; other < end; other = next, turn = form->buffers - 1 - turn) {
+        float *moving = memory + parts.moving + turn * size, *number = memory + parts.first + turn * form->steps;
+        int *target = (int *)(memory + parts.second + turn * form->steps);
+        next = other + form->steps;
+        tile_wait();
+        move_rows<tensor, TILE_SETTLE>(form, moving, form->steps, y, other, others);
         for (int i = (int)threadIdx.x; i < form->steps; i += (int)blockDim.x) {
             side brought = side_of<!by_items>(&task, other + i, others);
             number[i] = brought.number;
             target[i] = brought.target;
         }
         __syncthreads();
+        if (form->buffers == 2 && next < end)
+            move_rows<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, y, next, others);
         float score[score_tiles][4];
         make_scores<tensor>(form, fixed, moving, warp_col, score);
         write_slopes<tensor, by_items>(form, number, target, scale, first + group_row, other, warp_col, row, score,
@@ -329,16 +356,20 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
         __syncthreads();
         tile_columns<tensor>(sum, 0, count, shares, form->share_stride, moving + 8 * first_tile, form->stride,
                              form->steps);
+        if (form->buffers == 1 && next < end) {
+            __syncthreads();
+            move_rows<tensor, TILE_ASK>(form, moving, form->steps, y, next, others);
+        }
     }
     __syncthreads();
     tile_put(memory + parts.fixed + group_row * form->stride + 8 * first_tile, form->stride, count, sum);
     __syncthreads();
     if (form->slices > 1)
         tile_store(task.peaks + (blockIdx.y * task.largest + first) * form->cols, form->cols, present, form->cols,
-                   memory + parts.fixed, form->stride, 1, 0);
+                   memory + parts.fixed, form->stride, 0);
     else if (task.out)
         tile_store(task.out + (int64_t)first * form->cols, form->cols, present, form->cols, memory + parts.fixed,
-                   form->stride, 1, task.out_adds);
+                   form->stride, task.out_adds);
     if (by_items && task.column)
         store_totals(&task, memory + parts.parts, first, rows, group_row, warp_col, total);
 }
@@ -369,9 +400,13 @@ int choose_tiles(loss_form *form, int cols, int64_t rows, int64_t others)
     form->warp_rows = tiles <= 32 ? 4 : 1;
     form->warp_cols = WARPS / form->warp_rows;
     form->rows = 16 * form->warp_rows;
-    for (form->steps = 64; form->steps >= 8; form->steps /= 2) {
+    static const int choices[][2] = {{64, 2}, {32, 2}, {64, 1}, {32, 1}, {16, 1}, {8, 1}};
+    for (int i = 0; i < 6; i++) {
+        form->steps = choices[i][0];
+        form->buffers = choices[i][1];
         form->share_stride = tile_share_stride(form->steps);
-        if (layout_of(form).size * sizeof(float) <= MOST_SHARED || form->steps == 8)
+        size_t size = layout_of(form).size * sizeof(float);
+        if (size <= HALF_SHARED || (form->buffers == 1 && size <= MOST_SHARED))
             break;
     }
     int64_t blocks = (rows + form->rows - 1) / form->rows, most = (others + 4 * form->steps - 1) / (4 * form->steps);

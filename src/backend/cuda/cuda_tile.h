@@ -72,7 +72,79 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
+/* Where a lane reads in shared memory. */
+typedef uint32_t tile_source;
+
+__device__ static inline tile_source tile_source_of(const float *place)
+{
+    return (tile_source)__cvta_generic_to_shared(place);
+}
+
+/* Four matrices of 8 rows by 4 columns at once: lane 8 i + r says where row r of matrix i begins (`offset` floats from its source), and lane
+ * 4 g + t gets element (g, t) of every one. */
+__device__ static inline void tile_load(float (&parts)[4], tile_source mine, int offset)
+{
+    uint32_t bits[4];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bits[0]), "=r"(bits[1]), "=r"(bits[2]), "=r"(bits[3])
+                 : "r"(mine + 4 * (uint32_t)offset));
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        parts[i] = __uint_as_float(bits[i]);
+}
+
+/* 2^x, to some 22 bits. */
+__device__ static inline float tile_power(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
+template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "n"(4 * count), "r"(there ? 4 * count : 0)
+                 : "memory");
+}
+
+/* Waits for what this thread has begun to copy. */
+__device__ static inline void tile_wait(void)
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 #else
+
+typedef const float *tile_source;
+
+__device__ static inline tile_source tile_source_of(const float *place)
+{
+    return place;
+}
+
+__device__ static inline void tile_load(float (&parts)[4], tile_source mine, int offset)
+{
+    tile_lane me = tile_lane_now();
+    for (int i = 0; i < 4; i++)
+        parts[i] = __shfl_sync(0xFFFFFFFFu, mine, 8 * i + me.group)[offset + me.member];
+}
+
+__device__ static inline float tile_power(float x)
+{
+    return exp2f(x);
+}
+
+template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = there ? from[i] : 0;
+}
+
+__device__ static inline void tile_wait(void)
+{
+}
 
 __device__ static inline float tile_round(float x)
 {
@@ -179,41 +251,87 @@ __device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int
     }
 }
 
+/* The same for a warp that has all columns of its rows to itself: no matrix of shares, and widths known to the compiler. */
+
+/* Where this lane begins to read 16 rows as the left side of tile_load, and as the right side. */
+__device__ static inline tile_source tile_left(const float *rows, int stride)
+{
+    int lane = tile_lane_now().lane;
+    return tile_source_of(rows + (lane & 15) * stride + 4 * (lane >> 4));
+}
+
+__device__ static inline tile_source tile_right(const float *rows, int stride)
+{
+    int lane = tile_lane_now().lane;
+    return tile_source_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
+}
+
+/* sum[j] += a b_j^T: step k of 8 columns, b_j the 8 rows from 8 j on. An even number of tiles. Columns begin at a_first and b_first. */
+template <int stride, int tiles>
+__device__ static inline void tile_pairs(float (&sum)[tiles][4], tile_source a, tile_source b, int k, int a_first = 0,
+                                         int b_first = 0)
+{
+    float left[4], right[4];
+    tile_load(left, a, a_first + 8 * k);
+#pragma unroll
+    for (int j = 0; j < tiles; j += 2) {
+        tile_load(right, b, b_first + 8 * k + 8 * j * stride);
+        tile_multiply(sum[j], left, right[0], right[1]);
+        tile_multiply(sum[j + 1], left, right[2], right[3]);
+    }
+}
+
+/* sum[first + j] += a b_j for j < count: a [16 x 8] as it came out of tile_pairs, b_j the columns from 8 j on of 8 rows. */
+template <int stride, int first, int count, int tiles>
+__device__ static __forceinline__ void tile_spread(float (&sum)[tiles][4], const float (&share)[4], const float *b)
+{
+    tile_lane me = tile_lane_now();
+    const float left[4] = {tile_round(share[0]), tile_round(share[2]), tile_round(share[1]), tile_round(share[3])};
+    const float *right = b + 2 * me.member * stride + me.group;
+#pragma unroll
+    for (int j = 0; j < count; j++)
+        tile_multiply(sum[first + j], left, right[8 * j], right[8 * j + stride]);
+}
+
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */
 
-/* to [rows x width] = scale * from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row at a time, and asks for
- * several before it waits for the first. */
-template <bool tensor>
-__device__ static inline void tile_load(float *to, int stride, int rows, int width, const float *from,
-                                        int64_t from_stride, int present, int cols, float scale)
+/* Rows on their way take two calls with the same arguments: tile_ask begins, and after tile_wait every thread rounds what it asked for
+ * itself (tile_settle), before the block meets at a barrier. */
+enum tile_moment { TILE_ASK, TILE_SETTLE };
+
+template <bool tensor, tile_moment moment, int count>
+__device__ static inline void tile_move_by(float *to, int stride, int rows, int width, const float *from,
+                                           int64_t from_stride, int present, int cols)
 {
-    enum { BATCH = 4 };
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
-    bool pairs = !(((uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4) & 7);
-#pragma unroll 1
-    for (int c = 2 * me.lane; c < width; c += 64)
-#pragma unroll 1
-        for (int r = me.warp; r < rows; r += BATCH * warps) {
-            float2 x[BATCH];
+    for (int c = count * me.lane; c < width; c += 32 * count)
+        for (int r = me.warp; r < rows; r += warps) {
+            float *place = to + r * stride + c;
+            bool there = r < present && c < cols;
+            if (moment == TILE_ASK)
+                tile_copy<count>(place, there ? from + r * from_stride + c : from, there);
+            else if (there)
 #pragma unroll
-            for (int i = 0; i < BATCH; i++) {
-                const float *place = from + (r + i * warps) * from_stride + c;
-                bool here = r + i * warps < present;
-                x[i] = make_float2(0, 0);
-                if (pairs && here && c < cols) {
-                    x[i] = *(const float2 *)place;
-                } else if (!pairs && here) {
-                    x[i].x = c < cols ? place[0] : 0;
-                    x[i].y = c + 1 < cols ? place[1] : 0;
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < BATCH; i++)
-                if (r + i * warps < rows)
-                    *(float2 *)(to + (r + i * warps) * stride + c) =
-                        make_float2(tile_number<tensor>(x[i].x * scale), tile_number<tensor>(x[i].y * scale));
+                for (int i = 0; i < count; i++)
+                    place[i] = tile_round(place[i]);
         }
+}
+
+/* to [rows x width] = from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row. */
+template <bool tensor, tile_moment moment>
+__device__ static inline void tile_move(float *to, int stride, int rows, int width, const float *from,
+                                        int64_t from_stride, int present, int cols)
+{
+    if (moment == TILE_SETTLE && !tensor)
+        return;
+    uintptr_t odd = (uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4;
+    if (!(odd & 15))
+        tile_move_by<tensor, moment, 4>(to, stride, rows, width, from, from_stride, present, cols);
+    else if (!(odd & 7))
+        tile_move_by<tensor, moment, 2>(to, stride, rows, width, from, from_stride, present, cols);
+    else
+        tile_move_by<tensor, moment, 1>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
 /* ---- and back ------------------------------------------------------------------------------------------------ */
@@ -232,9 +350,9 @@ __device__ static inline void tile_put(float *to, int stride, int count, const f
         }
 }
 
-/* to [present x cols] = scale * from, or more by that. */
+/* to [present x cols] = from, or more by that. */
 __device__ static inline void tile_store(float *to, int64_t to_stride, int present, int cols, const float *from,
-                                         int stride, float scale, int adds)
+                                         int stride, int adds)
 {
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
@@ -242,7 +360,7 @@ __device__ static inline void tile_store(float *to, int64_t to_stride, int prese
     for (int r = me.warp; r < present; r += warps)
 #pragma unroll 1
         for (int c = me.lane; c < cols; c += 32)
-            lp_store(to + r * to_stride + c, from[r * stride + c] * scale, adds);
+            lp_store(to + r * to_stride + c, from[r * stride + c], adds);
 }
 
 #endif

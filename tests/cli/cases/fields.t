@@ -93,8 +93,8 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
 |           predict both, field-dims by the number of its categories
 | Training  windows all, learning-rate 0.001, schedule constant, beta1 0.9, beta2
 |           0.98, l2 0, clip 5, batch 4, epochs 2, patience 10
-| Run       split-by sequence, seed 3, shards 16, threads 1, checkpoint none,
-|           checkpoint-every 30 seconds, resume no
+| Run       split-by sequence, seed 3, shards 16, threads 1, device cpu,
+|           checkpoint none, checkpoint-every 30 seconds, resume no
 | saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
 $ lapse info m.safetensors | grep -E '^(predict|field)'
 | predict               both

@@ -146,5 +146,5 @@ $ lapse train events.lapse -o net.safetensors --task recommend --dims 4 --epochs
 | target time  known: lags are taken to the time of the predicted event
 | negatives    100 for each event, seed 1, never an item of the sequence itself
 |              uniform: for 12 events there were fewer, and all of them were taken
-$ lapse info net.safetensors | grep -c ndcg10
+$ lapse info net.safetensors | grep -c ndcg@10
 | 1

@@ -114,8 +114,9 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 |           8.37 days, period-init geometric, periods-fixed no, dropout 0.2
 | Training  windows all, learning-rate 0.001, schedule constant, beta1 0.9, beta2
 |           0.98, l2 0, clip 5, batch 4, epochs 2, patience 10
-| Run       split-by sequence, seed 3, shards 16, threads 1, checkpoint
-|           m.safetensors.checkpoint, checkpoint-every 0 seconds, resume no
+| Run       split-by sequence, seed 3, shards 16, threads 1, device cpu,
+|           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
+|           resume no
 | epoch 1/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
 | epoch 2/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
 | saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split

@@ -297,7 +297,9 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
 {
     if (m == 0 || n == 0)
         return;
-    if (large(m, n, k))
+    if (m == 1 && b.transposed && !a.transposed)
+        fast_row_product(n, k, alpha, a.data, b.data, (size_t)b.stride, add, c);
+    else if (large(m, n, k))
         blas(m, n, k, alpha, a, b, add, c, stride);
     else
         fast_tiled_product(m, n, k, alpha, a, b, add, c, stride);

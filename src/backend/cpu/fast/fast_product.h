@@ -35,6 +35,10 @@ void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base,
 void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);
 #define fast_tiled_product LP_FAST(tiled_product)
 
+/* c [n] = alpha * a [k] * (b [n x k])^T, or with `add` c += that: one row, dot by dot. */
+void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float *b, size_t stride, bool add, float *c);
+#define fast_row_product LP_FAST(row_product)
+
 /* out [cols x stride] = in [rows x cols] on its side. */
 void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, float *out, int out_stride);
 #define fast_transpose LP_FAST(transpose)

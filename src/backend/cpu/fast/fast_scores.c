@@ -1,4 +1,5 @@
-/* fast_scores.c: scores of items for states, and how many of them reach a mark: the two loops of a ranking. */
+/* fast_scores.c: scores of items for states, how many of them reach a mark, and what they sum up to: the loops of a ranking. */
+#include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
 #include <string.h>
@@ -24,4 +25,29 @@ int LP_FAST(reaching)(int count, const float *scores, float mark)
     for (int i = 0; i < count; i++)
         reached += !(scores[i] < mark);
     return reached;
+}
+
+void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores)
+{
+    if (bias)
+        memcpy(scores, bias, (size_t)items * sizeof *scores);
+    fast_row_product(items, dims, 1, state, table, (size_t)dims, bias != NULL, scores);
+}
+
+/* Sums of a thousand in float, and of these in double. */
+double LP_FAST(log_sum)(int count, const float *scores)
+{
+    enum { PIECE = 1024 };
+    float largest = scores[0], powers[PIECE];
+#pragma omp simd reduction(max : largest)
+    for (int i = 1; i < count; i++)
+        largest = scores[i] > largest ? scores[i] : largest;
+    double sum = 0;
+    for (int done = 0; done < count; done += PIECE) {
+        int size = count - done < PIECE ? count - done : PIECE, whole = size / FAST_LANES * FAST_LANES;
+        sum += (double)fast_powers(scores + done, powers, whole, largest);
+        for (int i = whole; i < size; i++)
+            sum += (double)fast_exp(scores[done + i] - largest);
+    }
+    return (double)largest + log(sum);
 }

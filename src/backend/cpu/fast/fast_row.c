@@ -1,0 +1,51 @@
+/* fast_row.c: one row times a matrix on its side: what a question is made of.
+ *
+ * Each element is a dot product of two rows that lie in place, so nothing is turned or copied; four of them share the
+ * loads of the row and hide one another's waiting. */
+#include "backend/cpu/fast/fast_math.h"
+#include "backend/cpu/fast/fast_product.h"
+
+enum { LANES = FAST_LANES };
+
+/* Dot products of a with four rows of b, `stride` apart. */
+static inline void four_dots(const float *restrict a, const float *restrict b, size_t stride, int count,
+                             float *restrict out)
+{
+    fast_lanes sum[4] = {{0}, {0}, {0}, {0}};
+    int i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        fast_lanes left = *(const fast_lanes *)(a + i);
+        for (int r = 0; r < 4; r++)
+            sum[r] += left * *(const fast_lanes *)(b + r * stride + i);
+    }
+    for (int r = 0; r < 4; r++)
+        out[r] = fast_lanes_sum(&sum[r]);
+    for (; i < count; i++)
+        for (int r = 0; r < 4; r++)
+            out[r] += a[i] * b[r * stride + i];
+}
+
+static float one_dot(const float *restrict a, const float *restrict b, int count)
+{
+    fast_lanes sum = {0};
+    int i = 0;
+    for (; i + LANES <= count; i += LANES)
+        sum += *(const fast_lanes *)(a + i) * *(const fast_lanes *)(b + i);
+    float total = fast_lanes_sum(&sum);
+    for (; i < count; i++)
+        total += a[i] * b[i];
+    return total;
+}
+
+void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float *b, size_t stride, bool add, float *c)
+{
+    int i = 0;
+    for (; i + 4 <= n; i += 4) {
+        float four[4];
+        four_dots(a, b + (size_t)i * stride, stride, k, four);
+        for (int r = 0; r < 4; r++)
+            c[i + r] = alpha * four[r] + (add ? c[i + r] : 0);
+    }
+    for (; i < n; i++)
+        c[i] = alpha * one_dot(a, b + (size_t)i * stride, k) + (add ? c[i] : 0);
+}

@@ -1,0 +1,62 @@
+/* keeper.h: a network that is asked about one growing history, and keeps what it computed of its events.
+ *
+ * Keys, values and bases of an event never depend on the moment asked about. What enters a deeper block does: the row of
+ * event q there is made for the moment of event q + 1. So a row is final (settled) once the next event is known, and the
+ * newest one is made anew for each question. Before a question the events but the newest that are not settled yet go
+ * through the network as far as their rows need, which ends at the last block's keys and values; then the newest goes
+ * through all of it. So the same question gets the same bits again.
+ *
+ * When the window slides, deeper blocks have seen an event that is no longer there, and places count from another event:
+ * all rows are made again, by the next question. With one block and no places they stay. Where times are measured from
+ * the moment asked about (projection mlp), nothing is kept.
+ */
+#ifndef LP_KEEPER_H
+#define LP_KEEPER_H
+
+#include "model/runner.h"
+
+/* The newest events of a history, oldest first. Views. */
+typedef struct lp_history {
+    int64_t count;
+    const double *times;
+    const int32_t *kinds;
+    void *const *fields; /* int32_t of a category, float of a number */
+} lp_history;
+
+typedef struct lp_keeper {
+    const lapse_model *model;
+    const lp_backend *backend;
+    lp_network network;
+    lp_plan plan;
+    char *work, *scratch; /* owned */
+    void **inputs;        /* by slot; owned */
+    int32_t *position;    /* [context]; owned, as are the next two */
+    double *time, *until;
+    int64_t capacity; /* events of a history */
+    float *rows;      /* for each draw: basis, then key and value of each block, each [capacity x its columns]; owned */
+    size_t draw_size; /* elements of `rows` for one draw */
+    bool keeps, slides;     /* rows stay from question to question; also when the window moves on */
+    int64_t first, settled; /* events first .. settled - 1 have their rows */
+    double origin;          /* of times: the first event there was when the oldest kept row was made */
+    int fixed;              /* nodes at the start of the graph that compute from parameters alone */
+    int settling;           /* nodes, these included, that rows are made by */
+    bool started;           /* the fixed nodes have run */
+} lp_keeper;
+
+/* For histories of up to `capacity` events. */
+lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lapse_error *error);
+void lp_keeper_clear(lp_keeper *keeper);
+
+/* The history is another one now. */
+void lp_keeper_forget(lp_keeper *keeper);
+
+/* The history has lost its first `count` events, all of them before its last `context`. */
+void lp_keeper_drop(lp_keeper *keeper, int64_t count);
+
+/* Reads the answer of one draw. */
+typedef void (*lp_on_answer)(void *context, const lp_outcome *outcome);
+
+/* Asks what comes after the history at this time. Allocates nothing. */
+void lp_keeper_ask(lp_keeper *keeper, const lp_history *history, double time, lp_on_answer on_answer, void *context);
+
+#endif

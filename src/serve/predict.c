@@ -1,0 +1,261 @@
+/* predict.c: many questions to the sequences of a dataset, on several threads.
+ *
+ * A thread has a session of its own and takes one sequence after another: its events go in as one run, then each question
+ * costs a row. Nothing a thread does depends on the others, so the answers do not depend on their number.
+ *
+ * A catalogue may be far larger than a cache, and reading it once for each question would be most of the work. So states of
+ * a recommender are collected, and scored together with one tile of the catalogue after another.
+ */
+#include "backend/cpu/cpu.h"
+#include "base/threads.h"
+#include "model/translate.h"
+#include "serve/session.h"
+#include "serve/top.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Tasks a thread takes: enough that the last ones end together. */
+enum { TASKS_PER_THREAD = 16 };
+
+/* Questions whose states are scored together, and items of a tile. */
+enum { CASES = 32, TILE = 512 };
+
+/* What a thread has for itself. */
+typedef struct worker {
+    lapse_session *session;
+    float *states, *scores; /* [CASES x dims], [CASES x TILE]; of a network that recommends; owned */
+    int64_t question[CASES];
+    int cases;
+} worker;
+
+typedef struct job {
+    const lapse_model *model;
+    const lapse_dataset *dataset;
+    lp_translation translation;
+    const lapse_question *questions;
+    int64_t question_count;
+    const lapse_predict_options *options;
+    const char *target;
+    lapse_recommendation *best;
+    int64_t *counts;
+    int task_count;
+    bool unseen, ranks;  /* what was seen is left out; the model is a network that recommends */
+    worker *workers;     /* [threads] */
+    lapse_error *errors; /* [task_count]: the first of each task */
+} job;
+
+void lapse_predict_options_default(lapse_predict_options *options)
+{
+    *options = (lapse_predict_options){.top = 10};
+}
+
+/* Whether the model knows all of an event; its fields go to *fields. */
+static bool read_event(const job *j, uint64_t event, lp_field_number *fields)
+{
+    const lp_event_columns *columns = &j->translation.columns;
+    bool known = columns->kind[event] >= 0;
+    for (int f = 0; f < columns->field_count; f++) {
+        memcpy(&fields[f], (const char *)columns->field[f] + event * sizeof *fields, sizeof *fields);
+        known = known && (j->model->config.fields[f].type == LAPSE_FIELD_NUMBER || fields[f].category >= 0);
+    }
+    return known;
+}
+
+static void read_sequence(const job *j, lapse_session *session, int64_t sequence)
+{
+    lp_field_number fields[LP_FIELD_LIMIT];
+    lapse_session_clear(session);
+    for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
+        if (read_event(j, i, fields))
+            lp_session_add(session, j->dataset->time[i], j->translation.columns.kind[i], fields);
+}
+
+static int64_t task_begin(const job *j, int task)
+{
+    /* Questions to one sequence stay in one task. */
+    int64_t at = (int64_t)((double)j->question_count * task / j->task_count);
+    while (at > 0 && at < j->question_count && j->questions[at].sequence == j->questions[at - 1].sequence)
+        at++;
+    return at;
+}
+
+/* ------------------------------------------------------------------------------------- states by tiles ------- */
+
+/* A question of which the states are scored. */
+typedef struct asked {
+    const job *job;
+    int64_t sequence;
+} asked;
+
+static bool has_had(const void *context, int64_t item)
+{
+    const asked *a = context;
+    const uint64_t *start = a->job->dataset->start + a->sequence;
+    const int32_t *kind = a->job->translation.columns.kind;
+    for (uint64_t i = start[0]; i < start[1]; i++)
+        if (kind[i] == item)
+            return true;
+    return false;
+}
+
+/* log(exp a + exp b) */
+static double log_add(double a, double b)
+{
+    return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
+}
+
+/* Scores what a thread has collected. */
+static void score_states(const job *j, worker *w)
+{
+    const lapse_model *model = j->model;
+    const lp_network *network = &w->session->keeper.network;
+    const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
+    const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
+    int dims = model->config.dims, items = model->config.kinds;
+    lp_top top[CASES];
+    double all[CASES];
+    for (int c = 0; c < w->cases; c++)
+        top[c] = (lp_top){.best = j->best + w->question[c] * j->options->top, .most = j->options->top};
+    for (int first = 0; first < items; first += TILE) {
+        int count = items - first < TILE ? items - first : TILE;
+        kernels->scores(w->cases, count, dims, w->states, table + (size_t)first * (size_t)dims, bias + first,
+                        w->scores);
+        for (int c = 0; c < w->cases; c++) {
+            const float *scores = w->scores + (size_t)c * (size_t)count;
+            asked a = {j, j->questions[w->question[c]].sequence};
+            lp_top_offer(&top[c], scores, count, first, j->unseen ? has_had : NULL, &a);
+            double sum = kernels->log_sum(count, scores);
+            all[c] = first ? log_add(all[c], sum) : sum;
+        }
+    }
+    for (int c = 0; c < w->cases; c++) {
+        lp_top_sort(&top[c]);
+        j->counts[w->question[c]] = top[c].size;
+        for (int64_t i = 0; i < top[c].size; i++)
+            top[c].best[i].probability = exp(top[c].best[i].score - all[c]);
+    }
+    w->cases = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- tasks ----- */
+
+static lapse_status answer(const job *j, worker *w, int64_t q, lapse_error *error)
+{
+    const lapse_predict_options *options = j->options;
+    double time = j->questions[q].time;
+    j->counts[q] = -1;
+    if (w->session->count == 0)
+        return LAPSE_OK;
+    if (!j->ranks)
+        return lp_session_best(w->session, time, j->target, options->top, j->unseen, j->best + q * options->top,
+                               &j->counts[q], error);
+    LP_TRY(lp_session_state(w->session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
+    w->question[w->cases++] = q;
+    if (w->cases == CASES)
+        score_states(j, w);
+    return LAPSE_OK;
+}
+
+static void answer_task(void *context, int task, int number)
+{
+    job *j = context;
+    worker *w = &j->workers[number];
+    int64_t first = task_begin(j, task), end = task + 1 < j->task_count ? task_begin(j, task + 1) : j->question_count;
+    lapse_status status = LAPSE_OK;
+    w->cases = 0;
+    for (int64_t q = first; q < end && status == LAPSE_OK; q++) {
+        const lapse_question *question = &j->questions[q];
+        if (q == first || question->sequence != question[-1].sequence)
+            read_sequence(j, w->session, question->sequence);
+        status = answer(j, w, q, &j->errors[task]);
+    }
+    if (w->cases)
+        score_states(j, w);
+}
+
+static lapse_status check(job *j, lapse_error *error)
+{
+    const lapse_predict_options *options = j->options;
+    lp_target target = lp_model_target_find(j->model, options->target);
+    if (target == LP_TARGET_COUNT)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", options->target,
+                       lapse_model_target(j->model, 0));
+    j->target = lp_predict_names[target];
+    j->unseen = options->unseen && target == LP_TARGET_EVENT;
+    j->ranks = j->model->config.row->build && j->model->config.task == LP_TASK_RECOMMEND;
+    if (options->top < 1)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "%lld answers were asked for; at least 1 is wanted",
+                       (long long)options->top);
+    for (int64_t q = 0; q < j->question_count; q++)
+        if (j->questions[q].sequence < 0 || j->questions[q].sequence >= j->dataset->sequence_count)
+            return lp_fail(error, LAPSE_ERROR_USAGE, "question %lld is about sequence %lld; there are 0 to %lld",
+                           (long long)q, (long long)j->questions[q].sequence,
+                           (long long)j->dataset->sequence_count - 1);
+    return LAPSE_OK;
+}
+
+static lapse_status make_worker(const job *j, worker *w, lapse_error *error)
+{
+    size_t dims = (size_t)j->model->config.dims;
+    LP_TRY(lapse_session_new(j->model, &w->session, error));
+    if (!j->ranks)
+        return LAPSE_OK;
+    w->states = lp_alloc(CASES * dims, sizeof *w->states);
+    w->scores = lp_alloc((size_t)CASES * TILE, sizeof *w->scores);
+    return w->states && w->scores ? LAPSE_OK
+                                  : lp_fail_memory(error, "answers", (size_t)CASES * (dims + TILE) * sizeof(float));
+}
+
+/* Workers for all threads, then all tasks; the error is that of the first task that has one. */
+static lapse_status answer_all(job *j, int threads, lapse_error *error)
+{
+    j->task_count =
+        (int)(j->question_count < (int64_t)threads * TASKS_PER_THREAD ? j->question_count : threads * TASKS_PER_THREAD);
+    j->workers = lp_alloc((size_t)threads, sizeof *j->workers);
+    j->errors = lp_alloc((size_t)j->task_count, sizeof *j->errors);
+    lapse_status status = j->workers && j->errors
+                              ? LAPSE_OK
+                              : lp_fail_memory(error, "answers", (size_t)j->task_count * sizeof *j->errors);
+    for (int i = 0; status == LAPSE_OK && i < threads; i++)
+        status = make_worker(j, &j->workers[i], error);
+    if (status == LAPSE_OK)
+        lp_threads_run(threads, j->task_count, answer_task, j);
+    for (int task = 0; status == LAPSE_OK && task < j->task_count; task++) {
+        status = j->errors[task].status;
+        if (status != LAPSE_OK && error)
+            *error = j->errors[task];
+    }
+    for (int i = 0; j->workers && i < threads; i++) {
+        lapse_session_free(j->workers[i].session);
+        lp_free(j->workers[i].states);
+        lp_free(j->workers[i].scores);
+    }
+    lp_free(j->workers);
+    lp_free(j->errors);
+    return status;
+}
+
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories,
+                               const lapse_question *questions, int64_t question_count,
+                               const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
+                               lapse_error *error)
+{
+    job j = {.model = model,
+             .dataset = histories,
+             .questions = questions,
+             .question_count = question_count,
+             .options = options,
+             .best = best,
+             .counts = counts};
+    LP_TRY(check(&j, error));
+    if (options->skip_unknown)
+        LP_TRY(lp_translation_init_known(&j.translation, model, histories, error));
+    else
+        LP_TRY(lp_translation_init(&j.translation, model, histories, error));
+    int threads = options->threads > 0 ? options->threads : lp_threads_available();
+    threads = lp_backend_find("cpu")->threads(threads);
+    lapse_status status = answer_all(&j, threads, error);
+    lp_translation_clear(&j.translation);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* top.c: a heap of the best so far, the worst of them on top. Most scores are below it and cost one comparison. */
+#include "serve/top.h"
+
+/* Whether a comes after b in the answer. */
+static bool is_worse(const lapse_recommendation *a, const lapse_recommendation *b)
+{
+    return a->score < b->score || (!(b->score < a->score) && a->item > b->item);
+}
+
+/* Puts `entry` into the heap, from place `at` downwards. */
+static void sink(lapse_recommendation *heap, int64_t size, int64_t at, lapse_recommendation entry)
+{
+    for (int64_t child; (child = 2 * at + 1) < size; at = child) {
+        if (child + 1 < size && is_worse(&heap[child + 1], &heap[child]))
+            child++;
+        if (!is_worse(&heap[child], &entry))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = entry;
+}
+
+static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation entry)
+{
+    for (int64_t parent; at > 0 && is_worse(&entry, &heap[parent = (at - 1) / 2]); at = parent)
+        heap[at] = heap[parent];
+    heap[at] = entry;
+}
+
+void lp_top_offer(lp_top *top, const float *scores, int64_t count, int64_t first, lp_top_skip skip, const void *context)
+{
+    for (int64_t i = 0; i < count && top->most > 0; i++) {
+        double score = (double)scores[i];
+        if (top->size == top->most && !(score > top->best[0].score))
+            continue;
+        if (score != score || (skip && skip(context, first + i)))
+            continue;
+        lapse_recommendation entry = {.item = first + i, .score = score};
+        if (top->size < top->most)
+            rise(top->best, top->size++, entry);
+        else
+            sink(top->best, top->size, 0, entry);
+    }
+}
+
+void lp_top_sort(lp_top *top)
+{
+    /* The worst goes to the end, again and again. */
+    for (int64_t left = top->size - 1; left > 0; left--) {
+        lapse_recommendation worst = top->best[0], last = top->best[left];
+        sink(top->best, left, 0, last);
+        top->best[left] = worst;
+    }
+}

@@ -1,0 +1,281 @@
+/* device_steps.c: training on a real GPU, at the sizes that matter: does it follow the CPU, does it repeat itself to the bit, and
+ * how long does a step take, by op. Needs a GPU, and so is built but not run where tests run.
+ *
+ *   device_steps [STEPS]
+ *
+ * The data is made up: as many sequences, events and items as MovieLens-1M has, with a rule to be learned.
+ */
+#include "data/dataset.h"
+#include "support/small_data.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SEQUENCES = 6040, ITEMS = 3416, EVENTS = 1000000 };
+
+static int failures;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void check(bool good, const char *what)
+{
+    printf("%-6s %s\n", good ? "ok" : "FAILED", what);
+    fflush(stdout);
+    failures += !good;
+}
+
+/* Lengths from 20 to 2,300, 165 in the mean; an item is followed by one near it. */
+static lapse_dataset *make_data(void)
+{
+    lp_random random = lp_random_start(7, LP_PURPOSE_TEST, 900);
+    int *lengths = calloc(SEQUENCES, sizeof *lengths);
+    double *time = calloc(EVENTS, sizeof *time);
+    int32_t *kind = calloc(EVENTS, sizeof *kind);
+    int total = 0;
+    for (int s = 0; s < SEQUENCES; s++) {
+        int length = 20 + (int)(145 * lp_random_exponential(&random));
+        length = length > 2300 ? 2300 : length;
+        length = length > EVENTS - total ? EVENTS - total : length;
+        double at = 1e9 + 1e6 * lp_random_uniform(&random);
+        int item = (int)lp_random_below(&random, ITEMS);
+        lengths[s] = length;
+        for (int i = 0; i < length; i++) {
+            time[total] = at;
+            kind[total++] = item;
+            at += 3600 * lp_random_exponential(&random);
+            bool jump = lp_random_below(&random, 4) == 0;
+            item =
+                (item + (jump ? (int)lp_random_below(&random, ITEMS) : 1 + (int)lp_random_below(&random, 20))) % ITEMS;
+        }
+    }
+    lapse_dataset *dataset = small_dataset(SEQUENCES, lengths, time, kind, ITEMS, NULL);
+    free(lengths);
+    free(time);
+    free(kind);
+    return dataset;
+}
+
+/* The sizes of the paper's MovieLens model: 50 dims, 2 blocks, contexts of 200, 128 windows a step, a basis of 100 columns. */
+static lapse_train_options paper_sizes(const char *device, const char *loss, const char *precision)
+{
+    lapse_train_options options;
+    lapse_train_options_default(&options);
+    options.task = "recommend";
+    options.loss = loss;
+    options.windows = "last";
+    options.dims = 50;
+    options.blocks = 2;
+    options.heads = 1;
+    options.context = 200;
+    options.periods = 10;
+    options.harmonics = 5;
+    options.dropout = 0.2;
+    options.batch = 128;
+    options.device = device;
+    options.precision = precision;
+    options.threads = 0;
+    return options;
+}
+
+static bool begin(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options)
+{
+    lapse_error error = {0};
+    if (lp_trainer_init(trainer, dataset, options, &error) == LAPSE_OK && lp_trainer_epoch(trainer, &error) == LAPSE_OK)
+        return true;
+    printf("FAILED %s\n", error.message);
+    failures++;
+    return false;
+}
+
+static const char *problem(const lp_trainer *trainer)
+{
+    return trainer->backend->problem ? trainer->backend->problem() : NULL;
+}
+
+/* A step, beginning a new epoch where the last one is over; returns the mean loss of the step where it waits for it. */
+static double step(lp_trainer *trainer, bool wait)
+{
+    lapse_error error;
+    if (lp_trainer_epoch_done(trainer)) {
+        trainer->state.epoch++;
+        trainer->state.window = trainer->state.targets = 0;
+        trainer->state.loss = 0;
+        lp_trainer_epoch(trainer, &error);
+    }
+    double before = trainer->state.loss;
+    int place = trainer->loss_steps;
+    lp_trainer_step(trainer);
+    if (!wait)
+        return 0;
+    trainer->backend->sync();
+    double loss = trainer->loss_steps > place ? (double)trainer->losses[place] : trainer->state.loss - before;
+    return loss / trainer->batch.targets;
+}
+
+static void compare_curves(const lapse_dataset *dataset, const char *loss, const char *precision, int steps,
+                           double allowed)
+{
+    lp_trainer cpu, cuda;
+    char what[200];
+    lapse_train_options options = paper_sizes("cpu", loss, precision);
+    options.batch = 32; /* the CPU waits for no one */
+    options.context = 64;
+    if (!begin(&cpu, dataset, &options))
+        return;
+    options.device = "cuda";
+    if (!begin(&cuda, dataset, &options)) {
+        lp_trainer_clear(&cpu);
+        return;
+    }
+    double worst = 0, last = 0, first = 0;
+    int worst_at = 0;
+    for (int s = 0; s < steps; s++) {
+        double wanted = step(&cpu, true), got = step(&cuda, true);
+        double difference = fabs(got - wanted) / wanted;
+        first = s == 0 ? wanted : first;
+        last = wanted;
+        if (!(difference <= worst)) {
+            worst = difference;
+            worst_at = s;
+        }
+        if (problem(&cuda)) {
+            printf("       %s\n", problem(&cuda));
+            break;
+        }
+    }
+    snprintf(what, sizeof what, "%s, %s: %d steps, loss %.4f to %.4f, at most %.2g apart (step %d; %.0e allowed)", loss,
+             precision, steps, first, last, worst, worst_at, allowed);
+    check(worst <= allowed && !problem(&cuda), what);
+    lp_trainer_clear(&cpu);
+    lp_trainer_clear(&cuda);
+}
+
+static void compare_bits(const lapse_dataset *dataset, const char *loss, const char *precision)
+{
+    float *parameters[2] = {NULL, NULL};
+    size_t size = 0;
+    char what[200];
+    for (int k = 0; k < 2; k++) {
+        lp_trainer trainer;
+        lapse_train_options options = paper_sizes("cuda", loss, precision);
+        if (!begin(&trainer, dataset, &options))
+            return;
+        for (int s = 0; s < 60; s++)
+            step(&trainer, false);
+        size = trainer.adam.size * sizeof(float);
+        parameters[k] = malloc(size);
+        trainer.backend->copy_out(parameters[k], trainer.parameters, size);
+        lp_trainer_clear(&trainer);
+    }
+    snprintf(what, sizeof what, "%s, %s: two runs of 60 steps have the same bits", loss, precision);
+    check(memcmp(parameters[0], parameters[1], size) == 0, what);
+    free(parameters[0]);
+    free(parameters[1]);
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------- */
+
+static double by_op[LP_OP_COUNT], *by_node;
+static int runs;
+
+static void run_and_time(const lp_run *run)
+{
+    const lp_graph *graph = run->plan->graph;
+    const lp_backend *cuda;
+    lapse_error error;
+    lp_backend_open("cuda", &cuda, &error);
+    cuda->run_timed(run, by_node);
+    for (int i = 0; i < graph->node_count; i++)
+        by_op[graph->nodes[i]->op->id] += by_node[i];
+    runs++;
+}
+
+static void time_ops(lp_trainer *trainer)
+{
+    lp_backend timed = *trainer->backend;
+    timed.run = run_and_time;
+    trainer->runner.backend = &timed;
+    by_node = calloc((size_t)trainer->network.graph.node_count, sizeof *by_node);
+    for (int s = 0; s < 3; s++)
+        step(trainer, true);
+    memset(by_op, 0, sizeof by_op);
+    runs = 0;
+    for (int s = 0; s < 10; s++)
+        step(trainer, true);
+    trainer->runner.backend = trainer->backend;
+    double sum = 0;
+    for (int op = 0; op < LP_OP_COUNT; op++)
+        sum += by_op[op];
+    for (int op = 0; op < LP_OP_COUNT; op++) {
+        int count = 0;
+        for (int i = 0; i < trainer->network.graph.node_count; i++)
+            count += (int)trainer->network.graph.nodes[i]->op->id == op;
+        if (count)
+            printf("       %-24s %3d nodes %9.1f us %5.1f %%\n", lp_op_table[op]->name, count, 1e6 * by_op[op] / runs,
+                   100 * by_op[op] / sum);
+    }
+    printf("       %-24s           %9.1f us a step, launched one by one\n", "all", 1e6 * sum / runs);
+    free(by_node);
+}
+
+static void time_steps(const lapse_dataset *dataset, const char *loss, const char *precision, int steps)
+{
+    lp_trainer trainer;
+    lapse_train_options options = paper_sizes("cuda", loss, precision);
+    if (!begin(&trainer, dataset, &options))
+        return;
+    for (int s = 0; s < 10; s++)
+        step(&trainer, false);
+    trainer.backend->sync();
+    double start = now(), tokens = 0;
+    for (int s = 0; s < steps; s++) {
+        step(&trainer, false);
+        tokens += trainer.batch.tokens;
+    }
+    trainer.backend->sync();
+    double seconds = (now() - start) / steps;
+    /* What the host does alone: everything but waiting. */
+    start = now();
+    for (int s = 0; s < 3; s++)
+        step(&trainer, false);
+    double host = (now() - start) / 3;
+    printf("time   %s, %s: %.0f tokens a step, %.1f us a step (host busy %.1f us), %.2f M tokens/s; an epoch of 48 "
+           "steps %.1f ms\n",
+           loss, precision, tokens / steps, 1e6 * seconds, 1e6 * host, 1e-6 * tokens / steps / seconds, 48e3 * seconds);
+    time_ops(&trainer);
+    if (problem(&trainer))
+        check(false, problem(&trainer));
+    lp_trainer_clear(&trainer);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    int steps = argc > 1 ? atoi(argv[1]) : 200;
+    static const char *const losses[] = {"bce", "softmax", "sampled-softmax"};
+    lapse_dataset *dataset = make_data();
+    for (int i = 0; i < 3; i++)
+        compare_bits(dataset, losses[i], "fp32");
+    for (int i = 0; i < 3; i++)
+        time_steps(dataset, losses[i], "fp32", steps);
+    for (int i = 0; i < 2; i++) {
+        time_steps(dataset, losses[i], "tf32", steps);
+        time_steps(dataset, losses[i], "bf16", steps);
+    }
+    for (int i = 0; i < 3; i++)
+        compare_curves(dataset, losses[i], "fp32", steps, 1e-3);
+    compare_curves(dataset, "bce", "tf32", steps, 1e-2);
+    compare_curves(dataset, "bce", "bf16", steps, 3e-2);
+    lapse_dataset_close(dataset);
+    printf("%d failed\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,342 @@
+/* tile_speed.cu: how long the tiled kernels take on this GPU, and with which tiles they are fastest.
+ *
+ *     nvcc -O3 -std=c++17 -arch=sm_90 -Iinclude -Isrc tests/device/tile_speed.cu -o tile_speed && ./tile_speed
+ *
+ * needs nothing but the CUDA runtime. Sizes are those of a step on MovieLens. Times are means of 50 launches, shared among what a launch
+ * does; correctness is the matter of tests/unit/test_cuda_tiles.c. */
+#include "backend/cuda/cuda_attention.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+namespace forward
+{
+#include "backend/cuda/cuda_attention.cu"
+}
+namespace backward
+{
+#include "backend/cuda/cuda_attention_gradient.cu"
+}
+namespace loss
+{
+#include "backend/cuda/cuda_softmax_loss.cu"
+}
+namespace norms_of_rows
+{
+#include "backend/cuda/cuda_norm.cu"
+}
+
+static cudaStream_t stream;
+static void *scratch;
+
+cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
+{
+    (void)run;
+    return stream;
+}
+
+void lp_cuda_check(cudaError_t error, const char *what)
+{
+    if (error != cudaSuccess) {
+        fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+        exit(1);
+    }
+}
+
+void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
+{
+    (void)run;
+    static size_t have;
+    if (size > have) {
+        cudaFree(scratch);
+        lp_cuda_check(cudaMalloc(&scratch, have = size), "scratch");
+    }
+    return scratch;
+}
+
+void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *sum)
+{
+    (void)run;
+    (void)like;
+    (void)losses;
+    (void)sum;
+}
+
+/* ---- a node with matrices of its own ------------------------------------------------------------------------- */
+
+enum { SLOTS = 32 };
+static lp_value values[SLOTS];
+static void *slots[SLOTS];
+static int slot_count;
+
+/* Numbers between -1 and 1; ids below `limit`. */
+static lp_value *matrix(lp_rows rows_of, int rows, int cols, int limit)
+{
+    lp_value *value = &values[slot_count];
+    size_t size = (size_t)rows * (size_t)cols;
+    float *host = (float *)malloc(size * sizeof *host);
+    for (size_t i = 0; i < size; i++) {
+        uint32_t word = lp_philox(1, LP_PURPOSE_TEST, (uint32_t)slot_count, i).word[0];
+        if (limit)
+            ((int32_t *)host)[i] = (int32_t)(word % (uint32_t)limit);
+        else
+            host[i] = (float)word / 2147483648.0f - 1;
+    }
+    *value = {};
+    value->rows_of = rows_of;
+    value->rows = rows;
+    value->cols = cols;
+    value->place = LP_PLACE_INPUT;
+    value->slot = slot_count;
+    lp_cuda_check(cudaMalloc(&slots[slot_count], size * sizeof *host), "matrix");
+    cudaMemcpy(slots[slot_count++], host, size * sizeof *host, cudaMemcpyHostToDevice);
+    free(host);
+    return value;
+}
+
+typedef struct bench {
+    lp_plan plan;
+    lp_run run;
+    lp_cuda_run device;
+    lp_cuda_shard shard;
+    int tokens;
+    double pairs;
+} bench;
+
+static void bench_start(bench *b, int segments, int shortest, int longest, int asked)
+{
+    int32_t *segment = (int32_t *)calloc((size_t)segments + 1, sizeof *segment);
+    *b = {};
+    for (int s = 0; s < segments; s++) {
+        int length = shortest +
+                     (int)(lp_philox(2, LP_PURPOSE_TEST, 0, (uint64_t)s).word[0] % (uint32_t)(longest - shortest + 1));
+        segment[s + 1] = segment[s] + length;
+        b->pairs += 0.5 * length * (length + 1);
+    }
+    b->tokens = segment[segments];
+    b->plan.largest.rows[LP_ROWS_TOKENS] = b->tokens;
+    b->plan.largest.rows[LP_ROWS_ASKED] = asked;
+    b->plan.real_size = sizeof(float);
+    b->run.plan = &b->plan;
+    b->run.inputs = slots;
+    b->shard.rows[LP_ROWS_TOKENS] = b->tokens;
+    b->shard.rows[LP_ROWS_ASKED] = asked;
+    b->shard.segments = segments;
+    b->shard.seed = 3;
+    int32_t *table;
+    lp_cuda_shard *shard;
+    lp_cuda_check(cudaMalloc(&table, ((size_t)segments + 1) * sizeof *table), "segments");
+    lp_cuda_check(cudaMalloc(&shard, sizeof *shard), "shard");
+    cudaMemcpy(table, segment, ((size_t)segments + 1) * sizeof *table, cudaMemcpyHostToDevice);
+    cudaMemcpy(shard, &b->shard, sizeof *shard, cudaMemcpyHostToDevice);
+    b->device.run = &b->run;
+    b->device.shard = shard;
+    b->device.segment = table;
+    free(segment);
+}
+
+/* Microseconds of one call. */
+template <typename work> static double timed(const work &call)
+{
+    cudaEvent_t start, end;
+    float ms;
+    cudaEventCreate(&start);
+    cudaEventCreate(&end);
+    for (int i = 0; i < 5; i++)
+        call();
+    cudaEventRecord(start, stream);
+    for (int i = 0; i < 50; i++)
+        call();
+    cudaEventRecord(end, stream);
+    lp_cuda_check(cudaEventSynchronize(end), "a timed kernel");
+    cudaEventElapsedTime(&ms, start, end);
+    return ms * 1000 / 50;
+}
+
+static void say(const char *what, const char *tiles, double us, double flop)
+{
+    printf("%-34s %-28s %8.1f us %7.2f TFLOP/s\n", what, tiles, us, flop / us * 1e-6);
+    fflush(stdout);
+}
+
+/* ---- attention ----------------------------------------------------------------------------------------------- */
+
+template <bool tensor, int score_tiles, int out_tiles>
+static void try_forward(const bench *b, forward::forward_task task, int warp_rows, int warp_cols, int steps,
+                        int buffers, double flop)
+{
+    attention_form *form = &task.form;
+    form->warp_rows = warp_rows;
+    form->warp_cols = warp_cols;
+    form->rows = 16 * warp_rows;
+    form->steps = steps;
+    form->buffers = buffers;
+    form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
+    form->query_stride = tile_stride(form->cols_wide + form->extra_wide);
+    form->share_stride = tile_share_stride(steps);
+    size_t size = (size_t)forward::forward_layout_of(form).size * sizeof(float);
+    if (size > ATTENTION_MOST_SHARED || out_tiles * warp_cols * 8 < form->cols_wide + form->extra_wide ||
+        score_tiles * warp_cols * 8 < steps)
+        return;
+    char name[64];
+    snprintf(name, sizeof name, "%d x %d warps, %d x %d keys, %zuK", warp_rows, warp_cols, buffers, steps, size / 1024);
+    const lp_cuda_run *run = &b->device;
+    say(tensor ? "attention, tf32" : "attention, fp32", name, timed([&]() {
+            LP_LAUNCH(run, (forward::attention_forward<tensor, score_tiles, out_tiles>),
+                      dim3(lp_blocks(b->tokens, form->rows), (unsigned)form->heads),
+                      32u * (unsigned)(warp_rows * warp_cols), size, task);
+        }),
+        flop);
+}
+
+template <bool tensor, int score_tiles, int out_tiles>
+static void try_backward(const bench *b, backward::backward_task task, int warp_rows, int warp_cols, int steps,
+                         int buffers, double flop)
+{
+    attention_form *form = &task.form;
+    form->warp_rows = warp_rows;
+    form->warp_cols = warp_cols;
+    form->rows = 16 * warp_rows;
+    form->steps = steps;
+    form->buffers = buffers;
+    form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
+    form->query_stride = tile_stride(2 * form->cols_wide + 2 * form->extra_wide);
+    form->share_stride = tile_share_stride(steps);
+    size_t size = backward::shared_size(form);
+    if (size > ATTENTION_MOST_SHARED || out_tiles * warp_cols * 8 < 2 * form->cols_wide + form->extra_wide ||
+        score_tiles * warp_cols * 8 < steps)
+        return;
+    char name[64];
+    const lp_cuda_run *run = &b->device;
+    for (unsigned sides = 0; sides < 2; sides++) {
+        snprintf(name, sizeof name, "%d x %d warps, %d x %d, %zuK%s", warp_rows, warp_cols, buffers, steps, size / 1024,
+                 sides ? "" : ", keys only");
+        say(tensor ? "attention_gradient, tf32" : "attention_gradient, fp32", name, timed([&]() {
+                LP_LAUNCH(run, (backward::attention_backward<tensor, score_tiles, out_tiles>),
+                          dim3(lp_blocks(b->tokens, form->rows), 1 + sides * (unsigned)form->heads),
+                          32u * (unsigned)(warp_rows * warp_cols), size, task);
+            }),
+            sides ? flop : 0.8 * flop);
+    }
+}
+
+static void attention(int cols, int heads, int extra, double rate, int segments, int shortest, int longest)
+{
+    bench b;
+    lp_node ahead = {}, back = {};
+    slot_count = 0;
+    bench_start(&b, segments, shortest, longest, 0);
+    int widths[] = {cols * heads, cols * heads, cols * heads, heads * extra, extra};
+    for (int i = 0; i < 5; i++)
+        back.inputs[i] = ahead.inputs[i] = matrix(LP_ROWS_TOKENS, b.tokens, widths[i], 0);
+    ahead.outputs[0] = back.inputs[6] = matrix(LP_ROWS_TOKENS, b.tokens, widths[0], 0);
+    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_TOKENS, b.tokens, heads, 0);
+    ahead.outputs[2] = back.inputs[8] = matrix(LP_ROWS_TOKENS, b.tokens, widths[3], 0);
+    back.inputs[7] = matrix(LP_ROWS_TOKENS, b.tokens, widths[0], 0);
+    back.inputs[9] = matrix(LP_ROWS_TOKENS, b.tokens, widths[3], 0);
+    for (int i = 0; i < 5; i++)
+        back.outputs[i] = matrix(LP_ROWS_TOKENS, b.tokens, widths[i], 0);
+    ahead.with.heads = back.with.heads = heads;
+    ahead.with.scale = back.with.scale = 0.14;
+    ahead.with.rate = back.with.rate = rate;
+    double flop = 4 * b.pairs * heads * (cols + extra);
+    printf("\n%d segments, %d tokens, %d heads of %d + %d columns, dropout %g\n", segments, b.tokens, heads, cols,
+           extra, rate);
+    for (int precision = 0; precision < 2; precision++) {
+        b.run.precision = precision ? LP_PRECISION_TF32 : LP_PRECISION_FP32;
+        say(precision ? "attention, tf32" : "attention, fp32", "as chosen",
+            timed([&]() { forward::lp_cuda_attention(&ahead, &b.device); }), flop);
+        say(precision ? "attention_gradient, tf32" : "attention_gradient, fp32", "as chosen",
+            timed([&]() { backward::lp_cuda_attention_gradient(&back, &b.device); }), 2.5 * flop);
+    }
+    forward::forward_task f = forward::task_of(&ahead, &b.device);
+    backward::backward_task g = backward::task_of(&back, &b.device);
+    g.inner = (float *)scratch;
+    float *outputs[5];
+    for (int i = 0; i < 5; i++)
+        outputs[i] = (float *)slots[back.outputs[i]->slot];
+    backward::give(&g, outputs, 31);
+    static const int warps[][2] = {{1, 4}, {2, 4}, {4, 2}, {2, 2}, {1, 2}};
+    for (int w = 0; w < 5; w++)
+        for (int n = 0; n < 6; n++) {
+            int steps = 16 << n % 3, buffers = 1 + n / 3;
+            try_forward<true, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
+            if (warps[w][1] == 2)
+                try_forward<true, 4, 10>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
+            if (warps[w][0] == 2)
+                try_forward<false, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
+        }
+    for (int w = 0; w < 5; w++)
+        for (int n = 0; n < 6; n++) {
+            int steps = 16 << n % 3, buffers = 1 + n / 3;
+            try_backward<true, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
+            if (warps[w][1] == 2)
+                try_backward<true, 4, 14>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
+            if (warps[w][0] == 2)
+                try_backward<false, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
+        }
+}
+
+/* ---- the loss and layer norm --------------------------------------------------------------------------------- */
+
+static void losses(int asked, int items, int cols)
+{
+    bench b;
+    lp_node ahead = {}, back = {};
+    slot_count = 0;
+    bench_start(&b, 1, asked, asked, asked);
+    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_ASKED, asked, cols, 0);
+    back.inputs[1] = ahead.inputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
+    back.inputs[2] = ahead.inputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
+    back.inputs[4] = ahead.inputs[4] = matrix(LP_ROWS_ASKED, asked, 1, items);
+    ahead.outputs[0] = matrix(LP_ROWS_FIXED, 1, 1, 0);
+    back.inputs[6] = matrix(LP_ROWS_FIXED, 1, 1, 0);
+    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_ASKED, asked, 1, 0);
+    back.outputs[0] = matrix(LP_ROWS_ASKED, asked, cols, 0);
+    back.outputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
+    back.outputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
+    double flop = 2.0 * asked * items * cols;
+    printf("\n%d places, %d items, %d columns\n", asked, items, cols);
+    for (int precision = 0; precision < 2; precision++) {
+        b.run.precision = precision ? LP_PRECISION_TF32 : LP_PRECISION_FP32;
+        say(precision ? "softmax_loss, tf32" : "softmax_loss, fp32", "as chosen",
+            timed([&]() { loss::lp_cuda_softmax_loss(&ahead, &b.device); }), flop);
+        say(precision ? "softmax_loss_gradient, tf32" : "softmax_loss_gradient, fp32", "as chosen",
+            timed([&]() { loss::lp_cuda_softmax_loss_gradient(&back, &b.device); }), 3 * flop);
+    }
+}
+
+static void norms(int tokens, int cols)
+{
+    bench b;
+    lp_node ahead = {}, back = {};
+    slot_count = 0;
+    bench_start(&b, 1, tokens, tokens, 0);
+    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_TOKENS, tokens, cols, 0);
+    back.inputs[1] = ahead.inputs[1] = matrix(LP_ROWS_FIXED, 1, cols, 0);
+    ahead.inputs[2] = matrix(LP_ROWS_FIXED, 1, cols, 0);
+    ahead.outputs[0] = back.inputs[3] = matrix(LP_ROWS_TOKENS, tokens, cols, 0);
+    ahead.outputs[1] = back.inputs[2] = matrix(LP_ROWS_TOKENS, tokens, 2, 0);
+    back.outputs[0] = matrix(LP_ROWS_TOKENS, tokens, cols, 0);
+    back.outputs[1] = matrix(LP_ROWS_FIXED, 1, cols, 0);
+    back.outputs[2] = matrix(LP_ROWS_FIXED, 1, cols, 0);
+    ahead.with.epsilon = 1e-5;
+    printf("\n%d tokens, %d columns (GB/s where it says TFLOP/s)\n", tokens, cols);
+    double bytes = 1e3 * tokens * cols * 4.0;
+    say("layer_norm", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm(&ahead, &b.device); }), 2 * bytes);
+    say("layer_norm_gradient", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm_gradient(&back, &b.device); }),
+        3 * bytes);
+}
+
+int main(void)
+{
+    lp_cuda_check(cudaStreamCreate(&stream), "a stream");
+    attention(50, 1, 100, 0.2, 128, 4, 200);
+    attention(50, 1, 100, 0.2, 128, 200, 200);
+    attention(64, 2, 0, 0, 128, 50, 200);
+    losses(13000, 3416, 50);
+    losses(21000, 3416, 128);
+    norms(13000, 50);
+    norms(25600, 50);
+    return 0;
+}

@@ -1,0 +1,254 @@
+/* test_cuda_step.c: whole training steps on a GPU against the CPU: gradients, losses over some epochs, scores; and two runs give
+ * the same bits. On the emulated device, or on a real one where the environment variable LAPSE_TEST_DEVICE is cuda. */
+#include "support/small_data.h"
+#include "support/small_train.h"
+#include "train/trainer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int find_device(void **state)
+{
+    (void)state;
+    const char *wanted = getenv("LAPSE_TEST_DEVICE");
+    if (!wanted || strcmp(wanted, "cuda") != 0)
+        setenv("LAPSE_CUDA_PLUGIN", LAPSE_EMULATED, 1);
+    return 0;
+}
+
+/* What is trained: every loss, and what the rest of the tests do not have. */
+static const struct setup {
+    const char *name, *task, *loss, *negatives, *encoding, *output;
+    int negative_count, blocks;
+    double l2;
+} setups[] = {
+    {"mercer", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 0},
+    {"bochner with l2", "classify", "softmax", "uniform", "bochner", "shared", 0, 1, 0.1},
+    {"positions", "classify", "softmax", "uniform", "position", "shared", 0, 1, 0},
+    {"sampled frequencies", "classify", "softmax", "uniform", "bochner-normal", "shared", 0, 1, 0},
+    {"softmax", "recommend", "softmax", "uniform", "mercer", "shared", 0, 1, 0},
+    {"bce", "recommend", "bce", "popularity", "mercer", "shared", 3, 1, 0.01},
+    {"sampled softmax", "recommend", "sampled-softmax", "uniform", "mercer", "separate", 4, 1, 0},
+    {"in-batch", "recommend", "sampled-softmax", "in-batch", "mercer", "shared", 0, 1, 0},
+};
+enum { SETUPS = sizeof setups / sizeof *setups };
+
+static lapse_train_options options_of(const struct setup *setup, const char *device)
+{
+    lapse_train_options options = small_train_options();
+    options.task = setup->task;
+    options.loss = setup->loss;
+    options.negatives = setup->negatives;
+    options.negative_count = setup->negative_count;
+    options.encoding = setup->encoding;
+    options.output = setup->output;
+    options.blocks = setup->blocks;
+    options.l2 = setup->l2;
+    options.dims = 6;   /* so that rows of tables begin at odd places */
+    options.clip = 0.5; /* below the norm of most gradients, and so at work */
+    options.dropout = 0.2;
+    options.device = device;
+    return options;
+}
+
+static void start(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options)
+{
+    lapse_error error = {0};
+    if (lp_trainer_init(trainer, dataset, options, &error) != LAPSE_OK || lp_trainer_epoch(trainer, &error) != LAPSE_OK)
+        fail_msg("%s", error.message);
+}
+
+static float *on_host(const lp_trainer *trainer, const float *data, size_t count)
+{
+    float *host = calloc(count + 1, sizeof *host);
+    trainer->backend->copy_out(host, data, count * sizeof *host);
+    if (trainer->backend->problem && trainer->backend->problem())
+        fail_msg("%s", trainer->backend->problem());
+    return host;
+}
+
+static void check_close(const float *got, const float *wanted, size_t count, const char *what, const char *part)
+{
+    double largest = 1e-3;
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)wanted[i]));
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs((double)got[i] - (double)wanted[i]) <= 1e-4 * largest))
+            fail_msg("%s, %s, element %zu: %.9g, should be %.9g within %.3g", what, part, i, (double)got[i],
+                     (double)wanted[i], 1e-4 * largest);
+}
+
+/* The gradient that a first step leaves behind, of all that is no table. */
+static void test_gradients(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    for (int i = 0; i < SETUPS; i++) {
+        float *gradients[2], *parameters[2];
+        size_t dense = 0, size = 0;
+        for (int k = 0; k < 2; k++) {
+            lp_trainer trainer;
+            lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
+            options.shards = 1;
+            start(&trainer, dataset, &options);
+            lp_trainer_step(&trainer);
+            size = trainer.adam.size;
+            dense = size - trainer.adam.table_size;
+            gradients[k] = on_host(&trainer, trainer.adam.gradients, dense);
+            parameters[k] = on_host(&trainer, trainer.adam.moment1, size);
+            assert_string_equal(trainer.backend->name, k ? "cuda" : "cpu");
+            lp_trainer_clear(&trainer);
+        }
+        check_close(gradients[1], gradients[0], dense, setups[i].name, "gradient");
+        check_close(parameters[1], parameters[0], size, setups[i].name, "first moment");
+        for (int k = 0; k < 2; k++) {
+            free(gradients[k]);
+            free(parameters[k]);
+        }
+    }
+    lapse_dataset_close(dataset);
+}
+
+typedef struct curve {
+    double loss[16], score[16];
+    int count;
+} curve;
+
+static bool note(const lapse_progress *progress, void *context)
+{
+    curve *c = context;
+    if (progress->epoch_end) {
+        c->loss[c->count] = progress->loss;
+        c->score[c->count++] = progress->score;
+    }
+    return true;
+}
+
+/* Some epochs with validation: losses and scores stay together. */
+static void test_curves(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(2);
+    for (int i = 0; i < SETUPS; i++) {
+        curve curves[2] = {0};
+        for (int k = 0; k < 2; k++) {
+            lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
+            options.shards = 1; /* in-batch negatives are those of the shard */
+            lapse_model_free(small_train(dataset, &options, note, &curves[k]));
+        }
+        assert_int_equal(curves[0].count, 3);
+        assert_int_equal(curves[1].count, 3);
+        for (int e = 0; e < 3; e++) {
+            if (!(fabs(curves[1].loss[e] - curves[0].loss[e]) <= 1e-3 * curves[0].loss[e]))
+                fail_msg("%s, epoch %d: loss %.9g, should be %.9g", setups[i].name, e, curves[1].loss[e],
+                         curves[0].loss[e]);
+            if (!(fabs(curves[1].score[e] - curves[0].score[e]) <= 0.02))
+                fail_msg("%s, epoch %d: score %.9g, should be %.9g", setups[i].name, e, curves[1].score[e],
+                         curves[0].score[e]);
+        }
+    }
+    lapse_dataset_close(dataset);
+}
+
+/* Two runs, the second of which makes its batches ahead on other threads, and goes past an epoch's end. */
+static void test_same_bits(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(3);
+    for (int i = 0; i < SETUPS; i++) {
+        float *parameters[2];
+        size_t size = 0;
+        for (int k = 0; k < 2; k++) {
+            lp_trainer trainer;
+            lapse_error error;
+            lapse_train_options options = options_of(&setups[i], "cuda");
+            options.threads = 1 + 2 * k;
+            start(&trainer, dataset, &options);
+            assert_int_equal(trainer.prefetch.depth, 2 * k);
+            for (int s = 0; s < 6; s++) {
+                if (lp_trainer_epoch_done(&trainer)) {
+                    trainer.state.epoch++;
+                    trainer.state.window = 0;
+                    assert_int_equal(lp_trainer_epoch(&trainer, &error), LAPSE_OK);
+                }
+                lp_trainer_step(&trainer);
+            }
+            size = trainer.adam.size;
+            parameters[k] = on_host(&trainer, trainer.parameters, size);
+            lp_trainer_clear(&trainer);
+        }
+        if (memcmp(parameters[0], parameters[1], size * sizeof(float)) != 0)
+            fail_msg("%s: two runs differ", setups[i].name);
+        free(parameters[0]);
+        free(parameters[1]);
+    }
+    lapse_dataset_close(dataset);
+}
+
+static bool stop_soon(const lapse_progress *progress, void *context)
+{
+    (void)context;
+    return progress->step < 2;
+}
+
+/* A run that was stopped and resumed on the device ends with the bytes of one that was not. */
+static void test_resumed(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(4);
+    lapse_train_options options = options_of(&setups[5], "cuda");
+    lapse_error error = {0};
+    lapse_model *whole = small_train(dataset, &options, NULL, NULL);
+    options.checkpoint = small_path("checkpoint");
+    options.threads = 3;
+    lapse_model_free(small_train(dataset, &options, stop_soon, NULL));
+    options.resume = true;
+    lapse_model *resumed = small_train(dataset, &options, NULL, NULL);
+    assert_int_equal(lapse_model_save(whole, small_path("whole"), &error), LAPSE_OK);
+    assert_int_equal(lapse_model_save(resumed, small_path("resumed"), &error), LAPSE_OK);
+    small_files_same(small_path("whole"), small_path("resumed"));
+    lapse_model_free(whole);
+    lapse_model_free(resumed);
+    lapse_dataset_close(dataset);
+    small_paths_remove();
+}
+
+/* What was asked for is what is used, and a model that counts needs no device. */
+static void test_resolved(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_error error = {0};
+    lapse_train_options options = small_train_options();
+    options.device = "auto";
+    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_OK);
+    assert_string_equal(options.device, "cuda");
+    assert_int_equal(options.shards, 1);
+    options = small_train_options();
+    options.device = "cuda";
+    options.model = "majority";
+    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_OK);
+    assert_string_equal(options.device, "cpu");
+    options.device = "tpu";
+    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_ERROR_USAGE);
+    const lp_backend *backend;
+    assert_int_equal(lp_backend_open("tpu", &backend, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(error.message, "there is no device 'tpu'; there are cpu, cuda and auto");
+    lapse_dataset_close(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_curves),   cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_resumed),   cmocka_unit_test(test_resolved),
+    };
+    return cmocka_run_group_tests(tests, find_device, NULL);
+}
