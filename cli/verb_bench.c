@@ -46,8 +46,10 @@ static int print_rows(const lapse_bench_report *report)
 static void print_speed(const char *label, const lapse_bench_report *report, double seconds)
 {
     double rate = ratio(report->flop, seconds);
-    printf("%-10s %s events/s, %.1f GFLOP/s, %s of the peak\n", label, cli_rate(ratio(report->events, seconds)).text,
-           1e-9 * rate, cli_percent(ratio(rate, report->peak), 1).text);
+    printf("%-10s %s events/s, %.1f GFLOP/s", label, cli_rate(ratio(report->events, seconds)).text, 1e-9 * rate);
+    if (report->peak > 0)
+        printf(", %s of the peak", cli_percent(ratio(rate, report->peak), 1).text);
+    printf("\n");
 }
 
 static int print_text(const lapse_bench_report *report)
@@ -55,9 +57,12 @@ static int print_text(const lapse_bench_report *report)
     bool train = strcmp(report->what, "train") == 0;
     printf("preset     %s, %s: %s items, %s parameters\n", report->preset, report->what, cli_count(report->items).text,
            cli_count(report->parameters).text);
-    printf("machine    %s, %s: %.1f GFLOP/s of multiply-adds alone, copies at %.1f GB/s\n",
-           cli_plural(report->threads, "thread", "threads").text, report->level, 1e-9 * report->peak,
-           1e-9 * report->bandwidth);
+    if (report->peak > 0)
+        printf("machine    %s, %s: %.1f GFLOP/s of multiply-adds alone, copies at %.1f GB/s\n",
+               cli_plural(report->threads, "thread", "threads").text, report->level, 1e-9 * report->peak,
+               1e-9 * report->bandwidth);
+    else
+        printf("machine    %s, %s\n", report->device, report->precision);
     printf("checked    one step against plain kernels in double: largest error of a gradient %.1e\n", report->error);
     printf("%-10s %.0f histories, %.0f events read, %.0f asked for, %.2f GFLOP\n", train ? "step" : "split",
            report->windows, report->tokens, report->events, 1e-9 * report->flop);
@@ -67,6 +72,8 @@ static int print_text(const lapse_bench_report *report)
         printf("epoch      %s of %s\n", cli_seconds(report->epoch).text,
                cli_plural(report->steps, "step", "steps").text);
     print_speed("speed", report, report->step_median);
+    if (report->row_count == 0)
+        return CLI_DONE;
     printf("\nThe least times of all parts, of all threads together: a step of %.2f ms if nothing disturbs it.\n",
            1e3 * report->step_least);
     print_speed("least", report, report->step_least);
@@ -93,6 +100,8 @@ static int print_json(const lapse_bench_report *report)
     cli_json_text(&json, "version", lapse_version());
     cli_json_text(&json, "preset", report->preset);
     cli_json_text(&json, "what", report->what);
+    cli_json_text(&json, "device", report->device);
+    cli_json_text(&json, "precision", report->precision);
     cli_json_text(&json, "level", report->level);
     cli_json_whole(&json, "threads", report->threads);
     cli_json_whole(&json, "rounds", report->rounds);
@@ -161,6 +170,10 @@ static const cli_option options[] = {
      .help = "the same seed simulates the same events"},
     {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.threads), .placeholder = "N",
      .help = "threads to use", .unset = "all cores"},
+    {.name = "device", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.device), .placeholder = "DEVICE",
+     .choices = lapse_device_names, .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one"},
+    {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.precision), .placeholder = "KIND",
+     .choices = lapse_precision_names, .help = "how a GPU rounds the factors of products"},
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(bench_settings, json), .help = "print one JSON object"},
     {0},
 };

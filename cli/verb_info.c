@@ -1,5 +1,5 @@
-/* verb_info.c: `lapse info`: what a dataset or model file says about itself. Which of the two it is shows in its first
- * bytes, so a file may have any name. */
+/* verb_info.c: `lapse info`: what a dataset, a model or item vectors say about themselves. What a file holds shows in its
+ * bytes, so it may have any name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +12,40 @@ typedef struct info_settings {
     bool kinds, json;
 } info_settings;
 
-/* A file that is open: one of the two is set. */
+/* A file that is open: one of them is set. */
 typedef struct subject {
     lapse_dataset *dataset;
     lapse_model *model;
+    lapse_vectors *vectors;
 } subject;
+
+static const char *type_of(const subject *about)
+{
+    return about->model ? "model" : about->vectors ? "item vectors" : "dataset";
+}
 
 static bool property(const subject *about, int index, const char **name, const char **value)
 {
-    return about->model ? lapse_model_property(about->model, index, name, value)
-                        : lapse_dataset_property(about->dataset, index, name, value);
+    return about->model     ? lapse_model_property(about->model, index, name, value)
+           : about->vectors ? lapse_vectors_property(about->vectors, index, name, value)
+                            : lapse_dataset_property(about->dataset, index, name, value);
 }
 
 static int64_t kind_count(const subject *about)
 {
-    return about->model ? lapse_model_kind_count(about->model) : lapse_dataset_kind_count(about->dataset);
+    return about->model     ? lapse_model_kind_count(about->model)
+           : about->vectors ? lapse_vectors_count(about->vectors)
+                            : lapse_dataset_kind_count(about->dataset);
 }
 
 static const char *kind_name(const subject *about, int64_t kind)
 {
-    return about->model ? lapse_model_kind_name(about->model, kind) : lapse_dataset_kind_name(about->dataset, kind);
+    return about->model     ? lapse_model_kind_name(about->model, kind)
+           : about->vectors ? lapse_vectors_name(about->vectors, kind)
+                            : lapse_dataset_kind_name(about->dataset, kind);
 }
 
-/* How often each kind occurs in a dataset; NULL for a model, which does not hold the events. */
+/* How often each kind occurs in a dataset; NULL for others, which do not hold the events. */
 static int64_t *kind_events(const subject *about)
 {
     int64_t *events = about->dataset ? calloc((size_t)kind_count(about) + 1, sizeof *events) : NULL;
@@ -56,7 +67,7 @@ static int print_text(const subject *about, const info_settings *s)
     cli_table table = {.align = "ll"};
     const char *name, *value;
     cli_table_add(&table, "file");
-    cli_table_add(&table, "%s (%s)", s->file, about->model ? "model" : "dataset");
+    cli_table_add(&table, "%s (%s)", s->file, type_of(about));
     for (int i = 0; property(about, i, &name, &value); i++) {
         cli_table_add(&table, "%s", name);
         cli_table_add(&table, "%s", value);
@@ -91,7 +102,7 @@ static int print_json(const subject *about, const info_settings *s)
     const char *name, *value;
     cli_json_object(&json, NULL);
     cli_json_text(&json, "file", s->file);
-    cli_json_text(&json, "type", about->model ? "model" : "dataset");
+    cli_json_text(&json, "type", type_of(about));
     cli_json_object(&json, "properties");
     for (int i = 0; property(about, i, &name, &value); i++)
         cli_json_text(&json, name, value);
@@ -132,7 +143,7 @@ static int looks_like_model(const char *path, bool *model)
 static int run(void *settings, const cli_call *call)
 {
     const info_settings *s = settings;
-    subject about = {NULL, NULL};
+    subject about = {NULL, NULL, NULL};
     bool model = false;
     lapse_error error;
     (void)call;
@@ -141,23 +152,26 @@ static int run(void *settings, const cli_call *call)
         return result;
     lapse_status status =
         model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
+    if (status == LAPSE_ERROR_FORMAT && model && lapse_vectors_load(s->file, &about.vectors, NULL) == LAPSE_OK)
+        status = LAPSE_OK;
     if (status != LAPSE_OK)
         return cli_error(&error);
     result = s->json ? print_json(&about, s) : print_text(&about, s);
     lapse_dataset_close(about.dataset);
     lapse_model_free(about.model);
+    lapse_vectors_free(about.vectors);
     return result;
 }
 
 static const cli_argument arguments[] = {
-    {"FILE", offsetof(info_settings, file), "a dataset or a model", false},
+    {"FILE", offsetof(info_settings, file), "a dataset, a model or item vectors", false},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "kinds", .kind = CLI_FLAG, .offset = offsetof(info_settings, kinds),
-     .help = "list the kinds of event too"},
+     .help = "list the kinds of event, or items, too"},
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "print one JSON object"},
     {0},
 };
@@ -167,10 +181,10 @@ static const char *const examples[] = {"lapse info events.lapse --kinds", "lapse
 
 const cli_verb cli_verb_info = {
     .name = "info",
-    .summary = "tell what a dataset or model file holds",
-    .description =
-        "Checks a dataset or model file whole and tells what it says about itself: where it came from, sizes, "
-        "settings, split and scores.",
+    .summary = "tell what a file of lapse holds",
+    .description = "Checks a dataset, a model or item vectors whole and tells what it says about itself: where it came "
+                   "from, sizes, "
+                   "settings, split and scores.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

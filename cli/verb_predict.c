@@ -3,6 +3,7 @@
  * All answers are made before the first is printed, so that a history that cannot be answered leaves no half table. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "answers.h"
 #include "column_options.h"
@@ -16,14 +17,15 @@ typedef struct predict_settings {
     cli_list at;
     int top;
     const char *unknown;
-    bool csv, json;
+    bool unseen, csv, json;
 } predict_settings;
 
-/* What the model predicts, and its answers: [sequence][when][rank]. */
+/* What the model predicts, and its answers: [sequence][when][rank], as many of the last as counts[sequence][when] says. */
 typedef struct answer {
     const char *target;
     int64_t size, top; /* names that it can be, and those shown */
-    cli_choice *choices;
+    lapse_recommendation *choices;
+    int64_t *counts;
 } answer;
 
 /* The work in hand. A sequence without a known event has answered[...] false. */
@@ -33,12 +35,23 @@ typedef struct work {
     cli_when *when;
     int when_count;
     const char **fields; /* names of the model's fields of categories (the action apart), then of its numbers */
-    cli_known known;
     answer answers[2];
     int answer_count;
-    double *last; /* time of each sequence's last event */
+    lapse_question *questions; /* [sequence][when] */
+    bool recommends;           /* events are items, and their scores are shown */
+    double *last;              /* time of each sequence's last event */
     bool *answered;
 } work;
+
+/* Fewer events are read before anybody asks how fast. */
+enum { NOTED_EVENTS = 10000 };
+
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
 
 static const char *property(const lapse_model *model, const char *wanted)
 {
@@ -133,73 +146,95 @@ static double time_of(const cli_when *when, double last)
     return when->relative ? last + when->seconds : when->seconds;
 }
 
-static lapse_status answer_sequence(work *w, lapse_session *session, int64_t sequence, double *probabilities,
-                                    lapse_error *error)
+/* One question for each sequence and time. */
+static int make_questions(work *w)
 {
-    int64_t appended;
-    lapse_status status =
-        cli_known_append(&w->known, session, w->history, sequence, &appended, &w->last[sequence], error);
-    w->answered[sequence] = appended > 0;
-    for (int i = 0; i < w->when_count && status == LAPSE_OK && appended > 0; i++) {
-        double time = time_of(&w->when[i], w->last[sequence]);
-        if (time < w->last[sequence]) {
-            snprintf(
-                error->message, sizeof error->message,
-                "--at %s lies before the last event of sequence '%.200s', which is at %s; ask for that time or later",
-                w->when[i].text, lapse_dataset_sequence_name(w->history, sequence), cli_moment(w->last[sequence]).text);
-            error->status = LAPSE_ERROR_INPUT;
-            error->file[0] = 0;
-            return LAPSE_ERROR_INPUT;
-        }
-        for (int t = 0; t < w->answer_count && status == LAPSE_OK; t++) {
-            const answer *a = &w->answers[t];
-            status = lapse_session_predict_target(session, time, a->target, probabilities, error);
-            if (status == LAPSE_OK)
-                cli_choices_top(probabilities, a->size, a->choices + (sequence * w->when_count + i) * a->top, a->top);
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
+        const double *times;
+        const int32_t *kinds;
+        int64_t count;
+        lapse_dataset_sequence(w->history, i, &times, &kinds, &count);
+        w->last[i] = times[count - 1];
+        for (int j = 0; j < w->when_count; j++) {
+            double time = time_of(&w->when[j], w->last[i]);
+            if (time < w->last[i])
+                return cli_fail("--at %s lies before the last event of sequence '%.200s', which is at %s; ask for that "
+                                "time or later",
+                                w->when[j].text, lapse_dataset_sequence_name(w->history, i),
+                                cli_moment(w->last[i]).text);
+            w->questions[i * w->when_count + j] = (lapse_question){i, time};
         }
     }
-    return status;
+    return CLI_DONE;
 }
 
-static int answer_all(work *w)
+static bool make_room(work *w)
 {
-    int64_t sequences = lapse_dataset_sequence_count(w->history), largest = 0;
-    lapse_session *session = NULL;
-    lapse_error error;
-    bool room = true;
+    size_t sequences = (size_t)lapse_dataset_sequence_count(w->history), questions = sequences * (size_t)w->when_count;
+    w->questions = calloc(questions + 1, sizeof *w->questions);
+    w->last = calloc(sequences + 1, sizeof *w->last);
+    w->answered = calloc(sequences + 1, sizeof *w->answered);
+    bool room = w->questions && w->last && w->answered;
     for (int t = 0; t < w->answer_count; t++) {
         answer *a = &w->answers[t];
-        largest = a->size > largest ? a->size : largest;
-        a->choices = calloc((size_t)(sequences * w->when_count * a->top) + 1, sizeof *a->choices);
-        room = room && a->choices;
+        a->choices = calloc(questions * (size_t)a->top + 1, sizeof *a->choices);
+        a->counts = calloc(questions + 1, sizeof *a->counts);
+        room = room && a->choices && a->counts;
     }
-    double *probabilities = calloc((size_t)largest + 1, sizeof *probabilities);
-    w->last = calloc((size_t)sequences + 1, sizeof *w->last);
-    w->answered = calloc((size_t)sequences + 1, sizeof *w->answered);
-    if (!room || !probabilities || !w->last || !w->answered) {
-        free(probabilities);
+    return room;
+}
+
+static int answer_all(const predict_settings *s, work *w)
+{
+    int64_t sequences = lapse_dataset_sequence_count(w->history), questions = sequences * w->when_count;
+    lapse_predict_options options;
+    lapse_error error;
+    if (!make_room(w))
         return cli_fail("out of memory");
+    int result = make_questions(w);
+    lapse_predict_options_default(&options);
+    options.unseen = s->unseen;
+    options.skip_unknown = strcmp(s->unknown, "skip") == 0;
+    options.threads = s->columns.import.threads;
+    for (int t = 0; t < w->answer_count && result == CLI_DONE; t++) {
+        answer *a = &w->answers[t];
+        options.target = a->target;
+        options.top = a->top;
+        if (lapse_predict_all(w->model, w->history, w->questions, questions, &options, a->choices, a->counts,
+                              &error) != LAPSE_OK)
+            return cli_error(&error);
     }
-    lapse_status status = lapse_session_new(w->model, &session, &error);
-    for (int64_t i = 0; i < sequences && status == LAPSE_OK; i++) {
-        status = answer_sequence(w, session, i, probabilities, &error);
-        if (status == LAPSE_OK && !w->answered[i])
+    for (int64_t i = 0; i < sequences && result == CLI_DONE; i++) {
+        w->answered[i] = w->answers[0].counts[i * w->when_count] >= 0;
+        if (!w->answered[i])
             cli_note("sequence '%s' has no event that the model knows: not answered",
                      lapse_dataset_sequence_name(w->history, i));
     }
-    lapse_session_free(session);
-    free(probabilities);
-    return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
+    return result;
 }
 
-static const cli_choice *choice_at(const work *w, const answer *a, int64_t sequence, int when, int64_t rank)
+static const lapse_recommendation *choice_at(const work *w, const answer *a, int64_t sequence, int when, int64_t rank)
 {
     return &a->choices[(sequence * w->when_count + when) * a->top + rank];
 }
 
-static const char *name_of(const work *w, const answer *a, const cli_choice *choice)
+static int64_t count_at(const work *w, const answer *a, int64_t sequence, int when)
 {
-    return lapse_model_target_name(w->model, a->target, choice->kind);
+    return a->counts[sequence * w->when_count + when];
+}
+
+/* The most answers that a sequence has at any time. */
+static int64_t longest_of(const work *w, const answer *a, int64_t sequence)
+{
+    int64_t most = 0;
+    for (int j = 0; j < w->when_count; j++)
+        most = count_at(w, a, sequence, j) > most ? count_at(w, a, sequence, j) : most;
+    return most;
+}
+
+static const char *name_of(const work *w, const answer *a, const lapse_recommendation *choice)
+{
+    return lapse_model_target_name(w->model, a->target, choice->item);
 }
 
 /* Whether the answers are events alone, as they are where no action is predicted. */
@@ -225,13 +260,14 @@ static int print_table(const work *w, const answer *a)
         cli_table_add(&table, "%s", "");
     }
     for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
-        for (int64_t rank = 0; rank < a->top && w->answered[i]; rank++) {
+        for (int64_t rank = 0; rank < longest_of(w, a, i); rank++) {
             cli_table_add(&table, "%s", rank == 0 ? lapse_dataset_sequence_name(w->history, i) : "");
             cli_table_add(&table, "%lld", (long long)rank + 1);
             for (int j = 0; j < w->when_count; j++) {
-                const cli_choice *choice = choice_at(w, a, i, j, rank);
-                cli_table_add(&table, "%s", name_of(w, a, choice));
-                cli_table_add(&table, "%s", cli_percent(choice->probability, 1).text);
+                bool there = rank < count_at(w, a, i, j);
+                const lapse_recommendation *choice = choice_at(w, a, i, j, rank);
+                cli_table_add(&table, "%s", there ? name_of(w, a, choice) : "");
+                cli_table_add(&table, "%s", there ? cli_percent(choice->probability, 1).text : "");
             }
         }
     }
@@ -267,8 +303,8 @@ static void print_csv_field(const char *text)
 
 static void print_csv_rows(const work *w, const answer *a, int64_t sequence, int when)
 {
-    for (int64_t rank = 0; rank < a->top; rank++) {
-        const cli_choice *choice = choice_at(w, a, sequence, when, rank);
+    for (int64_t rank = 0; rank < count_at(w, a, sequence, when); rank++) {
+        const lapse_recommendation *choice = choice_at(w, a, sequence, when, rank);
         print_csv_field(lapse_dataset_sequence_name(w->history, sequence));
         fputc(',', stdout);
         print_csv_field(w->when[when].text);
@@ -277,13 +313,17 @@ static void print_csv_rows(const work *w, const answer *a, int64_t sequence, int
             printf("%s,", a->target);
         printf("%lld,", (long long)rank + 1);
         print_csv_field(name_of(w, a, choice));
+        if (w->recommends)
+            printf(",%.9g", choice->score);
         printf(",%.9g\n", choice->probability);
     }
 }
 
 static int print_csv(const work *w)
 {
-    puts(events_only(w) ? "sequence,at,time,rank,event,probability" : "sequence,at,time,target,rank,name,probability");
+    puts(w->recommends    ? "sequence,at,time,rank,item,score,probability"
+         : events_only(w) ? "sequence,at,time,rank,event,probability"
+                          : "sequence,at,time,target,rank,name,probability");
     for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++)
         for (int j = 0; j < w->when_count && w->answered[i]; j++)
             for (int t = 0; t < w->answer_count; t++)
@@ -296,10 +336,12 @@ static void json_top(const work *w, cli_json *json, const answer *a, int64_t seq
 {
     bool event = strcmp(a->target, "event") == 0;
     cli_json_array(json, event ? "top" : "top_actions");
-    for (int64_t rank = 0; rank < a->top; rank++) {
-        const cli_choice *choice = choice_at(w, a, sequence, when, rank);
+    for (int64_t rank = 0; rank < count_at(w, a, sequence, when); rank++) {
+        const lapse_recommendation *choice = choice_at(w, a, sequence, when, rank);
         cli_json_object(json, NULL);
-        cli_json_text(json, a->target, name_of(w, a, choice));
+        cli_json_text(json, w->recommends ? "item" : a->target, name_of(w, a, choice));
+        if (w->recommends)
+            cli_json_number(json, "score", choice->score, 9);
         cli_json_number(json, "probability", choice->probability, 9);
         cli_json_end(json, '}');
     }
@@ -372,9 +414,16 @@ static int work_through(predict_settings *s, work *w)
         a->size = lapse_model_target_size(w->model, a->target);
         a->top = s->top == 0 || s->top > a->size ? a->size : s->top;
     }
-    int result = cli_known_find(&w->known, w->model, w->history, s->history, strcmp(s->unknown, "skip") == 0);
+    const char *task = property(w->model, "task");
+    w->recommends = task && strcmp(task, "recommend") == 0;
+    int result = cli_known_find(w->model, w->history, s->history, strcmp(s->unknown, "skip") == 0);
+    double begun = now();
     if (result == CLI_DONE)
-        result = answer_all(w);
+        result = answer_all(s, w);
+    int64_t events = lapse_dataset_event_count(w->history);
+    if (result == CLI_DONE && events >= NOTED_EVENTS)
+        cli_note("%s answered in %.2f s: %s events/s", cli_plural(lapse_dataset_sequence_count(w->history), "history", "histories").text,
+                 now() - begun, cli_count((int64_t)((double)events / (now() - begun))).text);
     if (result != CLI_DONE)
         return result;
     return s->json ? print_json(s, w) : s->csv ? print_csv(w) : print_tables(w);
@@ -392,9 +441,11 @@ static int run(void *settings, const cli_call *call)
         result = work_through(s, &w);
     free(w.when);
     free(w.fields);
-    cli_known_clear(&w.known);
-    for (int t = 0; t < w.answer_count; t++)
+    for (int t = 0; t < w.answer_count; t++) {
         free(w.answers[t].choices);
+        free(w.answers[t].counts);
+    }
+    free(w.questions);
     free(w.last);
     free(w.answered);
     lapse_dataset_close(w.history);
@@ -430,6 +481,8 @@ static const cli_option options[] = {
              "several give a column each", .required = true},
     {.name = "top", .kind = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
      .help = "how many kinds to show, the likeliest first; 0 shows all"},
+    {.name = "unseen", .kind = CLI_FLAG, .offset = offsetof(predict_settings, unseen),
+     .help = "leave out what the history has had already"},
     {.name = "unknown", .kind = CLI_CHOICE, .offset = offsetof(predict_settings, unknown), .placeholder = "WHAT",
      .help = "what to do with events that the model does not know", .choices = unknown_names},
     {.name = "csv", .kind = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "print CSV, one answer a row"},
@@ -439,7 +492,7 @@ static const cli_option options[] = {
      .placeholder = "COLUMN", .help = "column with the action, for a model that sees it; its other fields keep their "
      "names", .unset = "the one the model was trained from"},
     {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
-     .placeholder = "N", .help = "threads to read the file with", .unset = "all cores"},
+     .placeholder = "N", .help = "threads to read and answer with", .unset = "all cores"},
     {0},
 };
 /* clang-format on */
@@ -447,6 +500,7 @@ static const cli_option options[] = {
 static const char *const examples[] = {
     "lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5",
     "lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json",
+    "lapse predict shop.safetensors customers.csv --at +1d --top 10 --unseen --csv",
     NULL,
 };
 
@@ -455,7 +509,7 @@ const cli_verb cli_verb_predict = {
     .summary = "tell what happens at a time, for each history in a file",
     .description =
         "Reads histories and answers for each: if the next event happens at this time, what is it? Prints the "
-        "likeliest kinds with their probabilities.",
+        "likeliest kinds with their probabilities; a model of the task recommend, items with their scores.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

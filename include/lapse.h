@@ -298,7 +298,8 @@ typedef struct lapse_train_options {
     uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
     int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
     int threads;          /* 0: all cores; never changes the result */
-    const char *device;   /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
+    const char
+        *device; /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
                            * one shard. Resolving puts the device found in the place of auto */
     const char *precision; /* of products on a GPU: "fp32", "tf32" or "bf16"; the CPU's are always fp32 */
 
@@ -564,6 +565,32 @@ typedef struct lapse_recommendation {
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error);
 
+/* ------------------------------------------------------------------------------------------ many histories ----- */
+
+/* What comes after a sequence of a dataset at this time, which must not lie before its last event. */
+typedef struct lapse_question {
+    int64_t sequence;
+    double time;
+} lapse_question;
+
+typedef struct lapse_predict_options {
+    const char *target; /* "event" or "action"; NULL: the first that the model predicts */
+    int64_t top;        /* answers to each question */
+    bool unseen;        /* without the kinds that the sequence has (events only) */
+    bool skip_unknown;  /* leave events out of which the model does not know something, instead of failing */
+    int threads;        /* 0: all cores; never changes the result */
+} lapse_predict_options;
+
+void lapse_predict_options_default(lapse_predict_options *options);
+
+/* Answers many questions on several threads: best[q * top .. q * top + counts[q] - 1] are the answers to question q, the
+ * highest first. A sequence of which the model knows no event is not answered: its count is -1. Questions to one sequence stand together, or its
+ * events are read again. */
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories,
+                               const lapse_question *questions, int64_t question_count,
+                               const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
+                               lapse_error *error);
+
 /* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
 
 /* What a model has learned of time: the frequencies w of its encoding and the amplitudes of their two features,
@@ -689,6 +716,7 @@ typedef struct lapse_bench_options {
     int shards;         /* parts a batch is cut into; 0: as in training */
     int rounds;         /* steps timed, after some that are not */
     int threads;        /* 0: all cores */
+    const char *device, *precision; /* as in training */
     uint64_t seed;
 } lapse_bench_options;
 
@@ -704,21 +732,24 @@ typedef struct lapse_bench_row {
 
 typedef struct lapse_bench_report {
     const char *preset, *what;
+    const char *device, *precision;
     const char *level; /* of the CPU's kernels, such as "x86-64-v4" */
     int threads, rounds;
     int64_t items, parameters;
-    double error;    /* of one step on a small batch against the plain kernels in double: see lapse_bench */
-    double peak;     /* operations a second of multiply-adds alone, on so many threads */
-    double bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads */
+    double error; /* of one step on a small batch against the plain kernels in double: see lapse_bench */
+    double peak;  /* operations a second of multiply-adds alone, on so many threads; 0 on a GPU */
+    double
+        bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads; 0 on a
+                       * GPU */
     double step_best, step_median, step_p90; /* seconds */
-    double step_least; /* what the least times of all parts add up to: a step that nothing else disturbs */
-    int64_t steps;                           /* of an epoch; 1 for predict */
-    double epoch;                            /* seconds: steps times the median */
-    double windows, events;                  /* of a step, on average: histories read and events asked for */
-    double tokens;                           /* events read */
-    double flop;                             /* of a step, on average */
-    int row_count;
-    lapse_bench_row *rows; /* by time, the longest first; freed by lapse_bench_report_clear */
+    double step_least;      /* what the least times of all parts add up to: a step that nothing else disturbs */
+    int64_t steps;          /* of an epoch; 1 for predict */
+    double epoch;           /* seconds: steps times the median; on a GPU of steps that do not wait for one another */
+    double windows, events; /* of a step, on average: histories read and events asked for */
+    double tokens;          /* events read */
+    double flop;            /* of a step, on average */
+    int row_count;          /* 0 where the device has no clocks for its ops */
+    lapse_bench_row *rows;  /* by time, the longest first; freed by lapse_bench_report_clear */
 } lapse_bench_report;
 
 const char *const *lapse_bench_preset_names(void);
@@ -726,7 +757,8 @@ const char *const *lapse_bench_what_names(void);
 void lapse_bench_options_default(lapse_bench_options *options);
 
 /* Measures. First the gradients of one step on a small batch are compared with those of the plain kernels in double: where one
- * is off by more than 1e-4 of its largest element nothing is timed, and that is LAPSE_ERROR_INTERNAL. */
+ * is off by more than 1e-4 of its largest element (tf32: 1e-2, bf16: 1e-1) nothing is timed, and that is
+ * LAPSE_ERROR_INTERNAL. */
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
 void lapse_bench_report_clear(lapse_bench_report *report);
 

@@ -6,6 +6,11 @@
 
 enum { SEQUENCES = 12, ITEMS = 300 }; /* at most: plain kernels in double are slow */
 
+double lp_bench_tolerance(lp_precision precision)
+{
+    return precision == LP_PRECISION_FP32 ? 1e-4 : precision == LP_PRECISION_TF32 ? 1e-2 : 1e-1;
+}
+
 /* The same step in double. Buffers are owned. */
 typedef struct twin {
     const lp_backend *backend;
@@ -140,11 +145,12 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
     if (status == LAPSE_OK) {
         const char *name = "";
         *worst = compare(&t, trainer, gradients, rows, &name);
-        if (!(*worst < LP_BENCH_TOLERANCE))
+        double allowed = lp_bench_tolerance(trainer->runner.precision);
+        if (!(*worst < allowed))
             status = lp_fail(error, LAPSE_ERROR_INTERNAL,
                              "the kernels are wrong, so nothing was timed: the gradient of %s is off by %.1e of its "
                              "largest element, which may be %.0e",
-                             name, *worst, LP_BENCH_TOLERANCE);
+                             name, *worst, allowed);
     }
     twin_clear(&t);
     lp_free(gradients);
@@ -152,19 +158,22 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
     return status;
 }
 
-lapse_status lp_bench_check(const lp_bench_preset *preset, uint64_t seed, const lp_backend *backend, double *worst,
-                            lapse_error *error)
+lapse_status lp_bench_check(const lp_bench_preset *preset, const lapse_bench_options *options,
+                            const lp_backend *backend, double *worst, lapse_error *error)
 {
     lapse_dataset *dataset;
-    lapse_train_options options;
+    lapse_train_options train;
     lp_trainer trainer;
-    lp_bench_preset_options(preset, &options);
-    options.seed = seed;
-    options.shards = options.threads = 1;
-    options.batch = SEQUENCES;
-    options.clip = 0;
-    LP_TRY(lp_bench_data(preset, SEQUENCES, preset->items < ITEMS ? preset->items : ITEMS, seed, &dataset, error));
-    lapse_status status = lp_trainer_init(&trainer, dataset, &options, error);
+    int64_t items = preset->items < ITEMS ? preset->items : ITEMS;
+    lp_bench_preset_options(preset, &train);
+    train.seed = options->seed;
+    train.device = options->device;
+    train.precision = options->precision;
+    train.shards = train.threads = 1;
+    train.batch = SEQUENCES;
+    train.clip = 0;
+    LP_TRY(lp_bench_data(preset, SEQUENCES, items, options->seed, &dataset, error));
+    lapse_status status = lp_trainer_init(&trainer, dataset, &train, error);
     if (status == LAPSE_OK) {
         if (backend)
             trainer.runner.backend = backend;

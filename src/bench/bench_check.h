@@ -9,11 +9,11 @@
 #include "bench/bench_preset.h"
 
 /* Largest error allowed, as a share of the largest element of the same gradient. */
-#define LP_BENCH_TOLERANCE 1e-4
+double lp_bench_tolerance(lp_precision precision);
 
-/* Fills *worst with the largest error of any parameter's gradient, as such a share. Beyond the tolerance it fails. `backend`
- * does the step; NULL: the one that training has. */
-lapse_status lp_bench_check(const lp_bench_preset *preset, uint64_t seed, const lp_backend *backend, double *worst,
-                            lapse_error *error);
+/* Fills *worst with the largest error of any parameter's gradient, as such a share. Beyond the tolerance it fails. Seed, device
+ * and precision are taken from the options. `backend` does the step; NULL: the device's. */
+lapse_status lp_bench_check(const lp_bench_preset *preset, const lapse_bench_options *options,
+                            const lp_backend *backend, double *worst, lapse_error *error);
 
 #endif

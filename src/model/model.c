@@ -332,13 +332,12 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     return LAPSE_OK;
 }
 
-lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
+const char *lp_number_text(double value, char text[LP_NUMBER_SIZE])
 {
-    char text[64];
     bool whole = fabs(value) < 1e15 && value == (double)(int64_t)value;
     int digits = whole ? 17 : 1;
     do
-        snprintf(text, sizeof text, "%.*g", digits, value);
+        snprintf(text, LP_NUMBER_SIZE, "%.*g", digits, value);
     while (strtod(text, NULL) != value && ++digits <= 17);
     const char *point = localeconv()->decimal_point;
     char *found = strstr(text, point);
@@ -346,7 +345,13 @@ lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, co
         *found = '.';
         memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
     }
-    return lp_model_property_set(model, error, name, "%s", text);
+    return text;
+}
+
+lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
+{
+    char text[LP_NUMBER_SIZE];
+    return lp_model_property_set(model, error, name, "%s", lp_number_text(value, text));
 }
 
 const char *lp_model_property_find(const lapse_model *model, const char *name)

@@ -202,6 +202,10 @@ enum { LP_FLOOR_TENSORS = 16 };
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);
 size_t lp_tensor_bytes(const lp_tensor *tensor);
 
+/* A number as decimal text with a point, in as few digits as restore it; returns text. */
+enum { LP_NUMBER_SIZE = 64 };
+const char *lp_number_text(double value, char text[LP_NUMBER_SIZE]);
+
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

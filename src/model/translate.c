@@ -2,8 +2,6 @@
  * nothing is copied; any other is renumbered by name. */
 #include "model/translate.h"
 
-#include "data/intern.h"
-
 #include <string.h>
 
 /* Whether every name of the dataset has the same number in the model, which may know more. */
@@ -19,41 +17,15 @@ static bool same_names(const lp_names *dataset, const lp_names *model)
 typedef struct vocabulary {
     const lp_names *dataset, *model;
     const char *field; /* NULL: the kinds of event */
+    bool lenient;      /* unknown names are -1 */
 } vocabulary;
-
-/* The number of a name in a table, to which it is added where it is new; -1 when out of memory. */
-static int64_t number_of(lp_intern *table, const lp_names *names, int64_t i)
-{
-    bool added;
-    const char *name = lp_names_get(names, i);
-    size_t size = names->offset[i + 1] - names->offset[i] - 1;
-    uint32_t number = lp_intern_add(table, name, size, lp_intern_key(name, size), &added);
-    return number == LP_INTERN_NONE ? -1 : (int64_t)number;
-}
-
-/* Numbers of the dataset's names in the model; -1 where there is none. False when out of memory. */
-static bool find_names(const vocabulary *names, int32_t *number)
-{
-    lp_intern table = {0};
-    bool good = true;
-    for (int64_t i = 0; good && i < names->model->count; i++)
-        good = number_of(&table, names->model, i) >= 0;
-    for (int64_t i = 0; good && i < names->dataset->count; i++) {
-        int64_t found = number_of(&table, names->dataset, i);
-        number[i] = found < names->model->count ? (int32_t)found : -1;
-        good = found >= 0;
-    }
-    lp_intern_clear(&table);
-    return good;
-}
 
 static lapse_status number_names(const vocabulary *names, int32_t *number, lapse_error *error)
 {
-    if (!find_names(names, number))
-        return lp_fail_memory(error, "renumbering events", (size_t)names->model->count * sizeof *number);
     for (int64_t i = 0; i < names->dataset->count; i++) {
         const char *name = lp_names_get(names->dataset, i);
-        if (number[i] >= 0)
+        number[i] = (int32_t)lp_names_find(names->model, name);
+        if (number[i] >= 0 || names->lenient)
             continue;
         if (!names->field)
             return lp_fail(error, LAPSE_ERROR_UNKNOWN,
@@ -93,16 +65,18 @@ static lapse_status renumber(lp_translation *translation, const vocabulary *name
     return status;
 }
 
+/* A dataset has one action at the most, so its column may have any name. */
 static const lp_field *find_field(const lapse_dataset *dataset, const lp_model_field *wanted)
 {
     for (int f = 0; f < dataset->field_count; f++)
-        if (dataset->fields[f].type == wanted->type && strcmp(dataset->fields[f].name, wanted->name) == 0)
+        if (dataset->fields[f].type == wanted->type &&
+            (wanted->type == LAPSE_FIELD_ACTION || strcmp(dataset->fields[f].name, wanted->name) == 0))
             return &dataset->fields[f];
     return NULL;
 }
 
 static lapse_status translate_field(lp_translation *translation, const lp_model_field *wanted,
-                                    const lapse_dataset *dataset, lapse_error *error)
+                                    const lapse_dataset *dataset, bool lenient, lapse_error *error)
 {
     static const char *const options[] = {"--action", "--field", "--number"};
     lp_event_columns *columns = &translation->columns;
@@ -114,7 +88,7 @@ static lapse_status translate_field(lp_translation *translation, const lp_model_
                        lp_field_type_name(wanted->type), wanted->name, options[wanted->type], wanted->name);
     if (wanted->type != LAPSE_FIELD_NUMBER) {
         const int32_t *category = field->category;
-        vocabulary names = {&field->categories, &wanted->categories, field->name};
+        vocabulary names = {&field->categories, &wanted->categories, field->name, lenient};
         LP_TRY(renumber(translation, &names, dataset->event_count, &category, error));
         if (wanted->type == LAPSE_FIELD_ACTION)
             columns->action = category;
@@ -130,17 +104,29 @@ static lapse_status translate_field(lp_translation *translation, const lp_model_
     return LAPSE_OK;
 }
 
-lapse_status lp_translation_init(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
-                                 lapse_error *error)
+static lapse_status translate(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
+                              bool lenient, lapse_error *error)
 {
     *translation = (lp_translation){.columns = {.kind = dataset->kind}};
-    vocabulary kinds = {&dataset->kinds, &model->kinds, NULL};
+    vocabulary kinds = {&dataset->kinds, &model->kinds, NULL, lenient};
     lapse_status status = renumber(translation, &kinds, dataset->event_count, &translation->columns.kind, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)
-        status = translate_field(translation, &model->config.fields[f], dataset, error);
+        status = translate_field(translation, &model->config.fields[f], dataset, lenient, error);
     if (status != LAPSE_OK)
         lp_translation_clear(translation);
     return status;
+}
+
+lapse_status lp_translation_init(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
+                                 lapse_error *error)
+{
+    return translate(translation, model, dataset, false, error);
+}
+
+lapse_status lp_translation_init_known(lp_translation *translation, const lapse_model *model,
+                                       const lapse_dataset *dataset, lapse_error *error)
+{
+    return translate(translation, model, dataset, true, error);
 }
 
 void lp_translation_clear(lp_translation *translation)

@@ -16,6 +16,9 @@ typedef struct lp_translation {
  * dataset must outlive the translation. */
 lapse_status lp_translation_init(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
                                  lapse_error *error);
+/* The same, but names that the model does not know become -1 and are no error. */
+lapse_status lp_translation_init_known(lp_translation *translation, const lapse_model *model,
+                                       const lapse_dataset *dataset, lapse_error *error);
 void lp_translation_clear(lp_translation *translation);
 
 #endif

@@ -100,12 +100,16 @@ static lapse_status describe(lapse_vectors *vectors, const lp_skipgram *skipgram
                              const char *split_by, lapse_error *error)
 {
     const lp_catalogue *catalogue = skipgram->catalogue;
+    char text[LP_NUMBER_SIZE];
+    LP_TRY(lp_vectors_property_set(vectors, error, "items", "%lld", (long long)vectors->count));
     LP_TRY(lp_vectors_property_set(vectors, error, "dims", "%d", options->dims));
     LP_TRY(lp_vectors_property_set(vectors, error, "window", "%d", options->window));
-    LP_TRY(lp_vectors_property_set(vectors, error, "session_gap", "%.17g", options->session_gap));
+    LP_TRY(lp_vectors_property_set(vectors, error, "session_gap", "%s", lp_number_text(options->session_gap, text)));
     LP_TRY(lp_vectors_property_set(vectors, error, "negative_count", "%d", options->negative_count));
-    LP_TRY(lp_vectors_property_set(vectors, error, "popularity_power", "%.17g", options->popularity_power));
-    LP_TRY(lp_vectors_property_set(vectors, error, "learning_rate", "%.17g", options->learning_rate));
+    LP_TRY(lp_vectors_property_set(vectors, error, "popularity_power", "%s",
+                                   lp_number_text(options->popularity_power, text)));
+    LP_TRY(
+        lp_vectors_property_set(vectors, error, "learning_rate", "%s", lp_number_text(options->learning_rate, text)));
     LP_TRY(lp_vectors_property_set(vectors, error, "epochs", "%d", options->epochs));
     LP_TRY(lp_vectors_property_set(vectors, error, "seed", "%llu", (unsigned long long)options->seed));
     LP_TRY(lp_vectors_property_set(vectors, error, "split_by", "%s", split_by));

@@ -1,4 +1,4 @@
-/* test_allocations.c: after its first step training allocates nothing: not in the library, not in what it calls. Every way to ask
+/* test_allocations.c: after its first step training allocates nothing, and after its first question a session: not in the library, not in what it calls. Every way to ask
  * the C library for memory is counted here, which is why this is a program of its own. */
 #include "support/small_data.h"
 #include "support/small_train.h"
@@ -112,6 +112,47 @@ static void training_allocates_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* A live history: once it has been asked, it may grow and slide and be asked about anything. */
+static void sessions_allocate_nothing(void **state)
+{
+    (void)state;
+    const char *under = getenv("LAPSE_TEST_UNDER");
+    if (!INTERPOSED || (under && strcmp(under, "valgrind") == 0))
+        skip();
+    lapse_dataset *dataset = small_train_data(1);
+    for (int e = 0; lapse_encoding_names()[e]; e++) {
+        lapse_train_options options = small_train_options();
+        options.encoding = lapse_encoding_names()[e];
+        options.task = e % 2 ? "recommend" : "classify";
+        options.epochs = 1;
+        options.context = 5;
+        lapse_model *model = small_train(dataset, &options, NULL, NULL);
+        lapse_session *session = NULL;
+        lapse_recommendation best[2];
+        double *probabilities = lp_alloc((size_t)lapse_model_kind_count(model), sizeof *probabilities);
+        int64_t found;
+        assert_non_null(probabilities);
+        assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+        atomic_store(&counted, 0);
+        for (int i = 0; i < 40; i++) {
+            const char *name = lapse_model_kind_name(model, i % lapse_model_kind_count(model));
+            assert_int_equal(lapse_session_append(session, i, name, NULL), LAPSE_OK);
+            for (int k = 0; k < 2; k++) {
+                assert_int_equal(lapse_session_predict(session, i + k, probabilities, NULL), LAPSE_OK);
+                assert_int_equal(lapse_session_recommend(session, i + k, 2, k, best, &found, NULL), LAPSE_OK);
+            }
+            atomic_store(&counting, 1);
+        }
+        atomic_store(&counting, 0);
+        if (atomic_load(&counted) != 0)
+            fail_msg("%s: %d allocations after the first question", options.encoding, atomic_load(&counted));
+        lapse_session_free(session);
+        lp_free(probabilities);
+        lapse_model_free(model);
+    }
+    lapse_dataset_close(dataset);
+}
+
 /* The counter does count: a test that cannot fail proves nothing. */
 static void the_counter_counts(void **state)
 {
@@ -146,6 +187,7 @@ static void the_counter_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_counter_counts),
-                                       cmocka_unit_test(training_allocates_nothing)};
+                                       cmocka_unit_test(training_allocates_nothing),
+                                       cmocka_unit_test(sessions_allocate_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

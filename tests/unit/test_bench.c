@@ -42,7 +42,9 @@ static lapse_status check_with(const char *preset, void (*run)(const lp_run *), 
     right = lp_backend_find("cpu");
     lp_backend wrong = *right;
     wrong.run = run;
-    return lp_bench_check(lp_bench_preset_find(preset), 1, run ? &wrong : NULL, worst, error);
+    lapse_bench_options options;
+    lapse_bench_options_default(&options);
+    return lp_bench_check(lp_bench_preset_find(preset), &options, run ? &wrong : NULL, worst, error);
 }
 
 static void right_kernels_pass(void **state)
@@ -53,7 +55,7 @@ static void right_kernels_pass(void **state)
         lapse_error error;
         assert_non_null(lp_bench_preset_find(lapse_bench_preset_names()[i]));
         assert_int_equal(check_with(lapse_bench_preset_names()[i], NULL, &worst, &error), LAPSE_OK);
-        assert_true(worst > 0 && worst < LP_BENCH_TOLERANCE);
+        assert_true(worst > 0 && worst < lp_bench_tolerance(LP_PRECISION_FP32));
     }
 }
 
@@ -68,7 +70,7 @@ static void wrong_kernels_fail(void **state)
         assert_int_equal(check_with("ml-1m", wrongs[i], &worst, &error), LAPSE_ERROR_INTERNAL);
         assert_non_null(strstr(error.message, "the kernels are wrong, so nothing was timed: the gradient of "));
         assert_non_null(strstr(error.message, i < 2 ? "time.log_period" : "event.embedding"));
-        assert_true(worst > LP_BENCH_TOLERANCE);
+        assert_true(worst > lp_bench_tolerance(LP_PRECISION_FP32));
     }
 }
 

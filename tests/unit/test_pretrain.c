@@ -257,7 +257,7 @@ static void test_file(void **state)
     assert_int_equal(lapse_vectors_save(read, again, NULL), LAPSE_OK);
     small_files_same(path, again);
     const char *name, *value;
-    assert_true(lapse_vectors_property(read, 0, &name, &value));
+    assert_true(lapse_vectors_property(read, 1, &name, &value));
     assert_string_equal(name, "dims");
     assert_string_equal(value, "12");
     assert_false(lapse_vectors_property(read, 1000, &name, &value));

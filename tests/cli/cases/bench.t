@@ -52,6 +52,8 @@ $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 --json | sed '/"ops"
 |   "version": "N",
 |   "preset": "so",
 |   "what": "train",
+|   "device": "cpu",
+|   "precision": "fp32",
 |   "level": "LEVEL",
 |   "threads": N,
 |   "rounds": N,

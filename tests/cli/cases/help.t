@@ -108,13 +108,13 @@ $ lapse import --help
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
-| Checks a dataset or model file whole and tells what it says about itself: where
-| it came from, sizes, settings, split and scores.
+| Checks a dataset, a model or item vectors whole and tells what it says about
+| itself: where it came from, sizes, settings, split and scores.
 |
-|   FILE                      a dataset or a model
+|   FILE                      a dataset, a model or item vectors
 |
 | Options:
-|   --kinds                   list the kinds of event too
+|   --kinds                   list the kinds of event, or items, too
 |   --json                    print one JSON object
 |
 | Examples:
@@ -296,7 +296,8 @@ $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
 | Reads histories and answers for each: if the next event happens at this time,
-| what is it? Prints the likeliest kinds with their probabilities.
+| what is it? Prints the likeliest kinds with their probabilities; a model of the
+| task recommend, items with their scores.
 |
 |   MODEL                     a model made by `lapse train`
 |   HISTORY                   a CSV or TSV file, plain or gzip, with one event a
@@ -308,6 +309,7 @@ $ lapse predict --help
 |                             several give a column each
 |   --top K                   how many kinds to show, the likeliest first; 0 shows
 |                             all (default: 5)
+|   --unseen                  leave out what the history has had already
 |   --unknown WHAT            what to do with events that the model does not know:
 |                             error, skip (default: error)
 |   --csv                     print CSV, one answer a row
@@ -330,11 +332,12 @@ $ lapse predict --help
 |   --action COLUMN           column with the action, for a model that sees it;
 |                             its other fields keep their names (default: the one
 |                             the model was trained from)
-|   --threads N               threads to read the file with (default: all cores)
+|   --threads N               threads to read and answer with (default: all cores)
 |
 | Examples:
 |   lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5
 |   lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json
+|   lapse predict shop.safetensors customers.csv --at +1d --top 10 --unseen --csv
 $ lapse help --help
 | usage: lapse help [VERB] [options]
 |

@@ -216,3 +216,60 @@ $ lapse predict m.safetensors names.csv --at +1h --top 1 | LC_ALL=C cat -v
 | a "b", c     1  cart    61.4 %
 | x?y          1  cart    61.4 %
 | ZoM-CM-+          1  cart    61.4 %
+
+# A recommender: here a floor, whose answers are exact. Items that a history has had can be left out.
+$ lapse train events.lapse -o r.safetensors --model popularity --task recommend --seed 3 >/dev/null 2>&1
+$ lapse predict r.safetensors history.csv --at +1d --top 2
+| sequence  rank  at +1d
+| max          1  view    53.9 %
+|              2  cart    25.0 %
+| nora         1  view    53.9 %
+|              2  cart    25.0 %
+$ lapse predict r.safetensors history.csv --at +1d --top 3 --unseen --csv
+| sequence,at,time,rank,item,score,probability
+| max,+1d,1770028200,1,buy,-1.93283808,0.144736842
+| max,+1d,1770028200,2,rate,-2.72129536,0.0657894737
+| nora,+1d,1770110100,1,rate,-2.72129536,0.0657894737
+$ lapse predict r.safetensors history.csv --at +1d --top 1 --unseen --json
+| {
+|   "model": "r.safetensors",
+|   "history": "history.csv",
+|   "sequences": [
+|     {
+|       "sequence": "max",
+|       "last_time": 1769941800,
+|       "answers": [
+|         {
+|           "at": "+1d",
+|           "time": 1770028200,
+|           "moment": "2026-02-02T10:30:00Z",
+|           "top": [
+|             {
+|               "item": "buy",
+|               "score": -1.93283808,
+|               "probability": 0.144736842
+|             }
+|           ]
+|         }
+|       ]
+|     },
+|     {
+|       "sequence": "nora",
+|       "last_time": 1770023700,
+|       "answers": [
+|         {
+|           "at": "+1d",
+|           "time": 1770110100,
+|           "moment": "2026-02-03T09:15:00Z",
+|           "top": [
+|             {
+|               "item": "rate",
+|               "score": -2.72129536,
+|               "probability": 0.0657894737
+|             }
+|           ]
+|         }
+|       ]
+|     }
+|   ]
+| }

@@ -43,5 +43,36 @@ $ lapse pretrain c.lapse -o w.safetensors --split-by moon
 ! lapse: see `lapse pretrain --help`
 = 2
 $ lapse info v.safetensors
-! lapse: v.safetensors: this is not a Lapse model that can be used: 'format' is missing or wrong
+| file                 v.safetensors (item vectors)
+| items                300
+| dims                 8
+| window               5
+| session_gap          0
+| negative_count       5
+| popularity_power     0.75
+| learning_rate        0.05
+| epochs               2
+| seed                 1
+| split_by             leave-one-out
+| features             152
+| catalogue            items.csv
+| dataset.fingerprint  97ed0b09e03c845a
+
+# A recommender that starts from them knows all described items; vectors of another split or width are refused.
+$ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --epochs 1 --blocks 1 --no-eval --checkpoint none 2>/dev/null | grep -c saved
+| 1
+$ lapse info m.safetensors | grep -E "^(kinds|items|train.item_vectors)"
+| kinds                300
+| train.item_vectors   v.safetensors
+$ lapse eval m.safetensors c.lapse --negatives 0 --bootstrap 0 | grep candidates
+| candidates        289.5   300.0
+$ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --dims 16 2>&1 | tail -1
+| lapse: the item vectors have 8 numbers each and the model 16 dims; train with --dims 8, or pretrain with --dims 16
+$ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --split-by sequence 2>&1 | tail -1
+| lapse: these item vectors were learned with split-by leave-one-out and seed 1, so they may have read what this run (split-by sequence, seed 1) holds out; pretrain with the same two
+$ lapse train c.lapse -o m.safetensors --item-vectors v.safetensors
+! lapse: item vectors are for the task recommend, not for classify
+= 2
+$ lapse train c.lapse -o m.safetensors --task recommend --item-vectors m.safetensors
+! lapse: m.safetensors: these are not item vectors that can be used: the file holds something else; `lapse pretrain` makes item vectors
 = 1

@@ -7,7 +7,7 @@ $ lapse
 !   demo        simulate a shop, train, and show what time adds and the limit
 !   simulate    draw events from a known law, as CSV
 !   import      read events from CSV or TSV into a dataset file
-!   info        tell what a dataset or model file holds
+!   info        tell what a file of lapse holds
 !   check       look for what spoils results in a dataset
 !   pretrain    learn vectors of items that a model can start from
 !   train       learn from a dataset and keep the best model
@@ -31,7 +31,7 @@ $ lapse --help
 |   demo        simulate a shop, train, and show what time adds and the limit
 |   simulate    draw events from a known law, as CSV
 |   import      read events from CSV or TSV into a dataset file
-|   info        tell what a dataset or model file holds
+|   info        tell what a file of lapse holds
 |   check       look for what spoils results in a dataset
 |   pretrain    learn vectors of items that a model can start from
 |   train       learn from a dataset and keep the best model

@@ -29,6 +29,7 @@ void LP_FAST(scale_columns)(const lp_node *node, const lp_run *run);
 void LP_FAST(embed)(const lp_node *node, const lp_run *run);
 void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(gather)(const lp_node *node, const lp_run *run);
+void LP_FAST(affine)(const lp_node *node, const lp_run *run);
 void LP_FAST(relu)(const lp_node *node, const lp_run *run);
 void LP_FAST(relu_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(dropout)(const lp_node *node, const lp_run *run);

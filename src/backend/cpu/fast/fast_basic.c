@@ -53,6 +53,17 @@ void LP_FAST(gather)(const lp_node *node, const lp_run *run)
     LP_FAST(embed)(node, run); /* the kernel is the same; the gradients differ */
 }
 
+void LP_FAST(affine)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0);
+    float *y = OUTPUT(0), scale = (float)node->with.scale, shift = (float)node->with.shift;
+    size_t size = element_count(run, node->outputs[0]);
+    bool added = ADDED(0);
+#pragma omp simd
+    for (size_t i = 0; i < size; i++)
+        y[i] = added ? y[i] + (scale * x[i] + shift) : scale * x[i] + shift;
+}
+
 void LP_FAST(relu)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0);

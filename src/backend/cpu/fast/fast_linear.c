@@ -5,16 +5,10 @@
 #include <assert.h>
 #include <string.h>
 
-/* y = bias + add: what the product is then added to. One of the two may be NULL. */
+/* y = bias + add: what the product is then added to. */
 static void fill(float *y, const float *bias, const float *add, int rows, int cols)
 {
-    if (!bias) {
-        memcpy(y, add, (size_t)rows * (size_t)cols * sizeof *y);
-        return;
-    }
-    for (int t = 0; t < rows && !add; t++)
-        memcpy(y + (size_t)t * cols, bias, (size_t)cols * sizeof *y);
-    for (int t = 0; t < rows && add; t++) {
+    for (int t = 0; t < rows; t++) {
         float *row = y + (size_t)t * cols;
         const float *other = add + (size_t)t * cols;
 #pragma omp simd
@@ -30,14 +24,19 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     int heads = node->with.heads, a = node->inputs[1]->rows / heads, b = node->inputs[1]->cols;
     bool transpose = node->with.transpose;
     int in = transpose ? b : a, out = transpose ? a : b; /* columns of a head */
-    int rows = lp_run_rows(run, node->outputs[0]);
+    int rows = lp_run_rows(run, node->outputs[0]), stride = heads * out;
     assert(!(bias || add) || !ADDED(0)); /* a product that is a gradient has neither */
-    if (bias || add)
-        fill(y, bias, add, rows, heads * out);
-    bool added = bias || add || ADDED(0);
-    for (int h = 0; h < heads; h++)
-        fast_product(rows, out, in, 1, (matrix){x + h * in, heads * in, false},
-                     (matrix){weight + (size_t)h * a * b, b, transpose}, added, y + h * out, heads * out);
+    if (bias && add)
+        fill(y, bias, add, rows, stride);
+    const float *base = bias ? bias : add;
+    for (int h = 0; h < heads; h++) {
+        matrix left = {x + h * in, heads * in, false}, right = {weight + (size_t)h * a * b, b, transpose};
+        if (!bias != !add)
+            fast_product_onto(rows, out, in, left, right, (matrix){base + h * out, bias ? 0 : stride, false},
+                              y + h * out, stride);
+        else
+            fast_product(rows, out, in, 1, left, right, bias || ADDED(0), y + h * out, stride);
+    }
 }
 
 void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)

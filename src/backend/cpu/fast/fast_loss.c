@@ -242,20 +242,16 @@ static float dot(const float *restrict a, const float *restrict b, int count)
     return sum;
 }
 
-/* log(1 + exp(x)) without overflow */
-static double softplus(double x)
-{
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-
-/* From scores to slopes, in place; returns the loss. */
+/* From scores to slopes, in place; returns the loss. One exp serves both: with e = exp(-|s|), log(1 + exp(s)) is
+ * max(s, 0) + log(1 + e) and the sigmoid 1 / (1 + e) or e / (1 + e). */
 static double choose(float *row, int count)
 {
     double loss = 0;
     for (int i = 0; i < count; i++) {
-        double s = (double)row[i];
-        loss += softplus(i ? s : -s);
-        row[i] = (float)(1 / (1 + exp(-s)) - (i ? 0 : 1));
+        double s = (double)row[i], power = exp(-fabs(s));
+        double toward = i ? s : -s; /* what must be small */
+        loss += (toward > 0 ? toward : 0) + log1p(power);
+        row[i] = (float)((s > 0 ? 1 : power) / (1 + power) - (i ? 0 : 1));
     }
     return loss;
 }

@@ -11,7 +11,7 @@
 #include <cblas.h>
 #include <string.h>
 
-enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS };
+enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS, HALF = LANES >= 16 ? LANES / 2 : LANES };
 
 /* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a
  * matrix that this file is better at than BLAS. */
@@ -19,6 +19,8 @@ enum { DEPTH = 256, LARGE = 1 << 18 };
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
+typedef float half __attribute__((vector_size(HALF * sizeof(float)), aligned(4), may_alias));
+typedef int32_t half_mask __attribute__((vector_size(HALF * sizeof(float))));
 
 /* The loops over a tile must vanish, or its sums would live in memory. */
 #ifdef __clang__
@@ -35,8 +37,10 @@ typedef struct piece {
     float *c;
     int k;
     float alpha;
-    bool add;
-    int overlap; /* lanes of an edge's vector that the tile before it has already added */
+    const float
+        *base; /* what the product is added to: c itself, other rows, one row for all (base_stride 0), or NULL */
+    size_t base_stride;
+    int overlap; /* lanes of an edge's vector that the tile before it has already added to c */
 } piece;
 
 /* What an edge adds: nothing in the lanes that overlap. */
@@ -48,8 +52,10 @@ static inline void hide_overlap(vector *amount, int overlap)
     *amount = (vector)((mask)*amount & keep);
 }
 
-/* c [rows x vectors * LANES]; inlined with constant rows and vectors, so that the sums stay in registers. */
-static inline __attribute__((always_inline)) void tile(const piece *x, const float *a, float *c, int rows, int vectors)
+/* c [rows x vectors * LANES], and where it begins in the base; inlined with constant rows and vectors, so that the sums stay in
+ * registers. */
+static inline __attribute__((always_inline)) void tile(const piece *x, const float *a, const float *base, float *c,
+                                                       int rows, int vectors)
 {
     vector sum[ROWS][VECTORS];
     const float *b = x->b;
@@ -77,10 +83,10 @@ static inline __attribute__((always_inline)) void tile(const piece *x, const flo
         UNROLL
         for (int j = 0; j < vectors; j++) {
             vector *to = (vector *)(c + i * x->c_stride + j * LANES), amount = x->alpha * sum[i][j];
-            if (x->add && x->overlap)
+            if (x->overlap)
                 hide_overlap(&amount, x->overlap);
-            if (x->add)
-                amount += *to;
+            if (base)
+                amount += *(const vector *)(base + i * x->base_stride + j * LANES);
             *to = amount;
         }
     }
@@ -88,21 +94,67 @@ static inline __attribute__((always_inline)) void tile(const piece *x, const flo
 
 static inline __attribute__((always_inline)) void rows_of_tiles(const piece *x, int m, int vectors)
 {
-    const float *a = x->a;
+    const float *a = x->a, *base = x->base;
     float *c = x->c;
     while (m > 0) {
         int rows = m >= ROWS ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (rows == ROWS)
-            tile(x, a, c, ROWS, vectors);
+            tile(x, a, base, c, ROWS, vectors);
         else if (rows == 4)
-            tile(x, a, c, 4, vectors);
+            tile(x, a, base, c, 4, vectors);
         else if (rows == 2)
-            tile(x, a, c, 2, vectors);
+            tile(x, a, base, c, 2, vectors);
         else
-            tile(x, a, c, 1, vectors);
+            tile(x, a, base, c, 1, vectors);
         a += rows * x->row;
         c += rows * x->c_stride;
+        if (base)
+            base += rows * x->base_stride;
         m -= rows;
+    }
+}
+
+/* The same for one vector of half the width, where vectors are so wide that a CPU may take half of one in half the time: few
+ * columns left over cost that much less. */
+static inline __attribute__((always_inline)) void half_tile(const piece *x, const float *a, const float *base, float *c,
+                                                            int rows)
+{
+    half sum[ROWS];
+    const float *b = x->b;
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        sum[i] = (half){0};
+    for (int p = 0; p < x->k; p++, a += x->step, b += x->b_stride) {
+        half right = *(const half *)b;
+        UNROLL
+        for (int i = 0; i < rows; i++)
+            sum[i] += a[i * x->row] * right;
+    }
+    half_mask keep;
+    for (int l = 0; l < HALF; l++)
+        keep[l] = l >= x->overlap ? -1 : 0;
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        half amount = x->alpha * sum[i];
+        if (x->overlap)
+            amount = (half)((half_mask)amount & keep);
+        if (base)
+            amount += *(const half *)(base + i * x->base_stride);
+        *(half *)(c + i * x->c_stride) = amount;
+    }
+}
+
+static void half_strip(const piece *x, int m)
+{
+    const float *a = x->a, *base = x->base;
+    float *c = x->c;
+    for (; m > 0; m -= ROWS, a += ROWS * x->row, c += ROWS * x->c_stride) {
+        for (int i = 0; i < m && m < ROWS; i++)
+            half_tile(x, a + i * x->row, base ? base + i * x->base_stride : NULL, c + i * x->c_stride, 1);
+        if (m >= ROWS)
+            half_tile(x, a, base, c, ROWS);
+        if (base)
+            base += ROWS * x->base_stride;
     }
 }
 
@@ -135,30 +187,31 @@ static void copy_right(piece *x, int cols, int width, bool transposed, float *co
 static void narrow(piece x, int m, int cols)
 {
     float buffer[ROWS * LANES], *c = x.c;
-    bool add = x.add;
+    const float *base = x.base;
     size_t stride = x.c_stride;
     x.c = buffer;
     x.c_stride = LANES;
-    x.add = false;
+    x.base = NULL;
     for (int i = 0; i < m; i += ROWS) {
         int rows = m - i < ROWS ? m - i : ROWS;
         strip(&x, rows, 1);
         for (int r = 0; r < rows; r++)
             for (int k = 0; k < cols; k++) {
-                float *to = c + (size_t)(i + r) * stride + k;
-                *to = add ? *to + buffer[r * LANES + k] : buffer[r * LANES + k];
+                float amount = buffer[r * LANES + k];
+                c[(size_t)(i + r) * stride + (size_t)k] =
+                    base ? base[(size_t)(i + r) * x.base_stride + (size_t)k] + amount : amount;
             }
         x.a += ROWS * x.row;
     }
 }
 
-/* `cols` columns of the result, at most VECTORS vectors, for x->k terms. Where whole vectors lie in place, x is handed
+/* `cols` columns of the result, less than VECTORS + 1 vectors, for x->k terms. Where whole vectors lie in place, x is handed
  * on as it is: a copy of it would have to wait for its parts to be written. */
 static void column_strip(const piece *x, int m, int cols, bool transposed)
 {
-    float copy[DEPTH * VECTORS * LANES];
-    int full = cols / LANES, width = (cols + LANES - 1) / LANES * LANES;
-    if (!transposed && full * LANES == cols) {
+    float copy[DEPTH * (VECTORS + 1) * LANES];
+    int full = cols / LANES, rest = cols - full * LANES, width = rest ? (full + 1) * LANES : cols;
+    if (!transposed && !rest) {
         strip(x, m, full);
         return;
     }
@@ -170,13 +223,19 @@ static void column_strip(const piece *x, int m, int cols, bool transposed)
         return;
     }
     strip(&y, m, full);
-    if (full * LANES == cols)
+    if (!rest)
         return;
     /* The last columns as one more vector that ends with them and begins among those already done. */
-    y.b += cols - LANES;
-    y.c += cols - LANES;
-    y.overlap = width - cols;
-    strip(&y, m, 1);
+    int last = rest <= HALF ? HALF : LANES;
+    y.b += cols - last;
+    y.c += cols - last;
+    if (y.base)
+        y.base += cols - last;
+    y.overlap = y.base == y.c ? last - rest : 0; /* where c is not read, columns are written twice alike */
+    if (last == HALF)
+        half_strip(&y, m);
+    else
+        strip(&y, m, 1);
 }
 
 static void clear(int m, int n, float *c, int stride)
@@ -185,10 +244,14 @@ static void clear(int m, int n, float *c, int stride)
         memset(c + (size_t)i * stride, 0, (size_t)n * sizeof *c);
 }
 
-void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
+/* The base of a product in c. */
+typedef struct product_base {
+    const float *data; /* NULL: none */
+    int stride;
+} product_base;
+
+static void tiled(int m, int n, int k, float alpha, matrix a, matrix b, product_base base, float *c, int stride)
 {
-    if (k == 0 && !add)
-        clear(m, n, c, stride);
     piece x = {.row = a.transposed ? 1 : (size_t)a.stride,
                .step = a.transposed ? (size_t)a.stride : 1,
                .b_stride = (size_t)b.stride,
@@ -197,16 +260,37 @@ void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b
     for (int p = 0; p < k; p += DEPTH) {
         x.k = k - p < DEPTH ? k - p : DEPTH;
         x.a = a.data + p * x.step;
-        x.add = add || p > 0;
+        if (p > 0)
+            base = (product_base){c, stride};
         for (int done = 0, cols; done < n; done += cols) {
-            /* The last strip has at least a vector's columns, unless n has not. */
+            /* The last strip has at least a vector's columns, unless n has not; and two strips are of like width. */
             int left = n - done, most = VECTORS * LANES;
-            cols = left <= most ? left : left <= most + LANES ? most - LANES : most;
+            cols = left < most + LANES ? left : left < most + 2 * LANES ? most - LANES : most;
             x.b = b.data + (b.transposed ? (size_t)done * b.stride + (size_t)p : (size_t)p * b.stride + (size_t)done);
             x.c = c + done;
+            x.base = base.data ? base.data + done : NULL;
+            x.base_stride = (size_t)base.stride;
             column_strip(&x, m, cols, b.transposed);
         }
     }
+}
+
+void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
+{
+    if (k == 0 && !add)
+        clear(m, n, c, stride);
+    tiled(m, n, k, alpha, a, b, (product_base){add ? c : NULL, stride}, c, stride);
+}
+
+static bool large(int m, int n, int k)
+{
+    return (size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE;
+}
+
+static void blas(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
+{
+    cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, m, n,
+                k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
 }
 
 void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
@@ -215,11 +299,21 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
         return;
     if (m == 1 && b.transposed && !a.transposed)
         fast_row_product(n, k, alpha, a.data, b.data, (size_t)b.stride, add, c);
-    else if ((size_t)m * (size_t)n > LARGE || (size_t)n * (size_t)k > LARGE || (size_t)m * (size_t)k > LARGE)
-        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans,
-                    m, n, k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
+    else if (large(m, n, k))
+        blas(m, n, k, alpha, a, b, add, c, stride);
     else
         fast_tiled_product(m, n, k, alpha, a, b, add, c, stride);
+}
+
+void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride)
+{
+    if (m > 0 && n > 0 && k > 0 && !large(m, n, k)) {
+        tiled(m, n, k, 1, a, b, (product_base){base.data, base.stride}, c, stride);
+        return;
+    }
+    for (int i = 0; i < m; i++)
+        memcpy(c + (size_t)i * stride, base.data + (size_t)i * base.stride, (size_t)n * sizeof *c);
+    fast_product(m, n, k, 1, a, b, true, c, stride);
 }
 
 /* ------------------------------------------------------------------------------------------------ turning ----- */

@@ -26,7 +26,11 @@ typedef struct matrix {
 void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);
 #define fast_product LP_FAST(product)
 
-/* The same, and never handed to BLAS: what an element comes to depends on its row of a and its column of b alone, not on
+/* c [m x n] = base [m x n] + a b; the base's stride may be 0, one row for all, and it must not overlap c. */
+void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride);
+#define fast_product_onto LP_FAST(product_onto)
+
+/* fast_product, and never handed to BLAS: what an element comes to depends on its row of a and its column of b alone, not on
  * the sizes of the product or the element's place in it. */
 void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);
 #define fast_tiled_product LP_FAST(tiled_product)
