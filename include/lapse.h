@@ -584,8 +584,8 @@ typedef struct lapse_predict_options {
 void lapse_predict_options_default(lapse_predict_options *options);
 
 /* Answers many questions on several threads: best[q * top .. q * top + counts[q] - 1] are the answers to question q, the
- * highest first. A sequence of which the model knows no event is not answered: its count is -1. Questions to one sequence stand together, or its
- * events are read again. */
+ * highest first. A sequence of which the model knows no event is not answered: its count is -1. Questions to one sequence
+ * stand together, or its events are read again. */
 lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories,
                                const lapse_question *questions, int64_t question_count,
                                const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,

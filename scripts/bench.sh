@@ -27,7 +27,7 @@ echo "benchmarks: $*"
 build_configure build
 build_quietly build product bench
 echo "machine: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; commit: $(git rev-parse --short HEAD)"
-export LAPSE=$PWD/build/lapse
+export LAPSE=$PWD/build/lapse DATA=${DATA:-$PWD/../shared/data}
 root=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

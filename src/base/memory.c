@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
+
+/* Blocks from here on are made of large pages, where the system has them. */
+enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 25 };
 
 /* Counts an allocation and says whether a test wants it to fail. */
 static bool refused(void)
@@ -29,10 +33,13 @@ int64_t lp_memory_count(void)
 void *lp_alloc(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LP_ALIGN || refused())
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE || refused())
         return NULL;
-    bytes = bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN;
-    void *block = aligned_alloc(LP_ALIGN, bytes);
+    size_t align = bytes < LARGE ? LP_ALIGN : LARGE_PAGE;
+    bytes = bytes ? (bytes + align - 1) / align * align : align;
+    void *block = aligned_alloc(align, bytes);
+    if (block && bytes >= LARGE)
+        madvise(block, bytes, MADV_HUGEPAGE); /* a wish; rows of a large table are then found without a walk each */
     if (block)
         memset(block, 0, bytes);
     return block;

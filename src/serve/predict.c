@@ -2,15 +2,32 @@
  *
  * A thread has a session of its own and takes one sequence after another: its events go in as one run, then each question
  * costs a row. Nothing a thread does depends on the others, so the answers do not depend on their number.
+ *
+ * A catalogue may be far larger than a cache, and reading it once for each question would be most of the work. So states of
+ * a recommender are collected, and scored together with one tile of the catalogue after another.
  */
+#include "backend/cpu/cpu.h"
 #include "base/threads.h"
 #include "model/translate.h"
 #include "serve/session.h"
+#include "serve/top.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Tasks a thread takes: enough that the last ones end together. */
 enum { TASKS_PER_THREAD = 16 };
+
+/* Questions whose states are scored together, and items of a tile. */
+enum { CASES = 32, TILE = 512 };
+
+/* What a thread has for itself. */
+typedef struct worker {
+    lapse_session *session;
+    float *states, *scores; /* [CASES x dims], [CASES x TILE]; of a network that recommends; owned */
+    int64_t question[CASES];
+    int cases;
+} worker;
 
 typedef struct job {
     const lapse_model *model;
@@ -23,8 +40,9 @@ typedef struct job {
     lapse_recommendation *best;
     int64_t *counts;
     int task_count;
-    lapse_session **sessions; /* [threads] */
-    lapse_error *errors;      /* [task_count]: the first of each task */
+    bool unseen, ranks;  /* what was seen is left out; the model is a network that recommends */
+    worker *workers;     /* [threads] */
+    lapse_error *errors; /* [task_count]: the first of each task */
 } job;
 
 void lapse_predict_options_default(lapse_predict_options *options)
@@ -62,23 +80,98 @@ static int64_t task_begin(const job *j, int task)
     return at;
 }
 
-static void answer_task(void *context, int task, int worker)
+/* ------------------------------------------------------------------------------------- states by tiles ------- */
+
+/* A question of which the states are scored. */
+typedef struct asked {
+    const job *job;
+    int64_t sequence;
+} asked;
+
+static bool has_had(const void *context, int64_t item)
+{
+    const asked *a = context;
+    const uint64_t *start = a->job->dataset->start + a->sequence;
+    const int32_t *kind = a->job->translation.columns.kind;
+    for (uint64_t i = start[0]; i < start[1]; i++)
+        if (kind[i] == item)
+            return true;
+    return false;
+}
+
+/* log(exp a + exp b) */
+static double log_add(double a, double b)
+{
+    return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
+}
+
+/* Scores what a thread has collected. */
+static void score_states(const job *j, worker *w)
+{
+    const lapse_model *model = j->model;
+    const lp_network *network = &w->session->keeper.network;
+    const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
+    const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
+    int dims = model->config.dims, items = model->config.kinds;
+    lp_top top[CASES];
+    double all[CASES];
+    for (int c = 0; c < w->cases; c++)
+        top[c] = (lp_top){.best = j->best + w->question[c] * j->options->top, .most = j->options->top};
+    for (int first = 0; first < items; first += TILE) {
+        int count = items - first < TILE ? items - first : TILE;
+        kernels->scores(w->cases, count, dims, w->states, table + (size_t)first * (size_t)dims, bias + first,
+                        w->scores);
+        for (int c = 0; c < w->cases; c++) {
+            const float *scores = w->scores + (size_t)c * (size_t)count;
+            asked a = {j, j->questions[w->question[c]].sequence};
+            lp_top_offer(&top[c], scores, count, first, j->unseen ? has_had : NULL, &a);
+            double sum = kernels->log_sum(count, scores);
+            all[c] = first ? log_add(all[c], sum) : sum;
+        }
+    }
+    for (int c = 0; c < w->cases; c++) {
+        lp_top_sort(&top[c]);
+        j->counts[w->question[c]] = top[c].size;
+        for (int64_t i = 0; i < top[c].size; i++)
+            top[c].best[i].probability = exp(top[c].best[i].score - all[c]);
+    }
+    w->cases = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- tasks ----- */
+
+static lapse_status answer(const job *j, worker *w, int64_t q, lapse_error *error)
+{
+    const lapse_predict_options *options = j->options;
+    double time = j->questions[q].time;
+    j->counts[q] = -1;
+    if (w->session->count == 0)
+        return LAPSE_OK;
+    if (!j->ranks)
+        return lp_session_best(w->session, time, j->target, options->top, j->unseen, j->best + q * options->top,
+                               &j->counts[q], error);
+    LP_TRY(lp_session_state(w->session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
+    w->question[w->cases++] = q;
+    if (w->cases == CASES)
+        score_states(j, w);
+    return LAPSE_OK;
+}
+
+static void answer_task(void *context, int task, int number)
 {
     job *j = context;
-    lapse_session *session = j->sessions[worker];
-    const lapse_predict_options *options = j->options;
+    worker *w = &j->workers[number];
     int64_t first = task_begin(j, task), end = task + 1 < j->task_count ? task_begin(j, task + 1) : j->question_count;
-    bool unseen = options->unseen && strcmp(j->target, lp_predict_names[LP_TARGET_EVENT]) == 0;
     lapse_status status = LAPSE_OK;
+    w->cases = 0;
     for (int64_t q = first; q < end && status == LAPSE_OK; q++) {
         const lapse_question *question = &j->questions[q];
         if (q == first || question->sequence != question[-1].sequence)
-            read_sequence(j, session, question->sequence);
-        j->counts[q] = -1;
-        if (session->count > 0)
-            status = lp_session_best(session, question->time, j->target, options->top, unseen,
-                                     j->best + q * options->top, &j->counts[q], &j->errors[task]);
+            read_sequence(j, w->session, question->sequence);
+        status = answer(j, w, q, &j->errors[task]);
     }
+    if (w->cases)
+        score_states(j, w);
 }
 
 static lapse_status check(job *j, lapse_error *error)
@@ -89,6 +182,8 @@ static lapse_status check(job *j, lapse_error *error)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", options->target,
                        lapse_model_target(j->model, 0));
     j->target = lp_predict_names[target];
+    j->unseen = options->unseen && target == LP_TARGET_EVENT;
+    j->ranks = j->model->config.row->build && j->model->config.task == LP_TASK_RECOMMEND;
     if (options->top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "%lld answers were asked for; at least 1 is wanted",
                        (long long)options->top);
@@ -100,18 +195,30 @@ static lapse_status check(job *j, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Sessions for all threads, then all tasks; the first error is that of the first task that has one. */
+static lapse_status make_worker(const job *j, worker *w, lapse_error *error)
+{
+    size_t dims = (size_t)j->model->config.dims;
+    LP_TRY(lapse_session_new(j->model, &w->session, error));
+    if (!j->ranks)
+        return LAPSE_OK;
+    w->states = lp_alloc(CASES * dims, sizeof *w->states);
+    w->scores = lp_alloc((size_t)CASES * TILE, sizeof *w->scores);
+    return w->states && w->scores ? LAPSE_OK
+                                  : lp_fail_memory(error, "answers", (size_t)CASES * (dims + TILE) * sizeof(float));
+}
+
+/* Workers for all threads, then all tasks; the error is that of the first task that has one. */
 static lapse_status answer_all(job *j, int threads, lapse_error *error)
 {
     j->task_count =
         (int)(j->question_count < (int64_t)threads * TASKS_PER_THREAD ? j->question_count : threads * TASKS_PER_THREAD);
-    j->sessions = lp_alloc((size_t)threads, sizeof(lapse_session *));
+    j->workers = lp_alloc((size_t)threads, sizeof *j->workers);
     j->errors = lp_alloc((size_t)j->task_count, sizeof *j->errors);
-    lapse_status status = j->sessions && j->errors
+    lapse_status status = j->workers && j->errors
                               ? LAPSE_OK
                               : lp_fail_memory(error, "answers", (size_t)j->task_count * sizeof *j->errors);
     for (int i = 0; status == LAPSE_OK && i < threads; i++)
-        status = lapse_session_new(j->model, &j->sessions[i], error);
+        status = make_worker(j, &j->workers[i], error);
     if (status == LAPSE_OK)
         lp_threads_run(threads, j->task_count, answer_task, j);
     for (int task = 0; status == LAPSE_OK && task < j->task_count; task++) {
@@ -119,9 +226,12 @@ static lapse_status answer_all(job *j, int threads, lapse_error *error)
         if (status != LAPSE_OK && error)
             *error = j->errors[task];
     }
-    for (int i = 0; j->sessions && i < threads; i++)
-        lapse_session_free(j->sessions[i]);
-    lp_free(j->sessions);
+    for (int i = 0; j->workers && i < threads; i++) {
+        lapse_session_free(j->workers[i].session);
+        lp_free(j->workers[i].states);
+        lp_free(j->workers[i].scores);
+    }
+    lp_free(j->workers);
     lp_free(j->errors);
     return status;
 }

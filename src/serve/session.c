@@ -226,6 +226,27 @@ static lapse_status check_question(lapse_session *session, double time, const ch
     return LAPSE_OK;
 }
 
+/* Through the network, into session->state, or into session->made and where that is not NULL `answer`. */
+static void run_network(lapse_session *session, double time, double *answer)
+{
+    const lapse_model *model = session->model;
+    session->answer = answer;
+    if (answer)
+        memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
+    memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
+    lp_history history = {session->count, session->times, session->kinds, session->fields};
+    lp_keeper_ask(&session->keeper, &history, time, take_answer, session);
+}
+
+lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)
+{
+    size_t dims = (size_t)session->model->config.dims;
+    LP_TRY(check_question(session, time, "event", error));
+    run_network(session, time, NULL);
+    memcpy(state, session->state, dims * sizeof *state);
+    return LAPSE_OK;
+}
+
 /* Fills `answer` with probabilities; NULL: scores will do, and there are such. */
 static void ask(lapse_session *session, double time, double *answer)
 {
@@ -235,12 +256,7 @@ static void ask(lapse_session *session, double time, double *answer)
         model->config.row->answer(model, &(lp_question){session->kinds, session->count, asked}, answer);
         return;
     }
-    session->answer = answer;
-    if (answer)
-        memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
-    memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
-    lp_history history = {session->count, session->times, session->kinds, session->fields};
-    lp_keeper_ask(&session->keeper, &history, time, take_answer, session);
+    run_network(session, time, answer);
     if (model->config.task == LP_TASK_RECOMMEND)
         score_items(session);
 }
@@ -258,6 +274,12 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
     return LAPSE_OK;
 }
 
+static bool was_seen(const void *context, int64_t item)
+{
+    const lapse_session *session = context;
+    return session->seen[item / 64] >> (item % 64) & 1;
+}
+
 lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
                              lapse_recommendation *best, int64_t *count, lapse_error *error)
 {
@@ -269,7 +291,10 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
     for (int i = 0; chances && i < names; i++)
         session->scores[i] = (float)log(session->chances[i]);
     const float *scores = chances ? session->scores : session->made;
-    *count = lp_top_select(scores, names, unseen ? session->seen : NULL, top, best);
+    lp_top found = {.best = best, .most = top};
+    lp_top_offer(&found, scores, names, 0, unseen ? was_seen : NULL, session);
+    lp_top_sort(&found);
+    *count = found.size;
     double all = chances ? 0 : lp_cpu_ranking_kernels()->log_sum(names, scores);
     for (int64_t i = 0; i < *count; i++)
         best[i].probability = chances ? session->chances[best[i].item] : exp(best[i].score - all);

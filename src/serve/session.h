@@ -34,4 +34,7 @@ void lp_session_add(lapse_session *session, double time, int32_t kind, const lp_
 lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
                              lapse_recommendation *best, int64_t *count, lapse_error *error);
 
+/* Of a network that recommends: the state [dims] that items are scored by. */
+lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error);
+
 #endif

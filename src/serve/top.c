@@ -27,26 +27,28 @@ static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation en
     heap[at] = entry;
 }
 
-int64_t lp_top_select(const float *scores, int64_t count, const uint64_t *skip, int64_t top, lapse_recommendation *best)
+void lp_top_offer(lp_top *top, const float *scores, int64_t count, int64_t first, lp_top_skip skip, const void *context)
 {
-    int64_t size = 0;
-    for (int64_t i = 0; i < count && top > 0; i++) {
+    for (int64_t i = 0; i < count && top->most > 0; i++) {
         double score = (double)scores[i];
-        if (size == top && !(score > best[0].score))
+        if (top->size == top->most && !(score > top->best[0].score))
             continue;
-        if (score != score || (skip && (skip[i / 64] >> (i % 64) & 1)))
+        if (score != score || (skip && skip(context, first + i)))
             continue;
-        lapse_recommendation entry = {.item = i, .score = score};
-        if (size < top)
-            rise(best, size++, entry);
+        lapse_recommendation entry = {.item = first + i, .score = score};
+        if (top->size < top->most)
+            rise(top->best, top->size++, entry);
         else
-            sink(best, size, 0, entry);
+            sink(top->best, top->size, 0, entry);
     }
+}
+
+void lp_top_sort(lp_top *top)
+{
     /* The worst goes to the end, again and again. */
-    for (int64_t left = size - 1; left > 0; left--) {
-        lapse_recommendation worst = best[0], last = best[left];
-        sink(best, left, 0, last);
-        best[left] = worst;
+    for (int64_t left = top->size - 1; left > 0; left--) {
+        lapse_recommendation worst = top->best[0], last = top->best[left];
+        sink(top->best, left, 0, last);
+        top->best[left] = worst;
     }
-    return size;
 }

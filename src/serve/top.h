@@ -4,10 +4,22 @@
 
 #include "lapse.h"
 
-/* Puts the `top` highest of `count` scores into best, the highest first, equal ones in the order of their numbers, and
- * returns how many there are. Scores that are no numbers are left out, and so are those whose bit is set in `skip`
- * (64 a word), unless it is NULL. Fills item and score. */
-int64_t lp_top_select(const float *scores, int64_t count, const uint64_t *skip, int64_t top,
-                      lapse_recommendation *best);
+/* The best so far, a heap with the worst of them first; they lie in memory of the caller. */
+typedef struct lp_top {
+    lapse_recommendation *best; /* room for `most` */
+    int64_t size, most;
+} lp_top;
+
+/* Whether an item must be left out. Asked only of those that would be among the best. */
+typedef bool (*lp_top_skip)(const void *context, int64_t item);
+
+/* Looks at the scores of items first .. first + count - 1, which are later than all before. Scores that are no numbers are
+ * left out. skip may be NULL. */
+void lp_top_offer(lp_top *top, const float *scores, int64_t count, int64_t first, lp_top_skip skip,
+                  const void *context);
+
+/* Brings the best into their order: the highest first, equal ones in the order of their numbers. item and score are
+ * filled. Nothing can be offered afterwards. */
+void lp_top_sort(lp_top *top);
 
 #endif

@@ -36,6 +36,16 @@ static lp_node *plain_attention(lp_graph *graph, int cols, int heads, int extra)
     return maker(lp_attention(graph, x, x, x, NULL, NULL, heads, 0.3 / cols, 0, &time_out));
 }
 
+/* No basis, and a matrix for each role. */
+static lp_node *bare_attention(lp_graph *graph, int cols, int heads, int extra)
+{
+    (void)extra;
+    lp_value *query = lp_example_tokens(graph, "query", heads * cols),
+             *key = lp_example_tokens(graph, "key", heads * cols),
+             *value = lp_example_tokens(graph, "value", heads * cols), *time_out;
+    return maker(lp_attention(graph, query, key, value, NULL, NULL, heads, 0.3 / cols, 0.2, &time_out));
+}
+
 /* Every input has another use after the attention, so that all of its gradients are added to what is there. */
 static lp_node *met_attention(lp_graph *graph, int cols, int heads, int extra)
 {
@@ -108,6 +118,7 @@ static lp_node *turns(lp_graph *graph, int cols, int heads, int extra)
 const graph_sample graph_samples[] = {
     {"products", products},
     {"plain attention", plain_attention},
+    {"bare attention", bare_attention},
     {"lag attention", lag_attention},
     {"met attention", met_attention},
     {"handed on", handed_on},

@@ -107,12 +107,13 @@ static const struct shape {
 } shapes[] = {
     /* as in training on MovieLens; segments that end in the middle of tiles; one that is empty */
     {"lag attention", 50, 1, 100, 5, {70, 33, 0, 1, 40}, true},
-    {"met attention", 50, 1, 100, 2, {32, 31}, false},
+    {"met attention", 50, 1, 100, 2, {32, 31}, true},
     /* many in one tile */
     {"lag attention", 8, 2, 6, 6, {1, 2, 3, 1, 9, 4}, true},
     /* longer than several steps */
-    {"lag attention", 5, 1, 3, 2, {300, 7}, false},
-    {"plain attention", 12, 3, 0, 2, {130, 17}, false},
+    {"lag attention", 5, 1, 3, 2, {300, 7}, true},
+    {"plain attention", 12, 3, 0, 2, {130, 17}, true},
+    {"bare attention", 20, 2, 0, 4, {70, 1, 150, 40}, true},
     /* wider variants, and the widest */
     {"lag attention", 96, 2, 96, 2, {65, 4}, false},
     {"lag attention", 160, 1, 40, 2, {33, 3}, false},

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { KINDS = 5 };
@@ -165,12 +166,17 @@ static void as_one_by_one(void **state)
         lapse_predict_options_default(&options);
         options.top = TOP;
         options.unseen = variant / 2 % 2;
+        lapse_recommendation alone[QUESTIONS * TOP];
         for (int threads = 1; threads <= 3; threads++) {
             lapse_recommendation best[QUESTIONS * TOP], one[TOP];
             int64_t counts[QUESTIONS], count;
             options.threads = threads;
             assert_int_equal(lapse_predict_all(model, dataset, questions, QUESTIONS, &options, best, counts, NULL),
                              LAPSE_OK);
+            if (threads == 1)
+                memcpy(alone, best, sizeof best);
+            for (int q = 0; q < QUESTIONS; q++)
+                assert_memory_equal(best + q * TOP, alone + q * TOP, (size_t)counts[q] * sizeof *best);
             for (int q = 0; q < QUESTIONS; q++) {
                 int64_t sequence = questions[q].sequence;
                 lapse_session_clear(session);
@@ -182,14 +188,60 @@ static void as_one_by_one(void **state)
                 assert_int_equal(counts[q], count);
                 for (int k = 0; k < count; k++) {
                     assert_int_equal(best[q * TOP + k].item, one[k].item);
-                    assert_true(best[q * TOP + k].score == one[k].score);
-                    assert_true(best[q * TOP + k].probability == one[k].probability);
+                    assert_true(fabs(best[q * TOP + k].score - one[k].score) < 1e-5);
+                    assert_true(fabs(best[q * TOP + k].probability - one[k].probability) < 1e-6);
                 }
             }
         }
         lapse_session_free(session);
         lapse_model_free(model);
     }
+    lapse_dataset_close(dataset);
+}
+
+/* A catalogue of several tiles, the last one odd. */
+static void large_catalogue(void **state)
+{
+    (void)state;
+    enum { ITEMS = 1301 };
+    static uint64_t offset[ITEMS + 1];
+    static char bytes[ITEMS * 8];
+    for (int i = 0; i < ITEMS; i++) {
+        char *name = bytes + offset[i];
+        offset[i + 1] = offset[i] + (uint64_t)(i < KINDS ? sprintf(name, "%s", names[i]) : sprintf(name, "i%d", i)) + 1;
+    }
+    lp_model_config config = small_config(lp_encoding_find("bochner"), 20, 2, 2);
+    config.task = LP_TASK_RECOMMEND;
+    config.kinds = ITEMS;
+    lapse_model *model = NULL;
+    const lp_names catalogue = {.count = ITEMS, .offset = offset, .bytes = bytes};
+    assert_int_equal(lp_model_new(&config, &catalogue, &model, NULL), LAPSE_OK);
+    lp_random random = lp_random_start(8, LP_PURPOSE_TEST, 741);
+    for (size_t i = 0; i < model->network.graph.parameter_size; i++)
+        model->parameters[i] = (float)(0.3 * lp_random_normal(&random));
+    lapse_dataset *dataset = small_dataset_random(&random, SEQUENCES, 20, KINDS, 5, false);
+    lapse_session *session = open_session(model);
+    lapse_question questions[QUESTIONS];
+    static lapse_recommendation best[QUESTIONS * 40], one[40];
+    int64_t counts[QUESTIONS], count;
+    lapse_predict_options options = {.top = 40, .unseen = true, .threads = 2};
+    ask_all(dataset, questions);
+    assert_int_equal(lapse_predict_all(model, dataset, questions, QUESTIONS, &options, best, counts, NULL), LAPSE_OK);
+    for (int q = 0; q < QUESTIONS; q++) {
+        int64_t sequence = questions[q].sequence;
+        lapse_session_clear(session);
+        for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
+            append(session, dataset->time[i], lapse_dataset_kind_name(dataset, dataset->kind[i]));
+        assert_int_equal(lapse_session_recommend(session, questions[q].time, 40, true, one, &count, NULL), LAPSE_OK);
+        assert_int_equal(count, 40);
+        assert_int_equal(counts[q], 40);
+        for (int k = 0; k < 40; k++) {
+            assert_true(fabs(best[q * 40 + k].score - one[k].score) < 1e-4);
+            assert_true(fabs(best[q * 40 + k].probability - one[k].probability) < 1e-5);
+        }
+    }
+    lapse_session_free(session);
+    lapse_model_free(model);
     lapse_dataset_close(dataset);
 }
 
@@ -220,7 +272,9 @@ static void unknown_names(void **state)
     append(session, dataset->time[1], "b");
     append(session, dataset->time[3], "a");
     assert_int_equal(lapse_session_recommend(session, 9, 2, false, wanted, &count, NULL), LAPSE_OK);
-    assert_true(best[0].score == wanted[0].score && best[1].item == wanted[1].item);
+    assert_true(fabs(best[0].score - wanted[0].score) < 1e-5);
+    assert_int_equal(best[0].item, wanted[0].item);
+    assert_int_equal(best[1].item, wanted[1].item);
     lapse_session_free(session);
     lapse_model_free(model);
     lapse_dataset_close(dataset);
@@ -274,8 +328,9 @@ static void many_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_of_probabilities), cmocka_unit_test(unseen_items),  cmocka_unit_test(refusals),
-        cmocka_unit_test(as_one_by_one),          cmocka_unit_test(unknown_names), cmocka_unit_test(many_refusals),
+        cmocka_unit_test(order_of_probabilities), cmocka_unit_test(unseen_items),    cmocka_unit_test(refusals),
+        cmocka_unit_test(as_one_by_one),          cmocka_unit_test(large_catalogue), cmocka_unit_test(unknown_names),
+        cmocka_unit_test(many_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

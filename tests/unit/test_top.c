@@ -18,6 +18,12 @@ static int by_rank(const void *a, const void *b)
     return x->score != y->score ? (x->score < y->score ? 1 : -1) : (x->item > y->item) - (x->item < y->item);
 }
 
+static bool is_set(const void *context, int64_t item)
+{
+    const uint64_t *bits = context;
+    return bits[item / 64] >> (item % 64) & 1;
+}
+
 static void sorting_says_the_same(void **state)
 {
     (void)state;
@@ -41,7 +47,14 @@ static void sorting_says_the_same(void **state)
                 wanted[left++] = (lapse_recommendation){.item = i, .score = (double)scores[i]};
         }
         qsort(wanted, (size_t)left, sizeof *wanted, by_rank);
-        int64_t found = lp_top_select(scores, count, skipping ? skip : NULL, top, best);
+        lp_top heap = {.best = best, .most = top};
+        for (int from = 0, size; from < count; from += size) { /* in pieces */
+            size = 1 + (int)lp_random_below(&random, MOST);
+            size = from + size > count ? count - from : size;
+            lp_top_offer(&heap, scores + from, size, from, skipping ? is_set : NULL, skip);
+        }
+        lp_top_sort(&heap);
+        int64_t found = heap.size;
         if (found != (left < top ? left : top))
             fail_msg("seed %d: %d found of %d", (int)seed, (int)found, left);
         for (int i = 0; i < found; i++)

@@ -49,6 +49,26 @@ const lp_cpu_ranking *lp_cpu_level_ranking(int level);
  * operations done; *sink takes their result, so that no compiler leaves them out. */
 double lp_cpu_chains(int turns, float *sink);
 
+/* What Adam's step has in common for all parameters. */
+typedef struct lp_adam_factors {
+    float beta1, beta2, epsilon;
+    float correction2; /* of the second moment, which is short at first: its root is multiplied by this */
+    float scale;       /* of the gradient, where it is clipped */
+} lp_adam_factors;
+
+/* Stretches of the optimizer's work. */
+typedef struct lp_cpu_adam {
+    /* gradients += l2 * parameters; returns the sum of their squares. */
+    float (*norm)(size_t count, float l2, const float *parameters, float *gradients);
+    /* sum += gradients */
+    void (*add)(size_t count, float *sum, const float *gradients);
+    void (*step)(size_t count, const lp_adam_factors *factors, float rate, float *parameters, float *moment1,
+                 float *moment2, const float *gradients);
+} lp_cpu_adam;
+
+/* Of the level chosen. */
+const lp_cpu_adam *lp_cpu_adam_kernels(void);
+
 /* Adam's step, on adam->threads threads. */
 void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
 

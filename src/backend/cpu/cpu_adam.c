@@ -12,8 +12,10 @@ typedef struct adam_job {
     const lp_adam *adam;
     const lp_union *rows; /* NULL: there are no tables */
     float *parameters;
-    int chunks;                     /* of parameters behind the tables; tasks after those are rows */
-    float rate, correction2, scale; /* of this step */
+    const lp_cpu_adam *kernels;
+    int chunks; /* of parameters behind the tables; tasks after those are rows */
+    lp_adam_factors factors;
+    float rate; /* of this step */
 } adam_job;
 
 /* Part of a task: elements of one parameter, and their gradients in the first shard that has them. */
@@ -29,8 +31,13 @@ static span dense_span(const adam_job *job, int chunk)
     const lp_adam *adam = job->adam;
     size_t dense = adam->size - adam->table_size, begin = (size_t)chunk * CHUNK;
     size_t end = begin + CHUNK < dense ? begin + CHUNK : dense, place = adam->table_size + begin;
-    return (span){job->parameters + place, adam->moment1 + place, adam->moment2 + place, adam->gradients + begin,
-                  adam->rates + begin / LP_PARAMETER_ALIGN, 0, end - begin};
+    return (span){job->parameters + place,
+                  adam->moment1 + place,
+                  adam->moment2 + place,
+                  adam->gradients + begin,
+                  adam->rates + begin / LP_PARAMETER_ALIGN,
+                  0,
+                  end - begin};
 }
 
 /* The gradient of row `place` (shard * capacity + row of its list) of a table. */
@@ -46,29 +53,57 @@ static span row_span(const adam_job *job, const lp_table *table, int row)
     const lp_adam *adam = job->adam;
     size_t place = table->offset + (size_t)job->rows->row[row] * (size_t)table->cols;
     float *gradients = row_gradient(adam, table, job->rows->place[job->rows->first[row]]);
-    return (span){job->parameters + place, adam->moment1 + place, adam->moment2 + place, gradients, NULL,
-                  table->rate, (size_t)table->cols};
+    return (span){job->parameters + place, adam->moment1 + place, adam->moment2 + place, gradients, NULL, table->rate,
+                  (size_t)table->cols};
 }
 
 /* Adds l2 and returns the squared norm. Fixed parameters have no gradient, and so no part in the norm, no moments and no
  * step. */
-static double finish_sum(const span *s, float l2)
+static double finish_sum(const lp_cpu_adam *kernels, const span *s, float l2)
 {
+    enum { SUMMED = 256 }; /* elements whose squares are summed in float */
     double norm = 0;
-    for (size_t i = 0; i < s->count; i++)
-        s->gradients[i] += l2 * s->parameters[i];
     for (size_t group = 0; s->rates && group < s->count / LP_PARAMETER_ALIGN; group++)
         if (s->rates[group] == 0)
             memset(s->gradients + group * LP_PARAMETER_ALIGN, 0, LP_PARAMETER_ALIGN * sizeof *s->gradients);
-    for (size_t i = 0; i < s->count; i++)
-        norm += (double)s->gradients[i] * (double)s->gradients[i];
+    for (size_t i = 0; i < s->count;) { /* stretches that all learn, or of which nothing does */
+        bool fixed = s->rates && s->rates[i / LP_PARAMETER_ALIGN] == 0;
+        size_t count = 0;
+        while (count < SUMMED && i + count < s->count &&
+               (!s->rates || (s->rates[(i + count) / LP_PARAMETER_ALIGN] == 0) == fixed))
+            count += s->rates ? LP_PARAMETER_ALIGN : s->count;
+        count = count < s->count - i ? count : s->count - i;
+        norm += fixed ? 0 : (double)kernels->norm(count, l2, s->parameters + i, s->gradients + i);
+        i += count;
+    }
     return norm;
 }
 
-static void add(float *restrict sum, const float *restrict gradient, size_t count)
+/* Rows lie anywhere in memory: what a task will need soon is fetched before. */
+enum { AHEAD = 6, LINE = 16 };
+
+static void fetch(const float *row, int cols)
 {
-    for (size_t i = 0; i < count; i++)
-        sum[i] += gradient[i];
+    for (int c = 0; c < cols; c += LINE)
+        __builtin_prefetch(row + c, 1);
+}
+
+static void fetch_gradients(const adam_job *job, int row)
+{
+    if (row >= job->rows->count)
+        return;
+    for (int32_t i = job->rows->first[row]; i < job->rows->first[row + 1]; i++)
+        fetch(row_gradient(job->adam, &job->adam->tables[0], job->rows->place[i]), job->adam->tables[0].cols);
+}
+
+static void fetch_row(const adam_job *job, int row)
+{
+    if (row >= job->rows->count)
+        return;
+    span s = row_span(job, &job->adam->tables[0], row);
+    fetch(s.parameters, (int)s.count);
+    fetch(s.moment1, (int)s.count);
+    fetch(s.moment2, (int)s.count);
 }
 
 /* The sum over shards, in their order, into the first one's gradient; and its squared norm. */
@@ -81,32 +116,34 @@ static void reduce_task(void *context, int task, int worker)
     if (task < job->chunks) {
         span s = dense_span(job, task);
         for (int shard = 1; shard < adam->shards; shard++)
-            add(s.gradients, s.gradients + (size_t)shard * (adam->size - adam->table_size), s.count);
-        norm = finish_sum(&s, (float)adam->l2);
+            job->kernels->add(s.count, s.gradients, s.gradients + (size_t)shard * (adam->size - adam->table_size));
+        norm = finish_sum(job->kernels, &s, (float)adam->l2);
     }
     int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
-    for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++)
+    for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++) {
+        fetch_gradients(job, row + AHEAD);
         for (int t = 0; t < adam->table_count; t++) {
             span s = row_span(job, &adam->tables[t], row);
             for (int32_t i = job->rows->first[row] + 1; i < job->rows->first[row + 1]; i++)
-                add(s.gradients, row_gradient(adam, &adam->tables[t], job->rows->place[i]), s.count);
-            norm += finish_sum(&s, (float)adam->l2);
+                job->kernels->add(s.count, s.gradients, row_gradient(adam, &adam->tables[t], job->rows->place[i]));
+            norm += finish_sum(job->kernels, &s, (float)adam->l2);
         }
+    }
     adam->norms[task] = norm;
 }
 
+/* Stretches of one rate. */
 static void step_span(const adam_job *job, const span *s)
 {
-    const lp_adam *adam = job->adam;
-    float beta1 = (float)adam->beta1, beta2 = (float)adam->beta2, epsilon = (float)adam->epsilon;
-    for (size_t i = 0; i < s->count; i++) {
-        float rate = job->rate * (s->rates ? s->rates[i / LP_PARAMETER_ALIGN] : s->rate);
-        float gradient = s->gradients[i] * job->scale;
-        float first = beta1 * s->moment1[i] + (1 - beta1) * gradient;
-        float second = beta2 * s->moment2[i] + (1 - beta2) * gradient * gradient;
-        s->moment1[i] = first;
-        s->moment2[i] = second;
-        s->parameters[i] -= rate * first / (sqrtf(second) * job->correction2 + epsilon);
+    for (size_t i = 0; i < s->count;) {
+        float rate = s->rates ? s->rates[i / LP_PARAMETER_ALIGN] : s->rate;
+        size_t end = s->rates ? i + LP_PARAMETER_ALIGN : s->count;
+        while (end < s->count && s->rates[end / LP_PARAMETER_ALIGN] == rate)
+            end += LP_PARAMETER_ALIGN;
+        end = end < s->count ? end : s->count;
+        job->kernels->step(end - i, &job->factors, job->rate * rate, s->parameters + i, s->moment1 + i, s->moment2 + i,
+                           s->gradients + i);
+        i = end;
     }
 }
 
@@ -119,17 +156,21 @@ static void step_task(void *context, int task, int worker)
         step_span(job, &s);
     }
     int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
-    for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++)
+    for (int row = begin; task >= job->chunks && row < begin + AHEAD; row++)
+        fetch_row(job, row);
+    for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++) {
+        fetch_row(job, row + AHEAD);
         for (int t = 0; t < job->adam->table_count; t++) {
             span s = row_span(job, &job->adam->tables[t], row);
             step_span(job, &s);
         }
+    }
 }
 
 void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
 {
     size_t dense = adam->size - adam->table_size;
-    adam_job job = {.adam = adam, .rows = rows, .parameters = parameters, .scale = 1};
+    adam_job job = {.adam = adam, .rows = rows, .parameters = parameters, .kernels = lp_cpu_adam_kernels()};
     job.chunks = (int)((dense + CHUNK - 1) / CHUNK);
     int tasks = job.chunks + (rows ? (rows->count + ROWS - 1) / ROWS : 0);
     lp_threads_run(adam->threads, tasks, reduce_task, &job);
@@ -137,9 +178,13 @@ void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, 
     for (int task = 0; task < tasks; task++)
         norm += adam->norms[task];
     norm = sqrt(norm);
-    if (adam->clip > 0 && norm > adam->clip)
-        job.scale = (float)(adam->clip / norm);
+    job.factors = (lp_adam_factors){
+        .beta1 = (float)adam->beta1,
+        .beta2 = (float)adam->beta2,
+        .epsilon = (float)adam->epsilon,
+        .correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, (double)step))),
+        .scale = adam->clip > 0 && norm > adam->clip ? (float)(adam->clip / norm) : 1,
+    };
     job.rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, (double)step)));
-    job.correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, (double)step)));
     lp_threads_run(adam->threads, tasks, step_task, &job);
 }

@@ -15,7 +15,16 @@
     void lp_fast_row_scores_##level(int items, int dims, const float *state, const float *table, const float *bias, \
                                     float *scores);                                                                 \
     double lp_fast_log_sum_##level(int count, const float *scores);                                                 \
+    float lp_fast_adam_norm_##level(size_t count, float l2, const float *parameters, float *gradients);             \
+    void lp_fast_adam_add_##level(size_t count, float *sum, const float *gradients);                                \
+    void lp_fast_adam_step_##level(size_t count, const lp_adam_factors *factors, float rate, float *parameters,     \
+                                   float *moment1, float *moment2, const float *gradients);                         \
     double lp_fast_chains_##level(int turns, float *sink)
+
+#define ADAM(level)                                                                    \
+    {                                                                                  \
+        lp_fast_adam_norm_##level, lp_fast_adam_add_##level, lp_fast_adam_step_##level \
+    }
 
 #define RANKING(level)                                                                                        \
     {                                                                                                         \
@@ -54,12 +63,13 @@ static const struct level {
     bool (*present)(void);
     const lp_kernel *fast;
     lp_cpu_ranking ranking;
+    lp_cpu_adam adam;
     double (*chains)(int turns, float *sink);
 } levels[] = {
-    {"portable", always, lp_fast_kernels_portable, RANKING(portable), lp_fast_chains_portable},
+    {"portable", always, lp_fast_kernels_portable, RANKING(portable), ADAM(portable), lp_fast_chains_portable},
 #ifdef __x86_64__
-    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3), lp_fast_chains_v3},
-    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4), lp_fast_chains_v4},
+    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3), ADAM(v3), lp_fast_chains_v3},
+    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4), ADAM(v4), lp_fast_chains_v4},
 #endif
 };
 
@@ -130,4 +140,10 @@ double lp_cpu_chains(int turns, float *sink)
 bool lp_cpu_threads_safe(void)
 {
     return openblas_get_parallel() != OPENBLAS_SEQUENTIAL;
+}
+
+const lp_cpu_adam *lp_cpu_adam_kernels(void)
+{
+    pthread_once(&once, choose);
+    return &levels[chosen].adam;
 }

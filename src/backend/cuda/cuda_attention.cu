@@ -5,7 +5,7 @@
  * appears. The shares of a step lie in shared memory between the two products: warps that share a group of rows split the keys in
  * the first and the columns in the second.
  */
-#include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_attention_tensor.h"
 
 namespace
 {
@@ -346,6 +346,8 @@ forward_task task_of(const lp_node *node, const lp_cuda_run *run)
 
 void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
 {
+    if (tile_tensor(run) && lp_cuda_attention_tensor(node, run))
+        return;
     forward_task task = task_of(node, run);
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
     int out_tiles = choose_tiles(&task.form);

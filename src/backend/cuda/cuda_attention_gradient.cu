@@ -13,7 +13,7 @@
  * queries and go over its keys: both make the shares again from the log of each row's sum. Making them twice costs two more products
  * than adding to dquery from many blocks would, and nothing waits for anything.
  */
-#include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_attention_tensor.h"
 
 namespace
 {
@@ -512,8 +512,10 @@ backward_task task_of(const lp_node *node, const lp_cuda_run *run)
 
 void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    backward_task task = task_of(node, run);
     float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
+    if (tile_tensor(run) && !met(outputs) && lp_cuda_attention_gradient_tensor(node, run))
+        return;
+    backward_task task = task_of(node, run);
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
     int out_tiles = choose_tiles(&task.form);
     task.inner = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.form.heads * sizeof(float));

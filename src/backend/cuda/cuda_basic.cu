@@ -1,5 +1,5 @@
 /* cuda_basic.cu: what works on each element by itself, and what draws. */
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_rows.h"
 
 /* ---- elementwise --------------------------------------------------------------------------------------------- */
 
@@ -187,31 +187,73 @@ void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
 
-/* A thread draws one block of random words and takes the eight columns that share it. */
-__global__ void dropout_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *x, float *y,
-                               uint32_t threshold, uint32_t purpose, float scale, int adds)
+typedef struct dropout_task {
+    const lp_cuda_shard *shard;
+    lp_cuda_rows rows;
+    int cols, rows_each; /* rows of a block */
+    const float *x;
+    float *y, scale;
+    uint32_t threshold, purpose;
+    int adds;
+} dropout_task;
+
+/* The bits of which of the eight columns from 8 * group on are kept. */
+__device__ static inline unsigned char kept_bits(const dropout_task &task, int row, int group)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    int groups = (cols + 7) / 8, row = (int)(i / groups), group = (int)(i % groups);
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    lp_random_block block =
-        lp_philox(shard->seed, purpose, shard->step, (shard->first_token + (uint64_t)row) * 65536 + (uint64_t)group);
-    size_t first = (size_t)row * cols + 8 * (size_t)group;
-    int count = min(8, cols - 8 * group);
+    const lp_cuda_shard *shard = task.shard;
+    lp_random_block block = lp_philox(shard->seed, task.purpose, shard->step,
+                                      (shard->first_token + (uint64_t)row) * 65536 + (uint64_t)group);
+    unsigned bits = 0;
+#pragma unroll
     for (int c = 0; c < 8; c++)
-        if (c < count)
-            lp_store(&y[first + c], lp_dropout_keep(&block, c, threshold) ? x[first + c] * scale : 0, adds);
+        bits |= (unsigned)lp_dropout_keep(&block, c, task.threshold) << c;
+    return (unsigned char)bits;
+}
+
+/* A block of random words serves eight columns: a thread each draws them for all rows of the block, and the bits go through shared
+ * memory, so that elements are read and written side by side. */
+template <int n> __global__ void __launch_bounds__(LP_ROW_THREADS) dropout_kernel(dropout_task task)
+{
+    LP_SHARED(unsigned char, kept);
+    int cols = task.cols, groups = (cols + 7) / 8, first = (int)blockIdx.x * task.rows_each;
+    int count = min(lp_rows_now(task.rows, task.shard) - first, task.rows_each);
+    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x); i < count * groups; i += LP_ROW_THREADS)
+        kept[i] = kept_bits(task, first + i / groups, i % groups);
+    __syncthreads();
+#pragma unroll 2
+    for (int r = (int)threadIdx.y; r < count; r += (int)blockDim.y)
+        for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x) {
+            size_t place = (size_t)(first + r) * cols + c;
+            lp_floats<n> value = lp_read<n>(task.x + place);
+            unsigned bits = kept[r * groups + c / 8] >> (c & 7);
+#pragma unroll
+            for (int i = 0; i < n; i++)
+                value.at[i] = bits >> i & 1 ? value.at[i] * task.scale : 0;
+            lp_write<n>(task.y + place, value, task.adds);
+        }
 }
 
 void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    uint32_t threshold = lp_dropout_threshold(node->with.rate);
-    int64_t groups = (out->cols + 7) / 8;
-    LP_LAUNCH(run, dropout_kernel, lp_blocks(lp_cuda_largest(run, out) * groups, 256), 256, 0, run->shard,
-              lp_cuda_rows_of(out), out->cols, LP_INPUT(0), LP_OUTPUT(0), threshold,
-              lp_dropout_purpose(node->with.stream), (float)(65536.0 / (65536.0 - threshold)), LP_ADDS(0));
+    dropout_task task = {};
+    task.shard = run->shard;
+    task.rows = lp_cuda_rows_of(out);
+    task.cols = out->cols;
+    task.x = LP_INPUT(0);
+    task.y = LP_OUTPUT(0);
+    task.threshold = lp_dropout_threshold(node->with.rate);
+    task.purpose = lp_dropout_purpose(node->with.stream);
+    task.scale = (float)(65536.0 / (65536.0 - task.threshold));
+    task.adds = LP_ADDS(0);
+    int groups = (out->cols + 7) / 8, width = lp_width((uintptr_t)task.x | (uintptr_t)task.y, task.cols);
+    int most = (int)(2 * LP_ROW_THREADS) / groups;
+    task.rows_each = most > 32 ? 32 : most > 0 ? most : 1;
+    unsigned blocks = lp_blocks(lp_cuda_largest(run, out), task.rows_each);
+    size_t shared = (size_t)(task.rows_each * groups);
+    dim3 block = lp_row_block(task.cols / width);
+    lp_by_width(width,
+                [&](auto by) { LP_LAUNCH(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task); });
 }
 
 /* ---- noise --------------------------------------------------------------------------------------------------- */

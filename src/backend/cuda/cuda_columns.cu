@@ -1,5 +1,6 @@
 /* cuda_columns.cu: sums of columns, and factors for them. */
 #include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_rows.h"
 
 struct column_sum_term {
     const float *x;
@@ -34,17 +35,35 @@ void lp_cuda_column_dot(const lp_node *node, const lp_cuda_run *run)
     lp_cuda_column_sums<float>(run, node->inputs[0], cols, term, LP_OUTPUT(0), LP_ADDS(0));
 }
 
+template <int n>
 __global__ void scale_columns_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *x,
                                      const float *scale, float *y, int adds)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < (int64_t)lp_rows_now(rows, shard) * cols)
-        lp_store(&y[i], x[i] * scale[i % cols], adds);
+    int row = lp_row_here();
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    size_t first = (size_t)row * cols;
+    for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x) {
+        lp_floats<n> value = lp_read<n>(x + first + c), factor = lp_read<n>(scale + c);
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            value.at[i] *= factor.at[i];
+        lp_write<n>(y + first + c, value, adds);
+    }
 }
 
 void lp_cuda_scale_columns(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    LP_LAUNCH(run, scale_columns_kernel, lp_blocks((int64_t)lp_cuda_largest(run, out) * out->cols, 256), 256, 0,
-              run->shard, lp_cuda_rows_of(out), out->cols, LP_INPUT(0), LP_INPUT(1), LP_OUTPUT(0), LP_ADDS(0));
+    const float *x = LP_INPUT(0), *scale = LP_INPUT(1);
+    float *y = LP_OUTPUT(0);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_rows rows = lp_cuda_rows_of(out);
+    int cols = out->cols, adds = LP_ADDS(0), largest = lp_cuda_largest(run, out);
+    int width = lp_width((uintptr_t)x | (uintptr_t)scale | (uintptr_t)y, cols);
+    dim3 block = lp_row_block(cols / width);
+    lp_by_width(width, [&](auto by) {
+        LP_LAUNCH(run, scale_columns_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows,
+                  cols, x, scale, y, adds);
+    });
 }

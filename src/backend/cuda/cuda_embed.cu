@@ -1,19 +1,33 @@
 /* cuda_embed.cu: rows of tables, and the sums of gradients by row. */
 #include "backend/cuda/cuda_by_id.h"
+#include "backend/cuda/cuda_rows.h"
 
+template <int n>
 __global__ void embed_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *table,
                              const int32_t *ids, float *y)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < (int64_t)lp_rows_now(rows, shard) * cols)
-        y[i] = table[(size_t)ids[i / cols] * cols + i % cols];
+    int row = lp_row_here();
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    const float *from = table + (size_t)ids[row] * cols;
+    for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x)
+        lp_write<n>(y + (size_t)row * cols + c, lp_read<n>(from + c), 0);
 }
 
 void lp_cuda_embed(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    LP_LAUNCH(run, embed_kernel, lp_blocks((int64_t)lp_cuda_largest(run, out) * out->cols, 256), 256, 0, run->shard,
-              lp_cuda_rows_of(out), out->cols, LP_INPUT(0), LP_INPUT_AS(int32_t, 1), LP_OUTPUT(0));
+    const float *table = LP_INPUT(0);
+    const int32_t *ids = LP_INPUT_AS(int32_t, 1);
+    float *y = LP_OUTPUT(0);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_rows rows = lp_cuda_rows_of(out);
+    int cols = out->cols, width = lp_width((uintptr_t)table | (uintptr_t)y, cols), largest = lp_cuda_largest(run, out);
+    dim3 block = lp_row_block(cols / width);
+    lp_by_width(width, [&](auto by) {
+        LP_LAUNCH(run, embed_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, cols,
+                  table, ids, y);
+    });
 }
 
 /* The rows of a table that the shard lists: its gradient is that of the rows. */

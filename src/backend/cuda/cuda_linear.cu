@@ -1,167 +1,307 @@
 /* cuda_linear.cu: products with weights.
  *
- * Rows are many (tokens), columns few (tens to hundreds) and the number of rows changes from shard to shard, so the products
- * are our own: tiles of 64 x 64 outputs, 32 terms at a time through shared memory, 4 x 4 outputs a thread. Gradients of
- * weights sum over all rows: those are cut into chunks, whose sums are added in their order.
+ * Rows are many (tokens), columns few (tens to hundreds), so a product moves more than it multiplies: what counts is that a block asks
+ * for all it needs at once. A block makes 64 rows of up to 64 columns; its rows of x and its part of the weight go to shared memory whole,
+ * up to 128 terms at a time, which for most layers is all of them. Results leave from the registers that they were summed in, with bias and
+ * addend.
+ *
+ * Gradients of weights sum over all rows. These are cut into chunks, one block each and about as many as there are multiprocessors;
+ * their sums are added in their order, so that two runs give the same bits.
  */
-#include "backend/cuda/cuda_linear.h"
+#include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_tile.h"
 
-enum { TILE = LP_LINEAR_TILE, TERMS = 32, PITCH = TILE + 4, THREADS = 256 };
+enum { ROWS = 64, COLS = 64, TERMS = 128, ROW_WARPS = 4, COL_WARPS = 2, THREADS = 32 * ROW_WARPS * COL_WARPS };
+/* Tiles of 16 x 8 that a warp has side by side. */
+enum { TILES = COLS / 8 / COL_WARPS };
 
-/* One factor of a product: element (i, k), where i counts outputs and k terms. */
-typedef struct factor {
-    const float *data;
-    int i_stride, k_stride; /* one of them is 1 */
-    int count;              /* of outputs */
-} factor;
-
-/* A tile in registers on its way to shared memory: threads that lie side by side read side by side. */
-typedef struct lane_tile {
-    float x[TILE * TERMS / THREADS];
-} lane_tile;
-
-template <bool k_first> __device__ static inline void place_of(int n, int *i, int *k)
+/* Columns of each part, where so many are cut into as few parts as may be. */
+static int part_width(int count, int unit)
 {
-    int at = n * THREADS + (int)threadIdx.x;
-    *i = k_first ? at / TERMS : at % TILE;
-    *k = k_first ? at % TERMS : at / TILE;
+    int parts = (int)lp_blocks(count, COLS), each = (count + parts - 1) / parts;
+    return (each + unit - 1) / unit * unit;
 }
 
-template <bool k_first>
-__device__ static inline lane_tile read_tile(const factor &from, int first, int term, int terms_end)
+/* Floats from row to row where lanes read rows t and columns g, or pairs of columns: 8 modulo 16. */
+static int pair_stride(int cols)
 {
-    lane_tile tile;
-#pragma unroll
-    for (int n = 0; n < TILE * TERMS / THREADS; n++) {
-        int i, k;
-        place_of<k_first>(n, &i, &k);
-        bool inside = first + i < from.count && term + k < terms_end;
-        tile.x[n] = inside ? from.data[(size_t)(first + i) * from.i_stride + (size_t)(term + k) * from.k_stride] : 0.0f;
-    }
-    return tile;
+    return (cols + 7) / 16 * 16 + 8;
 }
 
-template <bool k_first> __device__ static inline void keep_tile(float (*shared)[PITCH], const lane_tile &tile)
-{
-#pragma unroll
-    for (int n = 0; n < TILE * TERMS / THREADS; n++) {
-        int i, k;
-        place_of<k_first>(n, &i, &k);
-        shared[k][i] = tile.x[n];
-    }
-}
+/* The tiles of a warp: `count` from column 8 * `first` on, in the 16 rows from `row` on. */
+typedef struct warp_part {
+    int row, first, count;
+} warp_part;
 
-/* sum[4][4] += the product of the tile at (row, col) over the terms [begin, end). */
-template <bool a_k_first, bool b_k_first>
-__device__ static inline void tile_product(const factor &a, const factor &b, int row, int col, int begin, int end,
-                                           float sum[4][4])
+__device__ static inline warp_part part_of(int wide)
 {
-    __shared__ __align__(16) float a_tile[TERMS][PITCH];
-    __shared__ __align__(16) float b_tile[TERMS][PITCH];
-    int x = 4 * (int)(threadIdx.x % 16), y = 4 * (int)(threadIdx.x / 16);
-    lane_tile a_next = read_tile<a_k_first>(a, row, begin, end), b_next = read_tile<b_k_first>(b, col, begin, end);
-    for (int term = begin; term < end; term += TERMS) {
-        __syncthreads();
-        keep_tile<a_k_first>(a_tile, a_next);
-        keep_tile<b_k_first>(b_tile, b_next);
-        __syncthreads();
-        if (term + TERMS < end) {
-            a_next = read_tile<a_k_first>(a, row, term + TERMS, end);
-            b_next = read_tile<b_k_first>(b, col, term + TERMS, end);
-        }
-#pragma unroll 8
-        for (int k = 0; k < TERMS; k++) {
-            float4 p = *(const float4 *)&a_tile[k][y], q = *(const float4 *)&b_tile[k][x];
-            float left[4] = {p.x, p.y, p.z, p.w}, right[4] = {q.x, q.y, q.z, q.w};
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-#pragma unroll
-                for (int j = 0; j < 4; j++)
-                    sum[i][j] += left[i] * right[j];
-        }
-    }
+    int warp = (int)threadIdx.x >> 5, all = wide / 8, half = (all + 1) / 2;
+    warp_part part = {warp % ROW_WARPS * 16, warp / ROW_WARPS ? half : 0, warp / ROW_WARPS ? all - half : half};
+    return part;
 }
 
 /* ---- linear -------------------------------------------------------------------------------------------------- */
 
-/* Grid: (column tiles, row tiles, heads). */
-template <bool transpose>
-__global__ void __launch_bounds__(THREADS, 2)
-    linear_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_linear_task task)
+typedef struct linear_task {
+    const lp_cuda_shard *shard;
+    lp_cuda_rows rows;
+    const float *x, *weight, *bias, *add;
+    float *y;
+    int heads, in, out, adds; /* columns of a head */
+    int wide;                 /* columns of a block */
+    int x_stride, weight_stride;
+    bool pairs; /* all that goes with y may be read two at a time */
+} linear_task;
+
+/* The terms from `from` on, of x [64 x deep] and of the weight: [wide x deep] where it is transposed, else [deep x wide]. */
+template <bool tensor, bool transpose, tile_moment moment>
+__device__ static inline void move_terms(const linear_task &task, float *x, float *weight, int present, int from)
 {
-    int count = lp_rows_now(rows, shard), row = (int)blockIdx.y * TILE, col = (int)blockIdx.x * TILE;
-    int h = (int)blockIdx.z, in = task.in, out = task.out;
-    if (row >= count)
+    int in = task.in, out = task.out, h = (int)blockIdx.z, col = (int)blockIdx.x * task.wide;
+    int terms = min(in - from, (int)TERMS), deep = tile_pad(terms), cols = min(out - col, task.wide);
+    int64_t row = (int64_t)blockIdx.y * ROWS;
+    tile_move<tensor, moment>(x, task.x_stride, ROWS, deep, task.x + (row * task.heads + h) * in + from,
+                              task.heads * in, present, terms);
+    const float *head = task.weight + (size_t)h * in * out;
+    if (transpose)
+        tile_move<tensor, moment>(weight, task.weight_stride, task.wide, deep, head + (size_t)col * in + from, in, cols,
+                                  terms);
+    else
+        tile_move<tensor, moment>(weight, task.weight_stride, deep, task.wide, head + (size_t)from * out + col, out,
+                                  terms, cols);
+}
+
+/* y at `place` and the place after it, which is there if `both`. */
+__device__ static inline void finish_pair(const linear_task &task, size_t place, int column, float a, float b,
+                                          bool both)
+{
+    if (task.pairs && both) {
+        float2 bias = task.bias ? *(const float2 *)(task.bias + column) : make_float2(0, 0);
+        float2 add = task.add ? *(const float2 *)(task.add + place) : make_float2(0, 0);
+        float2 old = task.adds ? *(const float2 *)(task.y + place) : make_float2(0, 0);
+        *(float2 *)(task.y + place) = make_float2(old.x + (a + (bias.x + add.x)), old.y + (b + (bias.y + add.y)));
         return;
-    factor a = {task.x + (size_t)h * in, task.heads * in, 1, count};
-    factor b = {task.weight + (size_t)h * in * out, transpose ? in : 1, transpose ? 1 : out, out};
-    float sum[4][4] = {};
-    tile_product<true, transpose>(a, b, row, col, 0, in, sum);
-    int x = col + 4 * (int)(threadIdx.x % 16), y = row + 4 * (int)(threadIdx.x / 16);
+    }
+    for (int i = 0; i < 1 + both; i++) {
+        float more = (task.bias ? task.bias[column + i] : 0) + (task.add ? task.add[place + i] : 0);
+        lp_store(&task.y[place + i], (i ? b : a) + more, task.adds);
+    }
+}
+
+/* Grid: (column parts, row tiles, heads). */
+template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS, 4) linear_kernel(linear_task task)
+{
+    LP_SHARED(float, memory);
+    float *x = memory, *weight = memory + ROWS * task.x_stride;
+    int row = (int)blockIdx.y * ROWS, present = lp_rows_now(task.rows, task.shard) - row;
+    if (present <= 0)
+        return;
+    tile_lane me = tile_lane_now();
+    warp_part part = part_of(task.wide);
+    float sum[TILES][4] = {};
+    for (int from = 0; from < task.in; from += TERMS) {
+        if (from)
+            __syncthreads();
+        move_terms<tensor, transpose, TILE_ASK>(task, x, weight, present, from);
+        tile_wait();
+        move_terms<tensor, transpose, TILE_SETTLE>(task, x, weight, present, from);
+        __syncthreads();
+        int deep = tile_pad(min(task.in - from, (int)TERMS));
+        const float *left = x + part.row * task.x_stride;
+        if (transpose)
+            tile_rows<tensor, TILES>(sum, 0, part.count, left, task.x_stride,
+                                     weight + 8 * part.first * task.weight_stride, task.weight_stride, 8, deep);
+        else
+            tile_columns<tensor, TILES>(sum, 0, part.count, left, task.x_stride, weight + 8 * part.first,
+                                        task.weight_stride, deep);
+    }
+    int h = (int)blockIdx.z, col = (int)blockIdx.x * task.wide + 8 * part.first + 2 * me.member;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int half = 0; half < 2; half++) {
+        int r = part.row + me.group + 8 * half;
+        size_t place = ((size_t)(row + r) * task.heads + h) * task.out;
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-            lp_linear_store(task, count, y + i, h, x + j, sum[i][j]);
+        for (int j = 0; j < TILES; j++) {
+            int c = col + 8 * j;
+            if (j < part.count && r < present && c < task.out)
+                finish_pair(task, place + c, h * task.out + c, sum[j][2 * half], sum[j][2 * half + 1],
+                            c + 1 < task.out);
+        }
+    }
+}
+
+static bool even_address(const void *data)
+{
+    return (uintptr_t)data % 8 == 0;
+}
+
+template <bool tensor>
+static void linear_launch(const lp_cuda_run *run, const linear_task &task, bool transpose, int largest)
+{
+    dim3 grid(lp_blocks(task.out, task.wide), lp_blocks(largest, ROWS), (unsigned)task.heads);
+    int deep = tile_pad(task.in < TERMS ? task.in : TERMS);
+    size_t size = (size_t)(ROWS * task.x_stride + (transpose ? task.wide : deep) * task.weight_stride) * sizeof(float);
+    if (transpose)
+        LP_LAUNCH(run, (linear_kernel<tensor, true>), grid, THREADS, size, task);
+    else
+        LP_LAUNCH(run, (linear_kernel<tensor, false>), grid, THREADS, size, task);
 }
 
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *weight = node->inputs[1], *y = node->outputs[0];
-    int heads = node->with.heads, a = weight->rows / heads, b = weight->cols, largest = lp_cuda_largest(run, y);
     bool transpose = node->with.transpose;
-    lp_linear_task task = {LP_INPUT(0), LP_INPUT(1),       LP_INPUT(2),       LP_INPUT(3), LP_OUTPUT(0),
-                           heads,       transpose ? b : a, transpose ? a : b, LP_ADDS(0)};
-    lp_cuda_rows rows = lp_cuda_rows_of(y);
-    dim3 grid(lp_blocks(task.out, TILE), lp_blocks(largest, TILE), (unsigned)heads);
-    if (run->run->precision != LP_PRECISION_FP32)
-        lp_cuda_linear_tensor(run, rows, largest, task, transpose);
-    else if (transpose)
-        LP_LAUNCH(run, linear_kernel<true>, grid, THREADS, 0, run->shard, rows, task);
+    linear_task task = {};
+    task.shard = run->shard;
+    task.rows = lp_cuda_rows_of(y);
+    task.x = LP_INPUT(0);
+    task.weight = LP_INPUT(1);
+    task.bias = LP_INPUT(2);
+    task.add = LP_INPUT(3);
+    task.y = LP_OUTPUT(0);
+    task.heads = node->with.heads;
+    task.in = transpose ? weight->cols : weight->rows / task.heads;
+    task.out = transpose ? weight->rows / task.heads : weight->cols;
+    task.adds = LP_ADDS(0);
+    task.wide = part_width(task.out, 8);
+    task.pairs = task.out % 2 == 0 && even_address(task.y) && even_address(task.add) && even_address(task.bias);
+    int deep = tile_pad(task.in < TERMS ? task.in : TERMS);
+    task.x_stride = transpose ? tile_stride(deep) : pair_stride(deep);
+    task.weight_stride = transpose ? tile_stride(deep) : tile_stride(task.wide);
+    if (tile_tensor(run))
+        linear_launch<true>(run, task, transpose, lp_cuda_largest(run, y));
     else
-        LP_LAUNCH(run, linear_kernel<false>, grid, THREADS, 0, run->shard, rows, task);
+        linear_launch<false>(run, task, transpose, lp_cuda_largest(run, y));
 }
 
 /* ---- outer products ------------------------------------------------------------------------------------------ */
 
-/* Grid: (tiles, chunks, heads). */
-__global__ void __launch_bounds__(THREADS, 2)
-    linear_outer_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_outer_task task)
+enum { CHUNK = 128 }; /* rows of a chunk that go to shared memory at a time */
+
+typedef struct outer_task {
+    const lp_cuda_shard *shard;
+    lp_cuda_rows rows;
+    const float *p, *q;
+    float *partial;     /* [chunks x heads x a x b] */
+    int heads, a, b;    /* columns of a head */
+    int a_wide, b_wide; /* columns of a block */
+    int p_stride, q_stride;
+} outer_task;
+
+/* Rows [from, from + present) of this block's columns of p and q. */
+template <bool tensor, tile_moment moment>
+__device__ static inline void move_rows(const outer_task &task, float *p, float *q, int from, int present)
 {
-    int count = lp_rows_now(rows, shard), each = lp_chunk_rows(count, (int)gridDim.y, TERMS);
-    int begin = (int)blockIdx.y * each, end = min(begin + each, count), h = (int)blockIdx.z;
-    int a = task.a, b = task.b, heads = task.heads, across = (b + TILE - 1) / TILE;
-    int row = (int)blockIdx.x / across * TILE, col = (int)blockIdx.x % across * TILE;
-    factor left = {task.p + (size_t)h * a, 1, heads * a, a}, right = {task.q + (size_t)h * b, 1, heads * b, b};
-    float sum[4][4] = {};
-    if (begin < end)
-        tile_product<false, false>(left, right, row, col, begin, end, sum);
-    int x = col + 4 * (int)(threadIdx.x % 16), y = row + 4 * (int)(threadIdx.x / 16);
-    float *out = task.partial + ((size_t)blockIdx.y * heads + h) * a * b;
+    int across = (task.b + task.b_wide - 1) / task.b_wide, h = (int)blockIdx.z, deep = tile_pad(present);
+    int a = (int)blockIdx.x / across * task.a_wide, b = (int)blockIdx.x % across * task.b_wide;
+    tile_move<tensor, moment>(p, task.p_stride, deep, task.a_wide,
+                              task.p + ((int64_t)from * task.heads + h) * task.a + a, task.heads * task.a, present,
+                              min(task.a - a, task.a_wide));
+    tile_move<tensor, moment>(q, task.q_stride, deep, task.b_wide,
+                              task.q + ((int64_t)from * task.heads + h) * task.b + b, task.heads * task.b, present,
+                              min(task.b - b, task.b_wide));
+}
+
+/* sum[j] += p^T q_j over `depth` rows: the 16 columns of p from `p` on, and the 8 of q from q + 8 j on. */
+template <bool tensor>
+__device__ static inline void add_outer(float (&sum)[TILES][4], int count, const float *p, int p_stride, const float *q,
+                                        int q_stride, int depth)
+{
+    tile_lane me = tile_lane_now();
+    if constexpr (tensor) {
+        for (int k = me.member; k < depth; k += 8) {
+            const float *upper = p + k * p_stride + me.group, *lower = upper + 4 * p_stride;
+            const float *right = q + k * q_stride + me.group;
+            float left[4] = {upper[0], upper[8], lower[0], lower[8]};
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+            for (int j = 0; j < TILES; j++)
+                if (j < count)
+                    tile_multiply(sum[j], left, right[8 * j], right[8 * j + 4 * q_stride]);
+        }
+    } else {
+#pragma unroll 4
+        for (int k = 0; k < depth; k++) {
+            float x = p[k * p_stride + me.group], y = p[k * p_stride + me.group + 8];
 #pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (y + i < a && x + j < b)
-                out[(size_t)(y + i) * b + x + j] = sum[i][j];
+            for (int j = 0; j < TILES; j++)
+                if (j < count) {
+                    float2 v = *(const float2 *)(q + k * q_stride + 8 * j + 2 * me.member);
+                    sum[j][0] = fmaf(x, v.x, sum[j][0]);
+                    sum[j][1] = fmaf(x, v.y, sum[j][1]);
+                    sum[j][2] = fmaf(y, v.x, sum[j][2]);
+                    sum[j][3] = fmaf(y, v.y, sum[j][3]);
+                }
+        }
+    }
+}
+
+__device__ static inline void keep_outer(const outer_task &task, const warp_part &part, const float (&sum)[TILES][4])
+{
+    tile_lane me = tile_lane_now();
+    int across = (task.b + task.b_wide - 1) / task.b_wide;
+    int row = (int)blockIdx.x / across * task.a_wide + part.row + me.group;
+    int col = (int)blockIdx.x % across * task.b_wide + 8 * part.first + 2 * me.member;
+    float *out = task.partial + ((size_t)blockIdx.y * task.heads + blockIdx.z) * task.a * task.b;
+#pragma unroll
+    for (int j = 0; j < TILES; j++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (j < part.count && row + 8 * (i / 2) < task.a && col + 8 * j + i % 2 < task.b)
+                out[(size_t)(row + 8 * (i / 2)) * task.b + col + 8 * j + i % 2] = sum[j][i];
+}
+
+/* partial[chunk][h][i][j] = sum over the chunk's rows of p[t][h][i] q[t][h][j]. Grid: (parts, chunks, heads). */
+template <bool tensor> __global__ void __launch_bounds__(THREADS) linear_outer_kernel(outer_task task)
+{
+    LP_SHARED(float, memory);
+    float *p = memory, *q = memory + CHUNK * task.p_stride;
+    int count = lp_rows_now(task.rows, task.shard), each = lp_chunk_rows(count, (int)gridDim.y, 8);
+    int begin = (int)blockIdx.y * each, end = min(begin + each, count);
+    warp_part part = part_of(task.b_wide);
+    bool mine = part.row < task.a_wide;
+    float sum[TILES][4] = {};
+    for (int from = begin; from < end; from += CHUNK) {
+        int present = min(end - from, (int)CHUNK);
+        if (from > begin)
+            __syncthreads();
+        move_rows<tensor, TILE_ASK>(task, p, q, from, present);
+        tile_wait();
+        move_rows<tensor, TILE_SETTLE>(task, p, q, from, present);
+        __syncthreads();
+        if (mine)
+            add_outer<tensor>(sum, part.count, p + part.row, task.p_stride, q + 8 * part.first, task.q_stride,
+                              tile_pad(present));
+    }
+    if (mine)
+        keep_outer(task, part, sum);
 }
 
 void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *p = node->inputs[0], *out = node->outputs[0];
-    int heads = node->with.heads;
-    lp_outer_task task = {LP_INPUT(0), LP_INPUT(1), NULL, heads, out->rows / heads, out->cols};
-    unsigned tiles = lp_blocks(task.a, TILE) * lp_blocks(task.b, TILE);
-    int chunks = lp_cuda_chunks(lp_cuda_largest(run, p), (int64_t)tiles * heads);
-    size_t size = (size_t)out->rows * (size_t)out->cols;
-    task.partial = (float *)lp_cuda_scratch(run, (size_t)chunks * size * sizeof *task.partial);
+    outer_task task = {};
+    task.shard = run->shard;
+    task.rows = lp_cuda_rows_of(p);
+    task.p = LP_INPUT(0);
+    task.q = LP_INPUT(1);
+    task.heads = node->with.heads;
+    task.a = out->rows / task.heads;
+    task.b = out->cols;
+    task.a_wide = part_width(task.a, 16);
+    task.b_wide = part_width(task.b, 8);
+    task.p_stride = pair_stride(task.a_wide);
+    task.q_stride = pair_stride(task.b_wide);
+    unsigned parts = lp_blocks(task.a, task.a_wide) * lp_blocks(task.b, task.b_wide);
+    int chunks = lp_cuda_chunks(lp_cuda_largest(run, p), (int64_t)parts * task.heads);
+    size_t size = (size_t)out->rows * (size_t)task.b;
+    task.partial = (float *)lp_cuda_scratch(run, (size_t)chunks * size * sizeof(float));
     if (!task.partial)
         return;
-    lp_cuda_rows rows = lp_cuda_rows_of(p);
-    if (run->run->precision != LP_PRECISION_FP32)
-        lp_cuda_outer_tensor(run, rows, chunks, task);
+    dim3 grid(parts, (unsigned)chunks, (unsigned)task.heads);
+    size_t shared = (size_t)CHUNK * (size_t)(task.p_stride + task.q_stride) * sizeof(float);
+    if (tile_tensor(run))
+        LP_LAUNCH(run, linear_outer_kernel<true>, grid, THREADS, shared, task);
     else
-        LP_LAUNCH(run, linear_outer_kernel, dim3(tiles, (unsigned)chunks, (unsigned)heads), THREADS, 0, run->shard,
-                  rows, task);
+        LP_LAUNCH(run, linear_outer_kernel<false>, grid, THREADS, shared, task);
     lp_cuda_add_chunks(run, task.partial, chunks, (int)size, LP_OUTPUT(0), LP_ADDS(0));
 }

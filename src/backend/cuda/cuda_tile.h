@@ -72,6 +72,35 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
+/* Where a lane reads in shared memory. */
+typedef uint32_t tile_source;
+
+__device__ static inline tile_source tile_source_of(const float *place)
+{
+    return (tile_source)__cvta_generic_to_shared(place);
+}
+
+/* Four matrices of 8 rows by 4 columns at once: lane 8 i + r says where row r of matrix i begins (`offset` floats from its source), and lane
+ * 4 g + t gets element (g, t) of every one. */
+__device__ static inline void tile_load(float (&parts)[4], tile_source mine, int offset)
+{
+    uint32_t bits[4];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bits[0]), "=r"(bits[1]), "=r"(bits[2]), "=r"(bits[3])
+                 : "r"(mine + 4 * (uint32_t)offset));
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        parts[i] = __uint_as_float(bits[i]);
+}
+
+/* 2^x, to some 22 bits. */
+__device__ static inline float tile_power(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
 template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
 {
@@ -87,6 +116,25 @@ __device__ static inline void tile_wait(void)
 }
 
 #else
+
+typedef const float *tile_source;
+
+__device__ static inline tile_source tile_source_of(const float *place)
+{
+    return place;
+}
+
+__device__ static inline void tile_load(float (&parts)[4], tile_source mine, int offset)
+{
+    tile_lane me = tile_lane_now();
+    for (int i = 0; i < 4; i++)
+        parts[i] = __shfl_sync(0xFFFFFFFFu, mine, 8 * i + me.group)[offset + me.member];
+}
+
+__device__ static inline float tile_power(float x)
+{
+    return exp2f(x);
+}
 
 template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
 {
@@ -201,6 +249,48 @@ __device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int
             }
         }
     }
+}
+
+/* The same for a warp that has all columns of its rows to itself: no matrix of shares, and widths known to the compiler. */
+
+/* Where this lane begins to read 16 rows as the left side of tile_load, and as the right side. */
+__device__ static inline tile_source tile_left(const float *rows, int stride)
+{
+    int lane = tile_lane_now().lane;
+    return tile_source_of(rows + (lane & 15) * stride + 4 * (lane >> 4));
+}
+
+__device__ static inline tile_source tile_right(const float *rows, int stride)
+{
+    int lane = tile_lane_now().lane;
+    return tile_source_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
+}
+
+/* sum[j] += a b_j^T: step k of 8 columns, b_j the 8 rows from 8 j on. An even number of tiles. Columns begin at a_first and b_first. */
+template <int stride, int tiles>
+__device__ static inline void tile_pairs(float (&sum)[tiles][4], tile_source a, tile_source b, int k, int a_first = 0,
+                                         int b_first = 0)
+{
+    float left[4], right[4];
+    tile_load(left, a, a_first + 8 * k);
+#pragma unroll
+    for (int j = 0; j < tiles; j += 2) {
+        tile_load(right, b, b_first + 8 * k + 8 * j * stride);
+        tile_multiply(sum[j], left, right[0], right[1]);
+        tile_multiply(sum[j + 1], left, right[2], right[3]);
+    }
+}
+
+/* sum[first + j] += a b_j for j < count: a [16 x 8] as it came out of tile_pairs, b_j the columns from 8 j on of 8 rows. */
+template <int stride, int first, int count, int tiles>
+__device__ static __forceinline__ void tile_spread(float (&sum)[tiles][4], const float (&share)[4], const float *b)
+{
+    tile_lane me = tile_lane_now();
+    const float left[4] = {tile_round(share[0]), tile_round(share[2]), tile_round(share[1]), tile_round(share[3])};
+    const float *right = b + 2 * me.member * stride + me.group;
+#pragma unroll
+    for (int j = 0; j < count; j++)
+        tile_multiply(sum[first + j], left, right[8 * j], right[8 * j + stride]);
 }
 
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* cuda_time.cu: frequencies, their cosines and sines, and shifts of time. Phases are double until they have lost their whole
  * turns; frequencies and their gradients are double throughout. */
 #include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_rows.h"
 
 #define TWO_PI 6.283185307179586476925
 
@@ -40,22 +41,26 @@ void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 __global__ void basis_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int count, const double *time,
                              const double *frequency, float *u)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= (int64_t)lp_rows_now(rows, shard) * count)
+    int row = lp_row_here();
+    if (row >= lp_rows_now(rows, shard))
         return;
-    int row = (int)(i / count), f = (int)(i % count);
-    double turns = time[row] * frequency[f] * (1 / TWO_PI);
-    float half_turns = (float)(2 * (turns - rint(turns))), sine, cosine;
-    sincospif(half_turns, &sine, &cosine);
-    u[(size_t)row * 2 * count + f] = cosine;
-    u[(size_t)row * 2 * count + count + f] = sine;
+    double at = time[row];
+    float *here = u + (size_t)row * 2 * count;
+    for (int f = (int)threadIdx.x; f < count; f += (int)blockDim.x) {
+        double turns = at * frequency[f] * (1 / TWO_PI);
+        float half_turns = (float)(2 * (turns - rint(turns))), sine, cosine;
+        sincospif(half_turns, &sine, &cosine);
+        here[f] = cosine;
+        here[count + f] = sine;
+    }
 }
 
 void lp_cuda_basis(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
     int count = node->inputs[1]->cols;
-    LP_LAUNCH(run, basis_kernel, lp_blocks((int64_t)lp_cuda_largest(run, out) * count, 256), 256, 0, run->shard,
+    dim3 block = lp_row_block(count);
+    LP_LAUNCH(run, basis_kernel, lp_blocks(lp_cuda_largest(run, out), block.y), block, 0, run->shard,
               lp_cuda_rows_of(out), count, LP_INPUT_AS(double, 0), LP_INPUT_AS(double, 1), LP_OUTPUT(0));
 }
 
@@ -77,50 +82,83 @@ void lp_cuda_basis_gradient(const lp_node *node, const lp_cuda_run *run)
     lp_cuda_column_sums<double>(run, node->inputs[1], count, term, LP_OUTPUT_AS(double, 0), LP_ADDS(0));
 }
 
+template <int n>
 __global__ void reflect_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count, const float *x,
                                const float *u, float *y, int adds)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    int64_t each = (int64_t)heads * count;
-    if (i >= (int64_t)lp_rows_now(rows, shard) * each)
+    int row = lp_row_here();
+    if (row >= lp_rows_now(rows, shard))
         return;
-    int row = (int)(i / each), h = (int)(i % each) / count, f = (int)(i % count);
-    size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
-    float cosine = u[(size_t)row * 2 * count + f], sine = u[(size_t)row * 2 * count + count + f];
-    float xc = x[c], xs = x[s];
-    lp_store(&y[c], xc * cosine + xs * sine, adds);
-    lp_store(&y[s], xc * sine - xs * cosine, adds);
+    const float *turn = u + (size_t)row * 2 * count;
+    for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
+        lp_floats<n> cosine = lp_read<n>(turn + f), sine = lp_read<n>(turn + count + f), yc, ys;
+        for (int h = 0; h < heads; h++) {
+            size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
+            lp_floats<n> xc = lp_read<n>(x + c), xs = lp_read<n>(x + s);
+#pragma unroll
+            for (int i = 0; i < n; i++) {
+                yc.at[i] = xc.at[i] * cosine.at[i] + xs.at[i] * sine.at[i];
+                ys.at[i] = xc.at[i] * sine.at[i] - xs.at[i] * cosine.at[i];
+            }
+            lp_write<n>(y + c, yc, adds);
+            lp_write<n>(y + s, ys, adds);
+        }
+    }
 }
 
 void lp_cuda_reflect(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *x = node->inputs[0];
-    int count = node->inputs[1]->cols / 2, heads = x->cols / (2 * count);
-    LP_LAUNCH(run, reflect_kernel, lp_blocks((int64_t)lp_cuda_largest(run, x) * heads * count, 256), 256, 0, run->shard,
-              lp_cuda_rows_of(x), heads, count, LP_INPUT(0), LP_INPUT(1), LP_OUTPUT(0), LP_ADDS(0));
+    const lp_value *value = node->inputs[0];
+    int count = node->inputs[1]->cols / 2, heads = value->cols / (2 * count), largest = lp_cuda_largest(run, value);
+    const float *x = LP_INPUT(0), *u = LP_INPUT(1);
+    float *y = LP_OUTPUT(0);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_rows rows = lp_cuda_rows_of(value);
+    int adds = LP_ADDS(0), width = lp_width((uintptr_t)x | (uintptr_t)u | (uintptr_t)y, count);
+    dim3 block = lp_row_block(count / width);
+    lp_by_width(width, [&](auto by) {
+        LP_LAUNCH(run, reflect_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, heads,
+                  count, x, u, y, adds);
+    });
 }
 
+template <int n>
 __global__ void reflect_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count,
                                         const float *x, const float *dy, float *du, int adds)
 {
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= (int64_t)lp_rows_now(rows, shard) * count)
+    int row = lp_row_here();
+    if (row >= lp_rows_now(rows, shard))
         return;
-    int row = (int)(i / count), f = (int)(i % count);
-    float dcosine = 0, dsine = 0;
-    for (int h = 0; h < heads; h++) {
-        size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
-        dcosine += x[c] * dy[c] - x[s] * dy[s];
-        dsine += x[s] * dy[c] + x[c] * dy[s];
+    float *turn = du + (size_t)row * 2 * count;
+    for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
+        lp_floats<n> dcosine = {}, dsine = {};
+        for (int h = 0; h < heads; h++) {
+            size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
+            lp_floats<n> xc = lp_read<n>(x + c), xs = lp_read<n>(x + s), dc = lp_read<n>(dy + c);
+            lp_floats<n> ds = lp_read<n>(dy + s);
+#pragma unroll
+            for (int i = 0; i < n; i++) {
+                dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
+                dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
+            }
+        }
+        lp_write<n>(turn + f, dcosine, adds);
+        lp_write<n>(turn + count + f, dsine, adds);
     }
-    lp_store(&du[(size_t)row * 2 * count + f], dcosine, adds);
-    lp_store(&du[(size_t)row * 2 * count + count + f], dsine, adds);
 }
 
 void lp_cuda_reflect_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *x = node->inputs[0];
-    int count = node->outputs[0]->cols / 2, heads = x->cols / (2 * count);
-    LP_LAUNCH(run, reflect_gradient_kernel, lp_blocks((int64_t)lp_cuda_largest(run, x) * count, 256), 256, 0,
-              run->shard, lp_cuda_rows_of(x), heads, count, LP_INPUT(0), LP_INPUT(1), LP_OUTPUT(0), LP_ADDS(0));
+    const lp_value *value = node->inputs[0];
+    int count = node->outputs[0]->cols / 2, heads = value->cols / (2 * count), largest = lp_cuda_largest(run, value);
+    const float *x = LP_INPUT(0), *dy = LP_INPUT(1);
+    float *du = LP_OUTPUT(0);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_rows rows = lp_cuda_rows_of(value);
+    int adds = LP_ADDS(0), width = lp_width((uintptr_t)x | (uintptr_t)dy | (uintptr_t)du, count);
+    dim3 block = lp_row_block(count / width);
+    lp_by_width(width, [&](auto by) {
+        LP_LAUNCH(run, reflect_gradient_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows,
+                  heads, count, x, dy, du, adds);
+    });
 }

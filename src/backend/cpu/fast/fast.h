@@ -10,7 +10,7 @@
 #ifndef LP_FAST_H
 #define LP_FAST_H
 
-#include "backend/backend.h"
+#include "backend/cpu/cpu.h"
 
 #ifndef LP_LEVEL
 #define LP_LEVEL portable
@@ -53,10 +53,14 @@ void LP_FAST(choice_loss_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
                      float *scores);
 int LP_FAST(reaching)(int count, const float *scores, float mark);
-void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias,
-                         float *scores);
+void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
 
+/* What lp_cpu_adam promises. */
+float LP_FAST(adam_norm)(size_t count, float l2, const float *parameters, float *gradients);
+void LP_FAST(adam_add)(size_t count, float *sum, const float *gradients);
+void LP_FAST(adam_step)(size_t count, const lp_adam_factors *factors, float rate, float *parameters, float *moment1,
+                        float *moment2, const float *gradients);
 /* What lp_cpu_chains promises. */
 double LP_FAST(chains)(int turns, float *sink);
 
