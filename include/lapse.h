@@ -312,7 +312,7 @@ typedef struct lapse_progress {
     int epoch, epochs;        /* current (from 1) and the most there will be */
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* this call closes the epoch: score is new */
-    double loss;              /* mean over the epoch so far, nats an event */
+    double loss;              /* mean over the epoch so far, nats an event; NaN while a device has told none */
     double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
                                      * It is the accuracy, or the mean of both where two things are predicted */
     const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */

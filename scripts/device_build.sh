@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/build.sh
 folder=${1:-build/device}
-programs="lapse test_cuda_ops test_cuda_step device_steps"
+programs="lapse test_cuda_ops test_cuda_step test_cuda_tiles device_steps op_speed"
 
 build_configure build -DLAPSE_CUDA=ON
 build_quietly build
@@ -35,10 +35,12 @@ status=0
 case ${1:-all} in
 all | tests)
     ./test_cuda_ops || status=1
+    ./test_cuda_tiles || status=1
     ./test_cuda_step || status=1
     ;;&
 all | steps)
     ./device_steps || status=1
+    ./op_speed tf32 || status=1
     ;;
 sanitize)
     compute-sanitizer --tool memcheck ./test_cuda_step || status=1

@@ -11,6 +11,8 @@
 #endif
 #include "base/threads.h"
 
+#include "base/memory.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -141,6 +143,85 @@ void lp_threads_run(int threads, int count, lp_job task, void *context)
     }
     for (int i = 0; i < count; i++)
         task(context, i, 0);
+}
+
+/* -------------------------------------------------------------------------------------------------- helpers ---- */
+
+struct lp_helper {
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    void (*work)(void *context); /* NULL: none */
+    void *context;
+    bool leave;
+};
+
+static void *help(void *context)
+{
+    lp_helper *helper = context;
+    pthread_mutex_lock(&helper->lock);
+    while (!helper->leave || helper->work) {
+        if (!helper->work) {
+            pthread_cond_wait(&helper->changed, &helper->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&helper->lock);
+        helper->work(helper->context);
+        pthread_mutex_lock(&helper->lock);
+        helper->work = NULL;
+        pthread_cond_broadcast(&helper->changed);
+    }
+    pthread_mutex_unlock(&helper->lock);
+    return NULL;
+}
+
+static void forget(lp_helper *helper)
+{
+    pthread_cond_destroy(&helper->changed);
+    pthread_mutex_destroy(&helper->lock);
+    lp_free(helper);
+}
+
+lp_helper *lp_helper_new(void)
+{
+    lp_helper *helper = lp_alloc(1, sizeof *helper);
+    if (!helper)
+        return NULL;
+    pthread_mutex_init(&helper->lock, NULL);
+    pthread_cond_init(&helper->changed, NULL);
+    if (pthread_create(&helper->thread, NULL, help, helper) == 0)
+        return helper;
+    forget(helper);
+    return NULL;
+}
+
+void lp_helper_free(lp_helper *helper)
+{
+    if (!helper)
+        return;
+    pthread_mutex_lock(&helper->lock);
+    helper->leave = true;
+    pthread_cond_broadcast(&helper->changed);
+    pthread_mutex_unlock(&helper->lock);
+    pthread_join(helper->thread, NULL);
+    forget(helper);
+}
+
+void lp_helper_start(lp_helper *helper, void (*work)(void *context), void *context)
+{
+    pthread_mutex_lock(&helper->lock);
+    helper->work = work;
+    helper->context = context;
+    pthread_cond_broadcast(&helper->changed);
+    pthread_mutex_unlock(&helper->lock);
+}
+
+void lp_helper_wait(lp_helper *helper)
+{
+    pthread_mutex_lock(&helper->lock);
+    while (helper->work)
+        pthread_cond_wait(&helper->changed, &helper->lock);
+    pthread_mutex_unlock(&helper->lock);
 }
 
 int lp_threads_available(void)

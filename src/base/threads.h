@@ -1,4 +1,4 @@
-/* threads.h: the only place that starts threads: a pool that shares a job, and single ones that work beside the caller. */
+/* threads.h: the only place that starts threads. */
 #ifndef LP_THREADS_H
 #define LP_THREADS_H
 
@@ -10,13 +10,17 @@ typedef void (*lp_job)(void *context, int task, int worker);
  * write only what is its own. Nothing is allocated from the second call on, as long as `threads` stays the same. */
 void lp_threads_run(int threads, int count, lp_job task, void *context);
 
-/* A thread that does one thing whenever it is asked to, while the caller goes on (background.c). */
-typedef struct lp_background lp_background;
-/* NULL when there is no memory or thread for it. */
-lp_background *lp_background_new(void (*work)(void *context), void *context);
-void lp_background_ask(lp_background *background);  /* to do it once; not while it is at it */
-void lp_background_wait(lp_background *background); /* until it has done what it was asked; at once where it was not */
-void lp_background_free(lp_background *background); /* waits too; NULL is nothing */
+/* A thread that does one piece of work at a time beside its owner. Only the owner calls these. */
+typedef struct lp_helper lp_helper;
+
+/* NULL where no thread or memory is to be had. */
+lp_helper *lp_helper_new(void);
+/* Waits for what it is doing. NULL is allowed. */
+void lp_helper_free(lp_helper *helper);
+/* Hands it a piece of work; it must have none. */
+void lp_helper_start(lp_helper *helper, void (*work)(void *context), void *context);
+/* Returns when it has no work left. */
+void lp_helper_wait(lp_helper *helper);
 
 /* Cores this process may use. */
 int lp_threads_available(void);

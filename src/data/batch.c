@@ -87,6 +87,31 @@ int lp_batch_shard_tokens(const lp_batch *batch)
     return (batch->capacity_windows + batch->shard_count - 1) / batch->shard_count * batch->context;
 }
 
+static void shift_times(const double *time, double last, size_t count, double *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = time[i] - last;
+}
+
+/* Lists the places of a window, whose first token has the number `token` in its shard, that the model is asked at. */
+static void ask(lp_batch *batch, const lp_window *window, int token, const lp_targets *targets,
+                const lp_event_columns *columns)
+{
+    int32_t *asked = batch->asked, *target = batch->target;
+    int count = batch->targets;
+    for (int place = window->from; place < window->count; place++) {
+        int64_t next = window->first + place + 1;
+        if (!lp_targets_want(targets, next))
+            continue;
+        asked[count] = token + place;
+        target[count] = columns->kind[next];
+        if (columns->action)
+            batch->action[count] = columns->action[next];
+        count++;
+    }
+    batch->targets = count;
+}
+
 static void add_window(lp_batch *batch, const lp_window *window, int shard_token, const lp_targets *targets,
                        bool target_known, const lp_event_columns *columns)
 {
@@ -97,20 +122,13 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
     for (int f = 0; f < columns->field_count; f++)
         memcpy((char *)batch->field[f] + token * FIELD_SIZE,
                (const char *)columns->field[f] + (size_t)window->first * FIELD_SIZE, count * FIELD_SIZE);
-    for (int place = 0; place < window->count; place++) {
-        int t = batch->tokens++;
-        batch->kind[t] = kind[place];
-        batch->position[t] = place;
-        batch->time[t] = time[place] - last;
-        batch->until[t] = (target_known ? time[place + 1] : time[place]) - last;
-        if (place < window->from || !lp_targets_want(targets, window->first + place + 1))
-            continue;
-        int asked = batch->targets++;
-        batch->asked[asked] = t - shard_token;
-        batch->target[asked] = kind[place + 1];
-        if (columns->action)
-            batch->action[asked] = columns->action[window->first + place + 1];
-    }
+    memcpy(batch->kind + token, kind, count * sizeof *kind);
+    shift_times(time, last, count, batch->time + token);
+    shift_times(target_known ? time + 1 : time, last, count, batch->until + token);
+    for (int place = 0; place < window->count; place++)
+        batch->position[token + (size_t)place] = place;
+    ask(batch, window, batch->tokens - shard_token, targets, columns);
+    batch->tokens += window->count;
     batch->event[batch->windows] = window->first;
     batch->sequence[batch->windows++] = window->sequence;
 }

@@ -78,12 +78,42 @@ void lp_negatives_clear(lp_negatives *negatives)
     *negatives = (lp_negatives){0};
 }
 
+/* Draws that share a block of random words: an even one takes a word, one by popularity a second for the alias. */
+static int draws_of_block(const lp_negatives *negatives)
+{
+    return negatives->chance ? 2 : 4;
+}
+
+static int32_t item_of(const lp_negatives *negatives, const lp_random_block *block, int draw)
+{
+    if (!negatives->chance)
+        return (int32_t)(((uint64_t)block->word[draw] * (uint64_t)negatives->items) >> 32);
+    int64_t item = (int64_t)(((uint64_t)block->word[2 * draw] * (uint64_t)negatives->items) >> 32);
+    bool stays = (float)block->word[2 * draw + 1] * 0x1p-32f < negatives->chance[item];
+    return stays ? (int32_t)item : negatives->alias[item];
+}
+
+static lp_random_block block_of(const lp_negatives *negatives, uint32_t step, uint64_t number, uint32_t attempt)
+{
+    return lp_philox(negatives->seed, LP_PURPOSE_NEGATIVE | attempt << 8, step, number);
+}
+
 int32_t lp_negatives_draw(const lp_negatives *negatives, uint32_t step, uint64_t place, int number, uint32_t attempt)
 {
     uint64_t element = place * (uint64_t)negatives->count + (uint64_t)number;
-    lp_random_block block = lp_philox(negatives->seed, LP_PURPOSE_NEGATIVE | attempt << 8, step, element);
-    int64_t item = (int64_t)(((uint64_t)block.word[0] * (uint64_t)negatives->items) >> 32);
-    if (negatives->chance && (float)block.word[1] * 0x1p-32f >= negatives->chance[item])
-        item = negatives->alias[item];
-    return (int32_t)item;
+    uint64_t each = (uint64_t)draws_of_block(negatives);
+    lp_random_block block = block_of(negatives, step, element / each, attempt);
+    return item_of(negatives, &block, (int)(element % each));
+}
+
+void lp_negatives_fill(const lp_negatives *negatives, uint32_t step, uint64_t place, int places, int32_t *items)
+{
+    uint64_t element = place * (uint64_t)negatives->count,
+             end = element + (uint64_t)places * (uint64_t)negatives->count;
+    int each = draws_of_block(negatives), draw = (int)(element % (uint64_t)each);
+    for (uint64_t number = element / (uint64_t)each; element < end; number++, draw = 0) {
+        lp_random_block block = block_of(negatives, step, number, 0);
+        for (; draw < each && element < end; draw++, element++)
+            *items++ = item_of(negatives, &block, draw);
+    }
 }

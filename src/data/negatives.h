@@ -34,4 +34,7 @@ void lp_negatives_clear(lp_negatives *negatives);
 /* Draw number `attempt` (0, 1, ...) for negative `number` of place `place` in step `step`. */
 int32_t lp_negatives_draw(const lp_negatives *negatives, uint32_t step, uint64_t place, int number, uint32_t attempt);
 
+/* The first draws for all negatives of `places` places from `place` on: [places x count]. */
+void lp_negatives_fill(const lp_negatives *negatives, uint32_t step, uint64_t place, int places, int32_t *items);
+
 #endif

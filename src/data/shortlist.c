@@ -63,18 +63,17 @@ static void renumber(listing *list, int32_t *ids, int count)
 
 enum { ATTEMPTS = 100 }; /* to find an item that a sequence does not have, before any will do */
 
-/* Negatives for the places that one window is asked at. */
-static void draw_window(const lp_shortlists *lists, const lp_mark *marks, uint32_t owner, lp_batch *batch, int from,
-                        int to, uint32_t step)
+/* Draws again where one of the places from .. to - 1 got an item that its sequence has. */
+static void replace_owned(const lp_shortlists *lists, const lp_mark *marks, uint32_t owner, lp_batch *batch, int from,
+                          int to, uint32_t step)
 {
     const lp_negatives *negatives = lists->negatives;
     int count = negatives->count;
     for (int a = from; a < to; a++)
         for (int n = 0; n < count; n++) {
-            int32_t item = lp_negatives_draw(negatives, step, (uint64_t)a, n, 0);
-            for (uint32_t attempt = 1; owner && marks[item].owner == owner && attempt < ATTEMPTS; attempt++)
-                item = lp_negatives_draw(negatives, step, (uint64_t)a, n, attempt);
-            batch->negative[(size_t)a * (size_t)count + (size_t)n] = item;
+            int32_t *item = &batch->negative[(size_t)a * (size_t)count + (size_t)n];
+            for (uint32_t attempt = 1; marks[*item].owner == owner && attempt < ATTEMPTS; attempt++)
+                *item = lp_negatives_draw(negatives, step, (uint64_t)a, n, attempt);
         }
 }
 
@@ -92,12 +91,17 @@ static void draw_shard(lp_shortlists *lists, lp_batch *batch, int shard, int wor
 {
     const int32_t *segment = lp_batch_segments(batch, shard);
     int asked = batch->shard_asked[shard], end = batch->shard_asked[shard + 1];
+    lp_negatives_fill(lists->negatives, step, (uint64_t)asked, end - asked,
+                      batch->negative + (size_t)asked * (size_t)lists->negatives->count);
+    if (!lists->negatives->unseen)
+        return;
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int to = asked;
         while (to < end && batch->asked[to] < segment[s + 1])
             to++;
-        uint32_t owner = lists->negatives->unseen && to > asked ? mark_owned(lists, worker, batch->sequence[w]) : 0;
-        draw_window(lists, lists->marks[worker], owner, batch, asked, to, step);
+        if (to > asked)
+            replace_owned(lists, lists->marks[worker], mark_owned(lists, worker, batch->sequence[w]), batch, asked, to,
+                          step);
         asked = to;
     }
 }

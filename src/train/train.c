@@ -19,7 +19,7 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     const lp_trainer_state *state = &trainer->state;
     int batch = trainer->options.batch;
     double seconds = lp_clock_seconds() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
-    int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets;
+    int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets - trainer->loss_targets;
     int64_t steps = (trainer->windows.count + batch - 1) / batch;
     lapse_progress progress = {
         .epoch = (int)epoch,

@@ -208,28 +208,6 @@ lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
-enum { MOST_AHEAD = 4 }; /* batches */
-
-/* Threads that the host has left over make batches ahead. */
-static lapse_status make_prefetch(lp_trainer *trainer, lapse_error *error)
-{
-    const lapse_train_options *options = &trainer->options;
-    const lp_model_config *config = &trainer->model->config;
-    int depth = options->threads - 1 < MOST_AHEAD ? options->threads - 1 : MOST_AHEAD;
-    lp_prefetch_source source = {.windows = &trainer->windows,
-                                 .targets = &trainer->targets,
-                                 .columns = &trainer->translation.columns,
-                                 .lists = lp_model_config_lists(config) ? &trainer->shortlists : NULL,
-                                 .windows_each = options->batch,
-                                 .context = options->context,
-                                 .fields = config->field_count,
-                                 .negatives = config->negative_count,
-                                 .target_known = config->target_known};
-    if (trainer->backend->host || depth < 1 || options->shards != 1)
-        return LAPSE_OK;
-    return lp_prefetch_init(&trainer->prefetch, &source, depth, error);
-}
-
 /* The current parameters, starting values at first. */
 static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
 {
@@ -252,6 +230,19 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     if (mirrored && !(trainer->mirror = lp_alloc(trainer->adam.size + gradients, sizeof *trainer->mirror)))
         return lp_fail_memory(error, "the parameters", size);
     return LAPSE_OK;
+}
+
+/* Where a device works, the host makes the next batch meanwhile. */
+static lapse_status make_upcoming(lp_trainer *trainer, lapse_error *error)
+{
+    lp_batch_source source = {.windows = &trainer->windows,
+                              .targets = &trainer->targets,
+                              .columns = &trainer->translation.columns,
+                              .shortlists = trainer->batch.item_capacity > 0 ? &trainer->shortlists : NULL,
+                              .target_known = trainer->model->config.target_known};
+    if (trainer->backend->host)
+        return LAPSE_OK;
+    return lp_upcoming_init(&trainer->upcoming, &source, &trainer->batch, error);
 }
 
 /* What only networks need. */
@@ -281,13 +272,13 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     };
     LP_TRY(lp_adam_init(&trainer->adam, trainer->backend, &trainer->network.graph, error));
     LP_TRY(make_parameters(trainer, error));
+    LP_TRY(make_upcoming(trainer, error));
     trainer->targets = (lp_targets){.dataset = trainer->dataset,
                                     .split = trainer->split,
                                     .wanted = LP_SPLIT_TRAIN,
                                     .context = options->context,
                                     .last_windows = strcmp(options->windows, "last") == 0};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
-    LP_TRY(make_prefetch(trainer, error));
     return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
                              LP_SPLIT_VALID, options->threads, error);
 }
@@ -313,7 +304,7 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
 
 void lp_trainer_clear(lp_trainer *trainer)
 {
-    lp_prefetch_clear(&trainer->prefetch);
+    lp_upcoming_clear(&trainer->upcoming);
     lp_free(trainer->split);
     lapse_model_free(trainer->model);
     lp_runner_clear(&trainer->runner);
@@ -340,7 +331,7 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 {
     uint64_t seed = trainer->options.seed;
     uint32_t epoch = trainer->state.epoch;
-    lp_prefetch_stop(&trainer->prefetch);
+    lp_upcoming_forget(&trainer->upcoming);
     LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
     if (trainer->windows.count == 0)
         return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events");
@@ -353,7 +344,9 @@ void lp_trainer_collect(lp_trainer *trainer)
     trainer->backend->sync();
     for (int i = 0; i < trainer->loss_steps * trainer->options.shards; i++)
         trainer->state.loss += (double)trainer->losses[i];
+    trainer->state.targets += trainer->loss_targets;
     trainer->loss_steps = 0;
+    trainer->loss_targets = 0;
     if (trainer->state.targets > 0)
         trainer->mean_loss = trainer->state.loss / (double)trainer->state.targets;
 }
@@ -410,13 +403,37 @@ static int64_t lap(int64_t *mark)
     return passed;
 }
 
-/* What follows the passes: the shards' gradients become a step of the optimizer. */
-static void learn(lp_trainer *trainer)
+/* The batch of a step after the present one; count is 0 where the epoch has none. */
+static lp_batch_place place_of(const lp_trainer *trainer, int64_t window, uint64_t step)
+{
+    int64_t left = trainer->windows.count - window;
+    int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
+    return (lp_batch_place){(uint32_t)step, window, count};
+}
+
+/* Lays out the batch of this step. True: it is ready in all, otherwise lists of items are left to do. Who measures wants to see
+ * how long it takes, so then it is not made ahead. */
+static bool make_batch(lp_trainer *trainer)
+{
+    const lp_trainer_state *state = &trainer->state;
+    lp_batch_place place = place_of(trainer, state->window, state->step);
+    if (trainer->backend->host || trainer->times) {
+        lp_batch_fill(&trainer->batch, &trainer->windows, place.window, place.count, &trainer->targets,
+                      trainer->model->config.target_known, &trainer->translation.columns);
+        return false;
+    }
+    lp_upcoming_take(&trainer->upcoming, place, &trainer->batch, &trainer->rows);
+    lp_upcoming_start(&trainer->upcoming, place_of(trainer, place.window + place.count, state->step + 1));
+    return true;
+}
+
+/* What follows the passes: the shards' gradients become a step of the optimizer. joined: the shards' lists are one already. */
+static void learn(lp_trainer *trainer, bool joined)
 {
     bool lists = trainer->batch.item_capacity > 0;
     lp_step_times *times = trainer->times;
     int64_t mark = times ? lp_clock_nanoseconds() : 0;
-    if (lists && !trainer->prefetch.depth)
+    if (lists && !joined)
         lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
     if (times)
         times->join = lists ? lap(&mark) : 0;
@@ -435,14 +452,7 @@ void lp_trainer_step(lp_trainer *trainer)
     int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
     uint32_t step = (uint32_t)state->step;
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
-    int64_t left = trainer->windows.count - state->window;
-    int count = left < trainer->options.batch ? (int)left : trainer->options.batch;
-    bool ahead = trainer->prefetch.depth > 0;
-    if (ahead)
-        lp_prefetch_take(&trainer->prefetch, state->window, step, &trainer->batch, &trainer->rows);
-    else
-        lp_batch_fill(&trainer->batch, &trainer->windows, state->window, count, &trainer->targets,
-                      trainer->model->config.target_known, &trainer->translation.columns);
+    bool ready = make_batch(trainer);
     if (times)
         times->fill = lap(&mark);
     lp_pass pass = {
@@ -453,7 +463,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .seed_value = 1.0f / (float)trainer->batch.targets,
         .seed = trainer->options.seed,
         .step = step,
-        .prepare = lists && !ahead ? list_shard : NULL,
+        .prepare = lists && !ready ? list_shard : NULL,
         .times = times ? times->run : NULL,
         .context = trainer,
     };
@@ -464,9 +474,9 @@ void lp_trainer_step(lp_trainer *trainer)
         learn_sampler(trainer, step);
     trainer->adam.learning_rate = rate_now(trainer);
     state->step++;
-    learn(trainer);
-    state->targets += trainer->batch.targets;
-    state->window += count;
+    learn(trainer, ready);
+    trainer->loss_targets += trainer->batch.targets;
+    state->window += trainer->batch.windows;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))
         lp_trainer_collect(trainer);
     if (times)

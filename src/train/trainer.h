@@ -8,15 +8,15 @@
 
 #include "model/sampler.h"
 #include "train/evaluator.h"
-#include "train/prefetch.h"
 #include "train/item_start.h"
+#include "train/upcoming.h"
 
 typedef struct lp_trainer_state {
     uint64_t step;   /* optimizer steps done */
     uint32_t epoch;  /* current, from 0 */
     int64_t window;  /* of the epoch's order: the next one */
-    double loss;     /* sum over the epoch's targets so far */
-    int64_t targets; /* of the epoch so far */
+    double loss;     /* sum over these targets */
+    int64_t targets; /* of the epoch so far; on a device, of the steps whose losses were fetched */
     double score;    /* newest on the validation split; NaN before the first */
     double best_score;
     uint32_t best_epoch; /* from 1; 0 before the first */
@@ -36,7 +36,7 @@ typedef struct lp_trainer {
     lp_negatives negatives;   /* of a sampled loss, as are the next two */
     lp_shortlists shortlists;
     lp_union rows;        /* that the current batch has */
-    lp_prefetch prefetch; /* of batches, for a device and where there are threads for it; otherwise empty */
+    lp_upcoming upcoming; /* where a device works on the current one; empty for others */
     const lp_backend *backend;
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
@@ -45,6 +45,7 @@ typedef struct lp_trainer {
     float *losses;          /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
     int loss_steps;         /* of these */
     double mean_loss;       /* of the epoch's targets, when losses were last added up */
+    int64_t loss_targets;   /* their targets */
     float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;

@@ -174,7 +174,7 @@ __global__ void adam_step_kernel(adam_task task)
 
 /* ---- the lists of rows on their way to the device ------------------------------------------------------------ */
 
-static char *device_lists, *staging[LP_DEVICE_MARKS];
+static char *staging[LP_DEVICE_MARKS], *arrival[LP_DEVICE_MARKS]; /* on the host, and on the device */
 static size_t list_size;
 static uint64_t uploads;
 
@@ -184,19 +184,21 @@ static bool make_room(size_t size)
         return true;
     size += size / 2;
     lp_device_sync();
-    lp_device_free(device_lists);
-    device_lists = (char *)lp_device_alloc(size);
-    bool good = device_lists != NULL;
+    bool good = true;
     for (int i = 0; i < LP_DEVICE_MARKS; i++) {
+        lp_device_free(arrival[i]);
         lp_device_pinned_free(staging[i]);
+        arrival[i] = (char *)lp_device_alloc(size);
         staging[i] = (char *)lp_device_pinned(size);
-        good = good && staging[i];
+        good = good && arrival[i] && staging[i];
     }
+    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
     list_size = good ? size : 0;
     return good;
 }
 
-static bool upload_rows(const lp_union *rows, row_lists *lists)
+/* Sends the lists; they lie in place `mark` of those that are used in turn. */
+static bool send_rows(const lp_union *rows, int mark, row_lists *lists)
 {
     size_t count = (size_t)rows->count, places = (size_t)rows->first[rows->count];
     size_t size = (2 * count + 1 + places) * sizeof(int32_t);
@@ -204,14 +206,12 @@ static bool upload_rows(const lp_union *rows, row_lists *lists)
         lp_device_problem_set("the optimizer's rows", "there is not enough memory on the GPU");
         return false;
     }
-    int mark = (int)(uploads++ % LP_DEVICE_MARKS);
-    lp_device_wait(mark);
-    int32_t *host = (int32_t *)staging[mark], *there = (int32_t *)device_lists;
+    lp_device_wait(LP_DEVICE_ADAM, mark);
+    int32_t *host = (int32_t *)staging[mark], *there = (int32_t *)arrival[mark];
     memcpy(host, rows->row, count * sizeof *host);
     memcpy(host + count, rows->first, (count + 1) * sizeof *host);
     memcpy(host + 2 * count + 1, rows->place, places * sizeof *host);
-    lp_device_upload(device_lists, host, size);
-    lp_device_mark(mark);
+    lp_device_deliver(LP_DEVICE_ADAM, mark, there, host, size);
     *lists = {rows->count, there, there + count, there + 2 * count + 1};
     return true;
 }
@@ -220,7 +220,8 @@ void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows,
 {
     size_t dense = adam->size - adam->table_size;
     adam_task task = {*adam, {0, NULL, NULL, NULL}, parameters, 0, 0, 0, 0};
-    if (lp_device_problem() || (rows && rows->count && !upload_rows(rows, &task.rows)))
+    int mark = (int)(uploads++ % LP_DEVICE_MARKS);
+    if (lp_device_problem() || (rows && rows->count && !send_rows(rows, mark, &task.rows)))
         return;
     task.dense_blocks = (int)lp_blocks((int64_t)dense, DENSE);
     task.blocks = task.dense_blocks + (int)lp_blocks(task.rows.count, WARPS);
@@ -229,4 +230,5 @@ void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows,
     lp_cuda_run none = {};
     LP_LAUNCH(&none, adam_sum_kernel, (unsigned)task.blocks, THREADS, 0, task);
     LP_LAUNCH(&none, adam_step_kernel, (unsigned)task.blocks, THREADS, 0, task);
+    lp_device_mark(LP_DEVICE_ADAM, mark);
 }

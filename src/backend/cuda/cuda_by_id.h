@@ -9,6 +9,7 @@
 #include "backend/cuda/cuda_lists.h"
 
 enum { LP_BY_ID_WARPS = 8 };
+static_assert((int)LP_CUDA_PIECE <= 32, "a lane for each element of a piece");
 
 /* Where the sums go: out [ids x cols], weights [ids] or NULL. */
 typedef struct lp_by_id_place {
@@ -24,24 +25,32 @@ __global__ void by_id_pieces_kernel(lp_cuda_lists lists, term_type term, lp_by_i
     if (n >= lists.counts->pieces)
         return;
     lp_cuda_piece piece = lists.pieces[n];
-    int cols = to.cols;
-    for (int c = (int)(threadIdx.x % 32); c <= cols; c += 32) { /* the last column is the sum of the weights */
-        float sum = 0;
-        if (c < cols && to.out) {
+    int cols = to.cols, lane = (int)(threadIdx.x % 32);
+    float *place = piece.place >= 0 ? partial + (size_t)piece.place * (cols + 1) : NULL;
+    /* Two columns a lane, so that what is read for both is under way at once. */
+    for (int c = lane; to.out && c < cols; c += 64) {
+        float sum[2] = {0, 0};
+        bool second = c + 32 < cols;
 #pragma unroll 4
-            for (int k = piece.begin; k < piece.end; k++) {
-                int e = lists.order[k];
-                sum += term.weight(e) * term.source[(size_t)term.row(e) * cols + c];
-            }
-        } else if (c == cols && to.weights) {
-            for (int k = piece.begin; k < piece.end; k++)
-                sum += term.weight(lists.order[k]);
+        for (int k = piece.begin; k < piece.end; k++) {
+            int e = lists.order[k];
+            float weight = term.weight(e);
+            const float *row = term.source + (size_t)term.row(e) * cols + c;
+            sum[0] += weight * row[0];
+            sum[1] += second ? weight * row[32] : 0;
         }
-        if (piece.place >= 0)
-            partial[(size_t)piece.place * (cols + 1) + c] = sum;
-        else if (c < cols && to.out)
-            to.out[(size_t)piece.id * cols + c] += sum;
-        else if (c == cols && to.weights)
+        for (int i = 0; i < 1 + second; i++)
+            if (place)
+                place[c + 32 * i] = sum[i];
+            else
+                to.out[(size_t)piece.id * cols + c + 32 * i] += sum[i];
+    }
+    if (to.weights) { /* after the columns: the sum of the weights */
+        float sum = piece.begin + lane < piece.end ? term.weight(lists.order[piece.begin + lane]) : 0;
+        sum = lp_warp_sum(sum);
+        if (lane == 0 && place)
+            place[cols] = sum;
+        else if (lane == 0)
             to.weights[piece.id] += sum;
     }
 }

@@ -21,7 +21,8 @@ void lp_device_problem_set(const char *what, const char *reason)
 static cudaStream_t lanes[LP_CUDA_LANES]; /* all but the first are used in recordings alone */
 static int lane;                          /* in use */
 static cudaEvent_t signals[LP_DEVICE_SIGNALS + LP_CUDA_LANES];
-static cudaEvent_t marks[LP_DEVICE_MARKS];
+static cudaStream_t deliveries;
+static cudaEvent_t marks[LP_DEVICE_USERS][LP_DEVICE_MARKS], arrived[LP_DEVICE_USERS][LP_DEVICE_MARKS];
 static cudaDeviceProp properties;
 static bool open_already;
 
@@ -55,8 +56,14 @@ const char *lp_device_open(void)
         error = cudaSetDevice(0);
     for (int i = 0; error == cudaSuccess && i < LP_CUDA_LANES; i++)
         error = cudaStreamCreateWithFlags(&lanes[i], cudaStreamNonBlocking);
-    for (int i = 0; error == cudaSuccess && i < LP_DEVICE_MARKS; i++)
-        error = cudaEventCreateWithFlags(&marks[i], cudaEventDisableTiming);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&deliveries, cudaStreamNonBlocking);
+    for (int i = 0; i < LP_DEVICE_USERS * LP_DEVICE_MARKS; i++) {
+        if (error == cudaSuccess)
+            error = cudaEventCreateWithFlags(&marks[0][i], cudaEventDisableTiming);
+        if (error == cudaSuccess)
+            error = cudaEventCreateWithFlags(&arrived[0][i], cudaEventDisableTiming);
+    }
     if (error != cudaSuccess) {
         snprintf(reason, sizeof reason, "%s", cudaGetErrorString(error));
         return reason;
@@ -132,14 +139,29 @@ void lp_device_sync(void)
     lp_cuda_check(cudaStreamSynchronize(lanes[0]), "running on the GPU");
 }
 
-void lp_device_mark(int mark)
+void lp_device_mark(lp_device_user user, int mark)
 {
-    lp_cuda_check(cudaEventRecord(marks[mark], lanes[0]), "marking the stream");
+    lp_cuda_check(cudaEventRecord(marks[user][mark], lanes[0]), "marking the stream");
 }
 
-void lp_device_wait(int mark)
+void lp_device_wait(lp_device_user user, int mark)
 {
-    lp_cuda_check(cudaEventSynchronize(marks[mark]), "running on the GPU");
+    lp_cuda_check(cudaEventSynchronize(marks[user][mark]), "running on the GPU");
+}
+
+void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from, size_t size)
+{
+    cudaEvent_t event = arrived[user][mark];
+    if (size)
+        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, deliveries), "copying to the GPU");
+    lp_cuda_check(cudaEventRecord(event, deliveries), "copying to the GPU");
+    lp_cuda_check(cudaStreamWaitEvent(lanes[0], event, 0), "copying to the GPU");
+}
+
+void lp_device_move(void *to, const void *from, size_t size)
+{
+    if (size)
+        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, lanes[0]), "copying on the GPU");
 }
 
 void lp_device_use(int number)
@@ -311,14 +333,25 @@ void lp_device_sync(void)
 {
 }
 
-void lp_device_mark(int mark)
+void lp_device_mark(lp_device_user user, int mark)
 {
-    (void)mark;
+    (void)user, (void)mark;
 }
 
-void lp_device_wait(int mark)
+void lp_device_wait(lp_device_user user, int mark)
 {
-    (void)mark;
+    (void)user, (void)mark;
+}
+
+void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from, size_t size)
+{
+    (void)user, (void)mark;
+    lp_device_upload(to, from, size);
+}
+
+void lp_device_move(void *to, const void *from, size_t size)
+{
+    lp_device_upload(to, from, size);
 }
 
 void lp_device_use(int lane)

@@ -33,10 +33,19 @@ enum { LP_DEVICE_SIGNALS = 1024 };
 void lp_device_signal(int number);
 void lp_device_wait_for(int number);
 
-/* Notes the present end of the stream in one of LP_DEVICE_MARKS marks, and waits until the stream has passed it. */
+/* Data that comes from the host with every step has LP_DEVICE_MARKS buffers, used in turn, so that the host may be some steps
+ * ahead. A mark says that the stream is done with one of them. Each user has marks of its own: it would otherwise wait for what
+ * it has itself just asked for. */
 enum { LP_DEVICE_MARKS = 4 };
-void lp_device_mark(int mark);
-void lp_device_wait(int mark);
+typedef enum lp_device_user { LP_DEVICE_RUN, LP_DEVICE_ADAM, LP_DEVICE_USERS } lp_device_user;
+/* Notes the present end of the stream, and waits until the stream has passed it. */
+void lp_device_mark(lp_device_user user, int mark);
+void lp_device_wait(lp_device_user user, int mark);
+/* Like upload, from pinned memory, but at once, beside what the stream is doing: what the stream does with `to` must be over.
+ * What is asked of the stream from now on waits for it. */
+void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from, size_t size);
+/* Within the device's memory, in stream order. */
+void lp_device_move(void *to, const void *from, size_t size);
 
 /* Between begin and end launches are recorded, not made. Begin is false where the device cannot record; end gives the
  * recording, or NULL when it failed. */

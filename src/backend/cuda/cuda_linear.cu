@@ -53,16 +53,24 @@ typedef struct linear_task {
     bool pairs; /* all that goes with y may be read two at a time */
 } linear_task;
 
-/* The terms from `from` on, of x [64 x deep] and of the weight: [wide x deep] where it is transposed, else [deep x wide]. */
-template <bool tensor, bool transpose, tile_moment moment>
-__device__ static inline void move_terms(const linear_task &task, float *x, float *weight, int present, int from)
+/* The terms from `from` on of this block's rows of x: [64 x deep]. */
+template <bool tensor, tile_moment moment>
+__device__ static inline void move_x(const linear_task &task, float *x, int present, int from)
 {
-    int in = task.in, out = task.out, h = (int)blockIdx.z, col = (int)blockIdx.x * task.wide;
-    int terms = min(in - from, (int)TERMS), deep = tile_pad(terms), cols = min(out - col, task.wide);
+    int terms = min(task.in - from, (int)TERMS);
     int64_t row = (int64_t)blockIdx.y * ROWS;
-    tile_move<tensor, moment>(x, task.x_stride, ROWS, deep, task.x + (row * task.heads + h) * in + from,
-                              task.heads * in, present, terms);
-    const float *head = task.weight + (size_t)h * in * out;
+    tile_move<tensor, moment>(x, task.x_stride, ROWS, tile_pad(terms),
+                              task.x + (row * task.heads + blockIdx.z) * task.in + from, task.heads * task.in, present,
+                              terms);
+}
+
+/* And of its columns of the weight: [wide x deep] where it is transposed, else [deep x wide]. */
+template <bool tensor, bool transpose, tile_moment moment>
+__device__ static inline void move_weight(const linear_task &task, float *weight, int from)
+{
+    int in = task.in, out = task.out, col = (int)blockIdx.x * task.wide;
+    int terms = min(in - from, (int)TERMS), deep = tile_pad(terms), cols = min(out - col, task.wide);
+    const float *head = task.weight + (size_t)blockIdx.z * in * out;
     if (transpose)
         tile_move<tensor, moment>(weight, task.weight_stride, task.wide, deep, head + (size_t)col * in + from, in, cols,
                                   terms);
@@ -88,23 +96,48 @@ __device__ static inline void finish_pair(const linear_task &task, size_t place,
     }
 }
 
-/* Grid: (column parts, row tiles, heads). */
+/* What the block's warps have summed, with bias and addend. */
+__device__ static inline void finish_rows(const linear_task &task, const warp_part &part, int present,
+                                          const float (&sum)[TILES][4])
+{
+    tile_lane me = tile_lane_now();
+    int h = (int)blockIdx.z, col = (int)blockIdx.x * task.wide + 8 * part.first + 2 * me.member;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int r = part.row + me.group + 8 * half;
+        size_t place = (((size_t)blockIdx.y * ROWS + r) * task.heads + h) * task.out;
+#pragma unroll
+        for (int j = 0; j < TILES; j++) {
+            int c = col + 8 * j;
+            if (j < part.count && r < present && c < task.out)
+                finish_pair(task, place + c, h * task.out + c, sum[j][2 * half], sum[j][2 * half + 1],
+                            c + 1 < task.out);
+        }
+    }
+}
+
+/* Grid: (column parts, row tiles, heads). The weight is asked for first, since it need not wait for the number of rows. */
 template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS, 4) linear_kernel(linear_task task)
 {
     LP_SHARED(float, memory);
     float *x = memory, *weight = memory + ROWS * task.x_stride;
-    int row = (int)blockIdx.y * ROWS, present = lp_rows_now(task.rows, task.shard) - row;
-    if (present <= 0)
+    move_weight<tensor, transpose, TILE_ASK>(task, weight, 0);
+    int present = lp_rows_now(task.rows, task.shard) - (int)blockIdx.y * ROWS;
+    if (present <= 0) {
+        tile_wait();
         return;
-    tile_lane me = tile_lane_now();
+    }
     warp_part part = part_of(task.wide);
     float sum[TILES][4] = {};
     for (int from = 0; from < task.in; from += TERMS) {
-        if (from)
+        if (from) {
             __syncthreads();
-        move_terms<tensor, transpose, TILE_ASK>(task, x, weight, present, from);
+            move_weight<tensor, transpose, TILE_ASK>(task, weight, from);
+        }
+        move_x<tensor, TILE_ASK>(task, x, present, from);
         tile_wait();
-        move_terms<tensor, transpose, TILE_SETTLE>(task, x, weight, present, from);
+        move_weight<tensor, transpose, TILE_SETTLE>(task, weight, from);
+        move_x<tensor, TILE_SETTLE>(task, x, present, from);
         __syncthreads();
         int deep = tile_pad(min(task.in - from, (int)TERMS));
         const float *left = x + part.row * task.x_stride;
@@ -115,19 +148,7 @@ template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS
             tile_columns<tensor, TILES>(sum, 0, part.count, left, task.x_stride, weight + 8 * part.first,
                                         task.weight_stride, deep);
     }
-    int h = (int)blockIdx.z, col = (int)blockIdx.x * task.wide + 8 * part.first + 2 * me.member;
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        int r = part.row + me.group + 8 * half;
-        size_t place = ((size_t)(row + r) * task.heads + h) * task.out;
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            int c = col + 8 * j;
-            if (j < part.count && r < present && c < task.out)
-                finish_pair(task, place + c, h * task.out + c, sum[j][2 * half], sum[j][2 * half + 1],
-                            c + 1 < task.out);
-        }
-    }
+    finish_rows(task, part, present, sum);
 }
 
 static bool even_address(const void *data)
@@ -186,6 +207,7 @@ typedef struct outer_task {
     int heads, a, b;    /* columns of a head */
     int a_wide, b_wide; /* columns of a block */
     int p_stride, q_stride;
+    int adds; /* of partial */
 } outer_task;
 
 /* Rows [from, from + present) of this block's columns of p and q. */
@@ -247,7 +269,7 @@ __device__ static inline void keep_outer(const outer_task &task, const warp_part
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (j < part.count && row + 8 * (i / 2) < task.a && col + 8 * j + i % 2 < task.b)
-                out[(size_t)(row + 8 * (i / 2)) * task.b + col + 8 * j + i % 2] = sum[j][i];
+                lp_store(&out[(size_t)(row + 8 * (i / 2)) * task.b + col + 8 * j + i % 2], sum[j][i], task.adds);
 }
 
 /* partial[chunk][h][i][j] = sum over the chunk's rows of p[t][h][i] q[t][h][j]. Grid: (parts, chunks, heads). */
@@ -292,9 +314,11 @@ void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
     task.p_stride = pair_stride(task.a_wide);
     task.q_stride = pair_stride(task.b_wide);
     unsigned parts = lp_blocks(task.a, task.a_wide) * lp_blocks(task.b, task.b_wide);
-    int chunks = lp_cuda_chunks(lp_cuda_largest(run, p), (int64_t)parts * task.heads);
+    int largest = lp_cuda_largest(run, p);
+    int chunks = largest <= CHUNK ? 1 : lp_cuda_chunks(largest, (int64_t)parts * task.heads);
     size_t size = (size_t)out->rows * (size_t)task.b;
-    task.partial = (float *)lp_cuda_scratch(run, (size_t)chunks * size * sizeof(float));
+    task.adds = chunks == 1 && LP_ADDS(0);
+    task.partial = chunks == 1 ? LP_OUTPUT(0) : (float *)lp_cuda_scratch(run, (size_t)chunks * size * sizeof(float));
     if (!task.partial)
         return;
     dim3 grid(parts, (unsigned)chunks, (unsigned)task.heads);
@@ -303,5 +327,6 @@ void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
         LP_LAUNCH(run, linear_outer_kernel<true>, grid, THREADS, shared, task);
     else
         LP_LAUNCH(run, linear_outer_kernel<false>, grid, THREADS, shared, task);
-    lp_cuda_add_chunks(run, task.partial, chunks, (int)size, LP_OUTPUT(0), LP_ADDS(0));
+    if (chunks > 1)
+        lp_cuda_add_chunks(run, task.partial, chunks, (int)size, LP_OUTPUT(0), LP_ADDS(0));
 }

@@ -40,15 +40,6 @@ lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *b
     return lists;
 }
 
-/* Ids that grow, such as the places that a model is asked at, are sorted already. */
-static bool grows(const int32_t *ids, int64_t elements)
-{
-    for (int64_t i = 1; i < elements; i++)
-        if (ids[i] <= ids[i - 1])
-            return false;
-    return true;
-}
-
 /* Counting sort: stable, so elements of an id keep their order. Afterwards id v has order[starts[v - 1]] .. */
 static void sort_ids(const int32_t *ids, int64_t elements, int64_t id_count, int32_t *starts, int32_t *order)
 {
@@ -61,35 +52,46 @@ static void sort_ids(const int32_t *ids, int64_t elements, int64_t id_count, int
         order[starts[ids[i]]++] = (int32_t)i;
 }
 
+/* Ids that grow from element to element, as places that are asked at do, are sorted already and occur once. */
+static bool grows(const int32_t *ids, int64_t elements)
+{
+    bool good = true;
+    for (int64_t i = 1; good && i < elements; i++)
+        good = ids[i - 1] < ids[i];
+    return good;
+}
+
+static void fill_grown(const int32_t *ids, int64_t elements, int32_t *order, lp_cuda_piece *pieces)
+{
+    for (int32_t i = 0; i < (int32_t)elements; i++) {
+        order[i] = i;
+        pieces[i] = {ids[i], i, i + 1, -1};
+    }
+}
+
 void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements,
-                       int64_t id_count, int32_t *starts, size_t sizes[4])
+                       int64_t id_count, int32_t *starts)
 {
     lp_cuda_list_counts *counts = (lp_cuda_list_counts *)block;
     lp_cuda_piece *pieces = (lp_cuda_piece *)(block + layout->pieces);
     lp_cuda_group *groups = (lp_cuda_group *)(block + layout->groups);
-    int32_t *order = (int32_t *)(block + layout->order), places = 0, begin = 0;
-    counts->pieces = counts->groups = 0;
-    bool sorted = grows(ids, elements);
-    for (int32_t i = 0; sorted && i < elements; i++) {
-        order[i] = i;
-        pieces[counts->pieces++] = {ids[i], i, i + 1, -1};
+    int32_t *order = (int32_t *)(block + layout->order), places = 0, begin = 0, piece = 0, group = 0;
+    if (grows(ids, elements)) {
+        fill_grown(ids, elements, order, pieces);
+        *counts = {(int32_t)elements, 0};
+        return;
     }
-    begin = sorted ? (int32_t)elements : 0;
-    if (!sorted)
-        sort_ids(ids, elements, id_count, starts, order);
+    sort_ids(ids, elements, id_count, starts, order);
     for (int32_t v = 0; begin < elements; v++) {
         int32_t end = starts[v];
         bool divided = end - begin > LP_CUDA_PIECE;
         if (divided)
-            groups[counts->groups++] = {v, places, (end - begin + LP_CUDA_PIECE - 1) / LP_CUDA_PIECE};
+            groups[group++] = {v, places, (end - begin + LP_CUDA_PIECE - 1) / LP_CUDA_PIECE};
         for (; begin < end; begin += LP_CUDA_PIECE) {
             int32_t stop = begin + LP_CUDA_PIECE < end ? begin + LP_CUDA_PIECE : end;
-            pieces[counts->pieces++] = {v, begin, stop, divided ? places++ : -1};
+            pieces[piece++] = {v, begin, stop, divided ? places++ : -1};
         }
         begin = end;
     }
-    sizes[0] = sizeof *counts;
-    sizes[1] = (size_t)elements * sizeof *order;
-    sizes[2] = (size_t)counts->pieces * sizeof *pieces;
-    sizes[3] = (size_t)counts->groups * sizeof *groups;
+    *counts = {piece, group};
 }

@@ -52,8 +52,8 @@ typedef struct lp_cuda_list_layout {
 /* For at most so many elements and ids. */
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids);
 lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *block);
-/* Fills a block; sizes[0 .. 3] are the bytes used of counts, order, pieces and groups. starts: room for ids + 1 numbers. */
+/* Fills a block. starts: room for ids + 1 numbers. */
 void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements,
-                       int64_t id_count, int32_t *starts, size_t sizes[4]);
+                       int64_t id_count, int32_t *starts);
 
 #endif

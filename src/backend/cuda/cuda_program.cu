@@ -1,9 +1,9 @@
 /* cuda_program.cu: the node loop, recorded once and replayed.
  *
  * Inputs, segments and the numbers of a shard come from the host and change with every run, the places they go to do not:
- * all lie in one block of device memory at offsets made for the largest shard. They are copied into pinned memory first (of
- * which there are several, so that the host may prepare a shard while the device is still busy with the one before), and from
- * there in stream order.
+ * all lie in one block of device memory at offsets made for the largest shard. The host lays out such a block in pinned memory
+ * and sends it, in one copy, while the device may still be busy with shards before; there are several of both, used in turn.
+ * When the shard's turn comes it is moved to its place, which takes the device microseconds.
  */
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
@@ -29,7 +29,7 @@ typedef struct lp_cuda_program {
     lp_precision precision;
     /* The block: shard, segments, tiles, inputs. */
     char *block;
-    char *staging[LP_DEVICE_MARKS];
+    char *staging[LP_DEVICE_MARKS], *arrival[LP_DEVICE_MARKS]; /* on the host, and on the device */
     size_t segment_place, tile_place, block_size;
     input *inputs; /* by slot */
     void **data;   /* by slot: on the device */
@@ -59,8 +59,10 @@ static void release(lp_cuda_program *program)
     lp_device_free(program->block);
     for (int i = 0; i < LP_CUDA_LANES; i++)
         lp_device_free(program->scratch[i]);
-    for (int i = 0; i < LP_DEVICE_MARKS; i++)
+    for (int i = 0; i < LP_DEVICE_MARKS; i++) {
         lp_device_pinned_free(program->staging[i]);
+        lp_device_free(program->arrival[i]);
+    }
     lp_arena arena = program->arena; /* holds the program itself */
     lp_arena_clear(&arena);
 }
@@ -159,8 +161,12 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     lay_out(program, &sizes);
     program->block = (char *)lp_device_alloc(program->block_size);
     bool good = program->block != NULL;
-    for (int i = 0; good && i < LP_DEVICE_MARKS; i++)
-        good = (program->staging[i] = (char *)lp_device_pinned(program->block_size)) != NULL;
+    for (int i = 0; good && i < LP_DEVICE_MARKS; i++) {
+        program->staging[i] = (char *)lp_device_pinned(program->block_size);
+        program->arrival[i] = (char *)lp_device_alloc(program->block_size);
+        good = program->staging[i] && program->arrival[i];
+    }
+    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
     for (int slot = 0; good && slot < graph->input_count; slot++) {
         input *mine = &program->inputs[slot];
         if (mine->value)
@@ -241,30 +247,23 @@ static int list_tiles(const lp_run *run, lp_cuda_tile *tiles)
     return count;
 }
 
-static void upload_input(const lp_cuda_program *program, const input *mine, char *staging, const lp_run *run)
+static void stage_input(const input *mine, char *staging, const lp_run *run)
 {
     int64_t rows = lp_run_rows(run, mine->value);
     size_t size = (size_t)rows * row_size(mine->value);
     const void *from = run->inputs[mine->value->slot];
     if (size)
         memcpy(staging + mine->place, from, size);
-    lp_device_upload(program->block + mine->place, staging + mine->place, size);
-    if (!mine->ids)
-        return;
-    const lp_cuda_list_layout *layout = &mine->layout;
-    size_t sizes[4], places[] = {0, layout->order, layout->pieces, layout->groups};
-    lp_cuda_list_fill(layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols, mine->ids,
-                      mine->starts, sizes);
-    for (int i = 0; i < 4; i++)
-        lp_device_upload(program->block + mine->list_place + places[i], staging + mine->list_place + places[i],
-                         sizes[i]);
+    if (mine->ids)
+        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols,
+                          mine->ids, mine->starts);
 }
 
 static void upload(lp_cuda_program *program, const lp_run *run)
 {
     int mark = (int)(program->runs % LP_DEVICE_MARKS);
     char *staging = program->staging[mark];
-    lp_device_wait(mark);
+    lp_device_wait(LP_DEVICE_RUN, mark);
     lp_cuda_shard *shard = (lp_cuda_shard *)staging;
     *shard = lp_cuda_shard();
     for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
@@ -275,11 +274,12 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     shard->first_token = run->first_token;
     memcpy(staging + program->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
     shard->tiles = list_tiles(run, (lp_cuda_tile *)(staging + program->tile_place));
-    lp_device_upload(program->block, staging, program->tile_place + (size_t)shard->tiles * sizeof(lp_cuda_tile));
     for (int slot = 0; slot < run->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
-            upload_input(program, &program->inputs[slot], staging, run);
-    lp_device_mark(mark);
+            stage_input(&program->inputs[slot], staging, run);
+    lp_device_deliver(LP_DEVICE_RUN, mark, program->arrival[mark], staging, program->block_size);
+    lp_device_move(program->block, program->arrival[mark], program->block_size);
+    lp_device_mark(LP_DEVICE_RUN, mark);
 }
 
 static void launch_node(const lp_cuda_run *run, int i)

@@ -1,0 +1,49 @@
+/* upcoming.h: the batch after the current one, made while a device works on the current one.
+ *
+ * A batch is a function of the epoch's windows, its place among them and the step's number, so when it is made does not matter.
+ * One that was made for a place where the run then does not go on (a new epoch, a checkpoint) is made again.
+ */
+#ifndef LP_UPCOMING_H
+#define LP_UPCOMING_H
+
+#include "base/threads.h"
+#include "data/shortlist.h"
+
+/* Which batch. */
+typedef struct lp_batch_place {
+    uint32_t step;  /* of the run: what negatives are drawn by */
+    int64_t window; /* its first one */
+    int count;      /* of windows; 0: no batch */
+} lp_batch_place;
+
+/* What batches are made of. Views. */
+typedef struct lp_batch_source {
+    const lp_windows *windows;
+    const lp_targets *targets;
+    const lp_event_columns *columns;
+    lp_shortlists *shortlists; /* NULL: batches have no lists */
+    bool target_known;
+} lp_batch_source;
+
+/* A batch, with the rows that its shards list. */
+typedef struct lp_upcoming {
+    lp_batch_source source;
+    lp_batch_place place;
+    lp_batch batch;
+    lp_union rows;
+    lp_helper *helper; /* NULL: batches are made when they are needed */
+} lp_upcoming;
+
+/* Batches like this one. */
+lapse_status lp_upcoming_init(lp_upcoming *upcoming, const lp_batch_source *source, const lp_batch *like,
+                              lapse_error *error);
+void lp_upcoming_clear(lp_upcoming *upcoming);
+
+/* Begins to make a batch. */
+void lp_upcoming_start(lp_upcoming *upcoming, lp_batch_place place);
+/* Puts a batch into *batch and *rows, in exchange for the one that was there; made now, if it was not begun. */
+void lp_upcoming_take(lp_upcoming *upcoming, lp_batch_place place, lp_batch *batch, lp_union *rows);
+/* Before the windows change: no batch is being made any longer, and what was made is forgotten. */
+void lp_upcoming_forget(lp_upcoming *upcoming);
+
+#endif
