@@ -291,8 +291,10 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     g.inner = (float *)lp_cuda_scratch(&b.device, words + (size_t)(b.tokens * heads + 16) * sizeof(float));
     f.words = g.words = (uint32_t *)(g.inner + (b.tokens * heads + 3) / 4 * 4);
     const lp_cuda_run *run = &b.device;
-    say("D and words", "",
-        timed([&]() { LP_LAUNCH(run, back_tensor::prepare, lp_blocks((int64_t)b.tokens * heads, 8), 256, 0, g); }), 0);
+    say("D and words", "", timed([&]() {
+            LP_LAUNCH(run, back_tensor::prepare<false>, lp_blocks((int64_t)b.tokens * heads, 8), 256, 0, g);
+        }),
+        0);
     if (extra) {
         try_all<attention_shape<7, 13>>(&b, &f, &g, flop);
         try_two<attention_shape<7, 13, true>>(&b, &f, &g, flop);

@@ -14,16 +14,17 @@ enum { UNIT = 16, TILES = UNIT / 8 };
 
 /* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
 
-__device__ float tensor_dot(const float *a, const float *b, int count)
+/* dout is rounded as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. */
+template <bool two> __device__ float tensor_dot(const float *dout, const float *out, int count)
 {
     float sum = 0;
     for (int c = (int)threadIdx.x & 31; c < count; c += 32)
-        sum += a[c] * b[c];
+        sum += (two ? tile_round_two(dout[c]) : tile_round(dout[c])) * out[c];
     return sum;
 }
 
 /* A warp for each token and head. */
-__global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention_task task)
+template <bool two> __global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
@@ -32,9 +33,9 @@ __global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention
         return;
     attention_head head = attention_head_of(form, (int)(i % form->heads));
     int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-    float sum = tensor_dot(task.dout + mine, task.out + mine, form->cols);
+    float sum = tensor_dot<two>(task.dout + mine, task.out + mine, form->cols);
     if (form->extra)
-        sum += tensor_dot(task.dtime_out + extra, task.time_out + extra, form->extra);
+        sum += tensor_dot<two>(task.dtime_out + extra, task.time_out + extra, form->extra);
     if (form->threshold) {
         int s = attention_segment(task.segment, task.shard->segments, token);
         attention_draw(&task, head.number, token, task.segment[s]);
@@ -409,7 +410,10 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     if (!task.inner)
         return true;
     task.words = (uint32_t *)(task.inner + inner);
-    LP_LAUNCH(run, prepare, lp_blocks(tokens * form->heads, 8), 256, 0, task);
+    if (attention_two(run))
+        LP_LAUNCH(run, prepare<true>, lp_blocks(tokens * form->heads, 8), 256, 0, task);
+    else
+        LP_LAUNCH(run, prepare<false>, lp_blocks(tokens * form->heads, 8), 256, 0, task);
     if (form->extra && attention_two(run))
         launch<attention_shape<7, 13, true>, 128, 2>(run, task, tokens, 64, 64, 1);
     else if (form->extra)

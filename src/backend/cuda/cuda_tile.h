@@ -241,6 +241,12 @@ __device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a
 
 #endif
 
+/* The nearest bf16. */
+__device__ static inline float tile_round_two(float x)
+{
+    return __uint_as_float(__float_as_uint(tile_two(0, x)) & 0xFFFF0000u);
+}
+
 /* ---- products ------------------------------------------------------------------------------------------------ */
 
 /* What goes to shared memory to be multiplied. */
