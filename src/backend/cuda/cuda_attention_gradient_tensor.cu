@@ -85,9 +85,9 @@ __device__ void move_queries(const attention_task *task, attention_head head, fl
     attention_move<shape, moment>(to, stride, shape::after + shape::extra, shape::wide, rows,
                                   task->dout + first * head.stride + head.first, head.stride, present, form->cols);
     for (int r = (int)threadIdx.x; moment == TILE_ASK && r < rows; r += (int)blockDim.x) {
-        int64_t i = (int64_t)(first + (r < present ? r : 0)) * form->heads + head.number;
-        tile_copy<1>(memory + at.log_sum + place + r, task->log_sum + i, r < present);
-        tile_copy<1>(memory + at.inner + place + r, task->inner + i, r < present);
+        int64_t i = (int64_t)(first + min(r, present - 1)) * form->heads + head.number;
+        tile_copy<1>(memory + at.log_sum + place + r, task->log_sum + i);
+        tile_copy<1>(memory + at.inner + place + r, task->inner + i);
     }
 }
 

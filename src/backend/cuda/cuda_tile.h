@@ -131,11 +131,11 @@ __device__ static inline float tile_power(float x)
     return y;
 }
 
-/* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
-template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+/* Begins to copy `count` floats (1, 2 or 4) to shared memory. */
+template <int count> __device__ static inline void tile_copy(float *to, const float *from)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "n"(4 * count), "r"(there ? 4 * count : 0)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from),
+                 "n"(4 * count)
                  : "memory");
 }
 
@@ -187,10 +187,10 @@ __device__ static inline float tile_power(float x)
     return exp2f(x);
 }
 
-template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+template <int count> __device__ static inline void tile_copy(float *to, const float *from)
 {
     for (int i = 0; i < count; i++)
-        to[i] = there ? from[i] : 0;
+        to[i] = from[i];
 }
 
 __device__ static inline void tile_wait(void)
@@ -207,6 +207,12 @@ __device__ static inline float tile_round(float x)
     return x;
 }
 
+/* What tensor cores read of a float. */
+__device__ static inline float tile_cut(float x)
+{
+    return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
+}
+
 /* The lanes lay their parts side by side, and each sums its own four elements. */
 __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
@@ -214,9 +220,8 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
     tile_lane me = tile_lane_now();
     float *mine = parts[me.warp][me.lane];
     const float(*all)[6] = parts[me.warp];
-    memcpy(mine, a, sizeof a);
-    mine[4] = b0;
-    mine[5] = b1;
+    for (int i = 0; i < 6; i++)
+        mine[i] = tile_cut(i < 4 ? a[i] : i == 4 ? b0 : b1);
     __syncwarp();
     for (int k = 0; k < 8; k++)
         for (int i = 0; i < 4; i++)
@@ -415,25 +420,34 @@ template <int count> __device__ static inline void tile_round_at(float *place)
     }
 }
 
-template <bool tensor, tile_moment moment, int count>
+template <int count> __device__ static inline void tile_clear_at(float *place)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        place[i] = 0;
+}
+
+template <tile_moment moment, int count>
 __device__ static inline void tile_move_by(float *to, int stride, int rows, int width, const float *from,
                                            int64_t from_stride, int present, int cols)
 {
     tile_lane me = tile_lane_now();
-    int warps = (int)blockDim.x >> 5, end = moment == TILE_ASK ? rows : min(rows, present);
+    int warps = (int)blockDim.x >> 5;
     for (int c = count * me.lane; c < (moment == TILE_ASK ? width : cols); c += 32 * count) {
         float *place = to + me.warp * stride + c;
         const float *source = from + me.warp * from_stride + c;
-#pragma unroll 2
-        for (int r = me.warp; r < end; r += warps) {
-            bool there = r < present && c < cols;
+        int r = me.warp, there = c < cols ? min(rows, present) : 0;
+#pragma unroll 4
+        for (; r < there; r += warps) {
             if (moment == TILE_ASK)
-                tile_copy<count>(place, there ? source : from, there);
+                tile_copy<count>(place, source);
             else
                 tile_round_at<count>(place);
             place += warps * stride;
             source += warps * from_stride;
         }
+        for (; moment == TILE_ASK && r < rows; r += warps, place += warps * stride)
+            tile_clear_at<count>(place);
     }
 }
 
@@ -446,11 +460,11 @@ __device__ static inline void tile_move(float *to, int stride, int rows, int wid
         return;
     uintptr_t odd = (uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4;
     if (!(odd & 15))
-        tile_move_by<tensor, moment, 4>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_move_by<moment, 4>(to, stride, rows, width, from, from_stride, present, cols);
     else if (!(odd & 7))
-        tile_move_by<tensor, moment, 2>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_move_by<moment, 2>(to, stride, rows, width, from, from_stride, present, cols);
     else
-        tile_move_by<tensor, moment, 1>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_move_by<moment, 1>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
 /* The same as bf16, two numbers in a float, at once: there is nothing left to settle. */
