@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16 };
+/* Windows of a batch; a device has more to do at once, so it gets as many as make up so many tokens. */
+enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
 /* What training takes for a look at a recommender: a few seconds at most. */
 enum { MOST_SCORES = 2000000000, FEWEST_CASES = 500 };
@@ -63,7 +64,7 @@ static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup
 static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t tokens = (size_t)BATCH_WINDOWS * (size_t)evaluator->targets.context;
+    size_t tokens = (size_t)evaluator->batch.capacity_windows * (size_t)evaluator->targets.context;
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_verdicts *verdicts = &evaluator->verdicts[i];
         if (!lp_model_predicts(config, (lp_target)i))
@@ -83,12 +84,35 @@ static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
     return LAPSE_OK;
 }
 
-static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
+static int windows_of_batch(const lp_evaluator *evaluator)
+{
+    int64_t windows = DEVICE_TOKENS / evaluator->targets.context, all = evaluator->windows.count;
+    if (evaluator->backend->host || windows < BATCH_WINDOWS)
+        return BATCH_WINDOWS;
+    windows = windows < DEVICE_WINDOWS ? windows : DEVICE_WINDOWS;
+    return (int)(windows < all ? windows : all);
+}
+
+/* The batch, and on a device a second one that is filled while it works on the first. */
+static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
     int shards = evaluator->backend->host ? BATCH_SHARDS : 1;
-    LP_TRY(lp_batch_init(&evaluator->batch, BATCH_WINDOWS, evaluator->targets.context, shards, config->field_count,
-                         error));
+    lp_batch_source source = {.windows = &evaluator->windows,
+                              .targets = &evaluator->targets,
+                              .columns = &evaluator->translation.columns,
+                              .target_known = config->target_known};
+    LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
+                         config->field_count, error));
+    if (evaluator->backend->host)
+        return LAPSE_OK;
+    return lp_upcoming_init(&evaluator->upcoming, &source, &evaluator->batch, error);
+}
+
+static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    LP_TRY(make_batches(evaluator, error));
     if (!ranks(evaluator))
         LP_TRY(make_verdicts(evaluator, error));
     if (!config->row->build) {
@@ -140,6 +164,7 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backen
 
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
+    lp_upcoming_clear(&evaluator->upcoming);
     lp_translation_clear(&evaluator->translation);
     lp_windows_clear(&evaluator->windows);
     lp_batch_clear(&evaluator->batch);
@@ -324,20 +349,38 @@ static void collect(lp_evaluator *evaluator)
     }
 }
 
+static lp_batch_place place_of(const lp_evaluator *evaluator, int64_t first)
+{
+    int64_t left = evaluator->windows.count - first;
+    int most = evaluator->batch.capacity_windows;
+    return (lp_batch_place){0, first, left < most ? (int)left : most};
+}
+
+/* Lays out the windows from `first` on, and on a device begins to do so with those after them. */
+static void fill_batch(lp_evaluator *evaluator, int64_t first)
+{
+    lp_batch_place place = place_of(evaluator, first);
+    lp_union none = {0};
+    if (evaluator->backend->host) {
+        lp_batch_fill(&evaluator->batch, &evaluator->windows, first, place.count, &evaluator->targets,
+                      evaluator->model->config.target_known, &evaluator->translation.columns);
+        return;
+    }
+    lp_upcoming_take(&evaluator->upcoming, place, &evaluator->batch, &none);
+    lp_upcoming_start(&evaluator->upcoming, place_of(evaluator, first + place.count));
+}
+
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
     evaluator->case_count = 0;
-    const lp_windows *windows = &evaluator->windows;
-    lp_batch *batch = &evaluator->batch;
+    const lp_batch *batch = &evaluator->batch;
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
                     .times = evaluator->times,
                     .on_shard = take_logits,
                     .context = evaluator};
-    for (int64_t first = 0; first < windows->count; first += BATCH_WINDOWS) {
-        int64_t left = windows->count - first;
-        lp_batch_fill(batch, windows, first, left < BATCH_WINDOWS ? (int)left : BATCH_WINDOWS, &evaluator->targets,
-                      evaluator->model->config.target_known, &evaluator->translation.columns);
+    for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {
+        fill_batch(evaluator, first);
         if (ranks(evaluator))
             run_states(evaluator, &pass);
         else if (evaluator->model->config.row->build && evaluator->model->config.draws > 1)

@@ -9,6 +9,7 @@
 #include "model/translate.h"
 #include "train/ranking.h"
 #include "train/scores.h"
+#include "train/upcoming.h"
 
 /* What the model said of one target. */
 typedef struct lp_verdicts {
@@ -24,8 +25,9 @@ typedef struct lp_evaluator {
     lp_translation translation;
     lp_windows windows;
     lp_batch batch;
-    lp_network network; /* of networks: planned for this evaluator's batches */
-    lp_runner runner;   /* likewise */
+    lp_upcoming upcoming; /* where a device works on the current batch; empty for others */
+    lp_network network;   /* of networks: planned for this evaluator's batches */
+    lp_runner runner;     /* likewise */
     const lp_backend *backend;
     int threads;
     double *scratch;    /* [shards x kinds]: floors' answers; owned */

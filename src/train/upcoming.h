@@ -13,7 +13,7 @@
 typedef struct lp_batch_place {
     uint32_t step;  /* of the run: what negatives are drawn by */
     int64_t window; /* its first one */
-    int count;      /* of windows; 0: no batch */
+    int count;      /* of windows; 0 or less: no batch */
 } lp_batch_place;
 
 /* What batches are made of. Views. */

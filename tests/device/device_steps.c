@@ -1,7 +1,7 @@
 /* device_steps.c: training on a real GPU, at the sizes that matter: does it follow the CPU, does it repeat itself to the bit, and
  * how long does a step take, by op. Needs a GPU, and so is built but not run where tests run.
  *
- *   device_steps [STEPS]
+ *   device_steps [STEPS [PART...]]        parts: bits, time, evaluation, curves; all of them where none is named
  *
  * The data is made up: as many sequences, events and items as MovieLens-1M has, with a rule to be learned.
  */
@@ -112,13 +112,11 @@ static double step(lp_trainer *trainer, bool wait)
         lp_trainer_epoch(trainer, &error);
     }
     double before = trainer->state.loss;
-    int place = trainer->loss_steps;
     lp_trainer_step(trainer);
     if (!wait)
         return 0;
-    trainer->backend->sync();
-    double loss = trainer->loss_steps > place ? (double)trainer->losses[place] : trainer->state.loss - before;
-    return loss / trainer->batch.targets;
+    lp_trainer_collect(trainer);
+    return (trainer->state.loss - before) / trainer->batch.targets;
 }
 
 static void compare_curves(const lapse_dataset *dataset, const char *loss, const char *precision, int steps,
@@ -248,6 +246,7 @@ static void time_steps(const lapse_dataset *dataset, const char *loss, const cha
     for (int s = 0; s < 3; s++)
         step(&trainer, false);
     double host = (now() - start) / 3;
+    trainer.backend->sync();
     printf("time   %s, %s: %.0f tokens a step, %.1f us a step (host busy %.1f us), %.2f M tokens/s; an epoch of 48 "
            "steps %.1f ms\n",
            loss, precision, tokens / steps, 1e6 * seconds, 1e6 * host, 1e-6 * tokens / steps / seconds, 48e3 * seconds);
@@ -258,23 +257,72 @@ static void time_steps(const lapse_dataset *dataset, const char *loss, const cha
     fflush(stdout);
 }
 
+/* What follows each epoch: states of all histories, and their ranks. */
+static void time_evaluation(const lapse_dataset *dataset)
+{
+    lp_trainer trainer;
+    lapse_train_options options = paper_sizes("cuda", "bce", "fp32");
+    if (!begin(&trainer, dataset, &options))
+        return;
+    double run = 0, rank = 0;
+    for (int k = 0; k < 5; k++) {
+        double start = now();
+        lp_evaluator_run(&trainer.evaluator, trainer.parameters);
+        double middle = now();
+        lp_evaluator_rank(&trainer.evaluator, trainer.parameters);
+        run = k > 1 ? fmin(run, middle - start) : middle - start;
+        rank = k > 1 ? fmin(rank, now() - middle) : now() - middle;
+    }
+    printf("time   evaluation of %lld histories: states %.1f ms, ranks %.1f ms\n",
+           (long long)trainer.evaluator.windows.count, 1e3 * run, 1e3 * rank);
+    double least = INFINITY;
+    for (int k = 0; k < 5; k++) {
+        lapse_error error;
+        double start = now();
+        lp_trainer_epoch(&trainer, &error);
+        double laid_out = now() - start;
+        while (!lp_trainer_epoch_done(&trainer))
+            lp_trainer_step(&trainer);
+        double learned = now() - start;
+        lp_trainer_score(&trainer);
+        if (now() - start < least)
+            printf("time   an epoch: laid out in %.1f ms, learned in %.1f ms, with its score %.1f ms\n", 1e3 * laid_out,
+                   1e3 * (learned - laid_out), 1e3 * (now() - start));
+        least = fmin(least, now() - start);
+    }
+    lp_trainer_clear(&trainer);
+    fflush(stdout);
+}
+
+static bool wanted(const char *part, int argc, char **argv)
+{
+    bool named = argc <= 2;
+    for (int i = 2; i < argc; i++)
+        named = named || strcmp(argv[i], part) == 0;
+    return named;
+}
+
 int main(int argc, char **argv)
 {
     int steps = argc > 1 ? atoi(argv[1]) : 200;
     static const char *const losses[] = {"bce", "softmax", "sampled-softmax"};
     lapse_dataset *dataset = make_data();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && wanted("bits", argc, argv); i++)
         compare_bits(dataset, losses[i], "fp32");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && wanted("time", argc, argv); i++)
         time_steps(dataset, losses[i], "fp32", steps);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && wanted("time", argc, argv); i++) {
         time_steps(dataset, losses[i], "tf32", steps);
         time_steps(dataset, losses[i], "bf16", steps);
     }
-    for (int i = 0; i < 3; i++)
-        compare_curves(dataset, losses[i], "fp32", steps, 1e-3);
-    compare_curves(dataset, "bce", "tf32", steps, 1e-2);
-    compare_curves(dataset, "bce", "bf16", steps, 3e-2);
+    if (wanted("evaluation", argc, argv))
+        time_evaluation(dataset);
+    if (wanted("curves", argc, argv)) {
+        for (int i = 0; i < 3; i++)
+            compare_curves(dataset, losses[i], "fp32", steps, 1e-3);
+        compare_curves(dataset, "bce", "tf32", steps, 1e-2);
+        compare_curves(dataset, "bce", "bf16", steps, 3e-2);
+    }
     lapse_dataset_close(dataset);
     printf("%d failed\n", failures);
     return failures != 0;
