@@ -40,6 +40,16 @@ __device__ static inline warp_part part_of(int wide)
     return part;
 }
 
+/* Rounds what all threads of the block have brought to shared memory, four numbers at a time. */
+__device__ static inline void round_all(float *from, int count)
+{
+#pragma unroll 4
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS) {
+        float4 v = *(const float4 *)(from + i);
+        *(float4 *)(from + i) = make_float4(tile_round(v.x), tile_round(v.y), tile_round(v.z), tile_round(v.w));
+    }
+}
+
 /* ---- linear -------------------------------------------------------------------------------------------------- */
 
 typedef struct linear_task {
@@ -54,29 +64,27 @@ typedef struct linear_task {
 } linear_task;
 
 /* The terms from `from` on of this block's rows of x: [64 x deep]. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void move_x(const linear_task &task, float *x, int present, int from)
+__device__ static inline void ask_x(const linear_task &task, float *x, int present, int from)
 {
     int terms = min(task.in - from, (int)TERMS);
     int64_t row = (int64_t)blockIdx.y * ROWS;
-    tile_move<tensor, moment>(x, task.x_stride, ROWS, tile_pad(terms),
-                              task.x + (row * task.heads + blockIdx.z) * task.in + from, task.heads * task.in, present,
-                              terms);
+    tile_move<false, TILE_ASK>(x, task.x_stride, ROWS, tile_pad(terms),
+                               task.x + (row * task.heads + blockIdx.z) * task.in + from, task.heads * task.in, present,
+                               terms);
 }
 
 /* And of its columns of the weight: [wide x deep] where it is transposed, else [deep x wide]. */
-template <bool tensor, bool transpose, tile_moment moment>
-__device__ static inline void move_weight(const linear_task &task, float *weight, int from)
+template <bool transpose> __device__ static inline void ask_weight(const linear_task &task, float *weight, int from)
 {
     int in = task.in, out = task.out, col = (int)blockIdx.x * task.wide;
     int terms = min(in - from, (int)TERMS), deep = tile_pad(terms), cols = min(out - col, task.wide);
     const float *head = task.weight + (size_t)blockIdx.z * in * out;
     if (transpose)
-        tile_move<tensor, moment>(weight, task.weight_stride, task.wide, deep, head + (size_t)col * in + from, in, cols,
-                                  terms);
+        tile_move<false, TILE_ASK>(weight, task.weight_stride, task.wide, deep, head + (size_t)col * in + from, in,
+                                   cols, terms);
     else
-        tile_move<tensor, moment>(weight, task.weight_stride, deep, task.wide, head + (size_t)from * out + col, out,
-                                  terms, cols);
+        tile_move<false, TILE_ASK>(weight, task.weight_stride, deep, task.wide, head + (size_t)from * out + col, out,
+                                   terms, cols);
 }
 
 /* y at `place` and the place after it, which is there if `both`. */
@@ -122,7 +130,7 @@ template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS
     lp_begin();
     LP_SHARED(float, memory);
     float *x = memory, *weight = memory + ROWS * task.x_stride;
-    move_weight<tensor, transpose, TILE_ASK>(task, weight, 0);
+    ask_weight<transpose>(task, weight, 0);
     int present = lp_rows_now(task.rows, task.shard) - (int)blockIdx.y * ROWS;
     if (present <= 0) {
         tile_wait();
@@ -133,14 +141,16 @@ template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS
     for (int from = 0; from < task.in; from += TERMS) {
         if (from) {
             __syncthreads();
-            move_weight<tensor, transpose, TILE_ASK>(task, weight, from);
+            ask_weight<transpose>(task, weight, from);
         }
-        move_x<tensor, TILE_ASK>(task, x, present, from);
+        ask_x(task, x, present, from);
         tile_wait();
-        move_weight<tensor, transpose, TILE_SETTLE>(task, weight, from);
-        move_x<tensor, TILE_SETTLE>(task, x, present, from);
         __syncthreads();
         int deep = tile_pad(min(task.in - from, (int)TERMS));
+        if (tensor) {
+            round_all(memory, ROWS * task.x_stride + (transpose ? task.wide : deep) * task.weight_stride);
+            __syncthreads();
+        }
         const float *left = x + part.row * task.x_stride;
         if (transpose)
             tile_rows<tensor, TILES>(sum, 0, part.count, left, task.x_stride,
@@ -215,17 +225,16 @@ typedef struct outer_task {
 } outer_task;
 
 /* Rows [from, from + present) of this block's columns of p and q. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void move_rows(const outer_task &task, float *p, float *q, int from, int present)
+__device__ static inline void ask_rows(const outer_task &task, float *p, float *q, int from, int present)
 {
     int across = (task.b + task.b_wide - 1) / task.b_wide, h = (int)blockIdx.z, deep = tile_pad(present);
     int a = (int)blockIdx.x / across * task.a_wide, b = (int)blockIdx.x % across * task.b_wide;
-    tile_move<tensor, moment>(p, task.p_stride, deep, task.a_wide,
-                              task.p + ((int64_t)from * task.heads + h) * task.a + a, task.heads * task.a, present,
-                              min(task.a - a, task.a_wide));
-    tile_move<tensor, moment>(q, task.q_stride, deep, task.b_wide,
-                              task.q + ((int64_t)from * task.heads + h) * task.b + b, task.heads * task.b, present,
-                              min(task.b - b, task.b_wide));
+    tile_move<false, TILE_ASK>(p, task.p_stride, deep, task.a_wide,
+                               task.p + ((int64_t)from * task.heads + h) * task.a + a, task.heads * task.a, present,
+                               min(task.a - a, task.a_wide));
+    tile_move<false, TILE_ASK>(q, task.q_stride, deep, task.b_wide,
+                               task.q + ((int64_t)from * task.heads + h) * task.b + b, task.heads * task.b, present,
+                               min(task.b - b, task.b_wide));
 }
 
 /* sum[j] += p^T q_j over `depth` rows: the 16 columns of p from `p` on, and the 8 of q from q + 8 j on. */
@@ -330,10 +339,14 @@ template <bool tensor> __global__ void __launch_bounds__(THREADS) linear_outer_k
         int present = min(end - from, (int)CHUNK);
         if (from > begin)
             __syncthreads();
-        move_rows<tensor, TILE_ASK>(task, p, q, from, present);
+        ask_rows(task, p, q, from, present);
         tile_wait();
-        move_rows<tensor, TILE_SETTLE>(task, p, q, from, present);
         __syncthreads();
+        if (tensor) {
+            round_all(p, tile_pad(present) * task.p_stride);
+            round_all(q, tile_pad(present) * task.q_stride);
+            __syncthreads();
+        }
         if (mine)
             add_outer<tensor>(sum, part.count, p + part.row, task.p_stride, q + 8 * part.first, task.q_stride,
                               tile_pad(present));
