@@ -393,13 +393,13 @@ static const cli_option options[] = {
      .only = "bce sampled-softmax", .help = "how negatives are drawn: evenly, by how often they occur, or none but the "
      "items of the batch", .choices = lapse_negative_names},
     {.name = "negative-count", .kind = CLI_WHOLE, AT(train.negative_count), .placeholder = "N", .group = in_training,
-     .only = "bce sampled-softmax", .help = "negatives drawn for each event",
-     .unset = "1 for bce, 100 for sampled-softmax"},
+     .only = "bce sampled-softmax", .help = "negatives drawn for each event (bce) or for a step (sampled-softmax)",
+     .unset = "1 for bce, 1000 for sampled-softmax"},
     {.name = "popularity-power", .kind = CLI_NUMBER, AT(train.popularity_power), .placeholder = "X",
      .group = in_training, .only = "by-popularity",
      .help = "negatives by popularity are drawn by this power of their occurrences", DATA_DECIDES},
     {.name = "negatives-unseen", .kind = CLI_FLAG, AT(train.negatives_unseen), .group = in_training,
-     .only = "bce sampled-softmax", .help = "never draw an item that the sequence itself has"},
+     .only = "bce", .help = "never draw an item that the sequence itself has"},
     {.name = "item-vectors", .kind = CLI_TEXT, AT(train.item_vectors), .placeholder = "FILE", .group = in_training,
      .only = "recommend", .help = "vectors of `lapse pretrain` that the items start from; items that only it knows can be "
      "recommended too", .unset = "none"},

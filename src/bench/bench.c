@@ -333,6 +333,11 @@ static lapse_status prepare(bench *b, lapse_error *error)
     int64_t items = options->items ? options->items : b->preset->items;
     LP_TRY(lp_bench_data(b->preset, b->preset->sequences, items, options->seed, &b->dataset, error));
     LP_TRY(lp_trainer_init(&b->trainer, b->dataset, &train, error));
+    const lp_adam *adam = &b->trainer.adam;
+    if (b->trainer.backend->host) { /* memory that a run has touched after its first steps */
+        memset(adam->moment1, 0, adam->size * sizeof *adam->moment1);
+        memset(adam->moment2, 0, adam->size * sizeof *adam->moment2);
+    }
     b->runner = b->train ? &b->trainer.runner : &b->trainer.evaluator.runner;
     b->shards = b->train ? b->trainer.batch.shard_count : b->trainer.evaluator.batch.shard_count;
     b->graph = b->train ? &b->trainer.network.graph : &b->trainer.evaluator.network.graph;

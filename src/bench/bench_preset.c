@@ -64,6 +64,7 @@ static const lp_bench_preset presets[] = {
      .mean = 16,
      .task = "recommend",
      .loss = "sampled-softmax",
+     .negatives = "in-batch",
      .windows = "last",
      .dims = 100,
      .blocks = 1,
@@ -97,6 +98,8 @@ void lp_bench_preset_options(const lp_bench_preset *preset, lapse_train_options 
     options->task = preset->task;
     options->loss = preset->loss;
     options->windows = preset->windows;
+    if (preset->negatives)
+        options->negatives = preset->negatives;
     options->dims = preset->dims;
     options->blocks = preset->blocks;
     options->heads = 1;

@@ -13,6 +13,7 @@ typedef struct lp_bench_preset {
     int64_t sequences, items;
     double shortest, median, mean; /* events of a sequence: a shortest one and a log-normal rest */
     const char *task, *loss, *windows;
+    const char *negatives; /* NULL: those of training by default */
     int dims, blocks, context, batch, periods, harmonics;
     double dropout;
 } lp_bench_preset;

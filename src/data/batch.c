@@ -61,10 +61,10 @@ void lp_batch_clear(lp_batch *batch)
     *batch = (lp_batch){0};
 }
 
-lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int64_t kinds, lapse_error *error)
+lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int shared, int64_t kinds, lapse_error *error)
 {
     size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context, shards = (size_t)batch->shard_count;
-    int64_t most = (int64_t)lp_batch_shard_tokens(batch) * (2 + negatives);
+    int64_t most = (int64_t)lp_batch_shard_tokens(batch) * (2 + negatives) + shared;
     batch->negative_count = negatives;
     batch->item_capacity = (int)(most < kinds ? most : kinds);
     batch->negative = lp_alloc(tokens * (size_t)negatives, sizeof *batch->negative);

@@ -47,8 +47,9 @@ typedef struct lp_batch {
 lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error);
 void lp_batch_clear(lp_batch *batch);
 
-/* Gives shards catalogues of their own, for events with so many kinds. Once, after init. */
-lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int64_t kinds, lapse_error *error);
+/* Gives shards catalogues of their own, for so many negatives of each target, so many that all targets share, and events of so
+ * many kinds. Once, after init. */
+lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int shared, int64_t kinds, lapse_error *error);
 
 /* The largest shard in tokens. */
 int lp_batch_shard_tokens(const lp_batch *batch);

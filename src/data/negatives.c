@@ -35,46 +35,68 @@ static void fill_alias(lp_negatives *negatives, double *share, int32_t *queue)
     }
 }
 
+/* share[i] = occurrences of item i in the training split; returns their number. */
+static double count_occurrences(const lapse_dataset *dataset, const uint8_t *split, const int32_t *kind, double *share)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < dataset->event_count; i++)
+        if (split[i] == LP_SPLIT_TRAIN) {
+            share[kind[i]]++;
+            sum++;
+        }
+    return sum;
+}
+
+/* Fills what draws by popularity need; share holds occurrences. */
+static void weigh(lp_negatives *negatives, double power, double *share, int32_t *queue)
+{
+    int64_t items = negatives->items;
+    double sum = 0;
+    for (int64_t i = 0; i < items; i++)
+        sum += share[i] = share[i] > 0 ? pow(share[i], power) : 0;
+    for (int64_t i = 0; i < items; i++) {
+        negatives->share[i] = (float)(share[i] / sum);
+        share[i] *= (double)items / sum;
+    }
+    fill_alias(negatives, share, queue);
+}
+
 lapse_status lp_negatives_init(lp_negatives *negatives, const lapse_dataset *dataset, const uint8_t *split,
                                const int32_t *kind, double power, lapse_error *error)
 {
     size_t items = (size_t)negatives->items;
-    bool drawn = negatives->how == LP_NEGATIVES_POPULARITY;
-    if (negatives->how == LP_NEGATIVES_UNIFORM)
+    bool weighted = negatives->how == LP_NEGATIVES_POPULARITY, corrected = negatives->corrected;
+    if (!weighted && !corrected)
         return LAPSE_OK;
     double *share = lp_alloc(items, sizeof *share);
-    int32_t *queue = drawn ? lp_alloc(items, sizeof *queue) : NULL;
-    negatives->shift = lp_alloc(items, sizeof *negatives->shift);
-    negatives->chance = drawn ? lp_alloc(items, sizeof *negatives->chance) : NULL;
-    negatives->alias = drawn ? lp_alloc(items, sizeof *negatives->alias) : NULL;
-    bool good = share && negatives->shift && (!drawn || (queue && negatives->chance && negatives->alias));
+    int32_t *queue = weighted ? lp_alloc(items, sizeof *queue) : NULL;
+    negatives->frequency = corrected ? lp_alloc(items, sizeof *negatives->frequency) : NULL;
+    negatives->share = weighted ? lp_alloc(items, sizeof *negatives->share) : NULL;
+    negatives->chance = weighted ? lp_alloc(items, sizeof *negatives->chance) : NULL;
+    negatives->alias = weighted ? lp_alloc(items, sizeof *negatives->alias) : NULL;
+    bool good = share && (!corrected || negatives->frequency) &&
+                (!weighted || (queue && negatives->share && negatives->chance && negatives->alias));
     if (good) {
-        double sum = 0;
-        for (int64_t i = 0; i < dataset->event_count; i++)
-            share[kind[i]] += split[i] == LP_SPLIT_TRAIN;
-        for (size_t i = 0; i < items; i++) {
-            double occurrences = share[i] > 0 ? share[i] : drawn ? 0 : 1;
-            sum += share[i] = occurrences > 0 ? pow(occurrences, drawn ? power : 1) : 0;
-            negatives->shift[i] = share[i] > 0 ? (float)-log(share[i]) : 0;
-        }
-        for (size_t i = 0; i < items; i++)
-            share[i] *= (double)items / sum;
-        if (drawn)
-            fill_alias(negatives, share, queue);
+        double events = count_occurrences(dataset, split, kind, share);
+        for (size_t i = 0; corrected && i < items; i++)
+            negatives->frequency[i] = (float)(share[i] / events);
+        if (weighted)
+            weigh(negatives, power, share, queue);
     }
     lp_free(share);
     lp_free(queue);
     if (good)
         return LAPSE_OK;
     lp_negatives_clear(negatives);
-    return lp_fail_memory(error, "drawing negatives", items * 16);
+    return lp_fail_memory(error, "drawing negatives", items * 24);
 }
 
 void lp_negatives_clear(lp_negatives *negatives)
 {
     lp_free(negatives->chance);
     lp_free(negatives->alias);
-    lp_free(negatives->shift);
+    lp_free(negatives->share);
+    lp_free(negatives->frequency);
     *negatives = (lp_negatives){0};
 }
 
@@ -106,14 +128,32 @@ int32_t lp_negatives_draw(const lp_negatives *negatives, uint32_t step, uint64_t
     return item_of(negatives, &block, (int)(element % each));
 }
 
-void lp_negatives_fill(const lp_negatives *negatives, uint32_t step, uint64_t place, int places, int32_t *items)
+/* Draws number element .. end - 1 of a step. */
+static void fill(const lp_negatives *negatives, uint32_t step, uint64_t element, uint64_t end, int32_t *items)
 {
-    uint64_t element = place * (uint64_t)negatives->count,
-             end = element + (uint64_t)places * (uint64_t)negatives->count;
     int each = draws_of_block(negatives), draw = (int)(element % (uint64_t)each);
     for (uint64_t number = element / (uint64_t)each; element < end; number++, draw = 0) {
         lp_random_block block = block_of(negatives, step, number, 0);
         for (; draw < each && element < end; draw++, element++)
             *items++ = item_of(negatives, &block, draw);
     }
+}
+
+void lp_negatives_fill(const lp_negatives *negatives, uint32_t step, uint64_t place, int places, int32_t *items)
+{
+    uint64_t element = place * (uint64_t)negatives->count;
+    fill(negatives, step, element, element + (uint64_t)places * (uint64_t)negatives->count, items);
+}
+
+void lp_negatives_shared(const lp_negatives *negatives, uint32_t step, int first, int count, int32_t *items)
+{
+    fill(negatives, step, (uint64_t)first, (uint64_t)(first + count), items);
+}
+
+float lp_negatives_shift(const lp_negatives *negatives, int32_t item, int events)
+{
+    const float least = 1e-9f; /* of what training does not have and nobody draws */
+    float share = negatives->share ? negatives->share[item] : 1 / (float)negatives->items;
+    float expected = (float)negatives->shared * share + (float)events * negatives->frequency[item];
+    return -logf(-expm1f(-(expected > least ? expected : least)));
 }

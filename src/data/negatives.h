@@ -2,6 +2,10 @@
  *
  * A draw is a function of (seed, step, place, number), so it depends on no thread, shard or backend. Items are drawn evenly,
  * or by the power of how often they occur in the training split (Walker's alias method: one number, one look-up).
+ *
+ * Negatives are drawn for each place (`count`), or once for all places of a step (`shared`), which then have the other items
+ * of their shard for negatives too. What an item's score in such a choice says depends on how often it is there to be chosen: the
+ * correction is -log of that chance (Bengio and Senecal 2008; Yang and others 2020).
  */
 #ifndef LP_NEGATIVES_H
 #define LP_NEGATIVES_H
@@ -15,18 +19,20 @@ extern const char *const lp_negative_names[];
 
 typedef struct lp_negatives {
     lp_negative_kind how;
-    int count;     /* for each place; 0: none are drawn (in-batch) */
-    bool unseen;   /* never an item of the sequence that is asked about */
-    int64_t items; /* there are */
+    int count;      /* for each place */
+    int shared;     /* for all places of a step together */
+    bool corrected; /* items are told how to correct their scores */
+    bool unseen;    /* never an item of the sequence that is asked about */
+    int64_t items;  /* there are */
     uint64_t seed;
-    float *chance;  /* [items]: of staying with the item looked at, instead of its alias; NULL: drawn evenly; owned */
-    int32_t *alias; /* [items]; owned */
-    float *shift;   /* [items]: -log of the chance of being drawn, up to a constant; NULL: all alike; owned */
+    float *chance;    /* [items]: of staying with the item looked at, instead of its alias; NULL: drawn evenly; owned */
+    int32_t *alias;   /* [items]; owned */
+    float *share;     /* [items]: the chance of one draw; NULL: even; owned */
+    float *frequency; /* [items]: the part of the training split's events, where scores are corrected; owned */
 } lp_negatives;
 
-/* Item i is drawn with a chance that grows as (occurrences in the training split) ^ power. how, count, unseen, items and
- * seed must be filled in. `kind` gives the items of the dataset's events. In-batch negatives draw nothing and only have
- * their shift: the chance of an item to stand in a batch grows as its occurrences. */
+/* Item i is drawn with a chance that grows as (occurrences in the training split) ^ power. how, count, shared, corrected,
+ * unseen, items and seed must be filled in. `kind` gives the items of the dataset's events. */
 lapse_status lp_negatives_init(lp_negatives *negatives, const lapse_dataset *dataset, const uint8_t *split,
                                const int32_t *kind, double power, lapse_error *error);
 void lp_negatives_clear(lp_negatives *negatives);
@@ -36,5 +42,11 @@ int32_t lp_negatives_draw(const lp_negatives *negatives, uint32_t step, uint64_t
 
 /* The first draws for all negatives of `places` places from `place` on: [places x count]. */
 void lp_negatives_fill(const lp_negatives *negatives, uint32_t step, uint64_t place, int places, int32_t *items);
+
+/* The shared draws from number `first` on: [count]. */
+void lp_negatives_shared(const lp_negatives *negatives, uint32_t step, int first, int count, int32_t *items);
+
+/* -log of the chance that an item is among the shared draws or `events` events of the training split. */
+float lp_negatives_shift(const lp_negatives *negatives, int32_t item, int events);
 
 #endif

@@ -106,6 +106,18 @@ static void draw_shard(lp_shortlists *lists, lp_batch *batch, int shard, int wor
     }
 }
 
+/* Adds the draws that all places share. */
+static void list_shared(const lp_negatives *negatives, uint32_t step, listing *list)
+{
+    int32_t drawn[64];
+    enum { MOST = sizeof drawn / sizeof *drawn };
+    for (int first = 0; first < negatives->shared; first += MOST) {
+        int count = negatives->shared - first < MOST ? negatives->shared - first : MOST;
+        lp_negatives_shared(negatives, step, first, count, drawn);
+        renumber(list, drawn, count);
+    }
+}
+
 void lp_shortlists_make(lp_shortlists *lists, lp_batch *batch, int shard, int worker, uint32_t step)
 {
     const lp_negatives *negatives = lists->negatives;
@@ -119,9 +131,10 @@ void lp_shortlists_make(lp_shortlists *lists, lp_batch *batch, int shard, int wo
     renumber(&list, batch->kind + token, tokens);
     renumber(&list, batch->target + asked, count);
     renumber(&list, batch->negative + (size_t)asked * (size_t)negatives->count, count * negatives->count);
+    list_shared(negatives, step, &list);
     batch->shard_items[shard] = list.count;
-    for (int i = 0; i < list.count; i++)
-        batch->shift[place + (size_t)i] = negatives->shift ? negatives->shift[list.items[i]] : 0;
+    for (int i = 0; negatives->corrected && i < list.count; i++)
+        batch->shift[place + (size_t)i] = lp_negatives_shift(negatives, list.items[i], tokens);
 }
 
 /* ------------------------------------------------------------------------------------------------ unions ----- */

@@ -25,8 +25,8 @@ typedef struct lp_shortlists {
     const int32_t *kind; /* of the dataset's events, in the model's numbers */
     int64_t items;
     int threads;
-    lp_mark **marks;             /* [threads][items]; owned */
-    uint32_t *lists, *owners;    /* [threads]: numbers given out; owned */
+    lp_mark **marks;          /* [threads][items]; owned */
+    uint32_t *lists, *owners; /* [threads]: numbers given out; owned */
 } lp_shortlists;
 
 /* items, threads, negatives, dataset and kind must be filled in. */

@@ -33,7 +33,7 @@ typedef struct lp_targets {
     const uint8_t *split;
     lp_split wanted;
     int context;
-    bool last_only; /* evaluation asks each window for one event, after its last place */
+    bool last_only;    /* evaluation asks each window for one event, after its last place */
     bool last_windows; /* training sees the last `context` places of each sequence alone */
 } lp_targets;
 

@@ -54,12 +54,10 @@ static lp_value *ranking_loss(lp_network *network, const lp_model_config *config
 {
     lp_graph *graph = &network->graph;
     lp_value *z = network->state, *items = network->items, *bias = network->bias, *target = feeds[LP_FEED_TARGET];
-    bool lists = lp_model_config_lists(config), in_batch = config->negatives == LP_NEGATIVES_IN_BATCH;
     lp_value *shift = config->loss == LP_LOSS_SAMPLED_SOFTMAX ? feeds[LP_FEED_SHIFT] : NULL;
-    if (!lists || in_batch)
+    if (config->loss != LP_LOSS_BCE)
         return lp_softmax_loss(graph, z, items, bias, shift, target);
-    return lp_choice_loss(graph, z, items, bias, shift, target, feeds[LP_FEED_NEGATIVE],
-                          config->loss == LP_LOSS_SAMPLED_SOFTMAX);
+    return lp_choice_loss(graph, z, items, bias, NULL, target, feeds[LP_FEED_NEGATIVE], false);
 }
 
 lp_encoding_config lp_model_encoding(const lp_model_config *config)
@@ -80,15 +78,15 @@ lp_encoding_config lp_model_encoding(const lp_model_config *config)
 }
 
 /* Into a network that may have its `live` already. */
-static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training,
-                                  lapse_error *error)
+static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
 {
     lp_graph *graph = &network->graph;
     lapse_field_type types[LP_FIELD_LIMIT];
     lp_value *feeds[LP_FEED_LIMIT];
     for (int f = 0; f < config->field_count; f++)
         types[f] = config->fields[f].type;
-    lp_feeds_declare(graph, types, config->field_count, config->negative_count, feeds);
+    lp_feeds_declare(graph, types, config->field_count, config->loss == LP_LOSS_BCE ? config->negative_count : 0,
+                     feeds);
     config->row->build(network, config, training, feeds);
     if (training) {
         network->loss = config->task == LP_TASK_RECOMMEND ? ranking_loss(network, config, feeds)

@@ -29,7 +29,7 @@ extern const char *const lp_task_names[]; /* "classify", "recommend", NULL */
 typedef enum lp_loss {
     LP_LOSS_SOFTMAX,        /* cross-entropy over the whole catalogue */
     LP_LOSS_BCE,            /* binary cross-entropy of the target and of negatives, one by one */
-    LP_LOSS_SAMPLED_SOFTMAX /* cross-entropy over the target and negatives */
+    LP_LOSS_SAMPLED_SOFTMAX /* cross-entropy over the items of the shard and negatives that a step's places share */
 } lp_loss;
 extern const char *const lp_loss_names[]; /* "softmax", "bce", "sampled-softmax", NULL */
 
@@ -52,7 +52,7 @@ typedef struct lp_model_config {
     lp_task task;
     lp_loss loss;               /* of a recommender, in training */
     lp_negative_kind negatives; /* of a sampled loss */
-    int negative_count;
+    int negative_count; /* of each place (bce), or of a step (sampled-softmax) */
     lp_output output;
     const lp_encoding *encoding;
     lp_projection projection;

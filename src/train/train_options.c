@@ -186,7 +186,7 @@ enum { WHOLE_CATALOGUE = 20000 };
 /* A catalogue that fits in cache is learned as a whole; of a larger one a sample is. */
 static void suggest_loss(const lapse_dataset *dataset, lapse_train_options *options)
 {
-    enum { NEGATIVES = 100 };
+    enum { NEGATIVES = 1000 };
     if (!options->loss)
         options->loss = lp_loss_names[dataset->kinds.count <= WHOLE_CATALOGUE || strcmp(options->task, "classify") == 0
                                           ? LP_LOSS_SOFTMAX
@@ -360,6 +360,11 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the loss bce draws negatives for each event: uniform or popularity; in-batch negatives go with "
                        "sampled-softmax");
+    if (strcmp(loss, "sampled-softmax") == 0 && options->negatives_unseen)
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "the negatives of sampled-softmax are shared by all events of a step, so that they cannot be unseen by "
+            "each; bce has negatives of its own for each");
     return LAPSE_OK;
 }
 

@@ -153,15 +153,19 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
     const lp_model_config *config = &trainer->model->config;
     const int32_t *kind = trainer->translation.columns.kind;
     /* Items that never occur are no negatives: being told from all that happens would say that they never will. */
-    bool met = trainer->item_start.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
+    bool bce = config->loss == LP_LOSS_BCE,
+         met = trainer->item_start.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
     double power = met ? 0 : options->popularity_power;
     trainer->negatives = (lp_negatives){.how = met ? LP_NEGATIVES_POPULARITY : config->negatives,
-                                        .count = config->negative_count,
+                                        .count = bce ? config->negative_count : 0,
+                                        .shared = bce ? 0 : config->negative_count,
+                                        .corrected = !bce,
                                         .unseen = options->negatives_unseen,
                                         .items = config->kinds,
                                         .seed = options->seed};
     LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, kind, power, error));
-    LP_TRY(lp_batch_list_items(&trainer->batch, config->negative_count, config->kinds, error));
+    LP_TRY(lp_batch_list_items(&trainer->batch, trainer->negatives.count, trainer->negatives.shared, config->kinds,
+                               error));
     trainer->shortlists = (lp_shortlists){.negatives = &trainer->negatives,
                                           .dataset = trainer->dataset,
                                           .kind = kind,

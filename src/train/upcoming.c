@@ -7,7 +7,8 @@ lapse_status lp_upcoming_init(lp_upcoming *upcoming, const lp_batch_source *sour
     LP_TRY(lp_batch_init(&upcoming->batch, like->capacity_windows, like->context, like->shard_count, like->field_count,
                          error));
     if (source->shortlists) {
-        LP_TRY(lp_batch_list_items(&upcoming->batch, like->negative_count, source->shortlists->items, error));
+        LP_TRY(lp_batch_list_items(&upcoming->batch, like->negative_count, source->shortlists->negatives->shared,
+                                   source->shortlists->items, error));
         LP_TRY(lp_union_init(&upcoming->rows, &upcoming->batch, error));
     }
     upcoming->helper = lp_helper_new();

@@ -3,7 +3,9 @@
  *
  *   op_speed [fp32|tf32] [TOKENS]
  *
- * Every node is launched by itself and timed by the device. Right results are the matter of tests/unit/test_cuda_ops.c.
+ * Every node is launched by itself and timed by the device; then the whole graph is replayed, as in training, with kernels that wait for the
+ * end of those before them and with such as are launched early (cuda_early.h), which must give the same bits. Right results are the matter
+ * of tests/unit/test_cuda_ops.c.
  */
 #include "support/graph_case.h"
 
@@ -14,12 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { DIMS = 50, FREQUENCIES = 50, ITEMS = 3416, RUNS = 20, SEGMENTS = 60 };
+enum { DIMS = 50, FREQUENCIES = 50, ITEMS = 3416, RUNS = 20, REPLAYS = 200, SEGMENTS = 60 };
 
 static const lp_backend *device;
 static lp_precision precision;
 static int tokens = 15261;
+static bool whole; /* graphs, instead of their nodes */
 static double by_node[CASE_VALUES];
 static int runs;
 
@@ -31,6 +35,52 @@ static void run_and_add(const lp_run *run)
     for (int i = 0; runs >= RUNS && i < run->plan->graph->node_count; i++)
         by_node[i] += seconds[i] / RUNS;
     runs++;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The second half of REPLAYS runs is timed. */
+static double replay_start, replay_seconds;
+
+static void run_and_clock(const lp_run *run)
+{
+    runs++;
+    if (runs == REPLAYS / 2) {
+        device->sync();
+        replay_start = now();
+    }
+    device->run(run);
+    if (runs == REPLAYS) {
+        device->sync();
+        replay_seconds = (now() - replay_start) / (REPLAYS - REPLAYS / 2 + 1);
+    }
+}
+
+static void replay(graph_case *this, const char *early, graph_result *result)
+{
+    lp_backend clocked = *device;
+    clocked.run = run_and_clock;
+    runs = 0;
+    setenv("LAPSE_CUDA_EARLY", early, 1);
+    graph_case_run_on(this, &clocked, 10000, REPLAYS, result);
+}
+
+static void replay_both(graph_case *this)
+{
+    graph_result usual, early;
+    replay(this, "0", &usual);
+    double seconds = replay_seconds;
+    replay(this, "1", &early);
+    bool same = memcmp(usual.gradients, early.gradients, this->graph.parameter_size * sizeof(double)) == 0;
+    printf("all %d nodes, replayed: %.2f us; launched early: %.2f us, %s\n", this->graph.node_count, 1e6 * seconds,
+           1e6 * replay_seconds, same ? "same bits" : "OTHER BITS");
+    graph_result_clear(&usual);
+    graph_result_clear(&early);
 }
 
 static void say(const lp_node *node, double seconds, const lp_extent *extent)
@@ -47,27 +97,36 @@ static void say(const lp_node *node, double seconds, const lp_extent *extent)
            1e-9 * cost.bytes / seconds, 1e-12 * cost.flop / seconds);
 }
 
-/* A graph ends in this value; its nodes and those of its gradient are timed. */
-static void time_graph(graph_case *this, lp_value *end, const char *name)
+static void time_nodes(graph_case *this)
 {
-    lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 0);
     lp_backend timed = *device;
     graph_result result;
     timed.run = run_and_add;
-    graph_case_gradients(this, end->maker);
-    graph_case_fill(this, &random);
-    this->precision = precision;
     memset(by_node, 0, sizeof by_node);
     runs = 0;
     graph_case_run_on(this, &timed, 10000, 2 * RUNS, &result);
+    graph_result_clear(&result);
     lp_extent extent = {.longest = 200};
     for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
         extent.rows[kind] = this->rows[kind];
-    printf("-- %s\n", name);
     for (int i = 0; i < this->graph.node_count; i++)
         say(this->graph.nodes[i], by_node[i], &extent);
+}
+
+/* A graph that makes this matrix of tokens, and a loss of it; its nodes and those of its gradient are timed. */
+static void time_graph(graph_case *this, lp_value *logits, const char *name)
+{
+    lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 0);
+    lp_value *target = lp_graph_input(&this->graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    graph_case_gradients(this, lp_cross_entropy(&this->graph, logits, target)->maker);
+    graph_case_fill(this, &random);
+    this->precision = precision;
+    printf("-- %s\n", name);
+    if (whole)
+        replay_both(this);
+    else
+        time_nodes(this);
     fflush(stdout);
-    graph_result_clear(&result);
     graph_case_clear(this);
 }
 
@@ -81,24 +140,31 @@ static graph_case start(void)
     return this;
 }
 
+/* A matrix of the device's own making, so that little comes from the host with every run. */
+static lp_value *events(lp_graph *graph, const char *name, int cols)
+{
+    char ids[40];
+    snprintf(ids, sizeof ids, "%s.ids", name);
+    lp_value *table = lp_example_fixed(graph, name, ITEMS, cols);
+    return lp_embed(graph, table, lp_graph_input(graph, ids, LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1));
+}
+
 static void time_products(int in, int out, bool transpose)
 {
     graph_case this = start();
     lp_graph *graph = &this.graph;
-    lp_value *x = lp_example_tokens(graph, "x", in), *add = lp_example_tokens(graph, "add", out);
+    lp_value *x = events(graph, "x", in);
     lp_value *w = lp_example_fixed(graph, "w", transpose ? out : in, transpose ? in : out);
     lp_value *y = lp_linear(graph, x, w, lp_example_fixed(graph, "bias", 1, out), NULL, 1, transpose);
-    time_graph(&this, lp_linear(graph, x, w, NULL, lp_add(graph, y, add), 1, transpose), "products");
+    time_graph(&this, lp_linear(graph, x, w, NULL, y, 1, transpose), "products");
 }
 
 static void time_rows(void)
 {
     graph_case this = start();
     lp_graph *graph = &this.graph;
-    lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
-    lp_value *table = lp_example_fixed(graph, "table", ITEMS, DIMS);
     lp_value *gain = lp_example_fixed(graph, "gain", 1, DIMS), *shift = lp_example_fixed(graph, "shift", 1, DIMS);
-    lp_value *x = lp_dropout(graph, lp_embed(graph, table, ids), 0.2);
+    lp_value *x = lp_dropout(graph, events(graph, "x", DIMS), 0.2);
     lp_value *y = lp_layer_norm(graph, lp_relu(graph, x), gain, shift, 1e-5);
     time_graph(&this, lp_add(graph, x, y), "rows of 50");
 }
@@ -110,7 +176,7 @@ static void time_time(void)
     lp_value *time = lp_graph_input(graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
     lp_value *log_period = lp_graph_parameter(graph, "log_period", 1, FREQUENCIES / 5, LP_START_NORMAL, 1);
     lp_value *u = lp_basis(graph, time, lp_harmonics(graph, log_period, 5));
-    lp_value *x = lp_example_tokens(graph, "x", 2 * FREQUENCIES);
+    lp_value *x = events(graph, "x", 2 * FREQUENCIES);
     time_graph(&this, lp_reflect(graph, lp_reflect(graph, x, u), u), "time");
 }
 
@@ -121,7 +187,8 @@ static void time_weights(void)
     lp_value *w = lp_example_fixed(graph, "w", DIMS, 2 * FREQUENCIES);
     lp_value *scale = lp_example_fixed(graph, "scale", 1, 2 * FREQUENCIES);
     lp_value *first = lp_example_fixed(graph, "first", DIMS, DIMS);
-    time_graph(&this, lp_scale_columns(graph, lp_linear(graph, first, w, NULL, NULL, 1, false), scale), "weights");
+    lp_value *product = lp_scale_columns(graph, lp_linear(graph, first, w, NULL, NULL, 1, false), scale);
+    time_graph(&this, lp_linear(graph, events(graph, "x", DIMS), product, NULL, NULL, 1, false), "weights");
 }
 
 int main(int argc, char **argv)
@@ -134,11 +201,14 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("%d tokens, %s\n", tokens, precision == LP_PRECISION_FP32 ? "fp32" : "tf32");
-    time_products(DIMS, DIMS, true);
-    time_products(2 * FREQUENCIES, DIMS, true);
-    time_products(DIMS, 2 * FREQUENCIES, false);
-    time_rows();
-    time_time();
-    time_weights();
+    for (int i = 0; i < 2; i++) {
+        whole = i == 1;
+        time_products(DIMS, DIMS, true);
+        time_products(2 * FREQUENCIES, DIMS, true);
+        time_products(DIMS, 2 * FREQUENCIES, false);
+        time_rows();
+        time_time();
+        time_weights();
+    }
     return 0;
 }

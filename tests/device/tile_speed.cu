@@ -4,10 +4,29 @@
  *
  * needs nothing but the CUDA runtime. Sizes are those of a step on MovieLens. Times are means of 50 launches, shared among what a launch
  * does; correctness is the matter of tests/unit/test_cuda_tiles.c. */
-#include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_attention_tensor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+namespace ahead_tensor
+{
+#include "backend/cuda/cuda_attention_tensor.cu"
+}
+namespace back_tensor
+{
+#include "backend/cuda/cuda_attention_gradient_tensor.cu"
+}
+
+bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
+{
+    return ahead_tensor::lp_cuda_attention_tensor(node, run);
+}
+
+bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *run)
+{
+    return back_tensor::lp_cuda_attention_gradient_tensor(node, run);
+}
 
 namespace forward
 {
@@ -25,6 +44,7 @@ namespace norms_of_rows
 {
 #include "backend/cuda/cuda_norm.cu"
 }
+#include "backend/cuda/cuda_softmax_loss_tensor.cu"
 
 static cudaStream_t stream;
 static void *scratch;
@@ -116,6 +136,7 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int a
     b->tokens = segment[segments];
     b->plan.largest.rows[LP_ROWS_TOKENS] = b->tokens;
     b->plan.largest.rows[LP_ROWS_ASKED] = asked;
+    b->plan.largest.longest = longest;
     b->plan.real_size = sizeof(float);
     b->run.plan = &b->plan;
     b->run.inputs = slots;
@@ -155,68 +176,66 @@ template <typename work> static double timed(const work &call)
 
 static void say(const char *what, const char *tiles, double us, double flop)
 {
-    printf("%-34s %-28s %8.1f us %7.2f TFLOP/s\n", what, tiles, us, flop / us * 1e-6);
+    printf("%-26s %-46s %8.1f us %7.2f TFLOP/s\n", what, tiles, us, flop / us * 1e-6);
     fflush(stdout);
 }
 
 /* ---- attention ----------------------------------------------------------------------------------------------- */
 
-template <bool tensor, int score_tiles, int out_tiles>
-static void try_forward(const bench *b, forward::forward_task task, int warp_rows, int warp_cols, int steps,
-                        int buffers, double flop)
+/* One choice of tiles; rounds as in attention_form. */
+template <typename shape, int tiles, int threads, int blocks>
+static void try_forward(const bench *b, attention_task task, int rows, int steps, int buffers, int parts, int rounds,
+                        double flop)
 {
-    attention_form *form = &task.form;
-    form->warp_rows = warp_rows;
-    form->warp_cols = warp_cols;
-    form->rows = 16 * warp_rows;
-    form->steps = steps;
-    form->buffers = buffers;
-    form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
-    form->query_stride = tile_stride(form->cols_wide + form->extra_wide);
-    form->share_stride = tile_share_stride(steps);
-    size_t size = (size_t)forward::forward_layout_of(form).size * sizeof(float);
-    if (size > ATTENTION_MOST_SHARED || out_tiles * warp_cols * 8 < form->cols_wide + form->extra_wide ||
-        score_tiles * warp_cols * 8 < steps)
+    attention_form form = task.form;
+    attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::query_stride);
+    size_t size = (size_t)ahead_tensor::tensor_layout_of(&form).size * sizeof(float);
+    if (size > ATTENTION_MOST_SHARED || 2 * rows * parts != threads || form.cols > shape::wide ||
+        form.extra > shape::extra)
         return;
-    char name[64];
-    snprintf(name, sizeof name, "%d x %d warps, %d x %d keys, %zuK", warp_rows, warp_cols, buffers, steps, size / 1024);
-    const lp_cuda_run *run = &b->device;
-    say(tensor ? "attention, tf32" : "attention, fp32", name, timed([&]() {
-            LP_LAUNCH(run, (forward::attention_forward<tensor, score_tiles, out_tiles>),
-                      dim3(lp_blocks(b->tokens, form->rows), (unsigned)form->heads),
-                      32u * (unsigned)(warp_rows * warp_cols), size, task);
+    char name[80];
+    snprintf(name, sizeof name, "%d rows x %d, %d x %d keys by %d%s, %d a SM, %zuK", rows, parts, buffers, steps,
+             8 * tiles, rounds ? "" : " cut", blocks, size / 1024);
+    task.form.rounds = rounds;
+    say("attention, tf32", name, timed([&]() {
+            ahead_tensor::launch<shape, tiles, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers,
+                                                                parts);
         }),
         flop);
 }
 
-template <bool tensor, int score_tiles, int out_tiles>
-static void try_backward(const bench *b, backward::backward_task task, int warp_rows, int warp_cols, int steps,
-                         int buffers, double flop)
+template <typename shape, int threads, int blocks>
+static void try_backward(const bench *b, attention_task task, int rows, int steps, int buffers, int rounds, double flop)
 {
-    attention_form *form = &task.form;
-    form->warp_rows = warp_rows;
-    form->warp_cols = warp_cols;
-    form->rows = 16 * warp_rows;
-    form->steps = steps;
-    form->buffers = buffers;
-    form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
-    form->query_stride = tile_stride(2 * form->cols_wide + 2 * form->extra_wide);
-    form->share_stride = tile_share_stride(steps);
-    size_t size = backward::shared_size(form);
-    if (size > ATTENTION_MOST_SHARED || out_tiles * warp_cols * 8 < 2 * form->cols_wide + form->extra_wide ||
-        score_tiles * warp_cols * 8 < steps)
+    attention_form form = task.form;
+    attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::gradient_stride);
+    size_t keys = (size_t)back_tensor::tensor_layout_of(&form, true).size * sizeof(float),
+           queries = (size_t)back_tensor::tensor_layout_of(&form, false).size * sizeof(float),
+           size = keys > queries ? keys : queries;
+    if (size > ATTENTION_MOST_SHARED || 2 * rows != threads || form.cols > shape::wide || form.extra > shape::extra)
         return;
-    char name[64];
-    const lp_cuda_run *run = &b->device;
-    for (unsigned sides = 0; sides < 2; sides++) {
-        snprintf(name, sizeof name, "%d x %d warps, %d x %d, %zuK%s", warp_rows, warp_cols, buffers, steps, size / 1024,
-                 sides ? "" : ", keys only");
-        say(tensor ? "attention_gradient, tf32" : "attention_gradient, fp32", name, timed([&]() {
-                LP_LAUNCH(run, (backward::attention_backward<tensor, score_tiles, out_tiles>),
-                          dim3(lp_blocks(b->tokens, form->rows), 1 + sides * (unsigned)form->heads),
-                          32u * (unsigned)(warp_rows * warp_cols), size, task);
-            }),
-            sides ? flop : 0.8 * flop);
+    char name[80];
+    snprintf(name, sizeof name, "%d rows, %d x %d%s, %d a SM, %zuK", rows, buffers, steps, rounds ? "" : " cut", blocks,
+             size / 1024);
+    task.form.rounds = rounds;
+    say("attention_gradient, tf32", name, timed([&]() {
+            back_tensor::launch<shape, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers);
+        }),
+        flop);
+}
+
+template <typename shape>
+static void try_all(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
+{
+    for (int n = 0; n < 8; n++) {
+        int steps = n & 1 ? 64 : 32, buffers = n & 2 ? 1 : 2, rounds = n & 4 ? 0 : 1;
+        try_forward<shape, 2, 256, 2>(b, *ahead, 64, steps, buffers, 2, rounds, flop);
+        try_forward<shape, 4, 128, 2>(b, *ahead, 64, steps, buffers, 1, rounds, flop);
+        try_forward<shape, 4, 256, 1>(b, *ahead, 128, steps, buffers, 1, rounds, flop);
+        try_forward<shape, 2, 512, 1>(b, *ahead, 128, steps, buffers, 2, rounds, flop);
+        steps /= 2;
+        try_backward<shape, 128, 2>(b, *back, 64, steps, buffers, rounds, 2.5 * flop);
+        try_backward<shape, 256, 1>(b, *back, 128, steps, buffers, rounds, 2.5 * flop);
     }
 }
 
@@ -249,32 +268,16 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
         say(precision ? "attention_gradient, tf32" : "attention_gradient, fp32", "as chosen",
             timed([&]() { backward::lp_cuda_attention_gradient(&back, &b.device); }), 2.5 * flop);
     }
-    forward::forward_task f = forward::task_of(&ahead, &b.device);
-    backward::backward_task g = backward::task_of(&back, &b.device);
-    g.inner = (float *)scratch;
-    float *outputs[5];
-    for (int i = 0; i < 5; i++)
-        outputs[i] = (float *)slots[back.outputs[i]->slot];
-    backward::give(&g, outputs, 31);
-    static const int warps[][2] = {{1, 4}, {2, 4}, {4, 2}, {2, 2}, {1, 2}};
-    for (int w = 0; w < 5; w++)
-        for (int n = 0; n < 6; n++) {
-            int steps = 16 << n % 3, buffers = 1 + n / 3;
-            try_forward<true, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
-            if (warps[w][1] == 2)
-                try_forward<true, 4, 10>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
-            if (warps[w][0] == 2)
-                try_forward<false, 2, 5>(&b, f, warps[w][0], warps[w][1], steps, buffers, flop);
-        }
-    for (int w = 0; w < 5; w++)
-        for (int n = 0; n < 6; n++) {
-            int steps = 16 << n % 3, buffers = 1 + n / 3;
-            try_backward<true, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
-            if (warps[w][1] == 2)
-                try_backward<true, 4, 14>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
-            if (warps[w][0] == 2)
-                try_backward<false, 2, 7>(&b, g, warps[w][0], warps[w][1], steps, buffers, 2.5 * flop);
-        }
+    attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
+    size_t words = attention_words_size(&f, &b.device, b.tokens);
+    attention_words_size(&g, &b.device, b.tokens);
+    g.inner = (float *)lp_cuda_scratch(&b.device, words + (size_t)(b.tokens * heads + 16) * sizeof(float));
+    f.words = g.words = (uint32_t *)(g.inner + (b.tokens * heads + 3) / 4 * 4);
+    const lp_cuda_run *run = &b.device;
+    say("D and words", "",
+        timed([&]() { LP_LAUNCH(run, back_tensor::prepare, lp_blocks((int64_t)b.tokens * heads, 8), 256, 0, g); }), 0);
+    if (extra)
+        try_all<attention_shape<7, 13>>(&b, &f, &g, flop);
 }
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
@@ -332,7 +335,6 @@ int main(void)
 {
     lp_cuda_check(cudaStreamCreate(&stream), "a stream");
     attention(50, 1, 100, 0.2, 128, 4, 200);
-    attention(50, 1, 100, 0.2, 128, 200, 200);
     attention(64, 2, 0, 0, 128, 50, 200);
     losses(13000, 3416, 50);
     losses(21000, 3416, 128);

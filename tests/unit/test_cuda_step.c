@@ -90,7 +90,7 @@ static void test_gradients(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
-    for (int i = 0; i < SETUPS; i++) {
+    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         float *gradients[2], *parameters[2];
         size_t dense = 0, size = 0;
         for (int k = 0; k < 2; k++) {
@@ -136,7 +136,7 @@ static void test_curves(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(2);
-    for (int i = 0; i < SETUPS; i++) {
+    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         curve curves[2] = {0};
         for (int k = 0; k < 2; k++) {
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
@@ -161,7 +161,7 @@ static void test_same_bits(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(3);
-    for (int i = 0; i < SETUPS; i++) {
+    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         float *parameters[2];
         size_t size = 0;
         for (int k = 0; k < 2; k++) {

@@ -147,8 +147,8 @@ static void test_attention(void **state)
 static const struct loss {
     int cols, items, tokens; /* items 0: the shard's own */
     bool all;
-} losses[] = {{50, 700, 150, true}, {1, 1, 40, false},   {128, 70, 260, true}, {20, 0, 300, false},
-              {200, 65, 30, false}, {300, 40, 9, false}, {7, 3000, 3, false}};
+} losses[] = {{50, 700, 150, true}, {1, 1, 40, true},    {128, 70, 260, true}, {20, 0, 300, true},
+              {200, 65, 30, false}, {300, 40, 9, false}, {7, 3000, 3, true}};
 
 static void start_loss(graph_case *this, const struct loss *loss)
 {
@@ -216,31 +216,38 @@ static void check_order(graph_case *this)
 static void test_order(void **state)
 {
     (void)state;
-    graph_case this;
-    start_shape(&this, &shapes[0]);
-    check_order(&this);
-    graph_case_clear(&this);
-    start_shape(&this, &shapes[4]);
-    check_order(&this);
-    graph_case_clear(&this);
-    start_loss(&this, &losses[0]);
-    check_order(&this);
-    graph_case_clear(&this);
+    static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32};
+    for (int i = 0; i < 2; i++) {
+        graph_case this;
+        start_shape(&this, &shapes[0]);
+        this.precision = kinds[i];
+        check_order(&this);
+        graph_case_clear(&this);
+        start_shape(&this, &shapes[5]);
+        this.precision = kinds[i];
+        check_order(&this);
+        graph_case_clear(&this);
+        start_loss(&this, &losses[0]);
+        this.precision = kinds[i];
+        check_order(&this);
+        graph_case_clear(&this);
+    }
 }
 
 /* What is not a number in a query, a key or a value stays so in what it touches: a run that is lost must show it. */
 static void test_not_a_number(void **state)
 {
     (void)state;
-    for (int leaf = 0; leaf < 3; leaf++) {
+    for (int leaf = 0; leaf < 6; leaf++) {
         graph_case this;
         start_shape(&this, &shapes[2]);
         int cols = shapes[2].cols * shapes[2].heads;
-        this.inputs[leaf][4 * cols] = NAN; /* token 4, of the segment 3 .. 5, head 0 */
+        this.inputs[leaf % 3][4 * cols] = NAN; /* token 4, of the segment 3 .. 5, head 0 */
+        this.precision = leaf < 3 ? LP_PRECISION_FP32 : LP_PRECISION_TF32;
         graph_result got;
         graph_case_run_on(&this, device, 0, 1, &got);
         const double *y = got.values[this.outputs[0]->id];
-        for (int t = 4; t < (leaf == 0 ? 5 : 6); t++)
+        for (int t = 4; t < (leaf % 3 == 0 ? 5 : 6); t++)
             if (!isnan(y[t * cols]))
                 fail_msg("leaf %d, token %d: %g", leaf, t, y[t * cols]);
         graph_result_clear(&got);

@@ -40,7 +40,8 @@ static void shares_of_draws(void **state)
         for (int p = 0; p < 3; p++) {
             static const double occurrences[] = {6, 3, 1, 0};
             double power = 0.5 * p, chance[4], sum = 0;
-            lp_negatives negatives = {.how = (lp_negative_kind)how, .count = 1, .items = 4, .seed = 9};
+            lp_negatives negatives = {
+                .how = (lp_negative_kind)how, .count = 1, .shared = 50, .corrected = true, .items = 4, .seed = 9};
             assert_int_equal(lp_negatives_init(&negatives, dataset, dataset->split, dataset->kind, power, NULL),
                              LAPSE_OK);
             for (int k = 0; k < 4; k++) {
@@ -50,10 +51,12 @@ static void shares_of_draws(void **state)
             for (int k = 0; k < 4; k++)
                 chance[k] /= sum;
             check_shares(&negatives, chance);
-            /* the correction is -log of the chance, up to a constant */
-            for (int k = 1; negatives.shift && k < 3; k++)
-                assert_float_equal(negatives.shift[k] - negatives.shift[0], -log(chance[k] / chance[0]), 1e-5);
-            assert_int_equal(negatives.shift != NULL, how == LP_NEGATIVES_POPULARITY);
+            /* the correction is -log of the chance to be drawn, or to be there anyway */
+            for (int k = 0; k < 4; k++) {
+                double expected = 50 * chance[k] + 7 * occurrences[k] / 10;
+                if (expected > 0)
+                    assert_float_equal(lp_negatives_shift(&negatives, k, 7), -log(1 - exp(-expected)), 1e-5);
+            }
             lp_negatives_clear(&negatives);
         }
     lapse_dataset_close(dataset);
@@ -96,13 +99,16 @@ static void open_case(list_case *this, int seed)
     assert_int_equal(lp_batch_init(&this->listed, 16, 7, shards, 0, NULL), LAPSE_OK);
     this->negatives = (lp_negatives){.how = count ? LP_NEGATIVES_UNIFORM : LP_NEGATIVES_IN_BATCH,
                                      .count = count,
+                                     .shared = seed % 5 * 3,
+                                     .corrected = true,
                                      .unseen = seed % 2,
                                      .items = this->dataset->kinds.count,
                                      .seed = (uint64_t)seed};
     uint8_t *split = calloc((size_t)this->dataset->event_count, 1);
     assert_int_equal(lp_negatives_init(&this->negatives, this->dataset, split, this->dataset->kind, 1, NULL), LAPSE_OK);
     free(split);
-    assert_int_equal(lp_batch_list_items(&this->listed, count, this->dataset->kinds.count, NULL), LAPSE_OK);
+    assert_int_equal(
+        lp_batch_list_items(&this->listed, count, this->negatives.shared, this->dataset->kinds.count, NULL), LAPSE_OK);
     this->lists = (lp_shortlists){.negatives = &this->negatives,
                                   .dataset = this->dataset,
                                   .kind = this->dataset->kind,
@@ -162,8 +168,21 @@ static void check_shard(const list_case *this, int shard)
                 assert_int_equal(item, lp_negatives_draw(&this->negatives, 4, (uint64_t)a, n, 0));
         }
     }
-    for (int i = 0; i < count; i++)
+    for (int n = 0; n < this->negatives.shared; n++) {
+        int32_t item;
+        lp_negatives_shared(&this->negatives, 4, n, 1, &item);
+        used[item] = 1;
+        bool listed_too = false;
+        for (int i = 0; i < count; i++)
+            listed_too = listed_too || items[i] == item;
+        assert_true(listed_too);
+    }
+    for (int i = 0; i < count; i++) {
         assert_true(used[items[i]]);
+        int events = listed->shard_token[shard + 1] - listed->shard_token[shard];
+        assert_true(listed->shift[(ptrdiff_t)shard * listed->item_capacity + i] ==
+                    lp_negatives_shift(&this->negatives, items[i], events));
+    }
 }
 
 /* The union has every listed item once, with all its places in the order of shards. */

@@ -107,8 +107,11 @@ __device__ void make_pairs(tile_source left, int left_second, tile_source right,
             score[j][i] = slope[j][i] = 0;
 #pragma unroll 5
     for (int k = 0; k < shape::depth; k++) {
-        tile_pairs<right_stride>(score, left, right, k);
-        tile_pairs<right_stride>(slope, left, right, k, left_second, right_second);
+        float first[4], second[4];
+        tile_load(first, left, 8 * k);
+        tile_load(second, left, left_second + 8 * k);
+        tile_pairs<right_stride>(score, first, right, k);
+        tile_pairs<right_stride>(slope, second, right, k, right_second);
     }
 }
 
@@ -221,8 +224,9 @@ template <typename shape> __device__ void by_keys(const attention_task *task, fl
         for (int query = first, next; query < query_end; query = next, turn = form->buffers - 1 - turn) {
             next = query + steps;
             tile_wait();
-            move_queries<shape, TILE_SETTLE>(task, head, memory, at, turn * steps, query, min(steps, query_end - query),
-                                             steps);
+            if (form->rounds)
+                move_queries<shape, TILE_SETTLE>(task, head, memory, at, turn * steps, query,
+                                                 min(steps, query_end - query), steps);
             __syncthreads();
             if (form->buffers == 2 && next < query_end)
                 move_queries<shape, TILE_ASK>(task, head, memory, at, (1 - turn) * steps, next,
@@ -326,7 +330,8 @@ template <typename shape> __device__ void by_queries(const attention_task *task,
         float *keys = memory + at.keys + turn * steps * shape::key_stride;
         next = key + steps;
         tile_wait();
-        move_keys<TILE_SETTLE>(task, head, keys, key, min(steps, end - key), steps);
+        if (form->rounds)
+            move_keys<TILE_SETTLE>(task, head, keys, key, min(steps, end - key), steps);
         __syncthreads();
         if (form->buffers == 2 && next < end)
             move_keys<TILE_ASK>(task, head, memory + at.keys + (1 - turn) * steps * shape::key_stride, next,
@@ -345,8 +350,8 @@ template <typename shape> __device__ void by_queries(const attention_task *task,
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* Row 0 of the grid takes keys, the others the queries of a head each. */
-template <typename shape>
-__global__ void __launch_bounds__(128, 2) tensor_backward(const __grid_constant__ attention_task task)
+template <typename shape, int threads, int blocks>
+__global__ void __launch_bounds__(threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
     if (blockIdx.y == 0)
@@ -355,14 +360,14 @@ __global__ void __launch_bounds__(128, 2) tensor_backward(const __grid_constant_
         by_queries<shape>(&task, memory, (int)blockIdx.y - 1);
 }
 
-template <typename shape>
+template <typename shape, int threads, int blocks>
 void launch(const lp_cuda_run *run, attention_task task, int64_t tokens, int rows, int steps, int buffers)
 {
     attention_form *form = &task.form;
     attention_tiles(form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::gradient_stride);
     int keys = tensor_layout_of(form, true).size, queries = tensor_layout_of(form, false).size;
     size_t size = (size_t)(keys > queries ? keys : queries) * sizeof(float);
-    LP_LAUNCH(run, (tensor_backward<shape>), dim3(lp_blocks(tokens, rows), 1 + (unsigned)form->heads),
+    LP_LAUNCH(run, (tensor_backward<shape, threads, blocks>), dim3(lp_blocks(tokens, rows), 1 + (unsigned)form->heads),
               (unsigned)(2 * rows), size, task);
 }
 
@@ -410,8 +415,8 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     task.words = (uint32_t *)(task.inner + inner);
     LP_LAUNCH(run, prepare, lp_blocks(tokens * form->heads, 8), 256, 0, task);
     if (form->extra)
-        launch<attention_shape<7, 13>>(run, task, tokens, 64, 16, 2);
+        launch<attention_shape<7, 13>, 128, 2>(run, task, tokens, 64, 16, 2);
     else
-        launch<attention_shape<8, 0>>(run, task, tokens, 64, 32, 2);
+        launch<attention_shape<8, 0>, 128, 2>(run, task, tokens, 64, 32, 2);
     return true;
 }

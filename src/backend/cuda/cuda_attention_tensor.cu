@@ -85,9 +85,12 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
             keep[half] = attention_keep(task, row[half].words, first_key - row[half].start) >> place;
     float score[tiles][4] = {}, largest[2], worth[2];
     tile_source right = tile_right(keys, shape::key_stride);
-#pragma unroll 5
-    for (int k = 0; k < shape::depth; k++)
-        tile_pairs<shape::key_stride>(score, queries, right, k);
+#pragma unroll 4
+    for (int k = 0; k < shape::depth; k++) {
+        float left[4];
+        tile_load(left, queries, 8 * k);
+        tile_pairs<shape::key_stride>(score, left, right, k);
+    }
     settle_scores(form->scale * ATTENTION_LOG2_E, first_key, whole, row, score, largest);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -203,8 +206,8 @@ __device__ void move_keys(const attention_task *task, attention_head head, float
 }
 
 /* tiles: of 8 keys, in a unit. */
-template <typename shape, int tiles>
-__global__ void __launch_bounds__(256, 2) tensor_forward(const __grid_constant__ attention_task task)
+template <typename shape, int tiles, int threads, int blocks>
+__global__ void __launch_bounds__(threads, blocks) tensor_forward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
     const attention_form *form = &task.form;
@@ -245,7 +248,8 @@ __global__ void __launch_bounds__(256, 2) tensor_forward(const __grid_constant__
         float *keys = memory + at.keys + turn * form->steps * shape::key_stride;
         next = key + form->steps;
         tile_wait();
-        move_keys<TILE_SETTLE>(&task, head, keys, key, last);
+        if (form->rounds)
+            move_keys<TILE_SETTLE>(&task, head, keys, key, last);
         __syncthreads();
         if (form->buffers == 2 && next <= last)
             move_keys<TILE_ASK>(&task, head, memory + at.keys + (1 - turn) * form->steps * shape::key_stride, next,
@@ -266,14 +270,14 @@ __global__ void __launch_bounds__(256, 2) tensor_forward(const __grid_constant__
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* parts: warps that share 16 rows. */
-template <typename shape, int tiles>
+template <typename shape, int tiles, int threads, int blocks>
 void launch(const lp_cuda_run *run, attention_task task, int64_t tokens, int rows, int steps, int buffers, int parts)
 {
     attention_form *form = &task.form;
     attention_tiles(form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::query_stride);
     size_t size = (size_t)tensor_layout_of(form).size * sizeof(float);
-    LP_LAUNCH(run, (tensor_forward<shape, tiles>), dim3(lp_blocks(tokens, rows), (unsigned)form->heads),
-              (unsigned)(2 * rows * parts), size, task);
+    LP_LAUNCH(run, (tensor_forward<shape, tiles, threads, blocks>),
+              dim3(lp_blocks(tokens, rows), (unsigned)form->heads), (unsigned)(2 * rows * parts), size, task);
 }
 
 attention_task task_of(const lp_node *node, const lp_cuda_run *run)
@@ -312,8 +316,8 @@ bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
         LP_LAUNCH(run, draw_words, lp_blocks(tokens * form->heads, 8), 256, 0, task);
     }
     if (form->extra)
-        launch<attention_shape<7, 13>, 2>(run, task, tokens, 64, 32, 2, 2);
+        launch<attention_shape<7, 13>, 2, 256, 2>(run, task, tokens, 64, 32, 2, 2);
     else
-        launch<attention_shape<8, 0>, 4>(run, task, tokens, 64, 64, 2, 2);
+        launch<attention_shape<8, 0>, 4, 256, 2>(run, task, tokens, 64, 64, 2, 2);
     return true;
 }

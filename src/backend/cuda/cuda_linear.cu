@@ -119,6 +119,7 @@ __device__ static inline void finish_rows(const linear_task &task, const warp_pa
 /* Grid: (column parts, row tiles, heads). The weight is asked for first, since it need not wait for the number of rows. */
 template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS, 4) linear_kernel(linear_task task)
 {
+    lp_begin();
     LP_SHARED(float, memory);
     float *x = memory, *weight = memory + ROWS * task.x_stride;
     move_weight<tensor, transpose, TILE_ASK>(task, weight, 0);
@@ -163,9 +164,9 @@ static void linear_launch(const lp_cuda_run *run, const linear_task &task, bool 
     int deep = tile_pad(task.in < TERMS ? task.in : TERMS);
     size_t size = (size_t)(ROWS * task.x_stride + (transpose ? task.wide : deep) * task.weight_stride) * sizeof(float);
     if (transpose)
-        LP_LAUNCH(run, (linear_kernel<tensor, true>), grid, THREADS, size, task);
+        LP_LAUNCH_EARLY(run, (linear_kernel<tensor, true>), grid, THREADS, size, task);
     else
-        LP_LAUNCH(run, (linear_kernel<tensor, false>), grid, THREADS, size, task);
+        LP_LAUNCH_EARLY(run, (linear_kernel<tensor, false>), grid, THREADS, size, task);
 }
 
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
@@ -275,6 +276,7 @@ __device__ static inline void keep_outer(const outer_task &task, const warp_part
 /* partial[chunk][h][i][j] = sum over the chunk's rows of p[t][h][i] q[t][h][j]. Grid: (parts, chunks, heads). */
 template <bool tensor> __global__ void __launch_bounds__(THREADS) linear_outer_kernel(outer_task task)
 {
+    lp_begin();
     LP_SHARED(float, memory);
     float *p = memory, *q = memory + CHUNK * task.p_stride;
     int count = lp_rows_now(task.rows, task.shard), each = lp_chunk_rows(count, (int)gridDim.y, 8);
@@ -324,9 +326,9 @@ void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
     dim3 grid(parts, (unsigned)chunks, (unsigned)task.heads);
     size_t shared = (size_t)CHUNK * (size_t)(task.p_stride + task.q_stride) * sizeof(float);
     if (tile_tensor(run))
-        LP_LAUNCH(run, linear_outer_kernel<true>, grid, THREADS, shared, task);
+        LP_LAUNCH_EARLY(run, linear_outer_kernel<true>, grid, THREADS, shared, task);
     else
-        LP_LAUNCH(run, linear_outer_kernel<false>, grid, THREADS, shared, task);
+        LP_LAUNCH_EARLY(run, linear_outer_kernel<false>, grid, THREADS, shared, task);
     if (chunks > 1)
         lp_cuda_add_chunks(run, task.partial, chunks, (int)size, LP_OUTPUT(0), LP_ADDS(0));
 }

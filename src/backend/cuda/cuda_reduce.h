@@ -6,6 +6,7 @@
 #ifndef LP_CUDA_REDUCE_H
 #define LP_CUDA_REDUCE_H
 
+#include "backend/cuda/cuda_early.h"
 #include "backend/cuda/cuda_schedule.h"
 
 enum { LP_REDUCE_COLS = 32, LP_REDUCE_ROWS = 8, LP_CHUNKS = 128 };
@@ -80,6 +81,7 @@ __device__ static inline void lp_add_chunks(const sum_type *partial, int chunks,
 template <typename sum_type, typename out_type>
 __global__ void add_chunks_kernel(const sum_type *partial, int chunks, int size, out_type *out, int adds)
 {
+    lp_begin();
     lp_add_chunks(partial, chunks, size, (int)blockIdx.x * LP_REDUCE_COLS, out, adds);
 }
 
@@ -87,8 +89,8 @@ template <typename sum_type, typename out_type>
 static inline void lp_cuda_add_chunks(const lp_cuda_run *run, const sum_type *partial, int chunks, int size,
                                       out_type *out, int adds)
 {
-    LP_LAUNCH(run, (add_chunks_kernel<sum_type, out_type>), lp_blocks(size, LP_REDUCE_COLS),
-              dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, partial, chunks, size, out, adds);
+    LP_LAUNCH_EARLY(run, (add_chunks_kernel<sum_type, out_type>), lp_blocks(size, LP_REDUCE_COLS),
+                    dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, partial, chunks, size, out, adds);
 }
 
 /* partial[chunk][col] = sum over the chunk's rows of term(row, col), and out their sums. Grid: (columns / 32, chunks). */
@@ -96,6 +98,7 @@ template <typename sum_type, typename out_type, typename term_type>
 __global__ void column_sums_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, term_type term,
                                    sum_type *partial, out_type *out, int adds, int lane)
 {
+    lp_begin();
     int count = lp_rows_now(rows, shard), chunks = (int)gridDim.y, each = lp_chunk_rows(count, chunks, 1);
     int begin = (int)blockIdx.y * each, end = min(begin + each, count);
     int col = (int)(blockIdx.x * LP_REDUCE_COLS + threadIdx.x);
@@ -128,8 +131,8 @@ static inline void lp_cuda_column_sums(const lp_cuda_run *run, const lp_value *l
         return;
     lp_cuda_rows rows = lp_cuda_rows_of(like);
     const lp_cuda_shard *shard = run->shard;
-    LP_LAUNCH(run, (column_sums_kernel<sum_type, out_type, term_type>), dim3((unsigned)tiles, (unsigned)chunks),
-              dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, shard, rows, cols, term, partial, out, adds, lane);
+    LP_LAUNCH_EARLY(run, (column_sums_kernel<sum_type, out_type, term_type>), dim3((unsigned)tiles, (unsigned)chunks),
+                    dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, shard, rows, cols, term, partial, out, adds, lane);
 }
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "backend/cuda/cuda.h"
 
-enum { LP_CUDA_LANES = 4 };
+enum { LP_CUDA_LANES = 8 };
 
 typedef struct lp_cuda_slot {
     int lane;

@@ -9,77 +9,12 @@
  * Where the tiles are too few to fill the device, the other side is cut into slices, each with a block and sums of its own, which are
  * then added in their order. How many slices there are depends on the largest shard alone.
  */
-#include "backend/cuda/cuda_tile.h"
+#include "backend/cuda/cuda_softmax_loss.h"
 
 namespace
 {
 
 enum { WARPS = 8, FULL_DEVICE = 384, MOST_SHARED = 227 * 1024, HALF_SHARED = 113 * 1024 };
-
-/* One pass over all pairs. */
-typedef struct loss_form {
-    int cols, wide;           /* of z and items; the same, padded */
-    int rows, steps;          /* of a tile */
-    int warp_rows, warp_cols; /* rows == 16 * warp_rows */
-    int stride, share_stride; /* in shared memory */
-    int buffers;              /* as in attention: 2 to have the next step on its way */
-    int slices;
-} loss_form;
-
-typedef struct loss_task {
-    loss_form form;
-    const lp_cuda_shard *shard;
-    lp_cuda_rows asked, items; /* how many rows z and the catalogue have */
-    const float *z, *table, *bias, *shift, *log_sum, *dloss;
-    const int32_t *target;
-    int64_t largest;     /* rows that sums of a slice have room for */
-    float *peaks, *sums; /* [slices x largest]: forward; or [slices x largest x cols] and [slices x largest] */
-    float *out, *column;
-    int out_adds, column_adds;
-    float *losses;
-} loss_task;
-
-/* The parts of shared memory, in floats from its beginning; the last is its size. */
-typedef struct loss_layout {
-    int fixed, moving, shares, first, second, parts, size;
-} loss_layout;
-
-__host__ __device__ loss_layout layout_of(const loss_form *form)
-{
-    loss_layout at;
-    at.fixed = 0;
-    at.moving = at.fixed + form->rows * form->stride;
-    at.shares = at.moving + form->buffers * form->steps * form->stride;
-    at.first = at.shares + form->rows * form->share_stride;
-    at.second = at.first + form->buffers * form->steps;
-    at.parts = at.second + form->buffers * form->steps;
-    at.size = at.parts + 2 * form->rows * form->warp_cols;
-    return at;
-}
-
-/* What is added to the score of an item; no item has one of -infinity. */
-__device__ float offset_of(const loss_task *task, int item, int items)
-{
-    if (item >= items)
-        return -INFINITY;
-    return task->bias[item] + (task->shift ? task->shift[item] : 0);
-}
-
-/* The part of the other side that a block takes. */
-__device__ void slice_of(const loss_form *form, int count, int *begin, int *end)
-{
-    int64_t tiles = (count + form->steps - 1) / form->steps, slice = blockIdx.y;
-    *begin = (int)(tiles * slice / form->slices) * form->steps;
-    *end = min((int)(tiles * (slice + 1) / form->slices) * form->steps, count);
-}
-
-/* Rows of z or items from `first` on, `rows` of them in shared memory. */
-template <bool tensor, tile_moment moment>
-__device__ void move_rows(const loss_form *form, float *to, int rows, const float *from, int first, int count)
-{
-    tile_move<tensor, moment>(to, form->stride, rows, form->wide, from + (int64_t)first * form->cols, form->cols,
-                              min(rows, count - first), form->cols);
-}
 
 /* Products of a warp's rows with its columns of a step. */
 template <bool tensor, int tiles>
@@ -98,23 +33,10 @@ __device__ void make_scores(const loss_form *form, const float *fixed, const flo
 
 /* ---- forward ------------------------------------------------------------------------------------------------- */
 
-/* The largest score and the sum of exp less that, of some of a row's items. */
-typedef struct peak_sum {
-    float peak, sum;
-} peak_sum;
-
-__device__ peak_sum join(peak_sum a, peak_sum b)
-{
-    peak_sum both = {fmaxf(a.peak, b.peak), 0};
-    both.sum += a.peak == -INFINITY ? 0 : a.sum * __expf(a.peak - both.peak);
-    both.sum += b.peak == -INFINITY ? 0 : b.sum * __expf(b.peak - both.peak);
-    return both;
-}
-
 /* Every lane keeps the sum of its own columns, and they are joined at the end. */
 template <int tiles>
 __device__ void take_scores(const loss_form *form, const float *offset, int warp_col, const float (&score)[tiles][4],
-                            peak_sum (&row)[2])
+                            loss_peak (&row)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -143,39 +65,39 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
 {
     LP_SHARED(float, memory);
     const loss_form *form = &task.form;
-    loss_layout parts = layout_of(form);
+    loss_layout parts = loss_layout_of(form);
     int asked = lp_rows_now(task.asked, task.shard), items = lp_rows_now(task.items, task.shard);
     int first = (int)blockIdx.x * form->rows, begin, end;
     if (first >= asked)
         return;
-    slice_of(form, items, &begin, &end);
+    loss_slice(form, items, &begin, &end);
     tile_lane me = tile_lane_now();
     int group_row = me.warp / form->warp_cols * 16, warp_col = me.warp % form->warp_cols;
     const float *fixed = memory + parts.fixed + group_row * form->stride;
     int turn = 0, size = form->steps * form->stride;
-    move_rows<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, task.z, first, asked);
+    loss_move<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, task.z, first, asked);
     if (begin < end)
-        move_rows<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, task.table, begin, items);
+        loss_move<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, task.table, begin, items);
     tile_wait();
-    move_rows<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, task.z, first, asked);
-    peak_sum row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
+    loss_move<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, task.z, first, asked);
+    loss_peak row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
     for (int item = begin, next; item < end; item = next, turn = form->buffers - 1 - turn) {
         float *moving = memory + parts.moving + turn * size, *offset = memory + parts.first + turn * form->steps;
         next = item + form->steps;
         tile_wait();
-        move_rows<tensor, TILE_SETTLE>(form, moving, form->steps, task.table, item, items);
+        loss_move<tensor, TILE_SETTLE>(form, moving, form->steps, task.table, item, items);
         for (int i = (int)threadIdx.x; i < form->steps; i += (int)blockDim.x)
-            offset[i] = offset_of(&task, item + i, items);
+            offset[i] = loss_offset(&task, item + i, items);
         __syncthreads();
         if (form->buffers == 2 && next < end)
-            move_rows<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, task.table, next,
+            loss_move<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, task.table, next,
                                         items);
         float score[tiles][4];
         make_scores<tensor>(form, fixed, moving, warp_col, score);
         take_scores(form, offset, warp_col, score, row);
         if (form->buffers == 1 && next < end) {
             __syncthreads();
-            move_rows<tensor, TILE_ASK>(form, moving, form->steps, task.table, next, items);
+            loss_move<tensor, TILE_ASK>(form, moving, form->steps, task.table, next, items);
         }
     }
     float *peak = memory + parts.parts, *sum = peak + form->rows * form->warp_cols;
@@ -183,9 +105,9 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
     for (int half = 0; half < 2; half++) {
 #pragma unroll
         for (int lanes = 1; lanes < 4; lanes *= 2) {
-            peak_sum other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].peak, lanes),
-                              __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, lanes)};
-            row[half] = join(row[half], other);
+            loss_peak other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].peak, lanes),
+                               __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, lanes)};
+            row[half] = loss_join(row[half], other);
         }
         int place = warp_col * form->rows + group_row + me.group + 8 * half;
         if (me.member == 0) {
@@ -195,10 +117,10 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
     }
     __syncthreads();
     for (int r = (int)threadIdx.x; r < form->rows && first + r < asked; r += (int)blockDim.x) {
-        peak_sum all = {-INFINITY, 0};
+        loss_peak all = {-INFINITY, 0};
         for (int i = 0; i < form->warp_cols; i++) {
-            peak_sum other = {peak[i * form->rows + r], sum[i * form->rows + r]};
-            all = join(all, other);
+            loss_peak other = {peak[i * form->rows + r], sum[i * form->rows + r]};
+            all = loss_join(all, other);
         }
         task.peaks[blockIdx.y * task.largest + first + r] = all.peak;
         task.sums[blockIdx.y * task.largest + first + r] = all.sum;
@@ -216,11 +138,11 @@ __global__ void __launch_bounds__(32 * WARPS) loss_finish(const __grid_constant_
     float dot = 0;
     for (int c = lane; c < cols; c += 32)
         dot += task.z[t * cols + c] * task.table[(int64_t)target * cols + c];
-    dot = lp_warp_sum(dot) + offset_of(&task, target, target + 1);
-    peak_sum all = {-INFINITY, 0};
+    dot = lp_warp_sum(dot) + loss_offset(&task, target, target + 1);
+    loss_peak all = {-INFINITY, 0};
     for (int i = 0; i < task.form.slices; i++) {
-        peak_sum other = {task.peaks[i * task.largest + t], task.sums[i * task.largest + t]};
-        all = join(all, other);
+        loss_peak other = {task.peaks[i * task.largest + t], task.sums[i * task.largest + t]};
+        all = loss_join(all, other);
     }
     if (lane == 0) {
         float log_sum = all.peak + logf(all.sum);
@@ -231,26 +153,10 @@ __global__ void __launch_bounds__(32 * WARPS) loss_finish(const __grid_constant_
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* What a side brings to a pair: an item its offset, a row of z its log sum and target. */
-typedef struct side {
-    float number;
-    int target;
-} side;
-
-template <bool item> __device__ side side_of(const loss_task *task, int i, int count)
-{
-    side mine = {item ? offset_of(task, i, count) : INFINITY, -1};
-    if (!item && i < count) {
-        mine.number = task->log_sum[i];
-        mine.target = task->target[i];
-    }
-    return mine;
-}
-
 /* Slopes of the warp's pairs to shared memory; their sums by rows to total. */
 template <bool tensor, bool by_items, int tiles>
 __device__ void write_slopes(const loss_form *form, const float *number, const int *target, float scale, int first_row,
-                             int first_col, int warp_col, const side (&row)[2], const float (&score)[tiles][4],
+                             int first_col, int warp_col, const loss_side (&row)[2], const float (&score)[tiles][4],
                              float *shares, float (&total)[2])
 {
     tile_lane me = tile_lane_now();
@@ -310,28 +216,28 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
 {
     LP_SHARED(float, memory);
     const loss_form *form = &task.form;
-    loss_layout parts = layout_of(form);
+    loss_layout parts = loss_layout_of(form);
     int asked = lp_rows_now(task.asked, task.shard), items = lp_rows_now(task.items, task.shard);
     int rows = by_items ? items : asked, others = by_items ? asked : items, first = (int)blockIdx.x * form->rows, begin,
         end;
     if (first >= rows)
         return;
-    slice_of(form, others, &begin, &end);
+    loss_slice(form, others, &begin, &end);
     tile_lane me = tile_lane_now();
     int group_row = me.warp / form->warp_cols * 16, warp_col = me.warp % form->warp_cols,
         present = min(form->rows, rows - first);
     int first_tile = warp_col * out_tiles, count = max(min(form->wide / 8 - first_tile, out_tiles), 0);
     const float *x = by_items ? task.table : task.z, *y = by_items ? task.z : task.table;
     int turn = 0, size = form->steps * form->stride;
-    move_rows<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, x, first, rows);
+    loss_move<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, x, first, rows);
     if (begin < end)
-        move_rows<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, y, begin, others);
+        loss_move<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, y, begin, others);
     tile_wait();
-    move_rows<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, x, first, rows);
-    side row[2];
+    loss_move<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, x, first, rows);
+    loss_side row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        row[half] = side_of<by_items>(&task, first + group_row + me.group + 8 * half, rows);
+        row[half] = loss_side_of<by_items>(&task, first + group_row + me.group + 8 * half, rows);
     const float *fixed = memory + parts.fixed + group_row * form->stride;
     float *shares = memory + parts.shares + group_row * form->share_stride;
     float sum[out_tiles][4] = {}, total[2] = {0, 0}, scale = *task.dloss;
@@ -340,15 +246,15 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
         int *target = (int *)(memory + parts.second + turn * form->steps);
         next = other + form->steps;
         tile_wait();
-        move_rows<tensor, TILE_SETTLE>(form, moving, form->steps, y, other, others);
+        loss_move<tensor, TILE_SETTLE>(form, moving, form->steps, y, other, others);
         for (int i = (int)threadIdx.x; i < form->steps; i += (int)blockDim.x) {
-            side brought = side_of<!by_items>(&task, other + i, others);
+            loss_side brought = loss_side_of<!by_items>(&task, other + i, others);
             number[i] = brought.number;
             target[i] = brought.target;
         }
         __syncthreads();
         if (form->buffers == 2 && next < end)
-            move_rows<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, y, next, others);
+            loss_move<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, y, next, others);
         float score[score_tiles][4];
         make_scores<tensor>(form, fixed, moving, warp_col, score);
         write_slopes<tensor, by_items>(form, number, target, scale, first + group_row, other, warp_col, row, score,
@@ -358,7 +264,7 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
                              form->steps);
         if (form->buffers == 1 && next < end) {
             __syncthreads();
-            move_rows<tensor, TILE_ASK>(form, moving, form->steps, y, next, others);
+            loss_move<tensor, TILE_ASK>(form, moving, form->steps, y, next, others);
         }
     }
     __syncthreads();
@@ -390,9 +296,11 @@ __global__ void __launch_bounds__(256) add_slices(const lp_cuda_shard *shard, lp
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* Tiles for these widths; slices for at most so many rows, and so many on the other side. Returns the tiles of 8 columns of the
- * output that a warp takes. */
-int choose_tiles(loss_form *form, int cols, int64_t rows, int64_t others)
+ * output that a warp takes; 0 where there are kernels for just these. */
+int choose_tiles(const lp_cuda_run *run, loss_form *form, int cols, int64_t rows, int64_t others)
 {
+    if (tile_tensor(run) && lp_cuda_softmax_tensor(form, cols, rows, others))
+        return 0;
     form->cols = cols;
     form->wide = tile_pad(cols);
     form->stride = tile_stride(cols);
@@ -405,7 +313,7 @@ int choose_tiles(loss_form *form, int cols, int64_t rows, int64_t others)
         form->steps = choices[i][0];
         form->buffers = choices[i][1];
         form->share_stride = tile_share_stride(form->steps);
-        size_t size = layout_of(form).size * sizeof(float);
+        size_t size = loss_layout_of(form).size * sizeof(float);
         if (size <= HALF_SHARED || (form->buffers == 1 && size <= MOST_SHARED))
             break;
     }
@@ -422,7 +330,7 @@ void launch_backward(const lp_cuda_run *run, const loss_task *task, int64_t rows
     const loss_form *form = &task->form;
     loss_task with = *task;
     dim3 grid(lp_blocks(rows, form->rows), (unsigned)form->slices);
-    size_t size = (size_t)layout_of(form).size * sizeof(float);
+    size_t size = (size_t)loss_layout_of(form).size * sizeof(float);
     if (out_tiles == 4)
         LP_LAUNCH(run, (loss_backward<tensor, by_items, 4, 4>), grid, 32 * WARPS, size, with);
     else if (out_tiles == 8)
@@ -436,7 +344,9 @@ void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t
 {
     const loss_form *form = &task->form;
     lp_cuda_rows kind = by_items ? task->items : task->asked;
-    if (tile_tensor(run))
+    if (out_tiles == 0)
+        lp_cuda_softmax_tensor_backward(run, task, by_items, rows);
+    else if (tile_tensor(run))
         by_items ? launch_backward<true, true>(run, task, rows, out_tiles)
                  : launch_backward<true, false>(run, task, rows, out_tiles);
     else
@@ -472,7 +382,7 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task task = task_of(node, run);
     int64_t rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    choose_tiles(&task.form, node->inputs[0]->cols, rows, items);
+    int out_tiles = choose_tiles(run, &task.form, node->inputs[0]->cols, rows, items);
     task.largest = rows;
     size_t part = (size_t)task.form.slices * (size_t)rows;
     task.peaks = (float *)lp_cuda_scratch(run, (2 * part + (size_t)rows) * sizeof(float));
@@ -483,8 +393,10 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
     task.out = LP_OUTPUT(1);
     loss_task with = task;
     dim3 grid(lp_blocks(rows, task.form.rows), (unsigned)task.form.slices);
-    size_t size = (size_t)layout_of(&task.form).size * sizeof(float);
-    if (tile_tensor(run))
+    size_t size = (size_t)loss_layout_of(&task.form).size * sizeof(float);
+    if (out_tiles == 0)
+        lp_cuda_softmax_tensor_forward(run, &task, rows);
+    else if (tile_tensor(run))
         LP_LAUNCH(run, (loss_forward<true, 4>), grid, 32 * WARPS, size, with);
     else
         LP_LAUNCH(run, (loss_forward<false, 4>), grid, 32 * WARPS, size, with);
@@ -499,8 +411,8 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     by_rows.dloss = LP_INPUT(6);
     loss_task by_items = by_rows;
     int64_t rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    int cols = node->inputs[0]->cols, row_tiles = choose_tiles(&by_rows.form, cols, rows, items);
-    int item_tiles = choose_tiles(&by_items.form, cols, items, rows);
+    int cols = node->inputs[0]->cols, row_tiles = choose_tiles(run, &by_rows.form, cols, rows, items);
+    int item_tiles = choose_tiles(run, &by_items.form, cols, items, rows);
     by_rows.largest = rows;
     by_rows.out = LP_OUTPUT(0);
     by_rows.out_adds = LP_ADDS(0);

@@ -266,13 +266,12 @@ __device__ static inline tile_source tile_right(const float *rows, int stride)
     return tile_source_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
 }
 
-/* sum[j] += a b_j^T: step k of 8 columns, b_j the 8 rows from 8 j on. An even number of tiles. Columns begin at a_first and b_first. */
+/* sum[j] += a b_j^T: step k of 8 columns, from b_first on, b_j the 8 rows from 8 j on. An even number of tiles. */
 template <int stride, int tiles>
-__device__ static inline void tile_pairs(float (&sum)[tiles][4], tile_source a, tile_source b, int k, int a_first = 0,
+__device__ static inline void tile_pairs(float (&sum)[tiles][4], const float (&left)[4], tile_source b, int k,
                                          int b_first = 0)
 {
-    float left[4], right[4];
-    tile_load(left, a, a_first + 8 * k);
+    float right[4];
 #pragma unroll
     for (int j = 0; j < tiles; j += 2) {
         tile_load(right, b, b_first + 8 * k + 8 * j * stride);
@@ -299,23 +298,40 @@ __device__ static __forceinline__ void tile_spread(float (&sum)[tiles][4], const
  * itself (tile_settle), before the block meets at a barrier. */
 enum tile_moment { TILE_ASK, TILE_SETTLE };
 
+/* Rounds `count` floats (1, 2 or 4) that lie as they were copied. */
+template <int count> __device__ static inline void tile_round_at(float *place)
+{
+    if constexpr (count == 4) {
+        float4 x = *(float4 *)place;
+        *(float4 *)place = make_float4(tile_round(x.x), tile_round(x.y), tile_round(x.z), tile_round(x.w));
+    } else if constexpr (count == 2) {
+        float2 x = *(float2 *)place;
+        *(float2 *)place = make_float2(tile_round(x.x), tile_round(x.y));
+    } else {
+        *place = tile_round(*place);
+    }
+}
+
 template <bool tensor, tile_moment moment, int count>
 __device__ static inline void tile_move_by(float *to, int stride, int rows, int width, const float *from,
                                            int64_t from_stride, int present, int cols)
 {
     tile_lane me = tile_lane_now();
-    int warps = (int)blockDim.x >> 5;
-    for (int c = count * me.lane; c < width; c += 32 * count)
-        for (int r = me.warp; r < rows; r += warps) {
-            float *place = to + r * stride + c;
+    int warps = (int)blockDim.x >> 5, end = moment == TILE_ASK ? rows : min(rows, present);
+    for (int c = count * me.lane; c < (moment == TILE_ASK ? width : cols); c += 32 * count) {
+        float *place = to + me.warp * stride + c;
+        const float *source = from + me.warp * from_stride + c;
+#pragma unroll 2
+        for (int r = me.warp; r < end; r += warps) {
             bool there = r < present && c < cols;
             if (moment == TILE_ASK)
-                tile_copy<count>(place, there ? from + r * from_stride + c : from, there);
-            else if (there)
-#pragma unroll
-                for (int i = 0; i < count; i++)
-                    place[i] = tile_round(place[i]);
+                tile_copy<count>(place, there ? source : from, there);
+            else
+                tile_round_at<count>(place);
+            place += warps * stride;
+            source += warps * from_stride;
         }
+    }
 }
 
 /* to [rows x width] = from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row. */

@@ -7,6 +7,7 @@
 
 __global__ void harmonics_kernel(const float *log_period, int size, int count, double *frequency)
 {
+    lp_begin();
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < size)
         frequency[i] = TWO_PI * (i % count + 1) * exp(-(double)log_period[i / count]);
@@ -15,13 +16,14 @@ __global__ void harmonics_kernel(const float *log_period, int size, int count, d
 void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->cols;
-    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->with.harmonics,
-              LP_OUTPUT_AS(double, 0));
+    LP_LAUNCH_EARLY(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->with.harmonics,
+                    LP_OUTPUT_AS(double, 0));
 }
 
 __global__ void harmonics_gradient_kernel(const double *frequency, const double *dfrequency, int periods, int count,
                                           float *dlog_period, int adds)
 {
+    lp_begin();
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= periods)
         return;
@@ -34,13 +36,14 @@ __global__ void harmonics_gradient_kernel(const double *frequency, const double 
 void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     int periods = node->outputs[0]->cols;
-    LP_LAUNCH(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
-              LP_INPUT_AS(double, 1), periods, node->with.harmonics, LP_OUTPUT(0), LP_ADDS(0));
+    LP_LAUNCH_EARLY(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
+                    LP_INPUT_AS(double, 1), periods, node->with.harmonics, LP_OUTPUT(0), LP_ADDS(0));
 }
 
 __global__ void basis_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int count, const double *time,
                              const double *frequency, float *u)
 {
+    lp_begin();
     int row = lp_row_here();
     if (row >= lp_rows_now(rows, shard))
         return;
@@ -60,8 +63,8 @@ void lp_cuda_basis(const lp_node *node, const lp_cuda_run *run)
     const lp_value *out = node->outputs[0];
     int count = node->inputs[1]->cols;
     dim3 block = lp_row_block(count);
-    LP_LAUNCH(run, basis_kernel, lp_blocks(lp_cuda_largest(run, out), block.y), block, 0, run->shard,
-              lp_cuda_rows_of(out), count, LP_INPUT_AS(double, 0), LP_INPUT_AS(double, 1), LP_OUTPUT(0));
+    LP_LAUNCH_EARLY(run, basis_kernel, lp_blocks(lp_cuda_largest(run, out), block.y), block, 0, run->shard,
+                    lp_cuda_rows_of(out), count, LP_INPUT_AS(double, 0), LP_INPUT_AS(double, 1), LP_OUTPUT(0));
 }
 
 struct basis_gradient_term {
@@ -86,6 +89,7 @@ template <int n>
 __global__ void reflect_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count, const float *x,
                                const float *u, float *y, int adds)
 {
+    lp_begin();
     int row = lp_row_here();
     if (row >= lp_rows_now(rows, shard))
         return;
@@ -117,8 +121,8 @@ void lp_cuda_reflect(const lp_node *node, const lp_cuda_run *run)
     int adds = LP_ADDS(0), width = lp_width((uintptr_t)x | (uintptr_t)u | (uintptr_t)y, count);
     dim3 block = lp_row_block(count / width);
     lp_by_width(width, [&](auto by) {
-        LP_LAUNCH(run, reflect_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, heads,
-                  count, x, u, y, adds);
+        LP_LAUNCH_EARLY(run, reflect_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows,
+                        heads, count, x, u, y, adds);
     });
 }
 
@@ -126,6 +130,7 @@ template <int n>
 __global__ void reflect_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count,
                                         const float *x, const float *dy, float *du, int adds)
 {
+    lp_begin();
     int row = lp_row_here();
     if (row >= lp_rows_now(rows, shard))
         return;
@@ -158,7 +163,7 @@ void lp_cuda_reflect_gradient(const lp_node *node, const lp_cuda_run *run)
     int adds = LP_ADDS(0), width = lp_width((uintptr_t)x | (uintptr_t)dy | (uintptr_t)du, count);
     dim3 block = lp_row_block(count / width);
     lp_by_width(width, [&](auto by) {
-        LP_LAUNCH(run, reflect_gradient_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows,
-                  heads, count, x, dy, du, adds);
+        LP_LAUNCH_EARLY(run, reflect_gradient_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard,
+                        rows, heads, count, x, dy, du, adds);
     });
 }
