@@ -11,7 +11,7 @@ enum { MOST_CUTOFFS = 32 };
 typedef struct eval_settings {
     const char *model, *data;
     lapse_evaluate_options evaluate;
-    lapse_rank_options rank; /* split, bootstrap and threads are those of evaluate */
+    lapse_rank_options rank; /* split, bootstrap, threads and device are those of evaluate */
     const char *cutoffs;     /* as written: "5,10" */
     bool classes, json;
 } eval_settings;
@@ -63,6 +63,7 @@ static int evaluate_ranks(const eval_settings *s, const lapse_model *model, cons
     options.split = s->evaluate.split;
     options.bootstrap = s->evaluate.bootstrap;
     options.threads = s->evaluate.threads;
+    options.device = s->evaluate.device;
     if (lapse_rank_evaluate(model, dataset, &options, &scores, &error) != LAPSE_OK)
         return cli_error(&error);
     bool whole = true;
@@ -148,6 +149,8 @@ static const cli_option options[] = {
      .help = "recommend: add tables by history length, popularity of the item and lag"},
     {.name = "bootstrap", .kind = CLI_WHOLE, .offset = offsetof(eval_settings, evaluate.bootstrap), .placeholder = "N",
      .help = "resamples of the sequences for the intervals; 0 leaves them out"},
+    {.name = "device", .kind = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.device), .placeholder = "DEVICE",
+     .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one", .choices = lapse_device_names},
     {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(eval_settings, evaluate.threads), .placeholder = "N",
      .help = "threads to use; never changes the result", .unset = "all cores"},
     {.name = "json", .kind = CLI_FLAG, .offset = offsetof(eval_settings, json), .help = "print one JSON object"},

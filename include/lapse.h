@@ -435,6 +435,7 @@ typedef struct lapse_evaluate_options {
     const char *target; /* "event" or "action"; NULL: the first that the model predicts */
     int threads;        /* 0: all cores; never changes the result */
     int bootstrap;      /* resamples for the intervals; 0: none */
+    const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Floors always count on the CPU */
 } lapse_evaluate_options;
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
@@ -503,6 +504,7 @@ typedef struct lapse_rank_options {
     bool slices;
     int bootstrap; /* resamples for the intervals; 0: none */
     int threads;   /* 0: all cores; never changes the result */
+    const char *device; /* that computes the states which are ranked: "cpu", "cuda" or "auto"; NULL: "cpu" */
 } lapse_rank_options;
 
 void lapse_rank_options_default(lapse_rank_options *options);

@@ -70,6 +70,7 @@ typedef struct lp_backend {
     /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it
      * gives from then on is worth nothing. NULL in place of the function: nothing can. */
     const char *(*problem)(void);
+    int rest;  /* of places in the work buffer, for nodes that run side by side: lp_plan_make_rested */
     bool host; /* its memory is the host's, and every call returns when it is done */
 } lp_backend;
 

@@ -2,7 +2,7 @@
 
 typedef struct life {
     lp_value *value;
-    int first, last; /* nodes */
+    int first, last; /* nodes; the rest of its place included */
     size_t size;
 } life;
 
@@ -56,6 +56,12 @@ static void place_all(life *lives, life **placed, int count, size_t *work_size)
 lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
                           lapse_error *error)
 {
+    return lp_plan_make_rested(plan, graph, largest, real_size, 0, error);
+}
+
+lapse_status lp_plan_make_rested(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size, int rest,
+                                 lapse_error *error)
+{
     LP_TRY(lp_graph_status(graph, error));
     *plan = (lp_plan){.graph = graph, .real_size = real_size, .largest = *largest};
     size_t count = (size_t)graph->value_count;
@@ -83,8 +89,8 @@ lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *large
         }
     }
     for (int i = 0; i < graph->value_count; i++)
-        if (lives[i].first >= 0 && graph->values[i]->kept)
-            lives[i].last = graph->node_count;
+        if (lives[i].first >= 0)
+            lives[i].last = graph->values[i]->kept ? graph->node_count : lives[i].last + rest;
     place_all(lives, placed, graph->value_count, &plan->work_size);
     lp_free(lives);
     lp_free(placed);

@@ -175,6 +175,8 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_free(evaluator->drawn);
     if (evaluator->table)
         evaluator->backend->host_free(evaluator->table);
+    if (evaluator->parameters)
+        evaluator->backend->buffer_free(evaluator->parameters);
     lp_ranking_clear(&evaluator->ranking);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_free(evaluator->verdicts[i].shares);
@@ -425,6 +427,31 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
                       on_host(evaluator, network->bias, parameters, behind));
 }
 
+lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
+                                 lapse_error *error)
+{
+    return lp_backend_open(name && model->config.row->build ? name : "cpu", backend, error);
+}
+
+lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_backend *backend = evaluator->backend;
+    const float *parameters = evaluator->model->parameters;
+    if (!backend->host) {
+        size_t size = evaluator->network.graph.parameter_size * sizeof *parameters;
+        evaluator->parameters = backend->buffer_new(size);
+        if (!evaluator->parameters)
+            return lp_fail_memory(error, "the parameters", size);
+        backend->copy_in(evaluator->parameters, parameters, size);
+        parameters = evaluator->parameters;
+    }
+    lp_evaluator_run(evaluator, parameters);
+    if (ranks(evaluator))
+        lp_evaluator_rank(evaluator, parameters);
+    const char *problem = backend->problem ? backend->problem() : NULL;
+    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
+}
+
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
 {
     if (!ranks(evaluator))
@@ -442,7 +469,7 @@ const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options)
 {
-    *options = (lapse_evaluate_options){.split = "test", .bootstrap = 1000};
+    *options = (lapse_evaluate_options){.split = "test", .bootstrap = 1000, .device = "cpu"};
 }
 
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error)
@@ -489,15 +516,17 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     lp_split wanted;
     lp_target target;
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
-    const lp_backend *backend = lp_backend_find("cpu");
+    const lp_backend *backend;
+    LP_TRY(lp_evaluator_device(model, options->device, &backend, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();
     lp_evaluator evaluator;
     lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
-        lp_evaluator_run(&evaluator, model->parameters);
-        status = lp_scores_make(evaluator.verdicts[target].cases, evaluator.case_count,
-                                lp_model_target_names(model, target), options->bootstrap, scores, error);
+        status = lp_evaluator_run_model(&evaluator, error);
+        if (status == LAPSE_OK)
+            status = lp_scores_make(evaluator.verdicts[target].cases, evaluator.case_count,
+                                    lp_model_target_names(model, target), options->bootstrap, scores, error);
         lp_evaluator_clear(&evaluator);
     }
     if (status == LAPSE_OK) {

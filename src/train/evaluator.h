@@ -38,6 +38,7 @@ typedef struct lp_evaluator {
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
     int64_t *times; /* as lp_pass.times, for who measures; not owned, NULL at first */
+    float *parameters; /* of the model, in the memory of a device: lp_evaluator_run_model; owned */
 } lp_evaluator;
 
 /* split holds each event's split. The model and dataset must outlive the evaluator. */
@@ -60,6 +61,13 @@ void lp_floor_ask(const lapse_model *model, const lapse_dataset *dataset, const 
 
 /* Ranks the cases of a recommender's run with these parameters: fills ranking. */
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
+
+/* What evaluates a model where a device of this name is wished for; NULL: "cpu". */
+lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
+                                 lapse_error *error);
+
+/* A run with the model's own parameters, and the ranks of a recommender. Once. */
+lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error);
 
 /* What training watches, after a run with these parameters: the share of cases whose first choice was right, of all
  * targets together; or a recommender's NDCG@10 among all items that a sequence did not have yet. */

@@ -15,7 +15,8 @@ void lapse_rank_options_default(lapse_rank_options *options)
                                     .cutoff_count = 2,
                                     .negatives = 100,
                                     .negative_seed = 1,
-                                    .bootstrap = 1000};
+                                    .bootstrap = 1000,
+                                    .device = "cpu"};
 }
 
 static lapse_status check_options(const lapse_model *model, const lapse_rank_options *options, lapse_error *error)
@@ -111,12 +112,14 @@ static lapse_status rank_floor(rank_view *view, const lp_ranking_setup *setup, c
 static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *setup,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
 {
+    const lp_backend *backend;
     lp_evaluator evaluator;
-    LP_TRY(lp_evaluator_init_ranked(&evaluator, lp_backend_find("cpu"), view->model, view->dataset, view->split,
+    LP_TRY(lp_evaluator_device(view->model, options->device, &backend, error));
+    LP_TRY(lp_evaluator_init_ranked(&evaluator, backend, view->model, view->dataset, view->split,
                                     setup->wanted, setup->threads, setup, error));
-    lp_evaluator_run(&evaluator, view->model->parameters);
-    lp_evaluator_rank(&evaluator, view->model->parameters);
-    lapse_status status = lp_rank_scores_make(&evaluator.ranking, view->counts, options, scores, error);
+    lapse_status status = lp_evaluator_run_model(&evaluator, error);
+    if (status == LAPSE_OK)
+        status = lp_rank_scores_make(&evaluator.ranking, view->counts, options, scores, error);
     lp_evaluator_clear(&evaluator);
     return status;
 }

@@ -283,8 +283,10 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = options->context,
                                     .last_windows = strcmp(options->windows, "last") == 0};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
-    return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
-                             LP_SPLIT_VALID, options->threads, error);
+    LP_TRY(lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
+                             LP_SPLIT_VALID, options->threads, error));
+    trainer->evaluator.runner.precision = trainer->runner.precision;
+    return LAPSE_OK;
 }
 
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,

@@ -1,7 +1,10 @@
 /* device_steps.c: training on a real GPU, at the sizes that matter: does it follow the CPU, does it repeat itself to the bit, and
  * how long does a step take, by op. Needs a GPU, and so is built but not run where tests run.
  *
- *   device_steps [STEPS [PART...]]        parts: bits, time, evaluation, curves; all of them where none is named
+ *   device_steps [STEPS [rest=N] [PART...]]
+ *
+ * Parts are bits, time, evaluation and curves; all of them where none is named. rest: another number of nodes for which places
+ * of the work buffer rest.
  *
  * The data is made up: as many sequences, events and items as MovieLens-1M has, with a rule to be learned.
  */
@@ -296,10 +299,22 @@ static void time_evaluation(const lapse_dataset *dataset)
 
 static bool wanted(const char *part, int argc, char **argv)
 {
-    bool named = argc <= 2;
-    for (int i = 2; i < argc; i++)
+    bool named = false, any = false;
+    for (int i = 2; i < argc; i++) {
+        any = any || !strchr(argv[i], '=');
         named = named || strcmp(argv[i], part) == 0;
-    return named;
+    }
+    return named || !any;
+}
+
+/* The plugin's table is not const. */
+static void set_rest(int argc, char **argv)
+{
+    const lp_backend *cuda;
+    lapse_error error;
+    for (int i = 2; i < argc; i++)
+        if (strncmp(argv[i], "rest=", 5) == 0 && lp_backend_open("cuda", &cuda, &error) == LAPSE_OK)
+            ((lp_backend *)(uintptr_t)cuda)->rest = atoi(argv[i] + 5);
 }
 
 int main(int argc, char **argv)
@@ -307,6 +322,7 @@ int main(int argc, char **argv)
     int steps = argc > 1 ? atoi(argv[1]) : 200;
     static const char *const losses[] = {"bce", "softmax", "sampled-softmax"};
     lapse_dataset *dataset = make_data();
+    set_rest(argc, argv);
     for (int i = 0; i < 3 && wanted("bits", argc, argv); i++)
         compare_bits(dataset, losses[i], "fp32");
     for (int i = 0; i < 3 && wanted("time", argc, argv); i++)

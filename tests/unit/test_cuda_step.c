@@ -217,6 +217,41 @@ static void test_resumed(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* Scores of a trained model, computed on either. */
+static void test_evaluated(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(5);
+    lapse_error error = {0};
+    for (int i = 0; i < SETUPS; i++) {
+        lapse_train_options options = options_of(&setups[i], "cpu");
+        bool ranked = strcmp(setups[i].task, "recommend") == 0;
+        lapse_model *model = small_train(dataset, &options, NULL, NULL);
+        double got[2];
+        for (int k = 0; k < 2; k++) {
+            lapse_evaluate_options evaluate;
+            lapse_rank_options rank;
+            lapse_scores scores = {0};
+            lapse_rank_scores ranks = {0};
+            lapse_evaluate_options_default(&evaluate);
+            lapse_rank_options_default(&rank);
+            evaluate.split = rank.split = "train";
+            evaluate.device = rank.device = k ? "cuda" : "cpu";
+            lapse_status status = ranked ? lapse_rank_evaluate(model, dataset, &rank, &ranks, &error)
+                                         : lapse_evaluate(model, dataset, &evaluate, &scores, &error);
+            if (status != LAPSE_OK)
+                fail_msg("%s: %s", setups[i].name, error.message);
+            got[k] = ranked ? ranks.whole.scores[1].mrr.mean : scores.log_loss;
+            lapse_scores_clear(&scores);
+            lapse_rank_scores_clear(&ranks);
+        }
+        if (!(got[0] > 0 && fabs(got[1] - got[0]) <= 1e-3 * got[0]))
+            fail_msg("%s: score %.9g, should be %.9g", setups[i].name, got[1], got[0]);
+        lapse_model_free(model);
+    }
+    lapse_dataset_close(dataset);
+}
+
 /* What was asked for is what is used, and a model that counts needs no device. */
 static void test_resolved(void **state)
 {
@@ -245,7 +280,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_curves),   cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_resumed),   cmocka_unit_test(test_resolved),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_evaluated),   cmocka_unit_test(test_resolved),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

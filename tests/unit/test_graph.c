@@ -161,7 +161,7 @@ static void test_dump(void **state)
         "  0 embed %1:kind.weight parameter[5 x 3] %0:kind input[T x 1 int32] -> %2:embed work[T x 3]\n"
         "  1 linear %2:embed work[T x 3] %3:out.weight parameter[3 x 3] - %2:embed work[T x 3] -> %4:linear work[T x "
         "3]\n"
-        "  2 linear_outer %5:x input[T x 3] %2:embed work[T x 3] -> %6:out.weight gradient[3 x 3]\n"
+        "  2 linear_outer %5:x input[T x 3] %2:embed work[T x 3] -> %6:out.weight gradient[3 x 3] -\n"
         "  3 linear %5:x input[T x 3] %3:out.weight parameter[3 x 3] - - -> %7:embed work[T x 3]\n"
         "  4 add %5:x input[T x 3] - -> %7:embed work[T x 3] (added)\n"
         "  5 embed_gradient %7:embed work[T x 3] %0:kind input[T x 1 int32] -> %8:kind.weight gradient[5 x 3]\n");
@@ -191,7 +191,7 @@ static size_t size_of(const lp_value *value, const lp_plan *plan)
 }
 
 /* Every two values that are alive at once, and every value against the end of the buffer. */
-static void check_plan(const lp_plan *plan)
+static void check_plan(const lp_plan *plan, int rest)
 {
     enum { MOST = 256 };
     const lp_graph *graph = plan->graph;
@@ -213,8 +213,8 @@ static void check_plan(const lp_plan *plan)
             const lp_value *b = graph->values[k];
             if (b->place != LP_PLACE_WORK || spans[k].first < 0)
                 continue;
-            bool together =
-                (a->kept || spans[i].last >= spans[k].first) && (b->kept || spans[k].last >= spans[i].first);
+            bool together = (a->kept || spans[i].last + rest >= spans[k].first) &&
+                            (b->kept || spans[k].last + rest >= spans[i].first);
             bool apart = a->offset + size_of(a, plan) <= b->offset || b->offset + size_of(b, plan) <= a->offset;
             if (together && !apart)
                 fail_msg("values %d and %d live at once and overlap", k, i);
@@ -249,13 +249,17 @@ static void test_plan(void **state)
             for (int kept = 0; kept < 2; kept++) {
                 graph.values[graph.value_count / 2]->kept |= kept;
                 assert_int_equal(lp_plan_make(&plan, &graph, &extents[size], size == 1 ? 8 : 4, &error), LAPSE_OK);
-                check_plan(&plan);
+                check_plan(&plan, 0);
+                assert_int_equal(
+                    lp_plan_make_rested(&plan, &graph, &extents[size], size == 1 ? 8 : 4, 1 + sample % 4, &error),
+                    LAPSE_OK);
+                check_plan(&plan, 1 + sample % 4);
             }
         lp_graph_clear(&graph);
     }
 }
 
-/* A chain needs two places however long it is, and one more for every link that is kept. */
+/* A chain needs two places however long it is, one more for every node that places rest, and one for every link kept. */
 static void test_plan_shares(void **state)
 {
     (void)state;
@@ -267,6 +271,8 @@ static void test_plan_shares(void **state)
         x = lp_relu(&graph, x);
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 2 * 10 * 16 * 4);
+    assert_int_equal(lp_plan_make_rested(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, 3, &error), LAPSE_OK);
+    assert_int_equal(plan.work_size, 5 * 10 * 16 * 4);
     graph.values[4]->kept = true;
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 3 * 10 * 16 * 4);

@@ -51,7 +51,7 @@ static void open_case(ahead_case *this, uint64_t seed)
     lp_union *rows[] = {&this->taken_rows, &this->spot_rows};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(lp_batch_init(batches[i], WINDOWS, CONTEXT, SHARDS, 0, NULL), LAPSE_OK);
-        assert_int_equal(lp_batch_list_items(batches[i], NEGATIVES, this->dataset->kinds.count, NULL), LAPSE_OK);
+        assert_int_equal(lp_batch_list_items(batches[i], NEGATIVES, 0, this->dataset->kinds.count, NULL), LAPSE_OK);
         assert_int_equal(lp_union_init(rows[i], batches[i], NULL), LAPSE_OK);
     }
     lp_batch_source source = {&this->windows, &this->targets, &this->columns, &this->lists, true};

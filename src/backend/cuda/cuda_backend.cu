@@ -16,6 +16,10 @@ static int one_thread(int wanted)
     return 1;
 }
 
+/* Nodes for which places rest. With 4, steps of training are as free to run side by side as if no place were used twice, and take a
+ * tenth more memory than with 0. */
+enum { REST = 4 };
+
 extern "C" const lp_backend *lp_cuda_open(uint32_t version, const char **reason)
 {
     static lp_backend backend;
@@ -41,5 +45,6 @@ extern "C" const lp_backend *lp_cuda_open(uint32_t version, const char **reason)
     backend.adam_step = lp_cuda_adam_step;
     backend.sync = lp_device_sync;
     backend.problem = lp_device_problem;
+    backend.rest = REST;
     return &backend;
 }

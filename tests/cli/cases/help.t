@@ -199,8 +199,9 @@ $ lapse train --help
 |   --negatives HOW           how negatives are drawn: evenly, by how often they
 |                             occur, or none but the items of the batch: uniform,
 |                             popularity, in-batch (default: uniform)
-|   --negative-count N        negatives drawn for each event (default: 1 for bce,
-|                             100 for sampled-softmax)
+|   --negative-count N        negatives drawn for each event (bce) or for a step
+|                             (sampled-softmax) (default: 1 for bce, 1000 for
+|                             sampled-softmax)
 |   --popularity-power X      negatives by popularity are drawn by this power of
 |                             their occurrences (default: 0.75)
 |   --negatives-unseen        never draw an item that the sequence itself has
@@ -285,6 +286,8 @@ $ lapse eval -h
 |                             of the item and lag
 |   --bootstrap N             resamples of the sequences for the intervals; 0
 |                             leaves them out (default: 1000)
+|   --device DEVICE           what computes: the CPU, an NVIDIA GPU, or a GPU
+|                             where there is one: cpu, cuda, auto (default: cpu)
 |   --threads N               threads to use; never changes the result (default:
 |                             all cores)
 |   --json                    print one JSON object

@@ -4,8 +4,8 @@ $ lapse import c.csv -o c.lapse --sequence user --time time --event item >/dev/n
 $ lapse pretrain c.lapse -o v.safetensors --catalogue items.csv --dims 8 --epochs 2 | sed -E 's/[0-9]+ (learned|known)/N \1/g'
 | wrote      300 item vectors of 8 numbers to v.safetensors in N s
 | items      N learned from events, N known from their description alone
-! epoch 1/2 loss 2.850 N events/s, N s
-! epoch 2/2 loss 2.547 N events/s, N s
+! epoch 1/2 loss 2.844 N events/s, N s
+! epoch 2/2 loss 2.562 N events/s, N s
 $ lapse pretrain c.lapse -o w.safetensors --catalogue items.csv --dims 8 --epochs 2 2>/dev/null >/dev/null; cmp v.safetensors w.safetensors
 $ lapse pretrain c.lapse -o w.safetensors --dims 8 --epochs 1 --json 2>/dev/null
 | {
