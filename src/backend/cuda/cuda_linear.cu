@@ -118,36 +118,64 @@ __device__ static inline void add_tensor(float (&sum)[TILES][4], const float *x,
     }
 }
 
-/* What the block's warps have summed, with bias and addend. A lane has pairs of columns; with a width of 1 the second may not be there. */
-template <int width>
-__device__ static inline void finish_rows(const linear_task &task, const warp_part &part, int present,
-                                          const float (&sum)[TILES][4])
+/* What a lane has at places c, c + 1 (or c alone, with a width of 1) of one of its rows: sum += from, or to = sum. */
+template <int width> __device__ static inline void add_pair(float *sum, const float *from)
 {
-    enum { PAIR = width > 1 ? 2 : 1 };
-    typedef lp_floats<PAIR> floats;
-    tile_lane me = tile_lane_now();
-    int col = (int)blockIdx.x * task.wide + 8 * part.first + 2 * me.member, stride = task.heads * task.out;
-    int row = part.row + me.group, left = task.out - col;
-    int64_t place = ((int64_t)blockIdx.y * ROWS + row) * stride + (int64_t)blockIdx.z * task.out + col;
-    const float *bias = task.bias ? task.bias + (int)blockIdx.z * task.out + col : NULL;
+    lp_floats<width> more = lp_read<width>(from);
+#pragma unroll
+    for (int i = 0; i < width; i++)
+        sum[i] += more.at[i];
+}
+
+template <int width> __device__ static inline void keep_pair(const float *sum, float *to)
+{
+    lp_floats<width> all;
+#pragma unroll
+    for (int i = 0; i < width; i++)
+        all.at[i] = sum[i];
+    lp_write<width>(to, all, 0);
+}
+
+/* Calls each(sums, row, column) for all that the lane has summed and that is there: rows are 0 and 8, and columns those of the tiles, from
+ * the lane's first ones on. */
+template <int width, typename function>
+__device__ static inline void for_each_pair(float (&sum)[TILES][4], int rows, int cols, const function &each)
+{
 #pragma unroll
     for (int half = 0; half < 2; half++)
 #pragma unroll
-        for (int n = 0; n < TILES * 2 / PAIR; n++) {
-            int c = width > 1 ? 8 * n : 8 * (n / 2) + n % 2, j = width > 1 ? n : n / 2;
-            if (row + 8 * half >= present || j >= part.count || c >= left)
-                continue;
-            int64_t at = place + (int64_t)(8 * half) * stride + c;
-            floats more = {}, add = {};
-            if (bias)
-                more = lp_read<PAIR>(bias + c);
-            if (task.add)
-                add = lp_read<PAIR>(task.add + at);
+        for (int j = 0; j < TILES; j++)
 #pragma unroll
-            for (int i = 0; i < PAIR; i++)
-                more.at[i] = sum[j][2 * half + (width > 1 ? i : n % 2)] + (more.at[i] + add.at[i]);
-            lp_write<PAIR>(task.y + at, more, task.adds);
-        }
+            for (int c = 0; c < 2; c += width)
+                if (8 * half < rows && 8 * j + c < cols)
+                    each(&sum[j][2 * half + c], 8 * half, 8 * j + c);
+}
+
+/* Adds bias, addend and what was there, each in one go so that all of it is under way at once, and stores. */
+template <int width>
+__device__ static inline void finish_rows(const linear_task &task, const warp_part &part, int present,
+                                          float (&sum)[TILES][4])
+{
+    tile_lane me = tile_lane_now();
+    int col = (int)blockIdx.x * task.wide + 8 * part.first + 2 * me.member, stride = task.heads * task.out;
+    int row = part.row + me.group, rows = present - row;
+    int cols = min(task.out - col, 8 * part.count - 2 * me.member);
+    int64_t place = ((int64_t)blockIdx.y * ROWS + row) * stride + (int64_t)blockIdx.z * task.out + col;
+    float *y = task.y + place;
+    if (task.bias) {
+        const float *bias = task.bias + (int)blockIdx.z * task.out + col;
+        for_each_pair<width>(sum, rows, cols, [=](float *pair, int, int c) { add_pair<width>(pair, bias + c); });
+    }
+    if (task.add) {
+        const float *add = task.add + place;
+        for_each_pair<width>(sum, rows, cols,
+                             [=](float *pair, int r, int c) { add_pair<width>(pair, add + r * stride + c); });
+    }
+    if (task.adds)
+        for_each_pair<width>(sum, rows, cols,
+                             [=](float *pair, int r, int c) { add_pair<width>(pair, y + r * stride + c); });
+    for_each_pair<width>(sum, rows, cols,
+                         [=](float *pair, int r, int c) { keep_pair<width>(pair, y + r * stride + c); });
 }
 
 /* Grid: (column parts, row tiles, heads). The weight is asked for first, since it need not wait for the number of rows. */
@@ -181,7 +209,7 @@ __global__ void __launch_bounds__(THREADS, 4) linear_kernel(linear_task task)
         else
             tile_columns<false, TILES>(sum, 0, part.count, left, task.x_stride, right, task.weight_stride, deep);
     }
-    finish_rows<width>(task, part, present, sum);
+    finish_rows<(width > 1 ? 2 : 1)>(task, part, present, sum);
 }
 
 template <bool tensor, bool transpose>
@@ -238,17 +266,30 @@ typedef struct outer_task {
     size_t step;        /* floats from chunk to chunk */
     int heads, a, b;    /* columns of a head */
     int a_wide, b_wide; /* columns of a block */
+    int across;         /* parts of b */
     int p_stride, q_stride;
     int adds;      /* bits of out and sums */
     bool q_summed; /* the sums are of q, not of p */
 } outer_task;
 
+/* The first columns of p and q that this block works on. */
+typedef struct outer_place {
+    int a, b;
+} outer_place;
+
+__device__ static inline outer_place outer_place_now(const outer_task &task)
+{
+    int down = (int)blockIdx.x / task.across, across = (int)blockIdx.x - down * task.across;
+    outer_place place = {down * task.a_wide, across * task.b_wide};
+    return place;
+}
+
 /* Rows [from, from + present) of this block's columns of p and q. */
 template <int width>
-__device__ static inline void ask_rows(const outer_task &task, float *p, float *q, int from, int present)
+__device__ static inline void ask_rows(const outer_task &task, const outer_place &at, float *p, float *q, int from,
+                                       int present)
 {
-    int across = (task.b + task.b_wide - 1) / task.b_wide, deep = tile_pad(present);
-    int a = (int)blockIdx.x / across * task.a_wide, b = (int)blockIdx.x % across * task.b_wide;
+    int deep = tile_pad(present), a = at.a, b = at.b;
     int64_t row = (int64_t)from * task.heads + blockIdx.z;
     ask_tile<width>(p, task.p_stride, deep, task.a_wide, task.p + row * task.a + a, task.heads * task.a, present,
                     min(task.a - a, task.a_wide));
@@ -290,26 +331,24 @@ __device__ static inline void add_outer(float (&sum)[TILES][4], int count, const
     }
 }
 
-__device__ static inline void keep_outer(const outer_task &task, const warp_part &part, const float (&sum)[TILES][4])
+template <int width>
+__device__ static inline void keep_outer(const outer_task &task, const outer_place &at, const warp_part &part,
+                                         float (&sum)[TILES][4])
 {
     tile_lane me = tile_lane_now();
-    int across = (task.b + task.b_wide - 1) / task.b_wide;
-    int row = (int)blockIdx.x / across * task.a_wide + part.row + me.group;
-    int col = (int)blockIdx.x % across * task.b_wide + 8 * part.first + 2 * me.member;
-    float *out = task.out + blockIdx.y * task.step + (size_t)blockIdx.z * task.a * task.b;
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (j < part.count && row + 8 * (i / 2) < task.a && col + 8 * j + i % 2 < task.b)
-                lp_store(&out[(size_t)(row + 8 * (i / 2)) * task.b + col + 8 * j + i % 2], sum[j][i], task.adds & 1);
+    int row = at.a + part.row + me.group, col = at.b + 8 * part.first + 2 * me.member, b = task.b;
+    int rows = task.a - row, cols = min(b - col, 8 * part.count - 2 * me.member);
+    float *out = task.out + blockIdx.y * task.step + ((size_t)blockIdx.z * task.a + row) * b + col;
+    if (task.adds & 1)
+        for_each_pair<width>(sum, rows, cols,
+                             [=](float *pair, int r, int c) { add_pair<width>(pair, out + r * b + c); });
+    for_each_pair<width>(sum, rows, cols, [=](float *pair, int r, int c) { keep_pair<width>(pair, out + r * b + c); });
 }
 
 /* The blocks that have all rows of the columns to be summed; no other block has the same. */
-__device__ static inline bool sums_here(const outer_task &task)
+__device__ static inline bool sums_here(const outer_task &task, const outer_place &at)
 {
-    int across = (task.b + task.b_wide - 1) / task.b_wide;
-    return task.sums && (task.q_summed ? (int)blockIdx.x / across : (int)blockIdx.x % across) == 0;
+    return task.sums && (task.q_summed ? at.a : at.b) == 0;
 }
 
 /* Four threads a column. */
@@ -328,10 +367,9 @@ __device__ static inline float add_columns(const outer_task &task, const float *
     return sum;
 }
 
-__device__ static inline void keep_columns(const outer_task &task, float *shared, float sum)
+__device__ static inline void keep_columns(const outer_task &task, const outer_place &at, float *shared, float sum)
 {
-    int across = (task.b + task.b_wide - 1) / task.b_wide, cols = task.q_summed ? task.b : task.a;
-    int first = task.q_summed ? (int)blockIdx.x % across * task.b_wide : (int)blockIdx.x / across * task.a_wide;
+    int cols = task.q_summed ? task.b : task.a, first = task.q_summed ? at.b : at.a;
     int wide = task.q_summed ? task.b_wide : task.a_wide, c = (int)threadIdx.x;
     __syncthreads();
     shared[threadIdx.x] = sum;
@@ -352,13 +390,14 @@ template <bool tensor, int width> __global__ void __launch_bounds__(THREADS, 2) 
     int count = lp_rows_now(task.rows, task.shard), each = lp_chunk_rows(count, (int)gridDim.y, 8);
     int begin = (int)blockIdx.y * each, end = min(begin + each, count);
     warp_part part = part_of(task.b_wide);
-    bool mine = part.row < task.a_wide, sums = sums_here(task);
+    outer_place at = outer_place_now(task);
+    bool mine = part.row < task.a_wide, sums = sums_here(task, at);
     float sum[TILES][4] = {};
     for (int from = begin; from < end; from += CHUNK) {
         int present = min(end - from, (int)CHUNK);
         if (from > begin)
             __syncthreads();
-        ask_rows<width>(task, p, q, from, present);
+        ask_rows<width>(task, at, p, q, from, present);
         tile_wait();
         __syncthreads();
         if (mine)
@@ -368,20 +407,20 @@ template <bool tensor, int width> __global__ void __launch_bounds__(THREADS, 2) 
             column += add_columns(task, p, q, present);
     }
     if (mine)
-        keep_outer(task, part, sum);
+        keep_outer<(width > 1 ? 2 : 1)>(task, at, part, sum);
     if (sums)
-        keep_columns(task, memory, column);
+        keep_columns(task, at, memory, column);
 }
 
 /* Adds up the chunks' results: first those of out, then those of the sums. */
-__global__ void outer_chunks_kernel(const float *partial, int chunks, int size, int sums_size, float *out, float *sums,
-                                    int adds)
+__global__ void outer_chunks_kernel(const float *partial, int chunks, int step, int size, int sums_size, float *out,
+                                    float *sums, int adds)
 {
-    int blocks = (size + LP_REDUCE_COLS - 1) / LP_REDUCE_COLS, block = (int)blockIdx.x, stride = size + sums_size;
+    int blocks = (size + LP_REDUCE_COLS - 1) / LP_REDUCE_COLS, block = (int)blockIdx.x;
     if (block < blocks)
-        lp_add_chunks(partial, chunks, stride, size, block * LP_REDUCE_COLS, out, adds & 1);
+        lp_add_chunks(partial, chunks, step, size, block * LP_REDUCE_COLS, out, adds & 1);
     else
-        lp_add_chunks(partial + size, chunks, stride, sums_size, (block - blocks) * LP_REDUCE_COLS, sums, adds & 2);
+        lp_add_chunks(partial + size, chunks, step, sums_size, (block - blocks) * LP_REDUCE_COLS, sums, adds & 2);
 }
 
 /* The shape of a node's product, without where it goes. */
@@ -400,6 +439,7 @@ static outer_task outer_task_of(const lp_node *node, const lp_cuda_run *run)
     task.b_wide = part_width(task.b, 8);
     task.p_stride = pair_stride(task.a_wide);
     task.q_stride = pair_stride(task.b_wide);
+    task.across = (int)lp_blocks(task.b, task.b_wide);
     task.q_summed = node->with.transpose;
     return task;
 }
@@ -416,7 +456,7 @@ void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
     task.sums = sums;
     task.adds = adds;
     if (chunks > 1) {
-        task.step = (size_t)size + (size_t)sums_size;
+        task.step = ((size_t)size + (size_t)sums_size + 1) / 2 * 2; /* so that pairs begin where they may */
         partial = (float *)lp_cuda_scratch(run, (size_t)chunks * task.step * sizeof(float));
         if (!partial)
             return;
@@ -427,7 +467,7 @@ void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
     dim3 grid(parts, (unsigned)chunks, (unsigned)task.heads);
     size_t shared = ((size_t)CHUNK * (size_t)(task.p_stride + task.q_stride) + COLS) * sizeof(float);
     bool tensor = tile_tensor(run);
-    lp_by_width(lp_width((uintptr_t)task.p | (uintptr_t)task.q, task.a | task.b), [&](auto by) {
+    lp_by_width(lp_width((uintptr_t)task.p | (uintptr_t)task.q | (uintptr_t)task.out, task.a | task.b), [&](auto by) {
         if (tensor)
             LP_LAUNCH(run, (linear_outer_kernel<true, decltype(by)::value>), grid, THREADS, shared, task);
         else
@@ -435,6 +475,6 @@ void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
     });
     unsigned blocks = lp_blocks(size, LP_REDUCE_COLS) + lp_blocks(sums_size, LP_REDUCE_COLS);
     if (chunks > 1)
-        LP_LAUNCH(run, outer_chunks_kernel, blocks, dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, partial, chunks, size,
-                  sums_size, out, sums, adds);
+        LP_LAUNCH(run, outer_chunks_kernel, blocks, dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, partial, chunks,
+                  (int)task.step, size, sums_size, out, sums, adds);
 }
