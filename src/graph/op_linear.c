@@ -30,8 +30,10 @@ static void linear_gradient(lp_graph *graph, lp_node *node)
     lp_attributes back = {.heads = node->with.heads, .transpose = !transpose};
     /* W_h is [a x b]; the side with H*a columns comes first in the outer product. */
     lp_value *outer[] = {transpose ? dy : x, transpose ? x : dy};
-    lp_graph_gradient_node(graph, &lp_op_linear_outer, outer, &back, &node->inputs[1]);
-    lp_graph_gradient_node(graph, &lp_op_column_sum, &dy, NULL, &node->inputs[2]);
+    if (node->inputs[1]->learned)
+        lp_graph_gradient_node(graph, &lp_op_linear_outer, outer, &back, &node->inputs[1]);
+    else
+        lp_graph_gradient_node(graph, &lp_op_column_sum, &dy, NULL, &node->inputs[2]);
     lp_value *product[] = {dy, node->inputs[1], NULL, NULL};
     lp_graph_gradient_node(graph, &lp_op_linear, product, &back, &node->inputs[0]);
     lp_graph_gradient_pass(graph, node->inputs[3], dy);
@@ -58,8 +60,11 @@ static lp_node *linear_example(lp_graph *graph, lp_random *random)
     int heads = 1 + (int)lp_random_below(random, 3), a = 1 + (int)lp_random_below(random, 7);
     int b = 1 + (int)lp_random_below(random, 7);
     bool transpose = lp_random_below(random, 2), more = lp_random_below(random, 2);
+    bool given = more && lp_random_below(random, 2); /* a weight that is not learned */
     int into = heads * (transpose ? b : a), outof = heads * (transpose ? a : b);
-    lp_value *x = lp_example_tokens(graph, "x", into), *weight = lp_example_fixed(graph, "weight", heads * a, b);
+    lp_value *x = lp_example_tokens(graph, "x", into);
+    lp_value *weight = given ? lp_graph_input(graph, "weight", LP_TYPE_REAL, LP_ROWS_FIXED, heads * a, b)
+                             : lp_example_fixed(graph, "weight", heads * a, b);
     lp_value *bias = more ? lp_example_fixed(graph, "bias", 1, outof) : NULL;
     lp_value *add = more ? lp_example_tokens(graph, "add", outof) : NULL;
     lp_value *y = lp_linear(graph, x, weight, bias, add, heads, transpose);
@@ -83,9 +88,10 @@ const lp_op lp_op_linear = {.id = LP_OP_LINEAR,
                             .cost = linear_cost,
                             .example = linear_example};
 
-/* (p [T x H*a], q [T x H*b]) -> [H*a x b]: p_h^T q_h for each head */
+/* (p [T x H*a], q [T x H*b]) -> [H*a x b]: p_h^T q_h for each head; and where there is a bias, the sum of each column of what
+ * the layer gave, which is q where `transpose` is set and p otherwise: both read the same, and one kernel reads it once */
 const lp_op lp_op_linear_outer = {
-    .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 1, .cost = outer_cost};
+    .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 2, .cost = outer_cost};
 
 /* ------------------------------------------------------------------------------------- columns of a value ---- */
 

@@ -121,16 +121,16 @@ static void reflect_shape(lp_graph *graph, lp_node *node)
 static void reflect_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *dy = node->outputs[0]->gradient;
-    lp_value *pair[] = {node->inputs[0], dy}, *turned[] = {dy, node->inputs[1]};
-    lp_graph_gradient_node(graph, &lp_op_reflect_gradient, pair, NULL, &node->inputs[1]);
-    lp_graph_gradient_node(graph, &lp_op_reflect, turned, NULL, &node->inputs[0]);
+    lp_value *inputs[] = {node->inputs[0], node->inputs[1], dy};
+    lp_graph_gradient_node(graph, &lp_op_reflect_gradient, inputs, NULL, node->inputs);
 }
 
 static lp_node *reflect_example(lp_graph *graph, lp_random *random)
 {
     int cols = 2 * (1 + (int)lp_random_below(random, 9)), heads = 1 + (int)lp_random_below(random, 3);
-    lp_value *x = lp_example_tokens(graph, "x", heads * cols), *u = lp_example_tokens(graph, "u", cols);
-    lp_value *y = lp_reflect(graph, x, u);
+    bool itself = heads == 1 && lp_random_below(random, 2); /* both gradients are one then */
+    lp_value *x = lp_example_tokens(graph, "x", heads * cols);
+    lp_value *y = lp_reflect(graph, x, itself ? x : lp_example_tokens(graph, "u", cols));
     return y ? y->maker : NULL;
 }
 
@@ -149,6 +149,17 @@ const lp_op lp_op_reflect = {.id = LP_OP_REFLECT,
                              .cost = cost_light,
                              .example = reflect_example};
 
-/* (x, dy [T x H*2F]) -> du [T x 2F], summed over heads: (xc dc - xs ds, xs dc + xc ds) */
-const lp_op lp_op_reflect_gradient = {
-    .id = LP_OP_REFLECT_GRADIENT, .name = "reflect_gradient", .input_count = 2, .output_count = 1, .cost = cost_light};
+static lp_cost reflect_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    double elements = (double)lp_value_rows(node->inputs[0], extent) * node->inputs[0]->cols;
+    cost.flop = 3 * elements * ((node->outputs[0] != NULL) + (node->outputs[1] != NULL));
+    return cost;
+}
+
+/* (x [T x H*2F], u [T x 2F], dy) -> dx = M dy; du, summed over heads: (xc dc - xs ds, xs dc + xc ds) */
+const lp_op lp_op_reflect_gradient = {.id = LP_OP_REFLECT_GRADIENT,
+                                      .name = "reflect_gradient",
+                                      .input_count = 3,
+                                      .output_count = 2,
+                                      .cost = reflect_gradient_cost};

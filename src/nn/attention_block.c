@@ -154,7 +154,7 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     lp_graph *graph = b->graph;
     const lp_block_config *config = b->config;
     lp_value *token = b->features->token, *basis = b->features->basis, *until = b->features->until;
-    lp_value *own = basis ? lp_reflect(graph, basis, until) : token; /* u(t' - t_q) */
+    lp_value *own = basis ? b->features->lag : token; /* u(t' - t_q) */
     if (config->combine == LP_COMBINE_ADD && own)
         b->shared = scaled(b, parameter(b, "time", "weight", config->dims, own->cols, own->cols));
     bool all = config->projection == LP_PROJECTION_MLP;
@@ -181,9 +181,11 @@ static lp_features anchored(const lp_features *features)
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             const lp_features *features, lp_kept *kept)
+                             lp_features *features, lp_kept *kept)
 {
     char full[NAME_SIZE];
+    if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
+        features->lag = lp_reflect(graph, features->basis, features->until);
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
     block b = {.graph = graph, .config = config, .index = index, .features = &seen, .kept = kept};
     snprintf(full, sizeof full, "block.%d.norm", index);

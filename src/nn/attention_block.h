@@ -34,7 +34,7 @@ typedef struct lp_kept {
 
 /* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… kept: in a live network, otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             const lp_features *features, lp_kept *kept);
+                             lp_features *features, lp_kept *kept);
 
 /* A layer norm with parameters <name>.gain and <name>.shift. */
 lp_value *lp_norm(lp_graph *graph, const char *name, lp_value *x);

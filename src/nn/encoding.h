@@ -35,6 +35,7 @@ typedef struct lp_features {
     lp_value *frequency; /* [1 x F] double: of the basis, or NULL */
     lp_value *basis;     /* [T x 2F]: u(time), or NULL */
     lp_value *until;     /* [T x 2F]: u(moment asked about) */
+    lp_value *lag;       /* [T x 2F]: u(moment asked about - time), made by the first block that wants it */
     lp_value *amplitude; /* [1 x 2F], or NULL for all ones */
 } lp_features;
 

@@ -5,6 +5,7 @@
  * needs nothing but the CUDA runtime. Sizes are those of a step on MovieLens. Times are means of 50 launches, shared among what a launch
  * does; correctness is the matter of tests/unit/test_cuda_tiles.c. */
 #include "backend/cuda/cuda_attention_tensor.h"
+#include "backend/cuda/cuda_softmax_loss.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,7 +190,7 @@ static void try_forward(const bench *b, attention_task task, int rows, int steps
 {
     attention_form form = task.form;
     attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::query_stride);
-    size_t size = (size_t)ahead_tensor::tensor_layout_of(&form).size * sizeof(float);
+    size_t size = (size_t)ahead_tensor::tensor_layout_of(&form, shape::query_room).size * sizeof(float);
     if (size > ATTENTION_MOST_SHARED || 2 * rows * parts != threads || form.cols > shape::wide ||
         form.extra > shape::extra)
         return;
@@ -197,7 +198,7 @@ static void try_forward(const bench *b, attention_task task, int rows, int steps
     snprintf(name, sizeof name, "%d rows x %d, %d x %d keys by %d%s, %d a SM, %zuK", rows, parts, buffers, steps,
              8 * tiles, rounds ? "" : " cut", blocks, size / 1024);
     task.form.rounds = rounds;
-    say("attention, tf32", name, timed([&]() {
+    say(shape::two ? "attention, bf16" : "attention, tf32", name, timed([&]() {
             ahead_tensor::launch<shape, tiles, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers,
                                                                 parts);
         }),
@@ -209,8 +210,8 @@ static void try_backward(const bench *b, attention_task task, int rows, int step
 {
     attention_form form = task.form;
     attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::gradient_stride);
-    size_t keys = (size_t)back_tensor::tensor_layout_of(&form, true).size * sizeof(float),
-           queries = (size_t)back_tensor::tensor_layout_of(&form, false).size * sizeof(float),
+    size_t keys = (size_t)back_tensor::tensor_layout_of(&form, true, shape::key_room).size * sizeof(float),
+           queries = (size_t)back_tensor::tensor_layout_of(&form, false, shape::query_room).size * sizeof(float),
            size = keys > queries ? keys : queries;
     if (size > ATTENTION_MOST_SHARED || 2 * rows != threads || form.cols > shape::wide || form.extra > shape::extra)
         return;
@@ -218,7 +219,7 @@ static void try_backward(const bench *b, attention_task task, int rows, int step
     snprintf(name, sizeof name, "%d rows, %d x %d%s, %d a SM, %zuK", rows, buffers, steps, rounds ? "" : " cut", blocks,
              size / 1024);
     task.form.rounds = rounds;
-    say("attention_gradient, tf32", name, timed([&]() {
+    say(shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name, timed([&]() {
             back_tensor::launch<shape, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers);
         }),
         flop);
@@ -236,6 +237,19 @@ static void try_all(const bench *b, const attention_task *ahead, const attention
         steps /= 2;
         try_backward<shape, 128, 2>(b, *back, 64, steps, buffers, rounds, 2.5 * flop);
         try_backward<shape, 256, 1>(b, *back, 128, steps, buffers, rounds, 2.5 * flop);
+    }
+}
+
+/* Nothing comes while work goes on in bf16: one buffer, and long steps. */
+template <typename shape>
+static void try_two(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
+{
+    for (int steps = 32; steps <= 256; steps *= 2) {
+        try_forward<shape, 2, 256, 2>(b, *ahead, 64, steps, 1, 2, 1, flop);
+        try_forward<shape, 4, 128, 2>(b, *ahead, 64, steps, 1, 1, 1, flop);
+        try_forward<shape, 2, 512, 1>(b, *ahead, 128, steps, 1, 2, 1, flop);
+        try_backward<shape, 128, 2>(b, *back, 64, steps, 1, 1, 2.5 * flop);
+        try_backward<shape, 256, 1>(b, *back, 128, steps, 1, 1, 2.5 * flop);
     }
 }
 
@@ -261,12 +275,15 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     double flop = 4 * b.pairs * heads * (cols + extra);
     printf("\n%d segments, %d tokens, %d heads of %d + %d columns, dropout %g\n", segments, b.tokens, heads, cols,
            extra, rate);
-    for (int precision = 0; precision < 2; precision++) {
-        b.run.precision = precision ? LP_PRECISION_TF32 : LP_PRECISION_FP32;
-        say(precision ? "attention, tf32" : "attention, fp32", "as chosen",
-            timed([&]() { forward::lp_cuda_attention(&ahead, &b.device); }), flop);
-        say(precision ? "attention_gradient, tf32" : "attention_gradient, fp32", "as chosen",
-            timed([&]() { backward::lp_cuda_attention_gradient(&back, &b.device); }), 2.5 * flop);
+    static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
+    static const char *const names[][2] = {{"attention, fp32", "attention_gradient, fp32"},
+                                           {"attention, tf32", "attention_gradient, tf32"},
+                                           {"attention, bf16", "attention_gradient, bf16"}};
+    for (int precision = 0; precision < 3; precision++) {
+        b.run.precision = kinds[precision];
+        say(names[precision][0], "as chosen", timed([&]() { forward::lp_cuda_attention(&ahead, &b.device); }), flop);
+        say(names[precision][1], "as chosen", timed([&]() { backward::lp_cuda_attention_gradient(&back, &b.device); }),
+            2.5 * flop);
     }
     attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
     size_t words = attention_words_size(&f, &b.device, b.tokens);
@@ -274,10 +291,14 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     g.inner = (float *)lp_cuda_scratch(&b.device, words + (size_t)(b.tokens * heads + 16) * sizeof(float));
     f.words = g.words = (uint32_t *)(g.inner + (b.tokens * heads + 3) / 4 * 4);
     const lp_cuda_run *run = &b.device;
-    say("D and words", "",
-        timed([&]() { LP_LAUNCH(run, back_tensor::prepare, lp_blocks((int64_t)b.tokens * heads, 8), 256, 0, g); }), 0);
-    if (extra)
+    say("D and words", "", timed([&]() {
+            LP_LAUNCH(run, back_tensor::prepare<false>, lp_blocks((int64_t)b.tokens * heads, 8), 256, 0, g);
+        }),
+        0);
+    if (extra) {
         try_all<attention_shape<7, 13>>(&b, &f, &g, flop);
+        try_two<attention_shape<7, 13, true>>(&b, &f, &g, flop);
+    }
 }
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
@@ -300,12 +321,15 @@ static void losses(int asked, int items, int cols)
     back.outputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
     double flop = 2.0 * asked * items * cols;
     printf("\n%d places, %d items, %d columns\n", asked, items, cols);
-    for (int precision = 0; precision < 2; precision++) {
-        b.run.precision = precision ? LP_PRECISION_TF32 : LP_PRECISION_FP32;
-        say(precision ? "softmax_loss, tf32" : "softmax_loss, fp32", "as chosen",
-            timed([&]() { loss::lp_cuda_softmax_loss(&ahead, &b.device); }), flop);
-        say(precision ? "softmax_loss_gradient, tf32" : "softmax_loss_gradient, fp32", "as chosen",
-            timed([&]() { loss::lp_cuda_softmax_loss_gradient(&back, &b.device); }), 3 * flop);
+    static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
+    static const char *const names[][2] = {{"softmax_loss, fp32", "softmax_loss_gradient, fp32"},
+                                           {"softmax_loss, tf32", "softmax_loss_gradient, tf32"},
+                                           {"softmax_loss, bf16", "softmax_loss_gradient, bf16"}};
+    for (int precision = 0; precision < 3; precision++) {
+        b.run.precision = kinds[precision];
+        say(names[precision][0], "as chosen", timed([&]() { loss::lp_cuda_softmax_loss(&ahead, &b.device); }), flop);
+        say(names[precision][1], "as chosen", timed([&]() { loss::lp_cuda_softmax_loss_gradient(&back, &b.device); }),
+            3 * flop);
     }
 }
 

@@ -161,7 +161,7 @@ static void test_dump(void **state)
         "  0 embed %1:kind.weight parameter[5 x 3] %0:kind input[T x 1 int32] -> %2:embed work[T x 3]\n"
         "  1 linear %2:embed work[T x 3] %3:out.weight parameter[3 x 3] - %2:embed work[T x 3] -> %4:linear work[T x "
         "3]\n"
-        "  2 linear_outer %5:x input[T x 3] %2:embed work[T x 3] -> %6:out.weight gradient[3 x 3]\n"
+        "  2 linear_outer %5:x input[T x 3] %2:embed work[T x 3] -> %6:out.weight gradient[3 x 3] -\n"
         "  3 linear %5:x input[T x 3] %3:out.weight parameter[3 x 3] - - -> %7:embed work[T x 3]\n"
         "  4 add %5:x input[T x 3] - -> %7:embed work[T x 3] (added)\n"
         "  5 embed_gradient %7:embed work[T x 3] %0:kind input[T x 1 int32] -> %8:kind.weight gradient[5 x 3]\n");

@@ -97,9 +97,9 @@ __device__ void move_queries(const backward_task *task, attention_head head, flo
     tile_move<tensor, moment>(to + after + form->extra_wide, stride, rows, form->cols_wide,
                               task->dout + first * head.stride + head.first, head.stride, present, form->cols);
     for (int r = (int)threadIdx.x; moment == TILE_ASK && r < rows; r += (int)blockDim.x) {
-        int64_t i = (int64_t)(first + (r < present ? r : 0)) * form->heads + head.number;
-        tile_copy<1>(memory + parts.log_sum + turn * rows + r, task->log_sum + i, r < present);
-        tile_copy<1>(memory + parts.inner + turn * rows + r, task->inner + i, r < present);
+        int64_t i = (int64_t)(first + min(r, present - 1)) * form->heads + head.number;
+        tile_copy<1>(memory + parts.log_sum + turn * rows + r, task->log_sum + i);
+        tile_copy<1>(memory + parts.inner + turn * rows + r, task->inner + i);
     }
 }
 

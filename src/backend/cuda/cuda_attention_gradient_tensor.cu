@@ -14,16 +14,17 @@ enum { UNIT = 16, TILES = UNIT / 8 };
 
 /* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
 
-__device__ float tensor_dot(const float *a, const float *b, int count)
+/* dout is rounded as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. */
+template <bool two> __device__ float tensor_dot(const float *dout, const float *out, int count)
 {
     float sum = 0;
     for (int c = (int)threadIdx.x & 31; c < count; c += 32)
-        sum += a[c] * b[c];
+        sum += (two ? tile_round_two(dout[c]) : tile_round(dout[c])) * out[c];
     return sum;
 }
 
 /* A warp for each token and head. */
-__global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention_task task)
+template <bool two> __global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
@@ -32,9 +33,9 @@ __global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention
         return;
     attention_head head = attention_head_of(form, (int)(i % form->heads));
     int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-    float sum = tensor_dot(task.dout + mine, task.out + mine, form->cols);
+    float sum = tensor_dot<two>(task.dout + mine, task.out + mine, form->cols);
     if (form->extra)
-        sum += tensor_dot(task.dtime_out + extra, task.time_out + extra, form->extra);
+        sum += tensor_dot<two>(task.dtime_out + extra, task.time_out + extra, form->extra);
     if (form->threshold) {
         int s = attention_segment(task.segment, task.shard->segments, token);
         attention_draw(&task, head.number, token, task.segment[s]);
@@ -51,7 +52,8 @@ typedef struct tensor_layout {
     int keys, queries, start, end, log_sum, inner, size;
 } tensor_layout;
 
-__host__ __device__ tensor_layout tensor_layout_of(const attention_form *form, bool by_keys)
+/* room: the stride of sums on their way out, which take the place of keys and queries. */
+__host__ __device__ tensor_layout tensor_layout_of(const attention_form *form, bool by_keys, int room)
 {
     tensor_layout at;
     int keys = by_keys ? form->rows : form->buffers * form->steps;
@@ -59,6 +61,7 @@ __host__ __device__ tensor_layout tensor_layout_of(const attention_form *form, b
     at.keys = 0;
     at.queries = at.keys + keys * form->key_stride;
     at.start = at.queries + queries * form->query_stride;
+    at.start = at.start > form->rows * room ? at.start : form->rows * room;
     at.end = at.start + form->rows;
     at.log_sum = at.end + form->rows;
     at.inner = at.log_sum + queries;
@@ -73,26 +76,19 @@ __device__ void move_queries(const attention_task *task, attention_head head, fl
 {
     const attention_form *form = &task->form;
     float *to = memory + at.queries + place * shape::gradient_stride;
-    attention_move_queries<true, moment>(to, form, head, task->query, task->time_query, first, present, rows);
+    constexpr int stride = shape::gradient_stride;
+    attention_bring_queries<shape, moment>(task, head, to, stride, first, present, rows);
     if (form->extra)
-        tile_move<true, moment>(to + shape::after, shape::gradient_stride, rows, shape::extra,
-                                task->dtime_out + first * head.extra_stride + head.extra_first, head.extra_stride,
-                                present, form->extra);
-    tile_move<true, moment>(to + shape::after + shape::extra, shape::gradient_stride, rows, shape::wide,
-                            task->dout + first * head.stride + head.first, head.stride, present, form->cols);
+        attention_move<shape, moment>(to, stride, shape::after, shape::extra, rows,
+                                      task->dtime_out + first * head.extra_stride + head.extra_first, head.extra_stride,
+                                      present, form->extra);
+    attention_move<shape, moment>(to, stride, shape::after + shape::extra, shape::wide, rows,
+                                  task->dout + first * head.stride + head.first, head.stride, present, form->cols);
     for (int r = (int)threadIdx.x; moment == TILE_ASK && r < rows; r += (int)blockDim.x) {
-        int64_t i = (int64_t)(first + (r < present ? r : 0)) * form->heads + head.number;
-        tile_copy<1>(memory + at.log_sum + place + r, task->log_sum + i, r < present);
-        tile_copy<1>(memory + at.inner + place + r, task->inner + i, r < present);
+        int64_t i = (int64_t)(first + min(r, present - 1)) * form->heads + head.number;
+        tile_copy<1>(memory + at.log_sum + place + r, task->log_sum + i);
+        tile_copy<1>(memory + at.inner + place + r, task->inner + i);
     }
-}
-
-template <tile_moment moment>
-__device__ void move_keys(const attention_task *task, attention_head head, float *keys, int first, int present,
-                          int rows)
-{
-    attention_move_keys<true, moment>(keys, &task->form, head, task->key, task->basis, task->value, first, present,
-                                      rows);
 }
 
 /* Scores and dp of 16 rows and 16 others: `second` is where dp's columns begin. */
@@ -106,12 +102,12 @@ __device__ void make_pairs(tile_source left, int left_second, tile_source right,
         for (int i = 0; i < 4; i++)
             score[j][i] = slope[j][i] = 0;
 #pragma unroll 5
-    for (int k = 0; k < shape::depth; k++) {
+    for (int k = 0; k < shape::runs; k++) {
         float first[4], second[4];
         tile_load(first, left, 8 * k);
-        tile_load(second, left, left_second + 8 * k);
-        tile_pairs<right_stride>(score, first, right, k);
-        tile_pairs<right_stride>(slope, second, right, k, right_second);
+        tile_load(second, left, shape::at(left_second) + 8 * k);
+        tile_pairs<shape::two, right_stride>(score, first, right, k);
+        tile_pairs<shape::two, right_stride>(slope, second, right, k, shape::at(right_second));
     }
 }
 
@@ -165,30 +161,30 @@ __device__ void take_queries(const attention_task *task, const float *memory, te
                 finish_pair(form, query >= mine.key + 8 * half && query < mine.end[half], keep >> (8 * half) & 1,
                             log_sum[col], inner[col], &score[j][2 * half + i], &slope[j][2 * half + i]);
         }
-        const float *from = queries + 8 * j * shape::gradient_stride;
-        tile_spread<shape::gradient_stride, 0, shape::depth>(sum, slope[j], from);
-        tile_spread<shape::gradient_stride, shape::wide / 8, shape::depth>(sum, score[j], from + shape::after);
     }
+    tile_spread<shape::two, shape::gradient_stride, 0, shape::depth>(sum, slope, queries);
+    tile_spread<shape::two, shape::gradient_stride, shape::wide / 8, shape::depth>(sum, score,
+                                                                                   queries + shape::at(shape::after));
 }
 
 /* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. */
 template <typename shape>
-__device__ void store_keys(const attention_task *task, attention_head head, float *keys, int first, int present,
+__device__ void store_keys(const attention_task *task, attention_head head, float *room, int first, int present,
                            int group_row, float (&sum)[shape::all][4])
 {
     const attention_form *form = &task->form;
-    constexpr int stride = shape::key_stride;
+    constexpr int stride = shape::key_room;
     __syncthreads();
-    tile_put(keys + group_row * stride, stride, shape::all, sum);
+    tile_put(room + group_row * stride, stride, shape::all, sum);
     __syncthreads();
     if (task->dkey)
-        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, keys, stride,
+        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, room, stride,
                    task->adds & 2);
     if (task->dvalue)
         tile_store(task->dvalue + first * head.stride + head.first, head.stride, present, form->cols,
-                   keys + shape::after, stride, task->adds & 4);
+                   room + shape::after, stride, task->adds & 4);
     if (task->dbasis && head.number == form->heads - 1)
-        tile_store(task->dbasis + (int64_t)first * form->extra, form->extra, present, form->extra, keys + shape::wide,
+        tile_store(task->dbasis + (int64_t)first * form->extra, form->extra, present, form->extra, room + shape::wide,
                    stride, task->adds & 16);
 #pragma unroll
     for (int j = 0; j < shape::all; j++)
@@ -199,7 +195,7 @@ __device__ void store_keys(const attention_task *task, attention_head head, floa
 template <typename shape> __device__ void by_keys(const attention_task *task, float *memory)
 {
     const attention_form *form = &task->form;
-    tensor_layout at = tensor_layout_of(form, true);
+    tensor_layout at = tensor_layout_of(form, true, shape::key_room);
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows, steps = form->steps;
     if (first >= tokens)
         return;
@@ -217,10 +213,10 @@ template <typename shape> __device__ void by_keys(const attention_task *task, fl
         attention_head head = attention_head_of(form, number);
         int turn = 0;
         __syncthreads(); /* the last head has left */
-        move_keys<TILE_ASK>(task, head, memory + at.keys, first, present, form->rows);
+        attention_bring_keys<shape, TILE_ASK>(task, head, memory + at.keys, first, present, form->rows);
         move_queries<shape, TILE_ASK>(task, head, memory, at, 0, first, min(steps, query_end - first), steps);
         tile_wait();
-        move_keys<TILE_SETTLE>(task, head, memory + at.keys, first, present, form->rows);
+        attention_bring_keys<shape, TILE_SETTLE>(task, head, memory + at.keys, first, present, form->rows);
         for (int query = first, next; query < query_end; query = next, turn = form->buffers - 1 - turn) {
             next = query + steps;
             tile_wait();
@@ -240,7 +236,7 @@ template <typename shape> __device__ void by_keys(const attention_task *task, fl
                 move_queries<shape, TILE_ASK>(task, head, memory, at, 0, next, min(steps, query_end - next), steps);
             }
         }
-        store_keys<shape>(task, head, memory + at.keys, first, present, group_row, sum);
+        store_keys<shape>(task, head, memory, first, present, group_row, sum);
     }
 }
 
@@ -277,31 +273,31 @@ __device__ void take_keys(const attention_task *task, tile_source queries, const
             finish_pair(form, key >= mine->start && key <= mine->query, keep[i >> 1] >> (8 * j + (i & 1)) & 1,
                         mine->log_sum, mine->inner, &score[j][i], &slope[j][i]);
         }
-        tile_spread<shape::key_stride, 0, shape::depth>(sum, slope[j], keys + 8 * j * shape::key_stride);
     }
+    tile_spread<shape::two, shape::key_stride, 0, shape::depth>(sum, slope, keys);
 }
 
 template <typename shape>
-__device__ void store_queries(const attention_task *task, attention_head head, float *queries, int first, int present,
+__device__ void store_queries(const attention_task *task, attention_head head, float *room, int first, int present,
                               int group_row, const float (&sum)[shape::depth][4])
 {
     const attention_form *form = &task->form;
-    constexpr int stride = shape::gradient_stride;
+    constexpr int stride = shape::query_room;
     __syncthreads();
-    tile_put(queries + group_row * stride, stride, shape::depth, sum);
+    tile_put(room + group_row * stride, stride, shape::depth, sum);
     __syncthreads();
     if (task->dquery)
-        tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, queries, stride,
+        tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, room, stride,
                    task->adds & 1);
     if (task->dtime_query)
         tile_store(task->dtime_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                   form->extra, queries + shape::wide, stride, task->adds & 8);
+                   form->extra, room + shape::wide, stride, task->adds & 8);
 }
 
 template <typename shape> __device__ void by_queries(const attention_task *task, float *memory, int number)
 {
     const attention_form *form = &task->form;
-    tensor_layout at = tensor_layout_of(form, false);
+    tensor_layout at = tensor_layout_of(form, false, shape::query_room);
     attention_head head = attention_head_of(form, number);
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows, steps = form->steps;
     if (first >= tokens)
@@ -310,7 +306,7 @@ template <typename shape> __device__ void by_queries(const attention_task *task,
     move_queries<shape, TILE_ASK>(task, head, memory, at, 0, first, present, form->rows);
     attention_spans(task->shard, task->segment, first, form->rows, start, NULL);
     __syncthreads();
-    move_keys<TILE_ASK>(task, head, memory + at.keys, start[0], min(steps, end - start[0]), steps);
+    attention_bring_keys<shape, TILE_ASK>(task, head, memory + at.keys, start[0], min(steps, end - start[0]), steps);
     tile_wait();
     move_queries<shape, TILE_SETTLE>(task, head, memory, at, 0, first, present, form->rows);
     __syncthreads(); /* log sums of others */
@@ -331,20 +327,20 @@ template <typename shape> __device__ void by_queries(const attention_task *task,
         next = key + steps;
         tile_wait();
         if (form->rounds)
-            move_keys<TILE_SETTLE>(task, head, keys, key, min(steps, end - key), steps);
+            attention_bring_keys<shape, TILE_SETTLE>(task, head, keys, key, min(steps, end - key), steps);
         __syncthreads();
         if (form->buffers == 2 && next < end)
-            move_keys<TILE_ASK>(task, head, memory + at.keys + (1 - turn) * steps * shape::key_stride, next,
-                                min(steps, end - next), steps);
+            attention_bring_keys<shape, TILE_ASK>(task, head, memory + at.keys + (1 - turn) * steps * shape::key_stride,
+                                                  next, min(steps, end - next), steps);
         for (int place = 0; place < steps; place += UNIT)
             if (key + place + UNIT > low && key + place < high)
                 take_keys<shape>(task, queries, keys + place * shape::key_stride, key + place, row, sum);
         if (form->buffers == 1 && next < end) {
             __syncthreads();
-            move_keys<TILE_ASK>(task, head, keys, next, min(steps, end - next), steps);
+            attention_bring_keys<shape, TILE_ASK>(task, head, keys, next, min(steps, end - next), steps);
         }
     }
-    store_queries<shape>(task, head, memory + at.queries, first, present, group_row, sum);
+    store_queries<shape>(task, head, memory, first, present, group_row, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -365,7 +361,8 @@ void launch(const lp_cuda_run *run, attention_task task, int64_t tokens, int row
 {
     attention_form *form = &task.form;
     attention_tiles(form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::gradient_stride);
-    int keys = tensor_layout_of(form, true).size, queries = tensor_layout_of(form, false).size;
+    int keys = tensor_layout_of(form, true, shape::key_room).size,
+        queries = tensor_layout_of(form, false, shape::query_room).size;
     size_t size = (size_t)(keys > queries ? keys : queries) * sizeof(float);
     LP_LAUNCH(run, (tensor_backward<shape, threads, blocks>), dim3(lp_blocks(tokens, rows), 1 + (unsigned)form->heads),
               (unsigned)(2 * rows), size, task);
@@ -413,9 +410,16 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     if (!task.inner)
         return true;
     task.words = (uint32_t *)(task.inner + inner);
-    LP_LAUNCH(run, prepare, lp_blocks(tokens * form->heads, 8), 256, 0, task);
-    if (form->extra)
+    if (attention_two(run))
+        LP_LAUNCH(run, prepare<true>, lp_blocks(tokens * form->heads, 8), 256, 0, task);
+    else
+        LP_LAUNCH(run, prepare<false>, lp_blocks(tokens * form->heads, 8), 256, 0, task);
+    if (form->extra && attention_two(run))
+        launch<attention_shape<7, 13, true>, 128, 2>(run, task, tokens, 64, 64, 1);
+    else if (form->extra)
         launch<attention_shape<7, 13>, 128, 2>(run, task, tokens, 64, 16, 2);
+    else if (attention_two(run))
+        launch<attention_shape<8, 0, true>, 128, 2>(run, task, tokens, 64, 64, 1);
     else
         launch<attention_shape<8, 0>, 128, 2>(run, task, tokens, 64, 32, 2);
     return true;

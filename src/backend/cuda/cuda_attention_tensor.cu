@@ -14,12 +14,14 @@ typedef struct tensor_layout {
     int keys, queries, start, peak, size;
 } tensor_layout;
 
-__host__ __device__ tensor_layout tensor_layout_of(const attention_form *form)
+/* room: the stride of sums on their way out, which take the place of keys and queries. */
+__host__ __device__ tensor_layout tensor_layout_of(const attention_form *form, int room)
 {
     tensor_layout at;
     at.keys = 0;
     at.queries = at.keys + form->buffers * form->steps * form->key_stride;
     at.start = at.queries + form->rows * form->query_stride;
+    at.start = at.start > form->rows * room ? at.start : form->rows * room;
     at.peak = at.start + form->rows;
     at.size = at.peak + 2 * form->rows;
     return at;
@@ -86,10 +88,10 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
     float score[tiles][4] = {}, largest[2], worth[2];
     tile_source right = tile_right(keys, shape::key_stride);
 #pragma unroll 4
-    for (int k = 0; k < shape::depth; k++) {
+    for (int k = 0; k < shape::runs; k++) {
         float left[4];
         tile_load(left, queries, 8 * k);
-        tile_pairs<shape::key_stride>(score, left, right, k);
+        tile_pairs<shape::two, shape::key_stride>(score, left, right, k);
     }
     settle_scores(form->scale * ATTENTION_LOG2_E, first_key, whole, row, score, largest);
 #pragma unroll
@@ -114,20 +116,18 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 sum[j][i] *= worth[i >> 1];
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-        tile_spread<shape::key_stride, 0, shape::depth>(sum, score[j], keys + 8 * j * shape::key_stride + shape::wide);
+    tile_spread<shape::two, shape::key_stride, 0, shape::depth>(sum, score, keys + shape::at(shape::wide));
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */
 
 /* The lanes of a row, and the two warps that share it; row.sum is then that of all its keys, in those that hold the first part. */
 template <typename shape>
-__device__ void join_rows(const attention_form *form, float *queries, float *peak, int group_row, int part,
+__device__ void join_rows(const attention_form *form, float *room, float *peak, int group_row, int part,
                           tensor_row (&row)[2], float (&sum)[shape::depth][4])
 {
     tile_lane me = tile_lane_now();
-    float *mine = queries + group_row * shape::query_stride, worth[2], other[2];
+    float *mine = room + group_row * shape::query_room, worth[2], other[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         row[half].sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, 1);
@@ -135,9 +135,9 @@ __device__ void join_rows(const attention_form *form, float *queries, float *pea
     }
     if ((int)blockDim.x == 2 * form->rows)
         return;
-    __syncthreads(); /* queries are not read any more */
+    __syncthreads(); /* keys and queries are not read any more */
     if (part == 1) {
-        tile_put(mine, shape::query_stride, shape::depth, sum);
+        tile_put(mine, shape::query_room, shape::depth, sum);
 #pragma unroll
         for (int half = 0; half < 2; half++)
             if (me.member == 0) {
@@ -161,14 +161,14 @@ __device__ void join_rows(const attention_form *form, float *queries, float *pea
     for (int j = 0; j < shape::depth; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const float *place = mine + (me.group + 8 * (i >> 1)) * shape::query_stride + 8 * j + 2 * me.member;
+            const float *place = mine + (me.group + 8 * (i >> 1)) * shape::query_room + 8 * j + 2 * me.member;
             sum[j][i] = sum[j][i] * worth[i >> 1] + place[i & 1] * other[i >> 1];
         }
 }
 
 /* Columns of the basis come first, then those of the values. */
 template <typename shape>
-__device__ void store_sums(const attention_task *task, attention_head head, float *queries, int group_row, int part,
+__device__ void store_sums(const attention_task *task, attention_head head, float *room, int group_row, int part,
                            int first, int present, const tensor_row (&row)[2], float (&sum)[shape::depth][4])
 {
     const attention_form *form = &task->form;
@@ -181,7 +181,7 @@ __device__ void store_sums(const attention_task *task, attention_head head, floa
             sum[j][i] *= worth[i >> 1];
     __syncthreads();
     if (part == 0) {
-        tile_put(queries + group_row * shape::query_stride, shape::query_stride, shape::depth, sum);
+        tile_put(room + group_row * shape::query_room, shape::query_room, shape::depth, sum);
 #pragma unroll
         for (int half = 0; half < 2; half++)
             if (me.member == 0 && row[half].query >= row[half].start)
@@ -191,18 +191,18 @@ __device__ void store_sums(const attention_task *task, attention_head head, floa
     __syncthreads();
     if (form->extra)
         tile_store(task->time_out + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                   form->extra, queries, shape::query_stride, 0);
-    tile_store(task->out + first * head.stride + head.first, head.stride, present, form->cols, queries + shape::extra,
-               shape::query_stride, 0);
+                   form->extra, room, shape::query_room, 0);
+    tile_store(task->out + first * head.stride + head.first, head.stride, present, form->cols, room + shape::extra,
+               shape::query_room, 0);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-template <tile_moment moment>
+template <typename shape, tile_moment moment>
 __device__ void move_keys(const attention_task *task, attention_head head, float *keys, int first, int last)
 {
-    attention_move_keys<true, moment>(keys, &task->form, head, task->key, task->basis, task->value, first,
-                                      min(task->form.steps, last + 1 - first), task->form.steps);
+    int steps = task->form.steps, left = last + 1 - first;
+    attention_bring_keys<shape, moment>(task, head, keys, first, min(steps, left), min(steps, (left + 31) / 32 * 32));
 }
 
 /* tiles: of 8 keys, in a unit. */
@@ -211,21 +211,19 @@ __global__ void __launch_bounds__(threads, blocks) tensor_forward(const __grid_c
 {
     LP_SHARED(float, memory);
     const attention_form *form = &task.form;
-    tensor_layout at = tensor_layout_of(form);
+    tensor_layout at = tensor_layout_of(form, shape::query_room);
     attention_head head = attention_head_of(form, (int)blockIdx.y);
     int tokens = task.shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows;
     if (first >= tokens)
         return;
     int last = min(first + form->rows, tokens) - 1, present = last - first + 1, *start = (int *)(memory + at.start);
     float *queries = memory + at.queries;
-    attention_move_queries<true, TILE_ASK>(queries, form, head, task.query, task.time_query, first, present,
-                                           form->rows);
+    attention_bring_queries<shape, TILE_ASK>(&task, head, queries, shape::query_stride, first, present, form->rows);
     attention_spans(task.shard, task.segment, first, form->rows, start, NULL);
     __syncthreads();
-    move_keys<TILE_ASK>(&task, head, memory + at.keys, start[0], last);
+    move_keys<shape, TILE_ASK>(&task, head, memory + at.keys, start[0], last);
     tile_wait();
-    attention_move_queries<true, TILE_SETTLE>(queries, form, head, task.query, task.time_query, first, present,
-                                              form->rows);
+    attention_bring_queries<shape, TILE_SETTLE>(&task, head, queries, shape::query_stride, first, present, form->rows);
 
     tile_lane me = tile_lane_now();
     int group_row = me.warp % form->warp_rows * 16, part = me.warp / form->warp_rows;
@@ -249,22 +247,22 @@ __global__ void __launch_bounds__(threads, blocks) tensor_forward(const __grid_c
         next = key + form->steps;
         tile_wait();
         if (form->rounds)
-            move_keys<TILE_SETTLE>(&task, head, keys, key, last);
+            move_keys<shape, TILE_SETTLE>(&task, head, keys, key, last);
         __syncthreads();
         if (form->buffers == 2 && next <= last)
-            move_keys<TILE_ASK>(&task, head, memory + at.keys + (1 - turn) * form->steps * shape::key_stride, next,
-                                last);
+            move_keys<shape, TILE_ASK>(&task, head, memory + at.keys + (1 - turn) * form->steps * shape::key_stride,
+                                       next, last);
         for (int place = part * unit; place < form->steps; place += parts * unit)
             if (key + place + unit > low && key + place <= high)
                 take_unit<shape, tiles>(&task, mine, keys + place * shape::key_stride, key + place,
                                         key + place >= all_low && key + place + unit - 1 <= all_high, row, sum);
         if (form->buffers == 1 && next <= last) {
             __syncthreads();
-            move_keys<TILE_ASK>(&task, head, keys, next, last);
+            move_keys<shape, TILE_ASK>(&task, head, keys, next, last);
         }
     }
-    join_rows<shape>(form, queries, memory + at.peak, group_row, part, row, sum);
-    store_sums<shape>(&task, head, queries, group_row, part, first, present, row, sum);
+    join_rows<shape>(form, memory, memory + at.peak, group_row, part, row, sum);
+    store_sums<shape>(&task, head, memory, group_row, part, first, present, row, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -275,7 +273,7 @@ void launch(const lp_cuda_run *run, attention_task task, int64_t tokens, int row
 {
     attention_form *form = &task.form;
     attention_tiles(form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::query_stride);
-    size_t size = (size_t)tensor_layout_of(form).size * sizeof(float);
+    size_t size = (size_t)tensor_layout_of(form, shape::query_room).size * sizeof(float);
     LP_LAUNCH(run, (tensor_forward<shape, tiles, threads, blocks>),
               dim3(lp_blocks(tokens, rows), (unsigned)form->heads), (unsigned)(2 * rows * parts), size, task);
 }
@@ -315,8 +313,12 @@ bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
             return true;
         LP_LAUNCH(run, draw_words, lp_blocks(tokens * form->heads, 8), 256, 0, task);
     }
-    if (form->extra)
+    if (form->extra && attention_two(run))
+        launch<attention_shape<7, 13, true>, 2, 256, 2>(run, task, tokens, 64, 128, 1, 2);
+    else if (form->extra)
         launch<attention_shape<7, 13>, 2, 256, 2>(run, task, tokens, 64, 32, 2, 2);
+    else if (attention_two(run))
+        launch<attention_shape<8, 0, true>, 4, 256, 2>(run, task, tokens, 64, 128, 1, 2);
     else
         launch<attention_shape<8, 0>, 4, 256, 2>(run, task, tokens, 64, 64, 2, 2);
     return true;

@@ -27,16 +27,70 @@ typedef struct attention_task {
     int word_stride; /* of a query and head */
 } attention_task;
 
-/* The tiles of 8 columns that a kernel is made for. */
-template <int wide_tiles, int extra_tiles> struct attention_shape {
+/* The tiles of 8 columns that a kernel is made for; two: in bf16, a float of shared memory holding two numbers. Strides are in floats. */
+template <int wide_tiles, int extra_tiles, bool bf16 = false> struct attention_shape {
+    static constexpr bool two = bf16;
     static constexpr int wide = 8 * wide_tiles, extra = 8 * extra_tiles;
     static constexpr int depth = wide_tiles + extra_tiles;   /* tiles of a product of pairs, and of a query's sums */
     static constexpr int all = 2 * wide_tiles + extra_tiles; /* tiles of a key's sums */
     static constexpr int after = wide + extra;
-    static constexpr int key_stride = 8 * all + 4;
-    static constexpr int query_stride = 8 * depth + 4;     /* forward */
-    static constexpr int gradient_stride = 16 * depth + 4; /* query | time query | d time out | d out */
+    static constexpr int runs = two ? depth / 2 : depth; /* steps of a product of pairs */
+    static_assert(!two || depth % 2 == 0, "a step is two tiles in bf16");
+
+    __host__ __device__ static constexpr int at(int cols)
+    {
+        return two ? cols / 2 : cols;
+    }
+    /* 4 modulo 8, as tile_load wants it */
+    __host__ __device__ static constexpr int stride(int cols)
+    {
+        return at(cols) + 4 - at(cols) % 8 / 4 * 4;
+    }
+    static constexpr int key_stride = stride(8 * all);
+    static constexpr int query_stride = stride(8 * depth);     /* forward */
+    static constexpr int gradient_stride = stride(16 * depth); /* query | time query | d time out | d out */
+    static constexpr int key_room = 8 * all + 4, query_room = 8 * depth + 4; /* strides of sums on their way out */
 };
+
+/* Columns [first, first + width) of rows in shared memory. */
+template <typename shape, tile_moment moment>
+__device__ static inline void attention_move(float *to, int stride, int first, int width, int rows, const float *from,
+                                             int64_t from_stride, int present, int cols)
+{
+    if (!shape::two)
+        tile_move<true, moment>(to + first, stride, rows, width, from, from_stride, present, cols);
+    else if (moment == TILE_ASK)
+        tile_move_two(to + shape::at(first), stride, rows, width, from, from_stride, present, cols);
+}
+
+/* Tokens [first, first + present) as keys, and as queries. */
+template <typename shape, tile_moment moment>
+__device__ static inline void attention_bring_keys(const attention_task *task, attention_head head, float *to,
+                                                   int first, int present, int rows)
+{
+    const attention_form *form = &task->form;
+    int64_t place = first * head.stride + head.first;
+    attention_move<shape, moment>(to, shape::key_stride, 0, shape::wide, rows, task->key + place, head.stride, present,
+                                  form->cols);
+    if (form->extra)
+        attention_move<shape, moment>(to, shape::key_stride, shape::wide, shape::extra, rows,
+                                      task->basis + (int64_t)first * form->extra, form->extra, present, form->extra);
+    attention_move<shape, moment>(to, shape::key_stride, shape::after, shape::wide, rows, task->value + place,
+                                  head.stride, present, form->cols);
+}
+
+template <typename shape, tile_moment moment>
+__device__ static inline void attention_bring_queries(const attention_task *task, attention_head head, float *to,
+                                                      int stride, int first, int present, int rows)
+{
+    const attention_form *form = &task->form;
+    attention_move<shape, moment>(to, stride, 0, shape::wide, rows, task->query + first * head.stride + head.first,
+                                  head.stride, present, form->cols);
+    if (form->extra)
+        attention_move<shape, moment>(to, stride, shape::wide, shape::extra, rows,
+                                      task->time_query + first * head.extra_stride + head.extra_first,
+                                      head.extra_stride, present, form->extra);
+}
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
 
@@ -100,6 +154,12 @@ static inline size_t attention_words_size(attention_task *task, const lp_cuda_ru
     return task->form.threshold
                ? ((size_t)tokens * (size_t)task->form.heads * (size_t)task->word_stride + 2) * sizeof(uint32_t)
                : 0;
+}
+
+/* Whether bf16 may do. */
+static inline bool attention_two(const lp_cuda_run *run)
+{
+    return run->run->precision == LP_PRECISION_BF16;
 }
 
 /* Whether the kernels' shapes have room for this one. */

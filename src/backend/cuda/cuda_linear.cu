@@ -40,6 +40,16 @@ __device__ static inline warp_part part_of(int wide)
     return part;
 }
 
+/* Rounds what all threads of the block have brought to shared memory, four numbers at a time. */
+__device__ static inline void round_all(float *from, int count)
+{
+#pragma unroll 4
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS) {
+        float4 v = *(const float4 *)(from + i);
+        *(float4 *)(from + i) = make_float4(tile_round(v.x), tile_round(v.y), tile_round(v.z), tile_round(v.w));
+    }
+}
+
 /* ---- linear -------------------------------------------------------------------------------------------------- */
 
 typedef struct linear_task {
@@ -54,29 +64,27 @@ typedef struct linear_task {
 } linear_task;
 
 /* The terms from `from` on of this block's rows of x: [64 x deep]. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void move_x(const linear_task &task, float *x, int present, int from)
+__device__ static inline void ask_x(const linear_task &task, float *x, int present, int from)
 {
     int terms = min(task.in - from, (int)TERMS);
     int64_t row = (int64_t)blockIdx.y * ROWS;
-    tile_move<tensor, moment>(x, task.x_stride, ROWS, tile_pad(terms),
-                              task.x + (row * task.heads + blockIdx.z) * task.in + from, task.heads * task.in, present,
-                              terms);
+    tile_move<false, TILE_ASK>(x, task.x_stride, ROWS, tile_pad(terms),
+                               task.x + (row * task.heads + blockIdx.z) * task.in + from, task.heads * task.in, present,
+                               terms);
 }
 
 /* And of its columns of the weight: [wide x deep] where it is transposed, else [deep x wide]. */
-template <bool tensor, bool transpose, tile_moment moment>
-__device__ static inline void move_weight(const linear_task &task, float *weight, int from)
+template <bool transpose> __device__ static inline void ask_weight(const linear_task &task, float *weight, int from)
 {
     int in = task.in, out = task.out, col = (int)blockIdx.x * task.wide;
     int terms = min(in - from, (int)TERMS), deep = tile_pad(terms), cols = min(out - col, task.wide);
     const float *head = task.weight + (size_t)blockIdx.z * in * out;
     if (transpose)
-        tile_move<tensor, moment>(weight, task.weight_stride, task.wide, deep, head + (size_t)col * in + from, in, cols,
-                                  terms);
+        tile_move<false, TILE_ASK>(weight, task.weight_stride, task.wide, deep, head + (size_t)col * in + from, in,
+                                   cols, terms);
     else
-        tile_move<tensor, moment>(weight, task.weight_stride, deep, task.wide, head + (size_t)from * out + col, out,
-                                  terms, cols);
+        tile_move<false, TILE_ASK>(weight, task.weight_stride, deep, task.wide, head + (size_t)from * out + col, out,
+                                   terms, cols);
 }
 
 /* y at `place` and the place after it, which is there if `both`. */
@@ -122,7 +130,7 @@ template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS
     lp_begin();
     LP_SHARED(float, memory);
     float *x = memory, *weight = memory + ROWS * task.x_stride;
-    move_weight<tensor, transpose, TILE_ASK>(task, weight, 0);
+    ask_weight<transpose>(task, weight, 0);
     int present = lp_rows_now(task.rows, task.shard) - (int)blockIdx.y * ROWS;
     if (present <= 0) {
         tile_wait();
@@ -133,14 +141,16 @@ template <bool tensor, bool transpose> __global__ void __launch_bounds__(THREADS
     for (int from = 0; from < task.in; from += TERMS) {
         if (from) {
             __syncthreads();
-            move_weight<tensor, transpose, TILE_ASK>(task, weight, from);
+            ask_weight<transpose>(task, weight, from);
         }
-        move_x<tensor, TILE_ASK>(task, x, present, from);
+        ask_x(task, x, present, from);
         tile_wait();
-        move_weight<tensor, transpose, TILE_SETTLE>(task, weight, from);
-        move_x<tensor, TILE_SETTLE>(task, x, present, from);
         __syncthreads();
         int deep = tile_pad(min(task.in - from, (int)TERMS));
+        if (tensor) {
+            round_all(memory, ROWS * task.x_stride + (transpose ? task.wide : deep) * task.weight_stride);
+            __syncthreads();
+        }
         const float *left = x + part.row * task.x_stride;
         if (transpose)
             tile_rows<tensor, TILES>(sum, 0, part.count, left, task.x_stride,
@@ -200,29 +210,31 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 
 enum { CHUNK = 128 }; /* rows of a chunk that go to shared memory at a time */
 
+/* Results go to the chunk's place in scratch, [heads x a x b] and then the sums of columns; or where there is one chunk, to the outputs. */
 typedef struct outer_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows rows;
     const float *p, *q;
-    float *partial;     /* [chunks x heads x a x b] */
+    float *out, *sums;  /* of the first chunk; sums NULL: not wanted */
+    size_t step;        /* floats from chunk to chunk */
     int heads, a, b;    /* columns of a head */
     int a_wide, b_wide; /* columns of a block */
     int p_stride, q_stride;
-    int adds; /* of partial */
+    int adds;      /* bits of out and sums */
+    bool q_summed; /* the sums are of q, not of p */
 } outer_task;
 
 /* Rows [from, from + present) of this block's columns of p and q. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void move_rows(const outer_task &task, float *p, float *q, int from, int present)
+__device__ static inline void ask_rows(const outer_task &task, float *p, float *q, int from, int present)
 {
     int across = (task.b + task.b_wide - 1) / task.b_wide, h = (int)blockIdx.z, deep = tile_pad(present);
     int a = (int)blockIdx.x / across * task.a_wide, b = (int)blockIdx.x % across * task.b_wide;
-    tile_move<tensor, moment>(p, task.p_stride, deep, task.a_wide,
-                              task.p + ((int64_t)from * task.heads + h) * task.a + a, task.heads * task.a, present,
-                              min(task.a - a, task.a_wide));
-    tile_move<tensor, moment>(q, task.q_stride, deep, task.b_wide,
-                              task.q + ((int64_t)from * task.heads + h) * task.b + b, task.heads * task.b, present,
-                              min(task.b - b, task.b_wide));
+    tile_move<false, TILE_ASK>(p, task.p_stride, deep, task.a_wide,
+                               task.p + ((int64_t)from * task.heads + h) * task.a + a, task.heads * task.a, present,
+                               min(task.a - a, task.a_wide));
+    tile_move<false, TILE_ASK>(q, task.q_stride, deep, task.b_wide,
+                               task.q + ((int64_t)from * task.heads + h) * task.b + b, task.heads * task.b, present,
+                               min(task.b - b, task.b_wide));
 }
 
 /* sum[j] += p^T q_j over `depth` rows: the 16 columns of p from `p` on, and the 8 of q from q + 8 j on. */
@@ -264,48 +276,108 @@ __device__ static inline void keep_outer(const outer_task &task, const warp_part
     int across = (task.b + task.b_wide - 1) / task.b_wide;
     int row = (int)blockIdx.x / across * task.a_wide + part.row + me.group;
     int col = (int)blockIdx.x % across * task.b_wide + 8 * part.first + 2 * me.member;
-    float *out = task.partial + ((size_t)blockIdx.y * task.heads + blockIdx.z) * task.a * task.b;
+    float *out = task.out + blockIdx.y * task.step + (size_t)blockIdx.z * task.a * task.b;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (j < part.count && row + 8 * (i / 2) < task.a && col + 8 * j + i % 2 < task.b)
-                lp_store(&out[(size_t)(row + 8 * (i / 2)) * task.b + col + 8 * j + i % 2], sum[j][i], task.adds);
+                lp_store(&out[(size_t)(row + 8 * (i / 2)) * task.b + col + 8 * j + i % 2], sum[j][i], task.adds & 1);
 }
 
-/* partial[chunk][h][i][j] = sum over the chunk's rows of p[t][h][i] q[t][h][j]. Grid: (parts, chunks, heads). */
+/* The blocks that have all rows of the columns to be summed; no other block has the same. */
+__device__ static inline bool sums_here(const outer_task &task)
+{
+    int across = (task.b + task.b_wide - 1) / task.b_wide;
+    return task.sums && (task.q_summed ? (int)blockIdx.x / across : (int)blockIdx.x % across) == 0;
+}
+
+/* Four threads a column. */
+enum { SUMMED = THREADS / COLS };
+
+/* This thread's share of the sums over what is in shared memory. */
+__device__ static inline float add_columns(const outer_task &task, const float *p, const float *q, int present)
+{
+    const float *from = (task.q_summed ? q : p) + (int)threadIdx.x % COLS;
+    int stride = task.q_summed ? task.q_stride : task.p_stride;
+    float sum = 0;
+    if ((int)threadIdx.x % COLS < (task.q_summed ? task.b_wide : task.a_wide))
+#pragma unroll 4
+        for (int r = (int)threadIdx.x / COLS; r < present; r += SUMMED)
+            sum += from[r * stride];
+    return sum;
+}
+
+__device__ static inline void keep_columns(const outer_task &task, float *shared, float sum)
+{
+    int across = (task.b + task.b_wide - 1) / task.b_wide, cols = task.q_summed ? task.b : task.a;
+    int first = task.q_summed ? (int)blockIdx.x % across * task.b_wide : (int)blockIdx.x / across * task.a_wide;
+    int wide = task.q_summed ? task.b_wide : task.a_wide, c = (int)threadIdx.x;
+    __syncthreads();
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (c >= wide || first + c >= cols)
+        return;
+    sum = 0;
+    for (int i = 0; i < SUMMED; i++)
+        sum += shared[i * COLS + c];
+    lp_store(&task.sums[blockIdx.y * task.step + (size_t)blockIdx.z * cols + first + c], sum, task.adds & 2);
+}
+
+/* out[chunk][h][i][j] = sum over the chunk's rows of p[t][h][i] q[t][h][j]. Grid: (parts, chunks, heads). */
 template <bool tensor> __global__ void __launch_bounds__(THREADS) linear_outer_kernel(outer_task task)
 {
     lp_begin();
     LP_SHARED(float, memory);
-    float *p = memory, *q = memory + CHUNK * task.p_stride;
+    float *p = memory, *q = memory + CHUNK * task.p_stride, column = 0;
     int count = lp_rows_now(task.rows, task.shard), each = lp_chunk_rows(count, (int)gridDim.y, 8);
     int begin = (int)blockIdx.y * each, end = min(begin + each, count);
     warp_part part = part_of(task.b_wide);
-    bool mine = part.row < task.a_wide;
+    bool mine = part.row < task.a_wide, sums = sums_here(task);
     float sum[TILES][4] = {};
     for (int from = begin; from < end; from += CHUNK) {
         int present = min(end - from, (int)CHUNK);
         if (from > begin)
             __syncthreads();
-        move_rows<tensor, TILE_ASK>(task, p, q, from, present);
+        ask_rows(task, p, q, from, present);
         tile_wait();
-        move_rows<tensor, TILE_SETTLE>(task, p, q, from, present);
         __syncthreads();
+        if (tensor) {
+            round_all(p, tile_pad(present) * task.p_stride);
+            round_all(q, tile_pad(present) * task.q_stride);
+            __syncthreads();
+        }
         if (mine)
             add_outer<tensor>(sum, part.count, p + part.row, task.p_stride, q + 8 * part.first, task.q_stride,
                               tile_pad(present));
+        if (sums)
+            column += add_columns(task, p, q, present);
     }
     if (mine)
         keep_outer(task, part, sum);
+    if (sums)
+        keep_columns(task, memory, column);
 }
 
-void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
+/* Adds up the chunks' results: first those of out, then those of the sums. */
+__global__ void outer_chunks_kernel(const float *partial, int chunks, int size, int sums_size, float *out, float *sums,
+                                    int adds)
 {
-    const lp_value *p = node->inputs[0], *out = node->outputs[0];
+    lp_begin();
+    int blocks = (size + LP_REDUCE_COLS - 1) / LP_REDUCE_COLS, block = (int)blockIdx.x, stride = size + sums_size;
+    if (block < blocks)
+        lp_add_chunks(partial, chunks, stride, size, block * LP_REDUCE_COLS, out, adds & 1);
+    else
+        lp_add_chunks(partial + size, chunks, stride, sums_size, (block - blocks) * LP_REDUCE_COLS, sums, adds & 2);
+}
+
+/* The shape of a node's product, without where it goes. */
+static outer_task outer_task_of(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *out = node->outputs[0];
     outer_task task = {};
     task.shard = run->shard;
-    task.rows = lp_cuda_rows_of(p);
+    task.rows = lp_cuda_rows_of(node->inputs[0]);
     task.p = LP_INPUT(0);
     task.q = LP_INPUT(1);
     task.heads = node->with.heads;
@@ -315,20 +387,38 @@ void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
     task.b_wide = part_width(task.b, 8);
     task.p_stride = pair_stride(task.a_wide);
     task.q_stride = pair_stride(task.b_wide);
+    task.q_summed = node->with.transpose;
+    return task;
+}
+
+void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
+{
+    outer_task task = outer_task_of(node, run);
     unsigned parts = lp_blocks(task.a, task.a_wide) * lp_blocks(task.b, task.b_wide);
-    int largest = lp_cuda_largest(run, p);
+    int largest = lp_cuda_largest(run, node->inputs[0]), adds = (int)node->accumulate;
     int chunks = largest <= CHUNK ? 1 : lp_cuda_chunks(largest, (int64_t)parts * task.heads);
-    size_t size = (size_t)out->rows * (size_t)task.b;
-    task.adds = chunks == 1 && LP_ADDS(0);
-    task.partial = chunks == 1 ? LP_OUTPUT(0) : (float *)lp_cuda_scratch(run, (size_t)chunks * size * sizeof(float));
-    if (!task.partial)
-        return;
+    int size = task.heads * task.a * task.b, sums_size = node->outputs[1] ? node->outputs[1]->cols : 0;
+    float *out = LP_OUTPUT(0), *sums = LP_OUTPUT(1), *partial = NULL;
+    task.out = out;
+    task.sums = sums;
+    task.adds = adds;
+    if (chunks > 1) {
+        task.step = (size_t)size + (size_t)sums_size;
+        partial = (float *)lp_cuda_scratch(run, (size_t)chunks * task.step * sizeof(float));
+        if (!partial)
+            return;
+        task.out = partial;
+        task.sums = sums ? partial + size : NULL;
+        task.adds = 0;
+    }
     dim3 grid(parts, (unsigned)chunks, (unsigned)task.heads);
     size_t shared = (size_t)CHUNK * (size_t)(task.p_stride + task.q_stride) * sizeof(float);
     if (tile_tensor(run))
         LP_LAUNCH_EARLY(run, linear_outer_kernel<true>, grid, THREADS, shared, task);
     else
         LP_LAUNCH_EARLY(run, linear_outer_kernel<false>, grid, THREADS, shared, task);
+    unsigned blocks = lp_blocks(size, LP_REDUCE_COLS) + lp_blocks(sums_size, LP_REDUCE_COLS);
     if (chunks > 1)
-        lp_cuda_add_chunks(run, task.partial, chunks, (int)size, LP_OUTPUT(0), LP_ADDS(0));
+        LP_LAUNCH_EARLY(run, outer_chunks_kernel, blocks, dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, partial, chunks,
+                        size, sums_size, out, sums, adds);
 }

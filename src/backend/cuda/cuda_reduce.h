@@ -61,36 +61,20 @@ template <typename sum_type> __device__ static inline sum_type lp_sum_of_rows(su
     return sum;
 }
 
-/* out[i] = (adds: out[i] +) sum over chunks of partial[chunk][i], for i = first + threadIdx.x. */
+/* out[i] = (adds: out[i] +) sum over chunks of partial[chunk * stride + i], for i = first + threadIdx.x < size. */
 template <typename sum_type, typename out_type>
-__device__ static inline void lp_add_chunks(const sum_type *partial, int chunks, int size, int first, out_type *out,
-                                            int adds)
+__device__ static inline void lp_add_chunks(const sum_type *partial, int chunks, int stride, int size, int first,
+                                            out_type *out, int adds)
 {
     int i = first + (int)threadIdx.x;
     sum_type sum = 0;
     if (i < size)
 #pragma unroll 8
         for (int chunk = (int)threadIdx.y; chunk < chunks; chunk += LP_REDUCE_ROWS)
-            sum += partial[(size_t)chunk * size + i];
+            sum += partial[(size_t)chunk * stride + i];
     sum = lp_sum_of_rows(sum);
     if (threadIdx.y == 0 && i < size)
         out[i] = (out_type)(adds ? out[i] + sum : sum);
-}
-
-/* Grid: size / 32. */
-template <typename sum_type, typename out_type>
-__global__ void add_chunks_kernel(const sum_type *partial, int chunks, int size, out_type *out, int adds)
-{
-    lp_begin();
-    lp_add_chunks(partial, chunks, size, (int)blockIdx.x * LP_REDUCE_COLS, out, adds);
-}
-
-template <typename sum_type, typename out_type>
-static inline void lp_cuda_add_chunks(const lp_cuda_run *run, const sum_type *partial, int chunks, int size,
-                                      out_type *out, int adds)
-{
-    LP_LAUNCH_EARLY(run, (add_chunks_kernel<sum_type, out_type>), lp_blocks(size, LP_REDUCE_COLS),
-                    dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, partial, chunks, size, out, adds);
 }
 
 /* partial[chunk][col] = sum over the chunk's rows of term(row, col), and out their sums. Grid: (columns / 32, chunks). */
@@ -116,7 +100,7 @@ __global__ void column_sums_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
     }
     if (chunks > 1 && lp_last_block(lane))
         for (int first = 0; first < cols; first += LP_REDUCE_COLS)
-            lp_add_chunks(partial, chunks, cols, first, out, adds);
+            lp_add_chunks(partial, chunks, cols, cols, first, out, adds);
 }
 
 /* out[col] = (adds: out[col] +) sum over the rows of `like` of term(row, col). Asks for scratch. */

@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(256) add_slices(const lp_cuda_shard *shard, lp
  * output that a warp takes; 0 where there are kernels for just these. */
 int choose_tiles(const lp_cuda_run *run, loss_form *form, int cols, int64_t rows, int64_t others)
 {
-    if (tile_tensor(run) && lp_cuda_softmax_tensor(form, cols, rows, others))
+    if (tile_tensor(run) && lp_cuda_softmax_tensor(run, form, cols, rows, others))
         return 0;
     form->cols = cols;
     form->wide = tile_pad(cols);

@@ -103,7 +103,7 @@ template <bool item> __device__ static inline loss_side loss_side_of(const loss_
 /* ---- for common widths --------------------------------------------------------------------------------------- */
 
 /* Whether there are kernels for so many columns. If so, what is left to fill in of a form, for at most so many rows and others. */
-bool lp_cuda_softmax_tensor(loss_form *form, int cols, int64_t rows, int64_t others);
+bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_form *form, int cols, int64_t rows, int64_t others);
 /* Largest scores and sums of every slice; and one side of the gradient. */
 void lp_cuda_softmax_tensor_forward(const lp_cuda_run *run, const loss_task *task, int64_t rows);
 void lp_cuda_softmax_tensor_backward(const lp_cuda_run *run, const loss_task *task, bool by_items, int64_t rows);

@@ -93,6 +93,36 @@ __device__ static inline void tile_load(float (&parts)[4], tile_source mine, int
         parts[i] = __uint_as_float(bits[i]);
 }
 
+/* The same of four matrices of 8 rows by 8 numbers of 16 bits, turned on their side: lane 4 g + t gets elements (2t, g) and (2t + 1, g). */
+__device__ static inline void tile_load_turned(float (&parts)[4], tile_source mine, int offset)
+{
+    uint32_t bits[4];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bits[0]), "=r"(bits[1]), "=r"(bits[2]), "=r"(bits[3])
+                 : "r"(mine + 4 * (uint32_t)offset));
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        parts[i] = __uint_as_float(bits[i]);
+}
+
+/* The nearest bf16 of two numbers, in the bits of one float. */
+__device__ static inline float tile_two(float low, float high)
+{
+    uint32_t bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return __uint_as_float(bits);
+}
+
+/* tile_multiply with 16 depths of bf16, two of them in a float: 2t and 2t + 1 where it has t, 2t + 8 and 2t + 9 where it has t + 4. */
+__device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+        "%2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
 /* 2^x, to some 22 bits. */
 __device__ static inline float tile_power(float x)
 {
@@ -101,11 +131,11 @@ __device__ static inline float tile_power(float x)
     return y;
 }
 
-/* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
-template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+/* Begins to copy `count` floats (1, 2 or 4) to shared memory. */
+template <int count> __device__ static inline void tile_copy(float *to, const float *from)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "n"(4 * count), "r"(there ? 4 * count : 0)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from),
+                 "n"(4 * count)
                  : "memory");
 }
 
@@ -131,15 +161,36 @@ __device__ static inline void tile_load(float (&parts)[4], tile_source mine, int
         parts[i] = __shfl_sync(0xFFFFFFFFu, mine, 8 * i + me.group)[offset + me.member];
 }
 
+__device__ static inline void tile_load_turned(float (&parts)[4], tile_source mine, int offset)
+{
+    tile_lane me = tile_lane_now();
+    for (int i = 0; i < 4; i++) {
+        const uint16_t *low = (const uint16_t *)(__shfl_sync(0xFFFFFFFFu, mine, 8 * i + 2 * me.member) + offset);
+        const uint16_t *high = (const uint16_t *)(__shfl_sync(0xFFFFFFFFu, mine, 8 * i + 2 * me.member + 1) + offset);
+        parts[i] = __uint_as_float(low[me.group] | (uint32_t)high[me.group] << 16);
+    }
+}
+
+__device__ static inline uint32_t tile_short(float x)
+{
+    uint32_t bits = __float_as_uint(x);
+    return x != x ? 0x7FFFu : (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
+}
+
+__device__ static inline float tile_two(float low, float high)
+{
+    return __uint_as_float(tile_short(low) | tile_short(high) << 16);
+}
+
 __device__ static inline float tile_power(float x)
 {
     return exp2f(x);
 }
 
-template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there)
+template <int count> __device__ static inline void tile_copy(float *to, const float *from)
 {
     for (int i = 0; i < count; i++)
-        to[i] = there ? from[i] : 0;
+        to[i] = from[i];
 }
 
 __device__ static inline void tile_wait(void)
@@ -156,6 +207,12 @@ __device__ static inline float tile_round(float x)
     return x;
 }
 
+/* What tensor cores read of a float. */
+__device__ static inline float tile_cut(float x)
+{
+    return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
+}
+
 /* The lanes lay their parts side by side, and each sums its own four elements. */
 __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
@@ -163,9 +220,8 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
     tile_lane me = tile_lane_now();
     float *mine = parts[me.warp][me.lane];
     const float(*all)[6] = parts[me.warp];
-    memcpy(mine, a, sizeof a);
-    mine[4] = b0;
-    mine[5] = b1;
+    for (int i = 0; i < 6; i++)
+        mine[i] = tile_cut(i < 4 ? a[i] : i == 4 ? b0 : b1);
     __syncwarp();
     for (int k = 0; k < 8; k++)
         for (int i = 0; i < 4; i++)
@@ -174,7 +230,27 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
     __syncwarp();
 }
 
+/* The high halves are one product, the low ones another. */
+__device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    for (int high = 0; high < 2; high++) {
+        float part[6] = {a[0], a[1], a[2], a[3], b0, b1};
+        for (int i = 0; i < 6; i++) {
+            uint32_t bits = __float_as_uint(part[i]);
+            part[i] = __uint_as_float(high ? bits & 0xFFFF0000u : bits << 16);
+        }
+        const float left[4] = {part[0], part[1], part[2], part[3]};
+        tile_multiply(sum, left, part[4], part[5]);
+    }
+}
+
 #endif
+
+/* The nearest bf16. */
+__device__ static inline float tile_round_two(float x)
+{
+    return __uint_as_float(__float_as_uint(tile_two(0, x)) & 0xFFFF0000u);
+}
 
 /* ---- products ------------------------------------------------------------------------------------------------ */
 
@@ -266,8 +342,18 @@ __device__ static inline tile_source tile_right(const float *rows, int stride)
     return tile_source_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
 }
 
+/* tf32, or two numbers of bf16 in the place of one: then 8 columns below are 16. */
+template <bool two>
+__device__ static inline void tile_multiply_by(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    if constexpr (two)
+        tile_multiply_two(sum, a, b0, b1);
+    else
+        tile_multiply(sum, a, b0, b1);
+}
+
 /* sum[j] += a b_j^T: step k of 8 columns, from b_first on, b_j the 8 rows from 8 j on. An even number of tiles. */
-template <int stride, int tiles>
+template <bool two, int stride, int tiles>
 __device__ static inline void tile_pairs(float (&sum)[tiles][4], const float (&left)[4], tile_source b, int k,
                                          int b_first = 0)
 {
@@ -275,21 +361,43 @@ __device__ static inline void tile_pairs(float (&sum)[tiles][4], const float (&l
 #pragma unroll
     for (int j = 0; j < tiles; j += 2) {
         tile_load(right, b, b_first + 8 * k + 8 * j * stride);
-        tile_multiply(sum[j], left, right[0], right[1]);
-        tile_multiply(sum[j + 1], left, right[2], right[3]);
+        tile_multiply_by<two>(sum[j], left, right[0], right[1]);
+        tile_multiply_by<two>(sum[j + 1], left, right[2], right[3]);
     }
 }
 
-/* sum[first + j] += a b_j for j < count: a [16 x 8] as it came out of tile_pairs, b_j the columns from 8 j on of 8 rows. */
-template <int stride, int first, int count, int tiles>
-__device__ static __forceinline__ void tile_spread(float (&sum)[tiles][4], const float (&share)[4], const float *b)
+/* sum[first + n] += share b_n for n < count: share [16 x 8 tiles] as it came out of tile_pairs, b_n the n-th 8 columns of as many
+ * rows. With bf16, tiles and count are even. */
+template <bool two, int stride, int first, int count, int tiles, int all>
+__device__ static __forceinline__ void tile_spread(float (&sum)[all][4], const float (&share)[tiles][4], const float *b)
 {
     tile_lane me = tile_lane_now();
-    const float left[4] = {tile_round(share[0]), tile_round(share[2]), tile_round(share[1]), tile_round(share[3])};
-    const float *right = b + 2 * me.member * stride + me.group;
+    if constexpr (two) {
 #pragma unroll
-    for (int j = 0; j < count; j++)
-        tile_multiply(sum[first + j], left, right[8 * j], right[8 * j + stride]);
+        for (int j = 0; j < tiles; j += 2) {
+            const float left[4] = {tile_two(share[j][0], share[j][1]), tile_two(share[j][2], share[j][3]),
+                                   tile_two(share[j + 1][0], share[j + 1][1]),
+                                   tile_two(share[j + 1][2], share[j + 1][3])};
+            tile_source rows = tile_left(b + 8 * j * stride, stride);
+#pragma unroll
+            for (int n = 0; n < count; n += 2) {
+                float right[4];
+                tile_load_turned(right, rows, 4 * n);
+                tile_multiply_two(sum[first + n], left, right[0], right[1]);
+                tile_multiply_two(sum[first + n + 1], left, right[2], right[3]);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < tiles; j++) {
+            const float left[4] = {tile_round(share[j][0]), tile_round(share[j][2]), tile_round(share[j][1]),
+                                   tile_round(share[j][3])};
+            const float *right = b + (8 * j + 2 * me.member) * stride + me.group;
+#pragma unroll
+            for (int n = 0; n < count; n++)
+                tile_multiply(sum[first + n], left, right[8 * n], right[8 * n + stride]);
+        }
+    }
 }
 
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */
@@ -312,25 +420,34 @@ template <int count> __device__ static inline void tile_round_at(float *place)
     }
 }
 
-template <bool tensor, tile_moment moment, int count>
+template <int count> __device__ static inline void tile_clear_at(float *place)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        place[i] = 0;
+}
+
+template <tile_moment moment, int count>
 __device__ static inline void tile_move_by(float *to, int stride, int rows, int width, const float *from,
                                            int64_t from_stride, int present, int cols)
 {
     tile_lane me = tile_lane_now();
-    int warps = (int)blockDim.x >> 5, end = moment == TILE_ASK ? rows : min(rows, present);
+    int warps = (int)blockDim.x >> 5;
     for (int c = count * me.lane; c < (moment == TILE_ASK ? width : cols); c += 32 * count) {
         float *place = to + me.warp * stride + c;
         const float *source = from + me.warp * from_stride + c;
-#pragma unroll 2
-        for (int r = me.warp; r < end; r += warps) {
-            bool there = r < present && c < cols;
+        int r = me.warp, there = c < cols ? min(rows, present) : 0;
+#pragma unroll 4
+        for (; r < there; r += warps) {
             if (moment == TILE_ASK)
-                tile_copy<count>(place, there ? source : from, there);
+                tile_copy<count>(place, source);
             else
                 tile_round_at<count>(place);
             place += warps * stride;
             source += warps * from_stride;
         }
+        for (; moment == TILE_ASK && r < rows; r += warps, place += warps * stride)
+            tile_clear_at<count>(place);
     }
 }
 
@@ -343,11 +460,42 @@ __device__ static inline void tile_move(float *to, int stride, int rows, int wid
         return;
     uintptr_t odd = (uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4;
     if (!(odd & 15))
-        tile_move_by<tensor, moment, 4>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_move_by<moment, 4>(to, stride, rows, width, from, from_stride, present, cols);
     else if (!(odd & 7))
-        tile_move_by<tensor, moment, 2>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_move_by<moment, 2>(to, stride, rows, width, from, from_stride, present, cols);
     else
-        tile_move_by<tensor, moment, 1>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_move_by<moment, 1>(to, stride, rows, width, from, from_stride, present, cols);
+}
+
+/* The same as bf16, two numbers in a float, at once: there is nothing left to settle. */
+template <bool even>
+__device__ static inline void tile_move_two_by(float *to, int stride, int rows, int width, const float *from,
+                                               int64_t from_stride, int present, int cols)
+{
+    tile_lane me = tile_lane_now();
+    int warps = (int)blockDim.x >> 5;
+    for (int c = 2 * me.lane; c < width; c += 64)
+#pragma unroll 4
+        for (int r = me.warp; r < rows; r += warps) {
+            const float *source = from + r * from_stride + c;
+            float2 x = {0, 0};
+            if (even && r < present && c < cols)
+                x = *(const float2 *)source;
+            if (!even && r < present && c < cols)
+                x.x = source[0];
+            if (!even && r < present && c + 1 < cols)
+                x.y = source[1];
+            to[r * stride + c / 2] = tile_two(x.x, x.y);
+        }
+}
+
+__device__ static inline void tile_move_two(float *to, int stride, int rows, int width, const float *from,
+                                            int64_t from_stride, int present, int cols)
+{
+    if (((uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4) & 7)
+        tile_move_two_by<false>(to, stride, rows, width, from, from_stride, present, cols);
+    else
+        tile_move_two_by<true>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
 /* ---- and back ------------------------------------------------------------------------------------------------ */

@@ -126,44 +126,69 @@ void lp_cuda_reflect(const lp_node *node, const lp_cuda_run *run)
     });
 }
 
-template <int n>
-__global__ void reflect_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count,
-                                        const float *x, const float *dy, float *du, int adds)
+typedef struct reflect_gradient_task {
+    const lp_cuda_shard *shard;
+    lp_cuda_rows rows;
+    int heads, count;
+    const float *x, *u, *dy;
+    float *dx, *du; /* each may be NULL */
+    int dx_adds, du_adds;
+} reflect_gradient_task;
+
+/* dx before du, which may lie at the same place and is added to it then. */
+template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task task)
 {
     lp_begin();
-    int row = lp_row_here();
-    if (row >= lp_rows_now(rows, shard))
+    int row = lp_row_here(), count = task.count;
+    if (row >= lp_rows_now(task.rows, task.shard))
         return;
-    float *turn = du + (size_t)row * 2 * count;
+    const size_t turn = (size_t)row * 2 * count;
     for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
+        lp_floats<n> cosine = lp_read<n>(task.u + turn + f), sine = lp_read<n>(task.u + turn + count + f);
         lp_floats<n> dcosine = {}, dsine = {};
-        for (int h = 0; h < heads; h++) {
-            size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
-            lp_floats<n> xc = lp_read<n>(x + c), xs = lp_read<n>(x + s), dc = lp_read<n>(dy + c);
-            lp_floats<n> ds = lp_read<n>(dy + s);
+        for (int h = 0; h < task.heads; h++) {
+            size_t c = ((size_t)row * task.heads + h) * 2 * count + f, s = c + count;
+            lp_floats<n> xc = lp_read<n>(task.x + c), xs = lp_read<n>(task.x + s), dc = lp_read<n>(task.dy + c);
+            lp_floats<n> ds = lp_read<n>(task.dy + s), dxc, dxs;
 #pragma unroll
             for (int i = 0; i < n; i++) {
                 dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
                 dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
+                dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
+                dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
+            }
+            if (task.dx) {
+                lp_write<n>(task.dx + c, dxc, task.dx_adds);
+                lp_write<n>(task.dx + s, dxs, task.dx_adds);
             }
         }
-        lp_write<n>(turn + f, dcosine, adds);
-        lp_write<n>(turn + count + f, dsine, adds);
+        if (task.du) {
+            lp_write<n>(task.du + turn + f, dcosine, task.du_adds);
+            lp_write<n>(task.du + turn + count + f, dsine, task.du_adds);
+        }
     }
 }
 
 void lp_cuda_reflect_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *value = node->inputs[0];
-    int count = node->outputs[0]->cols / 2, heads = value->cols / (2 * count), largest = lp_cuda_largest(run, value);
-    const float *x = LP_INPUT(0), *dy = LP_INPUT(1);
-    float *du = LP_OUTPUT(0);
-    const lp_cuda_shard *shard = run->shard;
-    lp_cuda_rows rows = lp_cuda_rows_of(value);
-    int adds = LP_ADDS(0), width = lp_width((uintptr_t)x | (uintptr_t)dy | (uintptr_t)du, count);
-    dim3 block = lp_row_block(count / width);
+    const lp_value *x = node->inputs[0];
+    reflect_gradient_task task = {};
+    task.shard = run->shard;
+    task.rows = lp_cuda_rows_of(x);
+    task.count = node->inputs[1]->cols / 2;
+    task.heads = x->cols / (2 * task.count);
+    task.x = LP_INPUT(0);
+    task.u = LP_INPUT(1);
+    task.dy = LP_INPUT(2);
+    task.dx = LP_OUTPUT(0);
+    task.du = LP_OUTPUT(1);
+    task.dx_adds = LP_ADDS(0);
+    task.du_adds = LP_ADDS(1);
+    uintptr_t pointers = (uintptr_t)task.x | (uintptr_t)task.u | (uintptr_t)task.dy;
+    int width = lp_width(pointers | (uintptr_t)task.dx | (uintptr_t)task.du, task.count);
+    dim3 block = lp_row_block(task.count / width);
+    unsigned blocks = lp_blocks(lp_cuda_largest(run, x), block.y);
     lp_by_width(width, [&](auto by) {
-        LP_LAUNCH_EARLY(run, reflect_gradient_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard,
-                        rows, heads, count, x, dy, du, adds);
+        LP_LAUNCH_EARLY(run, reflect_gradient_kernel<decltype(by)::value>, blocks, block, 0, task);
     });
 }

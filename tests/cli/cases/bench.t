@@ -19,7 +19,6 @@ $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 | sed -n '13,$p' | c
 | basis
 | basis_gradient
 | column_dot
-| column_sum
 | cross_entropy
 | cross_entropy_gradient
 | dropout

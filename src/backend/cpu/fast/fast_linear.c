@@ -39,23 +39,10 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     }
 }
 
-void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
+/* y [cols] = the sums of the columns of x [rows x cols], or more by that */
+static void sum_columns(float *y, const float *x, int rows, int cols, bool added)
 {
-    const float *p = INPUT(0), *q = INPUT(1); /* [T x H*a], [T x H*b] */
-    float *out = OUTPUT(0);                   /* [H*a x b] */
-    int heads = node->with.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
-    int rows = lp_run_rows(run, node->inputs[0]);
-    for (int h = 0; h < heads; h++)
-        fast_product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
-                     ADDED(0), out + (size_t)h * a * b, b);
-}
-
-void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)
-{
-    const float *x = INPUT(0); /* [rows x cols] */
-    float *y = OUTPUT(0);      /* [cols] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    if (!ADDED(0))
+    if (!added)
         memset(y, 0, (size_t)cols * sizeof *y);
     int t = 0;
     for (; t + 4 <= rows; t += 4) {
@@ -69,6 +56,24 @@ void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)
         for (int c = 0; c < cols; c++)
             y[c] += x[(size_t)t * cols + c];
     }
+}
+
+void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
+{
+    const float *p = INPUT(0), *q = INPUT(1); /* [T x H*a], [T x H*b] */
+    float *out = OUTPUT(0);                   /* [H*a x b] */
+    int heads = node->with.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
+    int rows = lp_run_rows(run, node->inputs[0]);
+    for (int h = 0; h < heads; h++)
+        fast_product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
+                     ADDED(0), out + (size_t)h * a * b, b);
+    if (node->outputs[1])
+        sum_columns(OUTPUT(1), node->with.transpose ? q : p, rows, node->outputs[1]->cols, ADDED(1));
+}
+
+void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)
+{
+    sum_columns(OUTPUT(0), INPUT(0), lp_run_rows(run, node->inputs[0]), node->inputs[0]->cols, ADDED(0));
 }
 
 void LP_FAST(column_dot)(const lp_node *node, const lp_run *run)

@@ -35,13 +35,9 @@ void LP_FAST(basis_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-void LP_FAST(reflect)(const lp_node *node, const lp_run *run)
+/* y = M x, x and y [rows x heads*2F], u [rows x 2F] */
+static void reflect_rows(const float *x, const float *u, float *y, int rows, int heads, int count, bool added)
 {
-    const float *x = INPUT(0), *u = INPUT(1); /* [T x H*2F], [T x 2F] */
-    float *y = OUTPUT(0);
-    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2;
-    int heads = node->inputs[0]->cols / (2 * count);
-    bool added = ADDED(0);
     for (int t = 0; t < rows; t++)
         for (int h = 0; h < heads; h++) {
             const float *cosine = u + (size_t)t * 2 * count, *sine = cosine + count;
@@ -56,18 +52,26 @@ void LP_FAST(reflect)(const lp_node *node, const lp_run *run)
         }
 }
 
+void LP_FAST(reflect)(const lp_node *node, const lp_run *run)
+{
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2;
+    reflect_rows(INPUT(0), INPUT(1), OUTPUT(0), rows, node->inputs[0]->cols / (2 * count), count, ADDED(0));
+}
+
 void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run)
 {
-    const float *x = INPUT(0), *dy = INPUT(1); /* [T x H*2F] */
-    float *du = OUTPUT(0);                     /* [T x 2F] */
-    int rows = lp_run_rows(run, node->inputs[0]), count = node->outputs[0]->cols / 2;
+    const float *x = INPUT(0), *dy = INPUT(2); /* [T x H*2F] */
+    float *du = OUTPUT(1);                     /* [T x 2F] */
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2;
     int heads = node->inputs[0]->cols / (2 * count);
-    for (int t = 0; t < rows; t++)
+    if (node->outputs[0])
+        reflect_rows(dy, INPUT(1), OUTPUT(0), rows, heads, count, ADDED(0));
+    for (int t = 0; du && t < rows; t++)
         for (int h = 0; h < heads; h++) {
             const float *xc = x + ((size_t)t * heads + h) * 2 * count, *xs = xc + count;
             const float *dc = dy + ((size_t)t * heads + h) * 2 * count, *ds = dc + count;
             float *ducosine = du + (size_t)t * 2 * count, *dusine = ducosine + count;
-            bool added = ADDED(0) || h > 0;
+            bool added = ADDED(1) || h > 0;
 #pragma omp simd
             for (int f = 0; f < count; f++) {
                 float c = xc[f] * dc[f] - xs[f] * ds[f], s = xs[f] * dc[f] + xc[f] * ds[f];

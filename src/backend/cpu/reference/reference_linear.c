@@ -23,6 +23,17 @@ void LP_REFERENCE(linear)(const lp_node *node, const lp_run *run)
             }
 }
 
+/* x [rows x cols] */
+static void sum_columns(const lp_node *node, int output, real *y, const real *x, int rows, int cols)
+{
+    for (int c = 0; c < cols; c++) {
+        real sum = 0;
+        for (int t = 0; t < rows; t++)
+            sum += x[(size_t)t * cols + c];
+        STORE(output, y[c], sum);
+    }
+}
+
 void LP_REFERENCE(linear_outer)(const lp_node *node, const lp_run *run)
 {
     const real *p = INPUT(0), *q = INPUT(1); /* [T x H*a], [T x H*b] */
@@ -37,19 +48,13 @@ void LP_REFERENCE(linear_outer)(const lp_node *node, const lp_run *run)
                     sum += p[((size_t)t * heads + h) * a + i] * q[((size_t)t * heads + h) * b + j];
                 STORE(0, out[((size_t)h * a + i) * b + j], sum);
             }
+    if (node->outputs[1])
+        sum_columns(node, 1, OUTPUT(1), node->with.transpose ? q : p, rows, node->outputs[1]->cols);
 }
 
 void LP_REFERENCE(column_sum)(const lp_node *node, const lp_run *run)
 {
-    const real *x = INPUT(0); /* [rows x cols] */
-    real *y = OUTPUT(0);      /* [cols] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    for (int c = 0; c < cols; c++) {
-        real sum = 0;
-        for (int t = 0; t < rows; t++)
-            sum += x[(size_t)t * cols + c];
-        STORE(0, y[c], sum);
-    }
+    sum_columns(node, 0, OUTPUT(0), INPUT(0), lp_run_rows(run, node->inputs[0]), node->inputs[0]->cols);
 }
 
 void LP_REFERENCE(column_dot)(const lp_node *node, const lp_run *run)

@@ -58,12 +58,9 @@ void LP_REFERENCE(basis_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-void LP_REFERENCE(reflect)(const lp_node *node, const lp_run *run)
+/* y = M x */
+static void reflect_rows(const lp_node *node, const real *x, const real *u, real *y, int rows, int heads, int count)
 {
-    const real *x = INPUT(0), *u = INPUT(1); /* [T x H*2F], [T x 2F] */
-    real *y = OUTPUT(0);
-    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2;
-    int heads = node->inputs[0]->cols / (2 * count);
     for (int t = 0; t < rows; t++)
         for (int h = 0; h < heads; h++)
             for (int f = 0; f < count; f++) {
@@ -75,13 +72,21 @@ void LP_REFERENCE(reflect)(const lp_node *node, const lp_run *run)
             }
 }
 
+void LP_REFERENCE(reflect)(const lp_node *node, const lp_run *run)
+{
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2; /* x [T x H*2F], u [T x 2F] */
+    reflect_rows(node, INPUT(0), INPUT(1), OUTPUT(0), rows, node->inputs[0]->cols / (2 * count), count);
+}
+
 void LP_REFERENCE(reflect_gradient)(const lp_node *node, const lp_run *run)
 {
-    const real *x = INPUT(0), *dy = INPUT(1); /* [T x H*2F] */
-    real *du = OUTPUT(0);                     /* [T x 2F] */
-    int rows = lp_run_rows(run, node->inputs[0]), count = node->outputs[0]->cols / 2;
+    const real *x = INPUT(0), *dy = INPUT(2); /* [T x H*2F] */
+    real *du = OUTPUT(1);                     /* [T x 2F] */
+    int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2;
     int heads = node->inputs[0]->cols / (2 * count);
-    for (int t = 0; t < rows; t++)
+    if (node->outputs[0])
+        reflect_rows(node, dy, INPUT(1), OUTPUT(0), rows, heads, count);
+    for (int t = 0; du && t < rows; t++)
         for (int f = 0; f < count; f++) {
             real dcosine = 0, dsine = 0;
             for (int h = 0; h < heads; h++) {
@@ -89,7 +94,7 @@ void LP_REFERENCE(reflect_gradient)(const lp_node *node, const lp_run *run)
                 dcosine += x[c] * dy[c] - x[s] * dy[s];
                 dsine += x[s] * dy[c] + x[c] * dy[s];
             }
-            STORE(0, du[(size_t)t * 2 * count + f], dcosine);
-            STORE(0, du[(size_t)t * 2 * count + count + f], dsine);
+            STORE(1, du[(size_t)t * 2 * count + f], dcosine);
+            STORE(1, du[(size_t)t * 2 * count + count + f], dsine);
         }
 }
