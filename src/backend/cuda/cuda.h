@@ -111,9 +111,13 @@ void lp_cuda_check(cudaError_t error, const char *what);
     do {                                                                                                             \
         dim3 lp_grid = (grid);                                                                                       \
         size_t lp_shared = (shared_bytes);                                                                           \
-        if (lp_shared > 48 * 1024)                                                                                   \
+        if (lp_shared > 48 * 1024) {                                                                                 \
             lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lp_shared), \
                           #kernel);                                                                                  \
+            lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,               \
+                                               cudaSharedmemCarveoutMaxShared),                                      \
+                          #kernel);                                                                                  \
+        }                                                                                                            \
         if (lp_grid.x && lp_grid.y && lp_grid.z) {                                                                   \
             kernel<<<lp_grid, (block), lp_shared, lp_cuda_stream(run)>>>(__VA_ARGS__);                               \
             lp_cuda_check(cudaGetLastError(), #kernel);                                                              \

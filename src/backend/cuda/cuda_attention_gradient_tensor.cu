@@ -140,16 +140,19 @@ __device__ void take_queries(const attention_task *task, const float *memory, te
     const float *queries = memory + at.queries + place * shape::gradient_stride;
     const float *log_sum = memory + at.log_sum + place, *inner = memory + at.inner + place;
     tile_lane me = tile_lane_now();
-    uint32_t word = 0xFFFFFFFFu;
+    uint2 looked_up = {};
+    int from = 0;
     if (form->threshold) {
         /* Lane i of 16 looks up the bits of query i for the warp's keys. */
         int query = min(first_query + (me.lane & 15), mine.high - 1);
         int start = ((const int *)(memory + at.start))[min(query - origin, form->rows - 1)];
-        word = attention_keep(task, attention_words(task, query, head), mine.key - me.group - start);
+        from = mine.key - me.group - start;
+        looked_up = attention_look_up(task, attention_words(task, query, head), from);
     }
     float score[TILES][4], slope[TILES][4];
     make_pairs<shape, shape::gradient_stride>(keys, shape::wide, tile_right(queries, shape::gradient_stride),
                                               shape::after, score, slope);
+    uint32_t word = form->threshold ? attention_keep(looked_up, from) : 0xFFFFFFFFu;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
 #pragma unroll
@@ -256,14 +259,19 @@ __device__ void take_keys(const attention_task *task, tile_source queries, const
 {
     const attention_form *form = &task->form;
     tile_lane me = tile_lane_now();
+    uint2 looked_up[2] = {};
+    if (form->threshold)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            looked_up[half] = attention_look_up(task, row[half].words, first_key - row[half].start);
+    float score[TILES][4], slope[TILES][4];
+    make_pairs<shape, shape::key_stride>(queries, shape::after, tile_right(keys, shape::key_stride), shape::wide, score,
+                                         slope);
     uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
     if (form->threshold)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            keep[half] = attention_keep(task, row[half].words, first_key - row[half].start) >> (2 * me.member);
-    float score[TILES][4], slope[TILES][4];
-    make_pairs<shape, shape::key_stride>(queries, shape::after, tile_right(keys, shape::key_stride), shape::wide, score,
-                                         slope);
+            keep[half] = attention_keep(looked_up[half], first_key - row[half].start) >> (2 * me.member);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
 #pragma unroll

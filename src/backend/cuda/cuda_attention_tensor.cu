@@ -79,12 +79,11 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
                           tensor_row (&row)[2], float (&sum)[shape::depth][4])
 {
     const attention_form *form = &task->form;
-    int place = 2 * tile_lane_now().member;
-    uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
+    uint2 looked_up[2] = {};
     if (form->threshold)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            keep[half] = attention_keep(task, row[half].words, first_key - row[half].start) >> place;
+            looked_up[half] = attention_look_up(task, row[half].words, first_key - row[half].start);
     float score[tiles][4] = {}, largest[2], worth[2];
     tile_source right = tile_right(keys, shape::key_stride);
 #pragma unroll 4
@@ -93,6 +92,11 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
         tile_load(left, queries, 8 * k);
         tile_pairs<shape::two, shape::key_stride>(score, left, right, k);
     }
+    uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
+    if (form->threshold)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            keep[half] = attention_keep(looked_up[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
     settle_scores(form->scale * ATTENTION_LOG2_E, first_key, whole, row, score, largest);
 #pragma unroll
     for (int half = 0; half < 2; half++) {

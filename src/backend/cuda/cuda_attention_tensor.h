@@ -100,12 +100,18 @@ __device__ static inline uint32_t *attention_words(const attention_task *task, i
     return task->words + 1 + ((int64_t)query * task->form.heads + head) * task->word_stride;
 }
 
-/* Bits of 32 keys from this place in the query's segment on; those of keys that the query does not see mean nothing. */
-__device__ static inline uint32_t attention_keep(const attention_task *task, const uint32_t *words, int place)
+/* Two words from this place in the query's segment on; asked for well before attention_keep makes 32 keys of them. Bits of keys that the
+ * query does not see mean nothing. */
+__device__ static inline uint2 attention_look_up(const attention_task *task, const uint32_t *words, int place)
 {
     int word = min(max(place >> 5, -1), task->word_stride - 1);
-    uint64_t both = (uint64_t)words[word + 1] << 32 | words[word];
-    return (uint32_t)(both >> (place & 31));
+    uint2 both = {words[word], words[word + 1]};
+    return both;
+}
+
+__device__ static inline uint32_t attention_keep(uint2 both, int place)
+{
+    return (uint32_t)(((uint64_t)both.y << 32 | both.x) >> (place & 31));
 }
 
 __device__ static inline void attention_draw(const attention_task *task, int head, int token, int start)
