@@ -35,7 +35,7 @@ static bool folder_of(char *path)
 /* Opens the plugin in a folder, or where an installed tree has it beside that folder. */
 static void *open_in(const char *folder)
 {
-    static const char *const places[] = {"", "/../" LAPSE_LIBRARY_FOLDER, "/../lib"};
+    static const char *const places[] = {"", ("/../" LAPSE_LIBRARY_FOLDER), "/../lib"};
     void *handle = NULL;
     for (size_t i = 0; !handle && i < sizeof places / sizeof *places; i++) {
         char path[PATH_SIZE + 64];

@@ -243,7 +243,8 @@ static lapse_status make_upcoming(lp_trainer *trainer, lapse_error *error)
                               .targets = &trainer->targets,
                               .columns = &trainer->translation.columns,
                               .shortlists = trainer->batch.item_capacity > 0 ? &trainer->shortlists : NULL,
-                              .target_known = trainer->model->config.target_known};
+                              .target_known = trainer->model->config.target_known,
+                              .seed = trainer->options.seed};
     if (trainer->backend->host)
         return LAPSE_OK;
     return lp_upcoming_init(&trainer->upcoming, &source, &trainer->batch, error);
@@ -337,11 +338,14 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 {
     uint64_t seed = trainer->options.seed;
     uint32_t epoch = trainer->state.epoch;
-    lp_upcoming_forget(&trainer->upcoming);
-    LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
+    bool ahead = lp_upcoming_take_epoch(&trainer->upcoming, epoch, &trainer->windows);
+    if (!ahead) {
+        lp_upcoming_forget(&trainer->upcoming);
+        LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
+        lp_windows_shuffle(&trainer->windows, seed, epoch);
+    }
     if (trainer->windows.count == 0)
         return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events");
-    lp_windows_shuffle(&trainer->windows, seed, epoch);
     return LAPSE_OK;
 }
 
@@ -430,7 +434,11 @@ static bool make_batch(lp_trainer *trainer)
         return false;
     }
     lp_upcoming_take(&trainer->upcoming, place, &trainer->batch, &trainer->rows);
-    lp_upcoming_start(&trainer->upcoming, place_of(trainer, place.window + place.count, state->step + 1));
+    lp_batch_place next = place_of(trainer, place.window + place.count, state->step + 1);
+    if (next.count > 0)
+        lp_upcoming_start(&trainer->upcoming, next);
+    else
+        lp_upcoming_start_epoch(&trainer->upcoming, state->epoch + 1, next.step);
     return true;
 }
 

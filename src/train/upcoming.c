@@ -20,20 +20,66 @@ void lp_upcoming_clear(lp_upcoming *upcoming)
     lp_helper_free(upcoming->helper);
     lp_batch_clear(&upcoming->batch);
     lp_union_clear(&upcoming->rows);
+    lp_windows_clear(&upcoming->windows);
     *upcoming = (lp_upcoming){0};
+}
+
+static void make_of(lp_upcoming *upcoming, const lp_windows *windows)
+{
+    const lp_batch_source *source = &upcoming->source;
+    lp_batch *batch = &upcoming->batch;
+    lp_batch_fill(batch, windows, upcoming->place.window, upcoming->place.count, source->targets, source->target_known,
+                  source->columns);
+    for (int shard = 0; source->shortlists && shard < batch->shard_count; shard++)
+        lp_shortlists_make(source->shortlists, batch, shard, 0, upcoming->place.step);
+    if (source->shortlists)
+        lp_union_make(&upcoming->rows, source->shortlists, batch);
 }
 
 static void make(void *context)
 {
     lp_upcoming *upcoming = context;
+    make_of(upcoming, upcoming->source.windows);
+}
+
+/* Out of memory is left to be found by who lays them out for want of these. */
+static void make_epoch(void *context)
+{
+    lp_upcoming *upcoming = context;
     const lp_batch_source *source = &upcoming->source;
-    lp_batch *batch = &upcoming->batch;
-    lp_batch_fill(batch, source->windows, upcoming->place.window, upcoming->place.count, source->targets,
-                  source->target_known, source->columns);
-    for (int shard = 0; source->shortlists && shard < batch->shard_count; shard++)
-        lp_shortlists_make(source->shortlists, batch, shard, 0, upcoming->place.step);
-    if (source->shortlists)
-        lp_union_make(&upcoming->rows, source->shortlists, batch);
+    lp_windows *windows = &upcoming->windows;
+    lapse_error error;
+    if (lp_windows_training(windows, source->targets, source->seed, upcoming->epoch, &error) != LAPSE_OK)
+        return;
+    lp_windows_shuffle(windows, source->seed, upcoming->epoch);
+    int64_t most = upcoming->batch.capacity_windows;
+    upcoming->place.window = 0;
+    upcoming->place.count = (int)(windows->count < most ? windows->count : most);
+    make_of(upcoming, windows);
+    upcoming->laid_out = true;
+}
+
+void lp_upcoming_start_epoch(lp_upcoming *upcoming, uint32_t epoch, uint32_t step)
+{
+    if (!upcoming->helper)
+        return;
+    upcoming->epoch = epoch;
+    upcoming->laid_out = false;
+    upcoming->place = (lp_batch_place){.step = step};
+    lp_helper_start(upcoming->helper, make_epoch, upcoming);
+}
+
+bool lp_upcoming_take_epoch(lp_upcoming *upcoming, uint32_t epoch, lp_windows *windows)
+{
+    if (upcoming->helper)
+        lp_helper_wait(upcoming->helper);
+    if (!upcoming->laid_out || upcoming->epoch != epoch)
+        return false;
+    lp_windows other = *windows;
+    *windows = upcoming->windows;
+    upcoming->windows = other;
+    upcoming->laid_out = false;
+    return true;
 }
 
 void lp_upcoming_start(lp_upcoming *upcoming, lp_batch_place place)
@@ -50,8 +96,9 @@ void lp_upcoming_take(lp_upcoming *upcoming, lp_batch_place place, lp_batch *bat
         lp_helper_wait(upcoming->helper);
     lp_batch_place made = upcoming->place;
     upcoming->place = place;
-    if (made.step != place.step || made.window != place.window || made.count != place.count)
-        make(upcoming);
+    if (upcoming->laid_out || made.step != place.step || made.window != place.window || made.count != place.count)
+        make(upcoming); /* what was laid out and not taken is another epoch's */
+    upcoming->laid_out = false;
     lp_batch other = *batch;
     lp_union other_rows = *rows;
     *batch = upcoming->batch;
@@ -66,4 +113,5 @@ void lp_upcoming_forget(lp_upcoming *upcoming)
     if (upcoming->helper)
         lp_helper_wait(upcoming->helper);
     upcoming->place.count = 0;
+    upcoming->laid_out = false;
 }

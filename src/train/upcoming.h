@@ -1,7 +1,8 @@
-/* upcoming.h: the batch after the current one, made while a device works on the current one.
+/* upcoming.h: the batch after the current one, made while a device works on the current one; at an epoch's end, the windows of the
+ * next epoch and their first batch.
  *
  * A batch is a function of the epoch's windows, its place among them and the step's number, so when it is made does not matter.
- * One that was made for a place where the run then does not go on (a new epoch, a checkpoint) is made again.
+ * One that was made for a place where the run then does not go on (another epoch, a checkpoint) is made again.
  */
 #ifndef LP_UPCOMING_H
 #define LP_UPCOMING_H
@@ -23,6 +24,7 @@ typedef struct lp_batch_source {
     const lp_event_columns *columns;
     lp_shortlists *shortlists; /* NULL: batches have no lists */
     bool target_known;
+    uint64_t seed; /* of the order of windows */
 } lp_batch_source;
 
 /* A batch, with the rows that its shards list. */
@@ -31,6 +33,9 @@ typedef struct lp_upcoming {
     lp_batch_place place;
     lp_batch batch;
     lp_union rows;
+    lp_windows windows; /* of the next epoch, where they were laid out; owned */
+    uint32_t epoch;     /* which that is */
+    bool laid_out;
     lp_helper *helper; /* NULL: batches are made when they are needed */
 } lp_upcoming;
 
@@ -43,7 +48,11 @@ void lp_upcoming_clear(lp_upcoming *upcoming);
 void lp_upcoming_start(lp_upcoming *upcoming, lp_batch_place place);
 /* Puts a batch into *batch and *rows, in exchange for the one that was there; made now, if it was not begun. */
 void lp_upcoming_take(lp_upcoming *upcoming, lp_batch_place place, lp_batch *batch, lp_union *rows);
-/* Before the windows change: no batch is being made any longer, and what was made is forgotten. */
+/* Begins to lay out the windows of an epoch, and to make their first batch, of this step. */
+void lp_upcoming_start_epoch(lp_upcoming *upcoming, uint32_t epoch, uint32_t step);
+/* Puts the windows of an epoch into *windows, in exchange for those that were there. False: they were not laid out. */
+bool lp_upcoming_take_epoch(lp_upcoming *upcoming, uint32_t epoch, lp_windows *windows);
+/* Before the windows change otherwise: no batch is being made any longer, and what was made is forgotten. */
 void lp_upcoming_forget(lp_upcoming *upcoming);
 
 #endif

@@ -130,6 +130,8 @@ static void compare_curves(const lapse_dataset *dataset, const char *loss, const
     lapse_train_options options = paper_sizes("cpu", loss, precision);
     options.batch = 32; /* the CPU waits for no one */
     options.context = 64;
+    if (strcmp(loss, "sampled-softmax") == 0)
+        options.shards = 1; /* an item's rivals are those of its shard */
     if (!begin(&cpu, dataset, &options))
         return;
     options.device = "cuda";

@@ -3,9 +3,8 @@
  *
  *   op_speed [fp32|tf32] [TOKENS]
  *
- * Every node is launched by itself and timed by the device; then the whole graph is replayed, as in training, with kernels that wait for the
- * end of those before them and with such as are launched early (cuda_early.h), which must give the same bits. Right results are the matter
- * of tests/unit/test_cuda_ops.c.
+ * Every node is launched by itself and timed by the device; then whole graphs are replayed, as in training. Right results are the matter of
+ * tests/unit/test_cuda_ops.c.
  */
 #include "support/graph_case.h"
 
@@ -61,26 +60,15 @@ static void run_and_clock(const lp_run *run)
     }
 }
 
-static void replay(graph_case *this, const char *early, graph_result *result)
+static void replay(graph_case *this)
 {
     lp_backend clocked = *device;
+    graph_result result;
     clocked.run = run_and_clock;
     runs = 0;
-    setenv("LAPSE_CUDA_EARLY", early, 1);
-    graph_case_run_on(this, &clocked, 10000, REPLAYS, result);
-}
-
-static void replay_both(graph_case *this)
-{
-    graph_result usual, early;
-    replay(this, "0", &usual);
-    double seconds = replay_seconds;
-    replay(this, "1", &early);
-    bool same = memcmp(usual.gradients, early.gradients, this->graph.parameter_size * sizeof(double)) == 0;
-    printf("all %d nodes, replayed: %.2f us; launched early: %.2f us, %s\n", this->graph.node_count, 1e6 * seconds,
-           1e6 * replay_seconds, same ? "same bits" : "OTHER BITS");
-    graph_result_clear(&usual);
-    graph_result_clear(&early);
+    graph_case_run_on(this, &clocked, 10000, REPLAYS, &result);
+    printf("all %d nodes, replayed: %.2f us\n", this->graph.node_count, 1e6 * replay_seconds);
+    graph_result_clear(&result);
 }
 
 static void say(const lp_node *node, double seconds, const lp_extent *extent)
@@ -123,7 +111,7 @@ static void time_graph(graph_case *this, lp_value *logits, const char *name)
     this->precision = precision;
     printf("-- %s\n", name);
     if (whole)
-        replay_both(this);
+        replay(this);
     else
         time_nodes(this);
     fflush(stdout);

@@ -54,7 +54,7 @@ static void open_case(ahead_case *this, uint64_t seed)
         assert_int_equal(lp_batch_list_items(batches[i], NEGATIVES, 0, this->dataset->kinds.count, NULL), LAPSE_OK);
         assert_int_equal(lp_union_init(rows[i], batches[i], NULL), LAPSE_OK);
     }
-    lp_batch_source source = {&this->windows, &this->targets, &this->columns, &this->lists, true};
+    lp_batch_source source = {&this->windows, &this->targets, &this->columns, &this->lists, true, seed};
     assert_int_equal(lp_upcoming_init(&this->upcoming, &source, &this->taken, NULL), LAPSE_OK);
     assert_non_null(this->upcoming.helper);
 }
@@ -134,6 +134,34 @@ static void out_of_order(void **state)
     close_case(&this);
 }
 
+/* At an epoch's end the next one is laid out, with its first batch; what is not taken does no harm. */
+static void epochs_ahead(void **state)
+{
+    (void)state;
+    ahead_case this;
+    lp_windows wanted = {0};
+    open_case(&this, 4);
+    for (uint32_t epoch = 1; epoch < 6; epoch++) {
+        lp_upcoming_start_epoch(&this.upcoming, epoch, 10 * epoch);
+        assert_false(lp_upcoming_take_epoch(&this.upcoming, epoch + 1, &this.windows));
+        if (epoch == 3) /* the run stays where it is: this is the batch of the windows it has */
+            check_taken(&this, place_at(&this, 0, 10 * epoch));
+        assert_int_equal(lp_upcoming_take_epoch(&this.upcoming, epoch, &this.windows), epoch != 3);
+        assert_false(lp_upcoming_take_epoch(&this.upcoming, epoch, &this.windows));
+        assert_int_equal(lp_windows_training(&wanted, &this.targets, 4, epoch == 3 ? 2 : epoch, NULL), LAPSE_OK);
+        lp_windows_shuffle(&wanted, 4, epoch == 3 ? 2 : epoch);
+        assert_int_equal(this.windows.count, wanted.count);
+        assert_memory_equal(this.windows.windows, wanted.windows, (size_t)wanted.count * sizeof *wanted.windows);
+        assert_int_equal(this.upcoming.place.count > 0, epoch != 3); /* made ahead */
+        check_taken(&this, place_at(&this, 0, 10 * epoch));
+    }
+    lp_upcoming_start_epoch(&this.upcoming, 6, 60);
+    lp_upcoming_forget(&this.upcoming);
+    assert_false(lp_upcoming_take_epoch(&this.upcoming, 6, &this.windows));
+    lp_windows_clear(&wanted);
+    close_case(&this);
+}
+
 static void without_a_thread(void **state)
 {
     (void)state;
@@ -175,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_order),
         cmocka_unit_test(out_of_order),
+        cmocka_unit_test(epochs_ahead),
         cmocka_unit_test(without_a_thread),
         cmocka_unit_test(helpers_work_one_thing_at_a_time),
     };

@@ -8,7 +8,6 @@ template <typename function>
 __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *a,
                                    const float *b, float *y, int adds, bool whole, function f)
 {
-    lp_begin();
     int64_t size = (int64_t)lp_rows_now(rows, shard) * cols;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4;
     if (whole && i + 4 <= size) {
@@ -35,8 +34,8 @@ template <typename function> static void each_element(const lp_node *node, const
     bool whole = ((uintptr_t)a | (uintptr_t)b | (uintptr_t)y) % 16 == 0;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
     const lp_cuda_shard *shard = run->shard;
-    LP_LAUNCH_EARLY(run, elementwise_kernel<function>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256,
-                    0, shard, rows, cols, a, b, y, adds, whole, f);
+    LP_LAUNCH(run, elementwise_kernel<function>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0,
+              shard, rows, cols, a, b, y, adds, whole, f);
 }
 
 struct sum_function {
@@ -215,7 +214,6 @@ __device__ static inline unsigned char kept_bits(const dropout_task &task, int r
  * memory, so that elements are read and written side by side. */
 template <int n> __global__ void __launch_bounds__(LP_ROW_THREADS) dropout_kernel(dropout_task task)
 {
-    lp_begin();
     LP_SHARED(unsigned char, kept);
     int cols = task.cols, groups = (cols + 7) / 8, first = (int)blockIdx.x * task.rows_each;
     int count = min(lp_rows_now(task.rows, task.shard) - first, task.rows_each);
@@ -254,9 +252,8 @@ void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
     unsigned blocks = lp_blocks(lp_cuda_largest(run, out), task.rows_each);
     size_t shared = (size_t)(task.rows_each * groups);
     dim3 block = lp_row_block(task.cols / width);
-    lp_by_width(width, [&](auto by) {
-        LP_LAUNCH_EARLY(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task);
-    });
+    lp_by_width(width,
+                [&](auto by) { LP_LAUNCH(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task); });
 }
 
 /* ---- noise --------------------------------------------------------------------------------------------------- */

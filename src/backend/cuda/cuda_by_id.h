@@ -6,7 +6,6 @@
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
 
-#include "backend/cuda/cuda_early.h"
 #include "backend/cuda/cuda_lists.h"
 
 enum { LP_BY_ID_WARPS = 8 };
@@ -22,7 +21,6 @@ typedef struct lp_by_id_place {
 template <typename term_type>
 __global__ void by_id_pieces_kernel(lp_cuda_lists lists, term_type term, lp_by_id_place to, float *partial)
 {
-    lp_begin();
     int n = (int)(blockIdx.x * LP_BY_ID_WARPS + threadIdx.x / 32);
     if (n >= lists.counts->pieces)
         return;
@@ -61,7 +59,6 @@ __global__ void by_id_pieces_kernel(lp_cuda_lists lists, term_type term, lp_by_i
 template <typename none>
 __global__ void by_id_groups_kernel(lp_cuda_lists lists, lp_by_id_place to, const float *partial)
 {
-    lp_begin();
     int n = (int)(blockIdx.x * LP_BY_ID_WARPS + threadIdx.x / 32);
     if (n >= lists.counts->groups)
         return;
@@ -90,10 +87,10 @@ template <typename term_type>
 static inline void lp_cuda_sum_by_id(const lp_cuda_run *run, lp_cuda_lists lists, term_type term, lp_by_id_place to,
                                      float *scratch)
 {
-    LP_LAUNCH_EARLY(run, by_id_pieces_kernel<term_type>, lp_blocks(lists.largest_pieces, LP_BY_ID_WARPS),
-                    LP_BY_ID_WARPS * 32, 0, lists, term, to, scratch);
-    LP_LAUNCH_EARLY(run, by_id_groups_kernel<void>, lp_blocks(lists.largest_groups, LP_BY_ID_WARPS),
-                    LP_BY_ID_WARPS * 32, 0, lists, to, scratch);
+    LP_LAUNCH(run, by_id_pieces_kernel<term_type>, lp_blocks(lists.largest_pieces, LP_BY_ID_WARPS), LP_BY_ID_WARPS * 32,
+              0, lists, term, to, scratch);
+    LP_LAUNCH(run, by_id_groups_kernel<void>, lp_blocks(lists.largest_groups, LP_BY_ID_WARPS), LP_BY_ID_WARPS * 32, 0,
+              lists, to, scratch);
 }
 
 #endif

@@ -39,7 +39,6 @@ template <int n>
 __global__ void scale_columns_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *x,
                                      const float *scale, float *y, int adds)
 {
-    lp_begin();
     int row = lp_row_here();
     if (row >= lp_rows_now(rows, shard))
         return;
@@ -64,7 +63,7 @@ void lp_cuda_scale_columns(const lp_node *node, const lp_cuda_run *run)
     int width = lp_width((uintptr_t)x | (uintptr_t)scale | (uintptr_t)y, cols);
     dim3 block = lp_row_block(cols / width);
     lp_by_width(width, [&](auto by) {
-        LP_LAUNCH_EARLY(run, scale_columns_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard,
-                        rows, cols, x, scale, y, adds);
+        LP_LAUNCH(run, scale_columns_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows,
+                  cols, x, scale, y, adds);
     });
 }

@@ -6,7 +6,6 @@ template <int n>
 __global__ void embed_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *table,
                              const int32_t *ids, float *y)
 {
-    lp_begin();
     int row = lp_row_here();
     if (row >= lp_rows_now(rows, shard))
         return;
@@ -26,8 +25,8 @@ void lp_cuda_embed(const lp_node *node, const lp_cuda_run *run)
     int cols = out->cols, width = lp_width((uintptr_t)table | (uintptr_t)y, cols), largest = lp_cuda_largest(run, out);
     dim3 block = lp_row_block(cols / width);
     lp_by_width(width, [&](auto by) {
-        LP_LAUNCH_EARLY(run, embed_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows,
-                        cols, table, ids, y);
+        LP_LAUNCH(run, embed_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, cols,
+                  table, ids, y);
     });
 }
 

@@ -38,7 +38,6 @@ template <int each> __device__ static inline void read_row(float (&to)[each], co
 
 template <int each> __global__ void __launch_bounds__(32 * WARPS) narrow_forward(norm_task task)
 {
-    lp_begin();
     int cols = task.cols, lane = (int)threadIdx.x & 31, rows = lp_rows_now(task.rows, task.shard);
     int64_t first = PAIR * ((int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5));
     float x[PAIR][each], gain[each], shift[each];
@@ -121,7 +120,6 @@ __device__ static inline void finish_sums(const norm_task &task)
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
 template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_backward(norm_task task)
 {
-    lp_begin();
     int cols = task.cols, lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
     int rows = lp_rows_now(task.rows, task.shard);
     int64_t first = (int64_t)rows * blockIdx.x / task.slices, end = (int64_t)rows * (blockIdx.x + 1) / task.slices;
@@ -174,7 +172,6 @@ template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_ba
 
 __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
 {
-    lp_begin();
     int cols = task.cols, lane = (int)threadIdx.x & 31;
     int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
     if (t >= lp_rows_now(task.rows, task.shard))
@@ -229,7 +226,6 @@ __device__ float2 column_sums(const norm_task *task, int64_t first, int64_t end,
 /* Every block takes an equal run of rows. */
 __global__ void __launch_bounds__(32 * BACK_WARPS) wide_backward(norm_task task)
 {
-    lp_begin();
     __shared__ float2 parts[BACK_WARPS][32];
     int rows = lp_rows_now(task.rows, task.shard), lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
     int64_t first = (int64_t)rows * blockIdx.x / task.slices, end = (int64_t)rows * (blockIdx.x + 1) / task.slices;
@@ -273,11 +269,11 @@ void lp_cuda_layer_norm(const lp_node *node, const lp_cuda_run *run)
     task.epsilon = node->with.epsilon;
     int64_t largest = lp_cuda_largest(run, node->inputs[0]);
     if (task.cols <= 64)
-        LP_LAUNCH_EARLY(run, narrow_forward<2>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
+        LP_LAUNCH(run, narrow_forward<2>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
     else if (task.cols <= 256)
-        LP_LAUNCH_EARLY(run, narrow_forward<8>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
+        LP_LAUNCH(run, narrow_forward<8>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
     else
-        LP_LAUNCH_EARLY(run, wide_forward, lp_blocks(largest, WARPS), 32 * WARPS, 0, task);
+        LP_LAUNCH(run, wide_forward, lp_blocks(largest, WARPS), 32 * WARPS, 0, task);
 }
 
 void lp_cuda_layer_norm_gradient(const lp_node *node, const lp_cuda_run *run)
@@ -303,9 +299,9 @@ void lp_cuda_layer_norm_gradient(const lp_node *node, const lp_cuda_run *run)
             return;
     }
     if (task.cols <= 64)
-        LP_LAUNCH_EARLY(run, narrow_backward<2>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
+        LP_LAUNCH(run, narrow_backward<2>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
     else if (task.cols <= 256)
-        LP_LAUNCH_EARLY(run, narrow_backward<8>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
+        LP_LAUNCH(run, narrow_backward<8>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
     else
-        LP_LAUNCH_EARLY(run, wide_backward, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
+        LP_LAUNCH(run, wide_backward, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
 }

@@ -6,7 +6,6 @@
 #ifndef LP_CUDA_REDUCE_H
 #define LP_CUDA_REDUCE_H
 
-#include "backend/cuda/cuda_early.h"
 #include "backend/cuda/cuda_schedule.h"
 
 enum { LP_REDUCE_COLS = 32, LP_REDUCE_ROWS = 8, LP_CHUNKS = 128 };
@@ -82,7 +81,6 @@ template <typename sum_type, typename out_type, typename term_type>
 __global__ void column_sums_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, term_type term,
                                    sum_type *partial, out_type *out, int adds, int lane)
 {
-    lp_begin();
     int count = lp_rows_now(rows, shard), chunks = (int)gridDim.y, each = lp_chunk_rows(count, chunks, 1);
     int begin = (int)blockIdx.y * each, end = min(begin + each, count);
     int col = (int)(blockIdx.x * LP_REDUCE_COLS + threadIdx.x);
@@ -115,8 +113,8 @@ static inline void lp_cuda_column_sums(const lp_cuda_run *run, const lp_value *l
         return;
     lp_cuda_rows rows = lp_cuda_rows_of(like);
     const lp_cuda_shard *shard = run->shard;
-    LP_LAUNCH_EARLY(run, (column_sums_kernel<sum_type, out_type, term_type>), dim3((unsigned)tiles, (unsigned)chunks),
-                    dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, shard, rows, cols, term, partial, out, adds, lane);
+    LP_LAUNCH(run, (column_sums_kernel<sum_type, out_type, term_type>), dim3((unsigned)tiles, (unsigned)chunks),
+              dim3(LP_REDUCE_COLS, LP_REDUCE_ROWS), 0, shard, rows, cols, term, partial, out, adds, lane);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef LP_CUDA_ROWS_H
 #define LP_CUDA_ROWS_H
 
-#include "backend/cuda/cuda_early.h"
+#include "backend/cuda/cuda.h"
 
 enum { LP_ROW_THREADS = 256 };
 

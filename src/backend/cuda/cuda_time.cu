@@ -7,7 +7,6 @@
 
 __global__ void harmonics_kernel(const float *log_period, int size, int count, double *frequency)
 {
-    lp_begin();
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < size)
         frequency[i] = TWO_PI * (i % count + 1) * exp(-(double)log_period[i / count]);
@@ -16,14 +15,13 @@ __global__ void harmonics_kernel(const float *log_period, int size, int count, d
 void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->cols;
-    LP_LAUNCH_EARLY(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->with.harmonics,
-                    LP_OUTPUT_AS(double, 0));
+    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->with.harmonics,
+              LP_OUTPUT_AS(double, 0));
 }
 
 __global__ void harmonics_gradient_kernel(const double *frequency, const double *dfrequency, int periods, int count,
                                           float *dlog_period, int adds)
 {
-    lp_begin();
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= periods)
         return;
@@ -36,14 +34,13 @@ __global__ void harmonics_gradient_kernel(const double *frequency, const double 
 void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     int periods = node->outputs[0]->cols;
-    LP_LAUNCH_EARLY(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
-                    LP_INPUT_AS(double, 1), periods, node->with.harmonics, LP_OUTPUT(0), LP_ADDS(0));
+    LP_LAUNCH(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
+              LP_INPUT_AS(double, 1), periods, node->with.harmonics, LP_OUTPUT(0), LP_ADDS(0));
 }
 
 __global__ void basis_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int count, const double *time,
                              const double *frequency, float *u)
 {
-    lp_begin();
     int row = lp_row_here();
     if (row >= lp_rows_now(rows, shard))
         return;
@@ -63,8 +60,8 @@ void lp_cuda_basis(const lp_node *node, const lp_cuda_run *run)
     const lp_value *out = node->outputs[0];
     int count = node->inputs[1]->cols;
     dim3 block = lp_row_block(count);
-    LP_LAUNCH_EARLY(run, basis_kernel, lp_blocks(lp_cuda_largest(run, out), block.y), block, 0, run->shard,
-                    lp_cuda_rows_of(out), count, LP_INPUT_AS(double, 0), LP_INPUT_AS(double, 1), LP_OUTPUT(0));
+    LP_LAUNCH(run, basis_kernel, lp_blocks(lp_cuda_largest(run, out), block.y), block, 0, run->shard,
+              lp_cuda_rows_of(out), count, LP_INPUT_AS(double, 0), LP_INPUT_AS(double, 1), LP_OUTPUT(0));
 }
 
 struct basis_gradient_term {
@@ -89,7 +86,6 @@ template <int n>
 __global__ void reflect_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count, const float *x,
                                const float *u, float *y, int adds)
 {
-    lp_begin();
     int row = lp_row_here();
     if (row >= lp_rows_now(rows, shard))
         return;
@@ -121,8 +117,8 @@ void lp_cuda_reflect(const lp_node *node, const lp_cuda_run *run)
     int adds = LP_ADDS(0), width = lp_width((uintptr_t)x | (uintptr_t)u | (uintptr_t)y, count);
     dim3 block = lp_row_block(count / width);
     lp_by_width(width, [&](auto by) {
-        LP_LAUNCH_EARLY(run, reflect_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows,
-                        heads, count, x, u, y, adds);
+        LP_LAUNCH(run, reflect_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, heads,
+                  count, x, u, y, adds);
     });
 }
 
@@ -138,7 +134,6 @@ typedef struct reflect_gradient_task {
 /* dx before du, which may lie at the same place and is added to it then. */
 template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task task)
 {
-    lp_begin();
     int row = lp_row_here(), count = task.count;
     if (row >= lp_rows_now(task.rows, task.shard))
         return;
@@ -188,7 +183,6 @@ void lp_cuda_reflect_gradient(const lp_node *node, const lp_cuda_run *run)
     int width = lp_width(pointers | (uintptr_t)task.dx | (uintptr_t)task.du, task.count);
     dim3 block = lp_row_block(task.count / width);
     unsigned blocks = lp_blocks(lp_cuda_largest(run, x), block.y);
-    lp_by_width(width, [&](auto by) {
-        LP_LAUNCH_EARLY(run, reflect_gradient_kernel<decltype(by)::value>, blocks, block, 0, task);
-    });
+    lp_by_width(width,
+                [&](auto by) { LP_LAUNCH(run, reflect_gradient_kernel<decltype(by)::value>, blocks, block, 0, task); });
 }
