@@ -131,11 +131,11 @@ __device__ static inline float tile_power(float x)
     return y;
 }
 
-/* Begins to copy `count` floats (1, 2 or 4) to shared memory. */
-template <int count> __device__ static inline void tile_copy(float *to, const float *from)
+/* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
+template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there = true)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from),
-                 "n"(4 * count)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "n"(4 * count), "r"(there ? 4 * count : 0)
                  : "memory");
 }
 
@@ -187,10 +187,10 @@ __device__ static inline float tile_power(float x)
     return exp2f(x);
 }
 
-template <int count> __device__ static inline void tile_copy(float *to, const float *from)
+template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there = true)
 {
     for (int i = 0; i < count; i++)
-        to[i] = from[i];
+        to[i] = there ? from[i] : 0;
 }
 
 __device__ static inline void tile_wait(void)
