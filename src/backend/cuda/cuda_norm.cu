@@ -12,7 +12,7 @@
 namespace
 {
 
-enum { WARPS = 8, BACK_WARPS = 16, SLICES = 128, PAIR = 2 };
+enum { WARPS = 8, BACK_WARPS = 32, SLICES = 128, PAIR = 2 };
 
 typedef struct norm_task {
     const lp_cuda_shard *shard;
@@ -92,43 +92,45 @@ __device__ static inline void keep_sums(const norm_task &task, const float (&dga
     }
 }
 
-/* By the last block: the sums of the blocks, 32 columns at a time, every 16th block to a warp. */
+/* By the last block: the sums of the blocks, as many columns at a time as there are threads for, every so many blocks to a thread. */
 __device__ static inline void finish_sums(const norm_task &task)
 {
-    __shared__ float parts[BACK_WARPS][32];
-    int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5, size = 2 * task.cols;
-    for (int from = 0; from < size; from += 32) {
-        int i = from + lane;
+    __shared__ float parts[32 * BACK_WARPS];
+    int thread = (int)threadIdx.x, size = 2 * task.cols, wide = min((size + 31) / 32 * 32, 32 * BACK_WARPS);
+    int groups = 32 * BACK_WARPS / wide, group = thread / wide;
+    for (int from = 0; from < size; from += wide) {
+        int i = from + thread - group * wide;
         float sum = 0;
-        if (i < size)
+        if (i < size && group < groups)
 #pragma unroll 8
-            for (int s = warp; s < task.slices; s += BACK_WARPS)
+            for (int s = group; s < task.slices; s += groups)
                 sum += task.sums[(int64_t)s * size + i];
         __syncthreads();
-        parts[warp][lane] = sum;
+        parts[thread] = sum;
         __syncthreads();
-        float *to = i < task.cols ? task.dgain : task.dshift;
-        if (warp == 0 && i < size && to) {
-            sum = 0;
-            for (int w = 0; w < BACK_WARPS; w++)
-                sum += parts[w][lane];
-            lp_store(to + i % task.cols, sum, task.adds & (i < task.cols ? 2 : 4));
-        }
+        bool gain = i < task.cols;
+        float *to = gain ? task.dgain : task.dshift;
+        if (group > 0 || i >= size || !to)
+            continue;
+        sum = 0;
+        for (int g = 0; g < groups; g++)
+            sum += parts[g * wide + thread];
+        lp_store(to + (gain ? i : i - task.cols), sum, task.adds & (gain ? 2 : 4));
     }
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
-template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_backward(norm_task task)
+template <int each, int pair> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_backward(norm_task task)
 {
     int cols = task.cols, lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
     int rows = lp_rows_now(task.rows, task.shard);
     int64_t first = (int64_t)rows * blockIdx.x / task.slices, end = (int64_t)rows * (blockIdx.x + 1) / task.slices;
     float gain[each], dgain[each] = {}, dshift[each] = {};
     read_row<each>(gain, task.gain, cols, true);
-    for (int64_t from = first + warp; from < end; from += PAIR * BACK_WARPS) {
-        float normal[PAIR][each], dy[PAIR][each], inverse[PAIR];
+    for (int64_t from = first + warp; from < end; from += pair * BACK_WARPS) {
+        float normal[pair][each], dy[pair][each], inverse[pair];
 #pragma unroll
-        for (int r = 0; r < PAIR; r++) {
+        for (int r = 0; r < pair; r++) {
             int64_t t = from + r * BACK_WARPS;
             read_row<each>(normal[r], task.x + t * cols, cols, t < end);
             read_row<each>(dy[r], task.dy + t * cols, cols, t < end);
@@ -139,7 +141,7 @@ template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_ba
                 normal[r][i] = (normal[r][i] - mean) * inverse[r];
         }
 #pragma unroll
-        for (int r = 0; r < PAIR; r++) {
+        for (int r = 0; r < pair; r++) {
             int64_t t = from + r * BACK_WARPS;
             float sum = 0, dot = 0;
 #pragma unroll
@@ -299,9 +301,9 @@ void lp_cuda_layer_norm_gradient(const lp_node *node, const lp_cuda_run *run)
             return;
     }
     if (task.cols <= 64)
-        LP_LAUNCH(run, narrow_backward<2>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
+        LP_LAUNCH(run, (narrow_backward<2, 2>), (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
     else if (task.cols <= 256)
-        LP_LAUNCH(run, narrow_backward<8>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
+        LP_LAUNCH(run, (narrow_backward<8, 1>), (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
     else
         LP_LAUNCH(run, wide_backward, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
 }
