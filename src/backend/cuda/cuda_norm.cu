@@ -22,7 +22,7 @@ typedef struct norm_task {
     float *y, *moments_out, *dx, *dgain, *dshift;
     float *sums; /* [slices x 2 cols]: of dgain, then of dshift */
     int slices, adds, lane;
-    double epsilon;
+    float epsilon;
 } norm_task;
 
 /* ---- narrow rows: `each` columns a lane ---------------------------------------------------------------------- */
@@ -38,6 +38,7 @@ template <int each> __device__ static inline void read_row(float (&to)[each], co
 
 template <int each> __global__ void __launch_bounds__(32 * WARPS) narrow_forward(norm_task task)
 {
+    const float share = 1.0f / (float)task.cols;
     int cols = task.cols, lane = (int)threadIdx.x & 31, rows = lp_rows_now(task.rows, task.shard);
     int64_t first = PAIR * ((int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5));
     float x[PAIR][each], gain[each], shift[each];
@@ -55,11 +56,11 @@ template <int each> __global__ void __launch_bounds__(32 * WARPS) narrow_forward
 #pragma unroll
         for (int i = 0; i < each; i++)
             sum += x[r][i];
-        float mean = lp_warp_sum(sum) / (float)cols;
+        float mean = lp_warp_sum(sum) * share;
 #pragma unroll
         for (int i = 0; i < each; i++)
             square += lane + 32 * i < cols ? (x[r][i] - mean) * (x[r][i] - mean) : 0;
-        float inverse = (float)(1 / sqrt((double)(lp_warp_sum(square) / (float)cols) + task.epsilon));
+        float inverse = rsqrtf(lp_warp_sum(square) * share + task.epsilon);
 #pragma unroll
         for (int i = 0; i < each; i++)
             if (t < rows && lane + 32 * i < cols)
@@ -122,6 +123,7 @@ __device__ static inline void finish_sums(const norm_task &task)
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
 template <int each, int pair> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_backward(norm_task task)
 {
+    const float share = 1.0f / (float)task.cols;
     int cols = task.cols, lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
     int rows = lp_rows_now(task.rows, task.shard);
     int64_t first = (int64_t)rows * blockIdx.x / task.slices, end = (int64_t)rows * (blockIdx.x + 1) / task.slices;
@@ -154,8 +156,8 @@ template <int each, int pair> __global__ void __launch_bounds__(32 * BACK_WARPS)
             }
             if (!task.dx)
                 continue;
-            sum = lp_warp_sum(sum) / (float)cols;
-            dot = lp_warp_sum(dot) / (float)cols;
+            sum = lp_warp_sum(sum) * share;
+            dot = lp_warp_sum(dot) * share;
 #pragma unroll
             for (int i = 0; i < each; i++)
                 if (t < end && lane + 32 * i < cols)
@@ -174,6 +176,7 @@ template <int each, int pair> __global__ void __launch_bounds__(32 * BACK_WARPS)
 
 __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
 {
+    const float share = 1.0f / (float)task.cols;
     int cols = task.cols, lane = (int)threadIdx.x & 31;
     int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
     if (t >= lp_rows_now(task.rows, task.shard))
@@ -182,10 +185,10 @@ __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
     float sum = 0, square = 0;
     for (int c = lane; c < cols; c += 32)
         sum += row[c];
-    float mean = lp_warp_sum(sum) / (float)cols;
+    float mean = lp_warp_sum(sum) * share;
     for (int c = lane; c < cols; c += 32)
         square += (row[c] - mean) * (row[c] - mean);
-    float inverse = (float)(1 / sqrt((double)(lp_warp_sum(square) / (float)cols) + task.epsilon));
+    float inverse = rsqrtf(lp_warp_sum(square) * share + task.epsilon);
     for (int c = lane; c < cols; c += 32)
         task.y[t * cols + c] = (row[c] - mean) * inverse * task.gain[c] + task.shift[c];
     if (lane == 0) {
@@ -197,6 +200,7 @@ __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
 /* As above. */
 __device__ void row_backward(const norm_task *task, int64_t t)
 {
+    const float share = 1.0f / (float)task->cols;
     int cols = task->cols, lane = (int)threadIdx.x & 31;
     const float *row = task->x + t * cols, *drow = task->dy + t * cols;
     float mean = task->moments[2 * t], inverse = task->moments[2 * t + 1], sum = 0, dot = 0;
@@ -205,8 +209,8 @@ __device__ void row_backward(const norm_task *task, int64_t t)
         sum += g;
         dot += g * ((row[c] - mean) * inverse);
     }
-    sum = lp_warp_sum(sum) / (float)cols;
-    dot = lp_warp_sum(dot) / (float)cols;
+    sum = lp_warp_sum(sum) * share;
+    dot = lp_warp_sum(dot) * share;
     for (int c = lane; c < cols; c += 32) {
         float normal = (row[c] - mean) * inverse, g = drow[c] * task->gain[c];
         lp_store(task->dx + t * cols + c, inverse * (g - sum - normal * dot), task->adds & 1);
@@ -268,7 +272,7 @@ void lp_cuda_layer_norm(const lp_node *node, const lp_cuda_run *run)
     task.shift = LP_INPUT(2);
     task.y = LP_OUTPUT(0);
     task.moments_out = LP_OUTPUT(1);
-    task.epsilon = node->with.epsilon;
+    task.epsilon = (float)node->with.epsilon;
     int64_t largest = lp_cuda_largest(run, node->inputs[0]);
     if (task.cols <= 64)
         LP_LAUNCH(run, narrow_forward<2>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
