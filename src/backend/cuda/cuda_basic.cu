@@ -21,6 +21,7 @@ __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
         return;
     }
     int64_t end = i + 4 < size ? i + 4 : size;
+#pragma unroll 1
     for (; i < end; i++)
         lp_store(&y[i], f(a[i], b ? b[i] : 0), adds);
 }

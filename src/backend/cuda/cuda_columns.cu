@@ -43,6 +43,7 @@ __global__ void scale_columns_kernel(const lp_cuda_shard *shard, lp_cuda_rows ro
     if (row >= lp_rows_now(rows, shard))
         return;
     size_t first = (size_t)row * cols;
+#pragma unroll 1
     for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x) {
         lp_floats<n> value = lp_read<n>(x + first + c), factor = lp_read<n>(scale + c);
 #pragma unroll

@@ -10,6 +10,7 @@ __global__ void embed_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int 
     if (row >= lp_rows_now(rows, shard))
         return;
     const float *from = table + (size_t)ids[row] * cols;
+#pragma unroll 1
     for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x)
         lp_write<n>(y + (size_t)row * cols + c, lp_read<n>(from + c), 0);
 }

@@ -413,8 +413,9 @@ template <bool tensor, int width> __global__ void __launch_bounds__(THREADS, 2) 
 }
 
 /* Adds up the chunks' results: first those of out, then those of the sums. */
-__global__ void outer_chunks_kernel(const float *partial, int chunks, int step, int size, int sums_size, float *out,
-                                    float *sums, int adds)
+__global__ void __launch_bounds__(LP_REDUCE_COLS *LP_REDUCE_ROWS)
+    outer_chunks_kernel(const float *partial, int chunks, int step, int size, int sums_size, float *out, float *sums,
+                        int adds)
 {
     int blocks = (size + LP_REDUCE_COLS - 1) / LP_REDUCE_COLS, block = (int)blockIdx.x;
     if (block < blocks)

@@ -12,7 +12,7 @@
 namespace
 {
 
-enum { WARPS = 8, BACK_WARPS = 16, SLICES = 128, PAIR = 2 };
+enum { WARPS = 8, BACK_WARPS = 32, SLICES = 128, PAIR = 2 };
 
 typedef struct norm_task {
     const lp_cuda_shard *shard;
@@ -22,7 +22,7 @@ typedef struct norm_task {
     float *y, *moments_out, *dx, *dgain, *dshift;
     float *sums; /* [slices x 2 cols]: of dgain, then of dshift */
     int slices, adds, lane;
-    double epsilon;
+    float epsilon;
 } norm_task;
 
 /* ---- narrow rows: `each` columns a lane ---------------------------------------------------------------------- */
@@ -38,6 +38,7 @@ template <int each> __device__ static inline void read_row(float (&to)[each], co
 
 template <int each> __global__ void __launch_bounds__(32 * WARPS) narrow_forward(norm_task task)
 {
+    const float share = 1.0f / (float)task.cols;
     int cols = task.cols, lane = (int)threadIdx.x & 31, rows = lp_rows_now(task.rows, task.shard);
     int64_t first = PAIR * ((int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5));
     float x[PAIR][each], gain[each], shift[each];
@@ -55,11 +56,11 @@ template <int each> __global__ void __launch_bounds__(32 * WARPS) narrow_forward
 #pragma unroll
         for (int i = 0; i < each; i++)
             sum += x[r][i];
-        float mean = lp_warp_sum(sum) / (float)cols;
+        float mean = lp_warp_sum(sum) * share;
 #pragma unroll
         for (int i = 0; i < each; i++)
             square += lane + 32 * i < cols ? (x[r][i] - mean) * (x[r][i] - mean) : 0;
-        float inverse = (float)(1 / sqrt((double)(lp_warp_sum(square) / (float)cols) + task.epsilon));
+        float inverse = rsqrtf(lp_warp_sum(square) * share + task.epsilon);
 #pragma unroll
         for (int i = 0; i < each; i++)
             if (t < rows && lane + 32 * i < cols)
@@ -92,43 +93,46 @@ __device__ static inline void keep_sums(const norm_task &task, const float (&dga
     }
 }
 
-/* By the last block: the sums of the blocks, 32 columns at a time, every 16th block to a warp. */
+/* By the last block: the sums of the blocks, as many columns at a time as there are threads for, every so many blocks to a thread. */
 __device__ static inline void finish_sums(const norm_task &task)
 {
-    __shared__ float parts[BACK_WARPS][32];
-    int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5, size = 2 * task.cols;
-    for (int from = 0; from < size; from += 32) {
-        int i = from + lane;
+    __shared__ float parts[32 * BACK_WARPS];
+    int thread = (int)threadIdx.x, size = 2 * task.cols, wide = min((size + 31) / 32 * 32, 32 * BACK_WARPS);
+    int groups = 32 * BACK_WARPS / wide, group = thread / wide;
+    for (int from = 0; from < size; from += wide) {
+        int i = from + thread - group * wide;
         float sum = 0;
-        if (i < size)
+        if (i < size && group < groups)
 #pragma unroll 8
-            for (int s = warp; s < task.slices; s += BACK_WARPS)
+            for (int s = group; s < task.slices; s += groups)
                 sum += task.sums[(int64_t)s * size + i];
         __syncthreads();
-        parts[warp][lane] = sum;
+        parts[thread] = sum;
         __syncthreads();
-        float *to = i < task.cols ? task.dgain : task.dshift;
-        if (warp == 0 && i < size && to) {
-            sum = 0;
-            for (int w = 0; w < BACK_WARPS; w++)
-                sum += parts[w][lane];
-            lp_store(to + i % task.cols, sum, task.adds & (i < task.cols ? 2 : 4));
-        }
+        bool gain = i < task.cols;
+        float *to = gain ? task.dgain : task.dshift;
+        if (group > 0 || i >= size || !to)
+            continue;
+        sum = 0;
+        for (int g = 0; g < groups; g++)
+            sum += parts[g * wide + thread];
+        lp_store(to + (gain ? i : i - task.cols), sum, task.adds & (gain ? 2 : 4));
     }
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
-template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_backward(norm_task task)
+template <int each, int pair> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_backward(norm_task task)
 {
+    const float share = 1.0f / (float)task.cols;
     int cols = task.cols, lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
     int rows = lp_rows_now(task.rows, task.shard);
     int64_t first = (int64_t)rows * blockIdx.x / task.slices, end = (int64_t)rows * (blockIdx.x + 1) / task.slices;
     float gain[each], dgain[each] = {}, dshift[each] = {};
     read_row<each>(gain, task.gain, cols, true);
-    for (int64_t from = first + warp; from < end; from += PAIR * BACK_WARPS) {
-        float normal[PAIR][each], dy[PAIR][each], inverse[PAIR];
+    for (int64_t from = first + warp; from < end; from += pair * BACK_WARPS) {
+        float normal[pair][each], dy[pair][each], inverse[pair];
 #pragma unroll
-        for (int r = 0; r < PAIR; r++) {
+        for (int r = 0; r < pair; r++) {
             int64_t t = from + r * BACK_WARPS;
             read_row<each>(normal[r], task.x + t * cols, cols, t < end);
             read_row<each>(dy[r], task.dy + t * cols, cols, t < end);
@@ -139,7 +143,7 @@ template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_ba
                 normal[r][i] = (normal[r][i] - mean) * inverse[r];
         }
 #pragma unroll
-        for (int r = 0; r < PAIR; r++) {
+        for (int r = 0; r < pair; r++) {
             int64_t t = from + r * BACK_WARPS;
             float sum = 0, dot = 0;
 #pragma unroll
@@ -152,8 +156,8 @@ template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_ba
             }
             if (!task.dx)
                 continue;
-            sum = lp_warp_sum(sum) / (float)cols;
-            dot = lp_warp_sum(dot) / (float)cols;
+            sum = lp_warp_sum(sum) * share;
+            dot = lp_warp_sum(dot) * share;
 #pragma unroll
             for (int i = 0; i < each; i++)
                 if (t < end && lane + 32 * i < cols)
@@ -172,6 +176,7 @@ template <int each> __global__ void __launch_bounds__(32 * BACK_WARPS) narrow_ba
 
 __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
 {
+    const float share = 1.0f / (float)task.cols;
     int cols = task.cols, lane = (int)threadIdx.x & 31;
     int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
     if (t >= lp_rows_now(task.rows, task.shard))
@@ -180,10 +185,10 @@ __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
     float sum = 0, square = 0;
     for (int c = lane; c < cols; c += 32)
         sum += row[c];
-    float mean = lp_warp_sum(sum) / (float)cols;
+    float mean = lp_warp_sum(sum) * share;
     for (int c = lane; c < cols; c += 32)
         square += (row[c] - mean) * (row[c] - mean);
-    float inverse = (float)(1 / sqrt((double)(lp_warp_sum(square) / (float)cols) + task.epsilon));
+    float inverse = rsqrtf(lp_warp_sum(square) * share + task.epsilon);
     for (int c = lane; c < cols; c += 32)
         task.y[t * cols + c] = (row[c] - mean) * inverse * task.gain[c] + task.shift[c];
     if (lane == 0) {
@@ -195,6 +200,7 @@ __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
 /* As above. */
 __device__ void row_backward(const norm_task *task, int64_t t)
 {
+    const float share = 1.0f / (float)task->cols;
     int cols = task->cols, lane = (int)threadIdx.x & 31;
     const float *row = task->x + t * cols, *drow = task->dy + t * cols;
     float mean = task->moments[2 * t], inverse = task->moments[2 * t + 1], sum = 0, dot = 0;
@@ -203,8 +209,8 @@ __device__ void row_backward(const norm_task *task, int64_t t)
         sum += g;
         dot += g * ((row[c] - mean) * inverse);
     }
-    sum = lp_warp_sum(sum) / (float)cols;
-    dot = lp_warp_sum(dot) / (float)cols;
+    sum = lp_warp_sum(sum) * share;
+    dot = lp_warp_sum(dot) * share;
     for (int c = lane; c < cols; c += 32) {
         float normal = (row[c] - mean) * inverse, g = drow[c] * task->gain[c];
         lp_store(task->dx + t * cols + c, inverse * (g - sum - normal * dot), task->adds & 1);
@@ -266,7 +272,7 @@ void lp_cuda_layer_norm(const lp_node *node, const lp_cuda_run *run)
     task.shift = LP_INPUT(2);
     task.y = LP_OUTPUT(0);
     task.moments_out = LP_OUTPUT(1);
-    task.epsilon = node->with.epsilon;
+    task.epsilon = (float)node->with.epsilon;
     int64_t largest = lp_cuda_largest(run, node->inputs[0]);
     if (task.cols <= 64)
         LP_LAUNCH(run, narrow_forward<2>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
@@ -299,9 +305,9 @@ void lp_cuda_layer_norm_gradient(const lp_node *node, const lp_cuda_run *run)
             return;
     }
     if (task.cols <= 64)
-        LP_LAUNCH(run, narrow_backward<2>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
+        LP_LAUNCH(run, (narrow_backward<2, 2>), (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
     else if (task.cols <= 256)
-        LP_LAUNCH(run, narrow_backward<8>, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
+        LP_LAUNCH(run, (narrow_backward<8, 1>), (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
     else
         LP_LAUNCH(run, wide_backward, (unsigned)task.slices, 32 * BACK_WARPS, 0, task);
 }

@@ -8,7 +8,7 @@
 
 #include "backend/cuda/cuda_schedule.h"
 
-enum { LP_REDUCE_COLS = 32, LP_REDUCE_ROWS = 8, LP_CHUNKS = 128 };
+enum { LP_REDUCE_COLS = 32, LP_REDUCE_ROWS = 32, LP_CHUNKS = 128 };
 enum { LP_FEW_ROWS = 128 }; /* that one block sums */
 
 /* Chunks for so many rows, where `tiles` blocks work on each. */
@@ -46,7 +46,7 @@ __device__ static inline bool lp_last_block(int lane)
     return last;
 }
 
-/* Adds up the eight rows of a block's sums; the thread of row 0 has the result. */
+/* Adds up the rows of a block's sums; the thread of row 0 has the result. */
 template <typename sum_type> __device__ static inline sum_type lp_sum_of_rows(sum_type mine)
 {
     __shared__ sum_type sums[LP_REDUCE_ROWS][LP_REDUCE_COLS + 1];
@@ -68,7 +68,7 @@ __device__ static inline void lp_add_chunks(const sum_type *partial, int chunks,
     int i = first + (int)threadIdx.x;
     sum_type sum = 0;
     if (i < size)
-#pragma unroll 8
+#pragma unroll 4
         for (int chunk = (int)threadIdx.y; chunk < chunks; chunk += LP_REDUCE_ROWS)
             sum += partial[(size_t)chunk * stride + i];
     sum = lp_sum_of_rows(sum);
@@ -78,15 +78,16 @@ __device__ static inline void lp_add_chunks(const sum_type *partial, int chunks,
 
 /* partial[chunk][col] = sum over the chunk's rows of term(row, col), and out their sums. Grid: (columns / 32, chunks). */
 template <typename sum_type, typename out_type, typename term_type>
-__global__ void column_sums_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, term_type term,
-                                   sum_type *partial, out_type *out, int adds, int lane)
+__global__ void __launch_bounds__(LP_REDUCE_COLS *LP_REDUCE_ROWS)
+    column_sums_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, term_type term, sum_type *partial,
+                       out_type *out, int adds, int lane)
 {
     int count = lp_rows_now(rows, shard), chunks = (int)gridDim.y, each = lp_chunk_rows(count, chunks, 1);
     int begin = (int)blockIdx.y * each, end = min(begin + each, count);
     int col = (int)(blockIdx.x * LP_REDUCE_COLS + threadIdx.x);
     sum_type sum = 0;
     if (col < cols)
-#pragma unroll 8
+#pragma unroll 4
         for (int row = begin + (int)threadIdx.y; row < end; row += LP_REDUCE_ROWS)
             sum += term(row, col);
     sum = lp_sum_of_rows(sum);

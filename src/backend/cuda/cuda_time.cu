@@ -46,6 +46,7 @@ __global__ void basis_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int 
         return;
     double at = time[row];
     float *here = u + (size_t)row * 2 * count;
+#pragma unroll 1
     for (int f = (int)threadIdx.x; f < count; f += (int)blockDim.x) {
         double turns = at * frequency[f] * (1 / TWO_PI);
         float half_turns = (float)(2 * (turns - rint(turns))), sine, cosine;
@@ -90,8 +91,10 @@ __global__ void reflect_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, in
     if (row >= lp_rows_now(rows, shard))
         return;
     const float *turn = u + (size_t)row * 2 * count;
+#pragma unroll 1
     for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
         lp_floats<n> cosine = lp_read<n>(turn + f), sine = lp_read<n>(turn + count + f), yc, ys;
+#pragma unroll 1
         for (int h = 0; h < heads; h++) {
             size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
             lp_floats<n> xc = lp_read<n>(x + c), xs = lp_read<n>(x + s);
@@ -138,9 +141,11 @@ template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task t
     if (row >= lp_rows_now(task.rows, task.shard))
         return;
     const size_t turn = (size_t)row * 2 * count;
+#pragma unroll 1
     for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
         lp_floats<n> cosine = lp_read<n>(task.u + turn + f), sine = lp_read<n>(task.u + turn + count + f);
         lp_floats<n> dcosine = {}, dsine = {};
+#pragma unroll 1
         for (int h = 0; h < task.heads; h++) {
             size_t c = ((size_t)row * task.heads + h) * 2 * count + f, s = c + count;
             lp_floats<n> xc = lp_read<n>(task.x + c), xs = lp_read<n>(task.x + s), dc = lp_read<n>(task.dy + c);
