@@ -56,8 +56,10 @@ __device__ static inline void ask_tile(float *to, int stride, int rows, int cols
         float *place = to + warp * stride + c;
 #pragma unroll 1
         for (int r = warp; r < rows; r += THREADS / 32) {
-            bool there = r < present && c < cols;
-            tile_copy<width>(place, there ? source : from, there);
+            if (r < present && c < cols)
+                tile_copy<width>(place, source);
+            else
+                lp_write<width>(place, lp_floats<width>{}, 0);
             source += (int64_t)(THREADS / 32) * from_stride;
             place += THREADS / 32 * stride;
         }

@@ -86,6 +86,7 @@ __device__ static inline void keep_sums(const norm_task &task, const float (&dga
         int column = 32 * i + ((int)threadIdx.x & 31);
         if (threadIdx.x < 64 && column < task.cols) {
             float sum = 0;
+#pragma unroll 8
             for (int w = 0; w < BACK_WARPS; w++)
                 sum += parts[w][threadIdx.x];
             task.sums[((int64_t)blockIdx.x * 2 + (threadIdx.x >> 5)) * task.cols + column] = sum;
@@ -114,6 +115,7 @@ __device__ static inline void finish_sums(const norm_task &task)
         if (group > 0 || i >= size || !to)
             continue;
         sum = 0;
+#pragma unroll 4
         for (int g = 0; g < groups; g++)
             sum += parts[g * wide + thread];
         lp_store(to + (gain ? i : i - task.cols), sum, task.adds & (gain ? 2 : 4));
@@ -126,7 +128,8 @@ template <int each, int pair> __global__ void __launch_bounds__(32 * BACK_WARPS)
     const float share = 1.0f / (float)task.cols;
     int cols = task.cols, lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
     int rows = lp_rows_now(task.rows, task.shard);
-    int64_t first = (int64_t)rows * blockIdx.x / task.slices, end = (int64_t)rows * (blockIdx.x + 1) / task.slices;
+    int each_block = lp_chunk_rows(rows, task.slices, 1), from_row = (int)blockIdx.x * each_block;
+    int64_t first = from_row, end = min(from_row + each_block, rows);
     float gain[each], dgain[each] = {}, dshift[each] = {};
     read_row<each>(gain, task.gain, cols, true);
     for (int64_t from = first + warp; from < end; from += pair * BACK_WARPS) {
@@ -234,7 +237,8 @@ __global__ void __launch_bounds__(32 * BACK_WARPS) wide_backward(norm_task task)
 {
     __shared__ float2 parts[BACK_WARPS][32];
     int rows = lp_rows_now(task.rows, task.shard), lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5;
-    int64_t first = (int64_t)rows * blockIdx.x / task.slices, end = (int64_t)rows * (blockIdx.x + 1) / task.slices;
+    int each_block = lp_chunk_rows(rows, task.slices, 1), from_row = (int)blockIdx.x * each_block;
+    int64_t first = from_row, end = min(from_row + each_block, rows);
     for (int64_t t = first + warp; task.dx && t < end; t += BACK_WARPS)
         row_backward(&task, t);
     if (!task.sums)
