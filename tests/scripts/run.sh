@@ -56,7 +56,7 @@ breach "a later room in angle brackets" src/data/new.c '#include <nn/block.h>' \
 breach "an include without a room" src/nn/new.c '\n #  include "block.h"' \
     'src/nn/new.c:2: "block.h" should be written "room/file.h" [include]'
 breach "a folder that is no room" src/misc/new.c 'int x;' \
-    'src/misc/new.c: src/misc is no room: the rooms are base data graph backend nn model train inspect serve [room]'
+    'src/misc/new.c: src/misc is no room: the rooms are base data graph backend nn model train inspect serve bench [room]'
 breach "the tool looks inside" cli/new.c '#include "base/error.h"' \
     'cli/new.c:1: base/error.h is inside the library: use lapse.h alone [include]'
 breach "an example looks elsewhere" examples/new.c '#include "../cli/console.h"' \
