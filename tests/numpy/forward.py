@@ -154,6 +154,8 @@ def block(model, name, z, x):
 
 def embedding(model, kinds, fields):
     z = model.wide("event.embedding")[kinds]
+    if model.metadata["task"] == "recommend":
+        z = z * np.sqrt(model.number("dims"))
     for y, kind in enumerate(model.types):
         column = [event[y] for event in fields]
         if kind == "number":
@@ -170,14 +172,19 @@ def attention(model, kinds, times, at, fields, target):
     kinds, times, fields = kinds[-context:], np.array(times[-context:], np.float64), fields[-context:]
     draws = model.number("draws") if model.metadata["encoding"] in ("bochner-normal", "bochner-invcdf") else 1
     output = {"event": "output", "action": "output.action"}[target]
-    answer = 0
+    answer = state = 0
     for draw in range(draws):
         x = features(model, times, moments(model, times, at), draw)
         z = embedding(model, kinds, fields)
         for index in range(model.number("blocks")):
             z = block(model, f"block.{index}", z, x)
-        answer = answer + softmax(layer(model, output, norm(model, "output.norm", z[-1]))) / draws
-    return answer
+        state = state + norm(model, "output.norm", z[-1]) / draws
+        if model.metadata["task"] == "classify":
+            answer = answer + softmax(layer(model, output, norm(model, "output.norm", z[-1]))) / draws
+    if model.metadata["task"] == "classify":
+        return answer
+    items = model.wide("output.weight" if model.metadata["output"] == "separate" else "event.embedding")
+    return softmax(items @ state + model.wide("output.bias")[:, 0])
 
 
 def majority(model, kinds, times, at, fields, target):
@@ -206,7 +213,7 @@ def predict(model, events, times, at, fields=(), target="event"):
     actions, in the order of model.categories[0]. fields holds for every event a list of the texts (categories) and numbers
     (None where missing) that the model sees."""
     require(model.metadata["format"] == "lapse-model" and model.metadata["format.version"] == "1", "another format")
-    require(model.metadata["task"] == "classify", "another task")
+    require(model.metadata["task"] in ("classify", "recommend"), "another task")
     kinds = [model.names.index(event) for event in events]
     return MODELS[model.metadata["model"]](model, kinds, times, at, fields, target)
 
