@@ -200,8 +200,8 @@ static int answer_all(const predict_settings *s, work *w)
         answer *a = &w->answers[t];
         options.target = a->target;
         options.top = a->top;
-        if (lapse_predict_all(w->model, w->history, w->questions, questions, &options, a->choices, a->counts,
-                              &error) != LAPSE_OK)
+        if (lapse_predict_all(w->model, w->history, w->questions, questions, &options, a->choices, a->counts, &error) !=
+            LAPSE_OK)
             return cli_error(&error);
     }
     for (int64_t i = 0; i < sequences && result == CLI_DONE; i++) {
@@ -422,8 +422,9 @@ static int work_through(predict_settings *s, work *w)
         result = answer_all(s, w);
     int64_t events = lapse_dataset_event_count(w->history);
     if (result == CLI_DONE && events >= NOTED_EVENTS)
-        cli_note("%s answered in %.2f s: %s events/s", cli_plural(lapse_dataset_sequence_count(w->history), "history", "histories").text,
-                 now() - begun, cli_count((int64_t)((double)events / (now() - begun))).text);
+        cli_note("%s answered in %.2f s: %s events/s",
+                 cli_plural(lapse_dataset_sequence_count(w->history), "history", "histories").text, now() - begun,
+                 cli_count((int64_t)((double)events / (now() - begun))).text);
     if (result != CLI_DONE)
         return result;
     return s->json ? print_json(s, w) : s->csv ? print_csv(w) : print_tables(w);

@@ -502,8 +502,8 @@ typedef struct lapse_rank_options {
     uint64_t negative_seed;
     int64_t cases; /* at most; drawn by the seed where there are more. 0: all */
     bool slices;
-    int bootstrap; /* resamples for the intervals; 0: none */
-    int threads;   /* 0: all cores; never changes the result */
+    int bootstrap;      /* resamples for the intervals; 0: none */
+    int threads;        /* 0: all cores; never changes the result */
     const char *device; /* that computes the states which are ranked: "cpu", "cuda" or "auto"; NULL: "cpu" */
 } lapse_rank_options;
 

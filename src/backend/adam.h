@@ -37,7 +37,7 @@ typedef struct lp_adam {
     float *gradients;         /* [shards x (size - table_size)]: filled by the passes */
     float *row_gradients;     /* [shards x item_capacity x table_cols]: filled by the passes */
     float *moment1, *moment2; /* [size] */
-    float *rates; /* [(size - table_size) / LP_PARAMETER_ALIGN]: shares of the learning rate, 0: fixed; 1 at first */
+    float *rates;  /* [(size - table_size) / LP_PARAMETER_ALIGN]: shares of the learning rate, 0: fixed; 1 at first */
     double *norms; /* squared norms of parts of the gradient: what the backend sums */
 } lp_adam;
 

@@ -34,8 +34,8 @@ typedef enum lp_place {
     LP_PLACE_INPUT,     /* given by the caller of a run: slot says which of its pointers */
     LP_PLACE_PARAMETER, /* in the model's block of parameters at offset (elements) */
     LP_PLACE_GRADIENT,  /* in the shard's block of parameter gradients at offset (elements) */
-    LP_PLACE_ROWS,      /* gradients of a table's rows: in the shard's block of those, behind `offset` columns of others */
-    LP_PLACE_WORK       /* in the worker's buffer at offset (bytes), given by the planner */
+    LP_PLACE_ROWS, /* gradients of a table's rows: in the shard's block of those, behind `offset` columns of others */
+    LP_PLACE_WORK  /* in the worker's buffer at offset (bytes), given by the planner */
 } lp_place;
 
 typedef struct lp_node lp_node;
@@ -49,9 +49,9 @@ struct lp_value {
     lp_rows rows_of;
     int rows; /* where rows_of is LP_ROWS_FIXED */
     int cols;
-    int limit; /* ids: every element is below this (0: not said) */
+    int limit;        /* ids: every element is below this (0: not said) */
     lp_rows limit_of; /* ids of rows that differ from shard to shard: below their number */
-    int slot;  /* inputs: which; tables: columns of those before it */
+    int slot;         /* inputs: which; tables: columns of those before it */
     size_t offset;
     bool learned; /* a gradient flows here: a parameter, or made from one */
     bool kept;    /* read by the caller after the run: its place is never used again */

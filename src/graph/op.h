@@ -61,8 +61,8 @@ enum { LP_SOFTMAX_ROWS = 96, LP_SOFTMAX_ITEMS = 512 };
 /* How large a shard is, for costs. */
 typedef struct lp_extent {
     int64_t rows[LP_ROWS_COUNT]; /* of each kind that is not FIXED */
-    int64_t pairs; /* (query, key) pairs that causal attention looks at, over all segments */
-    int longest;   /* tokens of the longest segment */
+    int64_t pairs;               /* (query, key) pairs that causal attention looks at, over all segments */
+    int longest;                 /* tokens of the longest segment */
 } lp_extent;
 
 typedef struct lp_cost {
@@ -205,7 +205,7 @@ bool lp_mask_keeps(const lp_attributes *with, int row, int col);
 void lp_op_limit(lp_value *ids, const lp_value *table);
 /* Leaves for examples. */
 lp_value *lp_example_rows(lp_graph *graph, const char *name, lp_rows rows_of, int cols); /* learned */
-lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);          /* learned, [T x cols] */
-lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols); /* learned, [rows x cols] */
+lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);                /* learned, [T x cols] */
+lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols);       /* learned, [rows x cols] */
 
 #endif

@@ -107,9 +107,8 @@ static void softmax_loss_shape(lp_graph *graph, lp_node *node)
 static void softmax_loss_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
-    lp_value *inputs[] = {in[Z],      in[ITEMS],        in[BIAS],
-                          in[SHIFT],  in[TARGET],       node->outputs[1],
-                          node->outputs[0]->gradient};
+    lp_value *inputs[] = {
+        in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET], node->outputs[1], node->outputs[0]->gradient};
     lp_graph_gradient_node(graph, &lp_op_softmax_loss_gradient, inputs, NULL, node->inputs);
 }
 
@@ -146,10 +145,9 @@ static void example_items(lp_graph *graph, lp_random *random, lp_value *inputs[]
     int cols = 1 + (int)lp_random_below(random, 20), rows = 1 + (int)lp_random_below(random, 40);
     bool own = lp_random_below(random, 2);
     inputs[Z] = lp_example_rows(graph, "z", LP_ROWS_ASKED, cols);
-    inputs[ITEMS] = own ? lp_example_rows(graph, "items", LP_ROWS_ITEMS, cols)
-                        : lp_example_fixed(graph, "items", rows, cols);
-    inputs[BIAS] =
-        own ? lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1) : lp_example_fixed(graph, "bias", rows, 1);
+    inputs[ITEMS] =
+        own ? lp_example_rows(graph, "items", LP_ROWS_ITEMS, cols) : lp_example_fixed(graph, "items", rows, cols);
+    inputs[BIAS] = own ? lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1) : lp_example_fixed(graph, "bias", rows, 1);
     inputs[SHIFT] = own ? lp_graph_input(graph, "shift", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
     inputs[TARGET] = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1);
 }
@@ -234,8 +232,8 @@ static lp_node *choice_loss_example(lp_graph *graph, lp_random *random)
     example_items(graph, random, in);
     lp_value *negative =
         lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1 + (int)lp_random_below(random, 5));
-    lp_value *loss = lp_choice_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET], negative,
-                                    lp_random_below(random, 2));
+    lp_value *loss =
+        lp_choice_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET], negative, lp_random_below(random, 2));
     return loss ? loss->maker : NULL;
 }
 

@@ -52,7 +52,7 @@ typedef struct lp_model_config {
     lp_task task;
     lp_loss loss;               /* of a recommender, in training */
     lp_negative_kind negatives; /* of a sampled loss */
-    int negative_count; /* of each place (bce), or of a step (sampled-softmax) */
+    int negative_count;         /* of each place (bce), or of a step (sampled-softmax) */
     lp_output output;
     const lp_encoding *encoding;
     lp_projection projection;

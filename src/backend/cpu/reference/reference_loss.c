@@ -22,8 +22,8 @@ static real log_sum(const real *row, int cols)
 
 void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run)
 {
-    const real *logits = INPUT(0);               /* [A x C] */
-    const int32_t *target = ids(node, run, 1);   /* [A] */
+    const real *logits = INPUT(0);             /* [A x C] */
+    const int32_t *target = ids(node, run, 1); /* [A] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
@@ -87,8 +87,8 @@ static void clear(const lp_node *node, const lp_run *run, int output)
 {
     real *data = OUTPUT(output);
     if (data && !(node->accumulate >> output & 1))
-        memset(data, 0, (size_t)lp_run_rows(run, node->outputs[output]) * (size_t)node->outputs[output]->cols *
-                            sizeof *data);
+        memset(data, 0,
+               (size_t)lp_run_rows(run, node->outputs[output]) * (size_t)node->outputs[output]->cols * sizeof *data);
 }
 
 /* What the slope of the score of item c at row t adds to the gradients. */
