@@ -215,3 +215,10 @@ int small_effort(int plain, int slow)
     const char *under = getenv("LAPSE_TEST_UNDER");
     return under && *under ? slow : plain;
 }
+
+void small_skip_under_tools(void)
+{
+    const char *under = getenv("LAPSE_TEST_UNDER");
+    if (under && *under)
+        skip();
+}

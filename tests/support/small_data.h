@@ -37,4 +37,7 @@ void small_files_same(const char *a, const char *b);
 /* `plain` repetitions, or `slow` where the tests run under valgrind or sanitizers. */
 int small_effort(int plain, int slow);
 
+/* Skips the test under valgrind and sanitizers: it would take minutes, or runs fibers, whose stacks they do not know. */
+void small_skip_under_tools(void);
+
 #endif

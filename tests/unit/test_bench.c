@@ -3,6 +3,7 @@
 #include "bench/bench_machine.h"
 #include "support/small_train.h"
 #include "train/trainer.h"
+#include "support/small_data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,6 +51,7 @@ static lapse_status check_with(const char *preset, void (*run)(const lp_run *), 
 static void right_kernels_pass(void **state)
 {
     (void)state;
+    small_skip_under_tools();
     for (int i = 0; lapse_bench_preset_names()[i]; i++) {
         double worst = -1;
         lapse_error error;
@@ -62,6 +64,7 @@ static void right_kernels_pass(void **state)
 static void wrong_kernels_fail(void **state)
 {
     (void)state;
+    small_skip_under_tools();
     static void (*const wrongs[])(const lp_run *) = {run_wrong, run_nan, run_wrong_row};
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         double worst = -1;
@@ -106,6 +109,7 @@ static uint64_t two_steps(const lapse_dataset *dataset, int threads, bool clocks
 static void clocks_change_nothing(void **state)
 {
     (void)state;
+    small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(3);
     lp_step_times times = {0};
     int nodes;
@@ -145,6 +149,7 @@ static void machine_is_measured(void **state)
 static void report_adds_up(void **state)
 {
     (void)state;
+    small_skip_under_tools();
     lapse_bench_options options;
     lapse_bench_report report;
     lapse_error error;
@@ -181,6 +186,7 @@ static void report_adds_up(void **state)
 static void options_are_refused(void **state)
 {
     (void)state;
+    small_skip_under_tools();
     static const struct {
         const char *preset, *what, *message;
         int rounds, batch;

@@ -13,14 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every thread of the emulated GPU is a fiber: valgrind and the sanitizers know nothing of their stacks, and take minutes. */
-static void skip_under_tools(void)
-{
-    const char *under = getenv("LAPSE_TEST_UNDER");
-    if (under && *under)
-        skip();
-}
-
 static const lp_backend *device;
 static char what[200];
 
@@ -99,7 +91,7 @@ static void check_case(graph_case *this, int room)
 static void test_examples(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     static const struct {
         int count, lengths[4];
     } shards[] = {{0, {0}}, {1, {1}}, {3, {33, 1, 70}}, {2, {64, 31}}, {1, {129}}};
@@ -119,7 +111,7 @@ static void test_examples(void **state)
 static void test_samples(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     static const int cols[] = {1, 2, 7, 17, 33, 50, 64, 100};
     static const struct {
         int count, lengths[4];
@@ -181,7 +173,7 @@ static void check_tensor(graph_case *this)
 static void test_products(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     static const struct {
         int tokens, in, out, heads;
     } sizes[] = {{300, 50, 100, 1}, {300, 33, 21, 1}, {20, 530, 70, 1}, {530, 200, 7, 1},
@@ -210,7 +202,7 @@ static void test_products(void **state)
 static void test_rows(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     static const int cols[] = {1, 3, 50, 64, 65, 128, 256, 257, 300, 1000};
     for (int i = 0; i < 10; i++) {
         graph_case this = {.gap = 1, .first_token = 77};
@@ -232,7 +224,7 @@ static void test_rows(void **state)
 static void test_embed_gradients(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     static const int rows[] = {1, 2, 5, 40, 3000};
     for (int i = 0; i < 5; i++) {
         graph_case this = {.gap = 1};
@@ -253,7 +245,7 @@ static void test_embed_gradients(void **state)
 static void test_basis_error(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     graph_case this = {.gap = 86400};
     lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 202);
     graph_case_segments(&this, (int[]){300, 1}, 2);

@@ -14,14 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every thread of the emulated GPU is a fiber: valgrind and the sanitizers know nothing of their stacks, and take minutes. */
-static void skip_under_tools(void)
-{
-    const char *under = getenv("LAPSE_TEST_UNDER");
-    if (under && *under)
-        skip();
-}
-
 static int find_device(void **state)
 {
     (void)state;
@@ -97,7 +89,7 @@ static void check_close(const float *got, const float *wanted, size_t count, con
 static void test_gradients(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(1);
     for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         float *gradients[2], *parameters[2];
@@ -144,7 +136,7 @@ static bool note(const lapse_progress *progress, void *context)
 static void test_curves(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(2);
     for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         curve curves[2] = {0};
@@ -170,7 +162,7 @@ static void test_curves(void **state)
 static void test_same_bits(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(3);
     for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         float *parameters[2];
@@ -205,7 +197,7 @@ static bool stop_at_third(const lapse_progress *progress, void *context)
 static void test_resumed(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(4);
     for (int i = 0; i < SETUPS; i++) {
         lapse_train_options options = options_of(&setups[i], "cuda");
@@ -233,7 +225,7 @@ static void test_resumed(void **state)
 static void test_evaluated(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(5);
     lapse_error error = {0};
     for (int i = 0; i < SETUPS; i++) {
@@ -269,7 +261,7 @@ static void test_evaluated(void **state)
 static void test_resolved(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(1);
     lapse_error error = {0};
     lapse_train_options options = small_train_options();

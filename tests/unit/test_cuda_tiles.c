@@ -14,14 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every thread of the emulated GPU is a fiber: valgrind and the sanitizers know nothing of their stacks, and take minutes. */
-static void skip_under_tools(void)
-{
-    const char *under = getenv("LAPSE_TEST_UNDER");
-    if (under && *under)
-        skip();
-}
-
 static const lp_backend *device;
 static char what[200];
 
@@ -142,7 +134,7 @@ static void start_shape(graph_case *this, const struct shape *shape)
 static void test_attention(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         graph_case this;
         start_shape(&this, &shapes[i]);
@@ -184,7 +176,7 @@ static void start_loss(graph_case *this, const struct loss *loss)
 static void test_losses(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         graph_case this;
         start_loss(&this, &losses[i]);
@@ -226,7 +218,7 @@ static void check_order(graph_case *this)
 static void test_order(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32};
     for (int i = 0; i < 2; i++) {
         graph_case this;
@@ -249,7 +241,7 @@ static void test_order(void **state)
 static void test_not_a_number(void **state)
 {
     (void)state;
-    skip_under_tools();
+    small_skip_under_tools();
     for (int leaf = 0; leaf < 6; leaf++) {
         graph_case this;
         start_shape(&this, &shapes[2]);
