@@ -96,14 +96,14 @@ static double error_of(const float *got, const double *wanted, size_t count, dou
     return error / fmax(largest, least);
 }
 
-/* What a gradient is measured by at the least. Tensor cores round every factor, so that what is nothing but a difference of
- * large terms, as the gradient of a bias of keys is, comes out as a share of those: a tenth of the largest there is. */
+/* What a gradient is measured by at the least: a share of the largest there is. What is nothing but a difference of large terms,
+ * as the gradient of a bias of keys is, comes out as their rounding; tensor cores round every factor. */
 static double least_of(const twin *t, const lp_trainer *trainer)
 {
     double largest = 1e-5;
     for (size_t i = 0; i < trainer->adam.size - trainer->adam.table_size; i++)
         largest = fmax(largest, fabs(t->gradients[i]));
-    return trainer->runner.precision == LP_PRECISION_FP32 ? 1e-6 : 0.1 * largest;
+    return (trainer->runner.precision == LP_PRECISION_FP32 ? 0.01 : 0.1) * largest;
 }
 
 /* Compares parameter by parameter; *name is that of the worst. */

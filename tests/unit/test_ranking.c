@@ -297,7 +297,7 @@ static void negatives_follow_their_law(void **state)
             lp_mark_set(most, i);
     }
     lp_mark_set(popular, 0);
-    int draws = small_effort(20000, 2000);
+    int draws = 20000;
     for (int p = 0; p < 2; p++) {
         check_law(ITEMS, p ? counts : NULL, none, draws, 1);
         check_law(ITEMS, p ? counts : NULL, most, draws, 1);
