@@ -759,7 +759,7 @@ const char *const *lapse_bench_what_names(void);
 void lapse_bench_options_default(lapse_bench_options *options);
 
 /* Measures. First the gradients of one step on a small batch are compared with those of the plain kernels in double: where one
- * is off by more than 1e-4 of its largest element (tf32: 5e-2, bf16: 2e-1), or of a hundredth (a tenth) of the largest of all, nothing is timed, and that is
+ * is off by more than 1e-4 of its largest element (tf32: 5e-2, bf16: 2e-1), or of a share of the largest of all, nothing is timed, and that is
  * LAPSE_ERROR_INTERNAL. */
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
 void lapse_bench_report_clear(lapse_bench_report *report);
