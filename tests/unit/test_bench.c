@@ -140,6 +140,7 @@ static void clocks_change_nothing(void **state)
 static void machine_is_measured(void **state)
 {
     (void)state;
+    small_skip_under_tools();
     double bandwidth = 0;
     assert_true(lp_bench_peak(1) > 1e8);
     assert_int_equal(lp_bench_bandwidth(2, 5000, &bandwidth, NULL), LAPSE_OK);
