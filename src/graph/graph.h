@@ -75,7 +75,6 @@ typedef enum lp_mask_layer { LP_LAYER_FIRST, LP_LAYER_MIDDLE, LP_LAYER_LAST, LP_
 typedef struct lp_attributes {
     int heads;
     bool transpose;
-    bool softmax; /* choice_loss: one choice among all, otherwise one for each */
     int harmonics;
     double rate; /* chance that an element is dropped */
     double scale;

@@ -157,11 +157,10 @@ lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
                           lp_value *target);
 
 /* A choice between the target and some other items, the negatives, with s as above for these alone:
- *     softmax:  -log( exp s_target / (exp s_target + sum over negatives of exp s) ); a negative that is the target is left out
- *     otherwise: -log sigmoid(s_target) - sum over negatives of log sigmoid(-s)
+ *     -log sigmoid(s_target) - sum over negatives of log sigmoid(-s)
  * summed over rows.   negative [A x N] */
-lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
-                         lp_value *target, lp_value *negative, bool softmax);
+lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
+                         lp_value *negative);
 
 /* One number from each of rows * cols slices of equal chance of the standard normal distribution, or of the uniform
  * one on (0, 1), from the lowest to the highest: together they follow it, and each keeps its place from step to step. A

@@ -232,20 +232,19 @@ static lp_node *choice_loss_example(lp_graph *graph, lp_random *random)
     example_items(graph, random, in);
     lp_value *negative =
         lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1 + (int)lp_random_below(random, 5));
-    lp_value *loss =
-        lp_choice_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET], negative, lp_random_below(random, 2));
+    lp_value *loss = lp_choice_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
     return loss ? loss->maker : NULL;
 }
 
-lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
-                         lp_value *target, lp_value *negative, bool softmax)
+lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
+                         lp_value *negative)
 {
-    lp_value *inputs[] = {z, items, bias, shift, target, negative};
-    lp_node *node = lp_graph_node(graph, &lp_op_choice_loss, inputs, &(lp_attributes){.softmax = softmax});
+    lp_value *inputs[] = {z, items, bias, NULL, target, negative};
+    lp_node *node = lp_graph_node(graph, &lp_op_choice_loss, inputs, NULL);
     return node ? node->outputs[0] : NULL;
 }
 
-/* (z, items, bias, shift?, target, negative) -> loss, slope of the loss by each score [A x (1 + N)], target first */
+/* (z, items, bias, no shift, target, negative) -> loss, slope of the loss by each score [A x (1 + N)], target first */
 const lp_op lp_op_choice_loss = {.id = LP_OP_CHOICE_LOSS,
                                  .name = "choice_loss",
                                  .input_count = 6,

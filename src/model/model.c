@@ -57,7 +57,7 @@ static lp_value *ranking_loss(lp_network *network, const lp_model_config *config
     lp_value *shift = config->loss == LP_LOSS_SAMPLED_SOFTMAX ? feeds[LP_FEED_SHIFT] : NULL;
     if (config->loss != LP_LOSS_BCE)
         return lp_softmax_loss(graph, z, items, bias, shift, target);
-    return lp_choice_loss(graph, z, items, bias, NULL, target, feeds[LP_FEED_NEGATIVE], false);
+    return lp_choice_loss(graph, z, items, bias, target, feeds[LP_FEED_NEGATIVE]);
 }
 
 lp_encoding_config lp_model_encoding(const lp_model_config *config)

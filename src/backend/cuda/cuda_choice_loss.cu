@@ -5,10 +5,9 @@ enum { WARPS = 8 };
 
 /* What the scores are made of. */
 typedef struct choice {
-    const float *z, *items, *bias, *shift;
+    const float *z, *items, *bias;
     const int32_t *target, *negative;
     int cols, count; /* of scores: 1 + negatives */
-    int softmax;
 } choice;
 
 __device__ static inline int item_of(const choice &c, int row, int i)
@@ -22,32 +21,16 @@ __device__ static inline float softplus(float x)
     return x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x));
 }
 
-/* Scores to slopes, in place; every lane has the row's loss. A negative that is the target is left out of a softmax. */
-__device__ static float choose(const choice &c, int row, float *slope, int lane)
+/* Scores to slopes, in place; every lane has the row's loss. */
+__device__ static float choose(const choice &c, float *slope, int lane)
 {
-    float loss = 0, largest = slope[0];
-    if (!c.softmax) {
-        for (int i = lane; i < c.count; i += 32) {
-            float s = slope[i];
-            loss += softplus(i ? s : -s);
-            slope[i] = 1 / (1 + expf(-s)) - (i ? 0 : 1);
-        }
-        return lp_warp_sum(loss);
-    }
-    float score = largest, sum = 0;
-    for (int i = lane; i < c.count; i += 32)
-        if (i == 0 || item_of(c, row, i) != c.target[row])
-            largest = fmaxf(largest, slope[i]);
-    largest = lp_warp_max(largest);
-    for (int i = lane; i < c.count; i += 32)
-        sum += i == 0 || item_of(c, row, i) != c.target[row] ? expf(slope[i] - largest) : 0;
-    sum = lp_warp_sum(sum);
-    __syncwarp();
+    float loss = 0;
     for (int i = lane; i < c.count; i += 32) {
-        float chance = i == 0 || item_of(c, row, i) != c.target[row] ? expf(slope[i] - largest) / sum : 0;
-        slope[i] = chance - (i ? 0 : 1);
+        float s = slope[i];
+        loss += softplus(i ? s : -s);
+        slope[i] = 1 / (1 + expf(-s)) - (i ? 0 : 1);
     }
-    return logf(sum) + largest - score;
+    return lp_warp_sum(loss);
 }
 
 __global__ void choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, float *slopes,
@@ -66,10 +49,10 @@ __global__ void choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
             sum += z[k] * vector[k];
         sum = lp_warp_sum(sum);
         if (lane == 0)
-            slope[i] = sum + c.bias[item] + (c.shift ? c.shift[item] : 0);
+            slope[i] = sum + c.bias[item];
     }
     __syncwarp();
-    float loss = choose(c, row, slope, lane);
+    float loss = choose(c, slope, lane);
     if (lane == 0)
         losses[row] = loss;
 }
@@ -81,15 +64,8 @@ void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
     float *losses = (float *)lp_cuda_scratch(run, (size_t)largest * sizeof *losses);
     if (!losses)
         return;
-    choice c = {LP_INPUT(0),
-                LP_INPUT(1),
-                LP_INPUT(2),
-                LP_INPUT(3),
-                LP_INPUT_AS(int32_t, 4),
-                LP_INPUT_AS(int32_t, 5),
-                z->cols,
-                node->outputs[1]->cols,
-                (int)node->with.softmax};
+    choice c = {LP_INPUT(0), LP_INPUT(1),           LP_INPUT(2), LP_INPUT_AS(int32_t, 4), LP_INPUT_AS(int32_t, 5),
+                z->cols,     node->outputs[1]->cols};
     LP_LAUNCH(run, choice_loss_kernel, lp_blocks(largest, WARPS), WARPS * 32, 0, run->shard, lp_cuda_rows_of(z), c,
               LP_OUTPUT(1), losses);
     lp_cuda_loss_sum(run, z, losses, LP_OUTPUT(0));
@@ -151,8 +127,8 @@ void lp_cuda_choice_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0];
     if (node->outputs[0]) {
-        choice c = {LP_INPUT(0), LP_INPUT(1),           NULL, NULL, LP_INPUT_AS(int32_t, 2), LP_INPUT_AS(int32_t, 3),
-                    z->cols,     node->inputs[4]->cols, 0};
+        choice c = {LP_INPUT(0), LP_INPUT(1),          NULL, LP_INPUT_AS(int32_t, 2), LP_INPUT_AS(int32_t, 3),
+                    z->cols,     node->inputs[4]->cols};
         LP_LAUNCH(run, choice_state_kernel, lp_blocks(lp_cuda_largest(run, z), WARPS), WARPS * 32, 0, run->shard,
                   lp_cuda_rows_of(z), c, LP_INPUT(4), LP_INPUT(5), LP_OUTPUT(0), LP_ADDS(0));
     }

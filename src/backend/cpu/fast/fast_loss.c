@@ -256,27 +256,9 @@ static double choose(float *row, int count)
     return loss;
 }
 
-/* The same as one choice among all; minus infinity is no choice. */
-static double choose_one(float *row, int count)
-{
-    float largest = row[0], sum = 0, own = row[0];
-    for (int i = 1; i < count; i++)
-        largest = row[i] > largest ? row[i] : largest;
-#pragma omp simd reduction(+ : sum)
-    for (int i = 0; i < count; i++) {
-        row[i] = fast_exp(row[i] - largest);
-        sum += row[i];
-    }
-#pragma omp simd
-    for (int i = 0; i < count; i++)
-        row[i] /= sum;
-    row[0] -= 1;
-    return log((double)sum) + (double)(largest - own);
-}
-
 void LP_FAST(choice_loss)(const lp_node *node, const lp_run *run)
 {
-    const float *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2), *shift = INPUT(3);
+    const float *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2);
     const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
     float *slope = OUTPUT(1);                                                 /* [A x (1 + N)] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->outputs[1]->cols;
@@ -285,11 +267,9 @@ void LP_FAST(choice_loss)(const lp_node *node, const lp_run *run)
         float *row = slope + (size_t)t * count;
         for (int i = 0; i < count; i++) {
             int c = i ? negative[(size_t)t * (count - 1) + i - 1] : target[t];
-            row[i] = dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c] + (shift ? shift[c] : 0);
-            if (i && c == target[t] && node->with.softmax)
-                row[i] = -INFINITY;
+            row[i] = dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c];
         }
-        loss += node->with.softmax ? choose_one(row, count) : choose(row, count);
+        loss += choose(row, count);
     }
     *OUTPUT(0) = (float)loss;
 }

@@ -127,27 +127,14 @@ static double softplus(double x)
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
-/* From scores to slopes, in place; returns the loss. `own` marks negatives that are the target. */
-static double choose(real *row, int count, const int32_t *negative, int32_t target, bool softmax)
+/* From scores to slopes, in place; returns the loss. The first is the target's. */
+static double choose(real *row, int count)
 {
-    double loss = 0, largest = (double)row[0], sum = 0;
-    if (!softmax) {
-        for (int i = 0; i < count; i++) {
-            double s = (double)row[i];
-            loss += softplus(i ? s : -s);
-            row[i] = (real)(1 / (1 + exp(-s)) - (i ? 0 : 1));
-        }
-        return loss;
-    }
-    for (int i = 1; i < count; i++)
-        if (negative[i - 1] != target)
-            largest = (double)row[i] > largest ? (double)row[i] : largest;
-    for (int i = 0; i < count; i++)
-        sum += i == 0 || negative[i - 1] != target ? exp((double)row[i] - largest) : 0;
-    loss = log(sum) + largest - (double)row[0];
+    double loss = 0;
     for (int i = 0; i < count; i++) {
-        double chance = i == 0 || negative[i - 1] != target ? exp((double)row[i] - largest) / sum : 0;
-        row[i] = (real)(chance - (i ? 0 : 1));
+        double s = (double)row[i];
+        loss += softplus(i ? s : -s);
+        row[i] = (real)(1 / (1 + exp(-s)) - (i ? 0 : 1));
     }
     return loss;
 }
@@ -163,7 +150,7 @@ void LP_REFERENCE(choice_loss)(const lp_node *node, const lp_run *run)
         real *row = slope + (size_t)t * count;
         for (int i = 0; i < count; i++)
             row[i] = score(node, run, t, i ? others[i - 1] : target[t]);
-        loss += choose(row, count, others, target[t], node->with.softmax);
+        loss += choose(row, count);
     }
     *OUTPUT(0) = (real)loss;
 }
