@@ -34,17 +34,10 @@ extern "C" {
 /* The shard at hand. */
 typedef struct lp_cuda_shard {
     int32_t rows[LP_ROWS_COUNT]; /* by lp_rows; that of LP_ROWS_FIXED is not used */
-    int32_t segments, tiles;
+    int32_t segments;
     uint32_t step;
     uint64_t seed, first_token;
 } lp_cuda_shard;
-
-/* A tile of queries: up to LP_CUDA_TILE tokens [query, query + LP_CUDA_TILE) of the segment [first, end). Those with the most
- * keys come first in the list, so that they do not end last. */
-enum { LP_CUDA_TILE = 64 };
-typedef struct lp_cuda_tile {
-    int32_t first, end, query, segment;
-} lp_cuda_tile;
 
 /* How many rows a value has: a fixed number, or that of its kind in this shard. */
 typedef struct lp_cuda_rows {
@@ -62,8 +55,7 @@ typedef struct lp_cuda_run {
     const lp_run *run;          /* all its pointers, but segment, lie on the device */
     const lp_cuda_shard *shard; /* on the device */
     const int32_t *segment;     /* on the device: shard->segments + 1 token numbers */
-    const lp_cuda_tile *tile;   /* on the device: shard->tiles */
-    int largest_segments, largest_tiles;
+    int largest_segments;
     int lane; /* whose scratch the node at hand has */
     struct lp_cuda_program *program;
 } lp_cuda_run;

@@ -27,13 +27,13 @@ typedef struct lp_cuda_program {
     const lp_plan *plan;
     const void *work, *parameters, *gradients, *row_gradients;
     lp_precision precision;
-    /* The block: shard, segments, tiles, inputs. */
+    /* The block: shard, segments, inputs. */
     char *block;
     char *staging[LP_DEVICE_MARKS], *arrival[LP_DEVICE_MARKS]; /* on the host, and on the device */
-    size_t segment_place, tile_place, block_size;
+    size_t segment_place, block_size;
     input *inputs; /* by slot */
     void **data;   /* by slot: on the device */
-    int largest_segments, largest_tiles;
+    int largest_segments;
     /* Scratch of the nodes. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
@@ -137,8 +137,7 @@ static size_t lay_out_input(input *mine, const lp_cuda_run *sizes, size_t place)
 static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
 {
     program->segment_place = round_up(sizeof(lp_cuda_shard));
-    program->tile_place = program->segment_place + round_up(((size_t)program->largest_segments + 1) * sizeof(int32_t));
-    size_t size = program->tile_place + round_up((size_t)program->largest_tiles * sizeof(lp_cuda_tile));
+    size_t size = program->segment_place + round_up(((size_t)program->largest_segments + 1) * sizeof(int32_t));
     for (int slot = 0; slot < program->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
             size = lay_out_input(&program->inputs[slot], sizes, size);
@@ -153,7 +152,7 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     program->data = (void **)lp_arena_alloc(&program->arena, slots * sizeof *program->data);
     if (!program->inputs || !program->data)
         return false;
-    lp_cuda_run sizes = {run, NULL, NULL, NULL, 0, 0, 0, NULL};
+    lp_cuda_run sizes = {run, NULL, NULL, 0, 0, NULL};
     program->slots = lp_cuda_schedule(run->plan, &program->arena);
     if (!program->slots)
         return false;
@@ -208,7 +207,6 @@ static lp_cuda_program *make(const lp_run *run)
     program->row_gradients = run->row_gradients;
     program->precision = run->precision;
     program->largest_segments = (run->segments + 31) / 32 * 32;
-    program->largest_tiles = (int)(run->plan->largest.rows[LP_ROWS_TOKENS] / LP_CUDA_TILE) + program->largest_segments;
     if (!fill(program, run)) {
         release(program);
         return NULL;
@@ -232,19 +230,6 @@ static lp_cuda_program *find(const lp_run *run)
         if (serves(program, run))
             return program;
     return make(run);
-}
-
-/* Tiles of queries, those with the most keys first: by the number of the tile in its segment, downwards. */
-static int list_tiles(const lp_run *run, lp_cuda_tile *tiles)
-{
-    int longest = 0, count = 0;
-    for (int s = 0; s < run->segments; s++)
-        longest = run->segment[s + 1] - run->segment[s] > longest ? run->segment[s + 1] - run->segment[s] : longest;
-    for (int place = (longest - 1) / LP_CUDA_TILE * LP_CUDA_TILE; longest > 0 && place >= 0; place -= LP_CUDA_TILE)
-        for (int s = 0; s < run->segments; s++)
-            if (run->segment[s] + place < run->segment[s + 1])
-                tiles[count++] = {run->segment[s], run->segment[s + 1], run->segment[s] + place, s};
-    return count;
 }
 
 static void stage_input(const input *mine, char *staging, const lp_run *run)
@@ -273,7 +258,6 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     shard->seed = run->seed;
     shard->first_token = run->first_token;
     memcpy(staging + program->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
-    shard->tiles = list_tiles(run, (lp_cuda_tile *)(staging + program->tile_place));
     for (int slot = 0; slot < run->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
             stage_input(&program->inputs[slot], staging, run);
@@ -375,9 +359,7 @@ static void run_program(const lp_run *run, double *seconds)
     lp_cuda_run launched = {&there,
                             (const lp_cuda_shard *)program->block,
                             (const int32_t *)(program->block + program->segment_place),
-                            (const lp_cuda_tile *)(program->block + program->tile_place),
                             program->largest_segments,
-                            program->largest_tiles,
                             0,
                             program};
     /* The first run finds out how much scratch there must be; the second records. */
