@@ -77,7 +77,8 @@ typedef struct resident {
     const lp_value *value;
     int asked;            /* when it is copied in; -1: it is not */
     int written, last_written; /* first and last time; -1: never */
-    int last_read;        /* -1: never */
+    int writes, touches;  /* pieces that write, and that touch it */
+    int last_read;        /* from shared memory; -1: never */
     int place;            /* in shared memory; -1: not now */
     int stride;
 } resident;
@@ -94,7 +95,8 @@ typedef struct room {
 typedef struct maker {
     const lp_stage_piece *pieces;
     int count;
-    bool ahead; /* copies begin before they are needed */
+    const int *touches; /* by value, of all pieces there are */
+    bool ahead;         /* copies begin before they are needed */
     resident values[VALUES];
     int value_count;
     guest weights[LP_CHAIN_PIECES];
@@ -109,7 +111,7 @@ resident *resident_of(maker *make, const lp_value *value)
         if (make->values[i].value == value)
             return &make->values[i];
     resident *mine = &make->values[make->value_count++];
-    resident none = {value, -1, -1, -1, -1, -1, tile_stride(value->cols)};
+    resident none = {value, -1, -1, -1, 0, 0, -1, -1, tile_stride(value->cols)};
     *mine = none;
     return mine;
 }
@@ -130,28 +132,77 @@ int ask_time(const maker *make, int p)
     return before > 0 ? before : 0;
 }
 
-void find_lives(maker *make)
+/* Whether somebody outside the chain wants to see the value. */
+bool shown(const maker *make, const resident *mine)
+{
+    const lp_value *value = mine->value;
+    return value->place != LP_PLACE_WORK || value->kept || make->touches[value->id] != mine->touches;
+}
+
+/* Pieces for which a value that is in the device's memory too stays in shared memory for those that can read it there. */
+enum { NEAR = 4 };
+
+/* Piece p reads its row of the value as input i. */
+void note_read(maker *make, int p, int i, resident *mine)
+{
+    bool product = is_product(make, p) && i == 0;
+    if (product && mine->written < 0 && mine->asked < 0)
+        mine->asked = ask_time(make, p);
+    bool elsewhere = mine->written < 0 || (mine->writes == 1 && shown(make, mine));
+    if (product || !elsewhere || (mine->written >= 0 && p - mine->written <= NEAR))
+        mine->last_read = p;
+}
+
+void note_write(int p, resident *mine)
+{
+    /* What is added to something in shared memory reads it there. */
+    if (mine->written >= 0 && mine->last_read > mine->last_written)
+        mine->last_read = p;
+    mine->written = mine->written < 0 ? p : mine->written;
+    mine->last_written = p;
+}
+
+bool row_input(const lp_node *node, int i)
+{
+    return node->inputs[i] && node->inputs[i]->type == LP_TYPE_REAL && (find_op(node->op->id)->by_row >> i & 1);
+}
+
+/* Who touches what. */
+void count_touches(maker *make)
 {
     for (int p = 0; p < make->count; p++) {
         const lp_stage_piece *piece = &make->pieces[p];
         const lp_node *node = piece->node;
-        unsigned by_row = find_op(node->op->id)->by_row;
+        for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
+            int out = k - node->op->input_count;
+            bool wanted = out < 0 ? row_input(node, k) : lp_piece_makes(piece, out), before = false;
+            const lp_value *value = out < 0 ? node->inputs[k] : node->outputs[out];
+            if (!wanted)
+                continue;
+            for (int i = 0; i < k; i++) {
+                int other = i - node->op->input_count;
+                before = before || (other < 0 ? row_input(node, i) && node->inputs[i] == value
+                                              : lp_piece_makes(piece, other) && node->outputs[other] == value);
+            }
+            resident *mine = resident_of(make, value);
+            mine->touches += !before;
+            mine->writes += out >= 0;
+        }
+    }
+}
+
+void find_lives(maker *make)
+{
+    count_touches(make);
+    for (int p = 0; p < make->count; p++) {
+        const lp_stage_piece *piece = &make->pieces[p];
+        const lp_node *node = piece->node;
         for (int i = 0; i < node->op->input_count; i++)
-            if (node->inputs[i] && node->inputs[i]->type == LP_TYPE_REAL && (by_row >> i & 1)) {
-                resident *mine = resident_of(make, node->inputs[i]);
-                mine->last_read = p;
-                if (is_product(make, p) && i == 0 && mine->written < 0 && mine->asked < 0)
-                    mine->asked = ask_time(make, p);
-            }
+            if (row_input(node, i))
+                note_read(make, p, i, resident_of(make, node->inputs[i]));
         for (int i = 0; i < node->op->output_count; i++)
-            if (lp_piece_makes(piece, i)) {
-                resident *mine = resident_of(make, node->outputs[i]);
-                /* What is added to something in shared memory reads it there. */
-                if (mine->written >= 0 && mine->last_read > mine->last_written)
-                    mine->last_read = p;
-                mine->written = mine->written < 0 ? p : mine->written;
-                mine->last_written = p;
-            }
+            if (lp_piece_makes(piece, i))
+                note_write(p, resident_of(make, node->outputs[i]));
         make->weights[p].asked = is_product(make, p) ? ask_time(make, p) : -1;
     }
 }
@@ -254,11 +305,12 @@ void leave_piece(maker *make, int p, const int *to)
             resident_of(make, piece->node->outputs[i])->place = to[i];
 }
 
-maker start(const lp_stage_piece *pieces, int count, bool ahead)
+maker start(const lp_stage_piece *pieces, int count, const int *touches, bool ahead)
 {
     maker make = {};
     make.pieces = pieces;
     make.count = count;
+    make.touches = touches;
     make.ahead = ahead;
     find_lives(&make);
     make.size = BITS;
@@ -266,9 +318,9 @@ maker start(const lp_stage_piece *pieces, int count, bool ahead)
     return make;
 }
 
-int size_of(const lp_stage_piece *pieces, int count, bool ahead)
+int size_of(const lp_stage_piece *pieces, int count, const int *touches, bool ahead)
 {
-    maker make = start(pieces, count, ahead);
+    maker make = start(pieces, count, touches, ahead);
     int to[LP_NODE_OUTPUTS];
     for (int p = 0; p < count; p++) {
         place_piece(&make, p, to);
@@ -282,8 +334,6 @@ int size_of(const lp_stage_piece *pieces, int count, bool ahead)
 /* The steps of a piece, and what it shares with others. */
 typedef struct writer {
     const lp_cuda_run *run;
-    const lp_cuda_stages *stages;
-    int stage;
     maker *make;
     chain_program *program;
     int ask_count;
@@ -300,12 +350,6 @@ float *data_of(writer *out, const lp_value *value)
         out->cols |= value->cols;
     }
     return data;
-}
-
-/* Whether somebody outside the chain wants to see the value. */
-bool shown(const writer *out, const lp_value *value)
-{
-    return value->place != LP_PLACE_WORK || value->kept || out->stages->only[value->id] != out->stage;
 }
 
 chain_rows rows_of(writer *out, const lp_value *value, int first)
@@ -343,7 +387,7 @@ chain_result result_of(writer *out, int p, int i, int to, int first)
         result.pad = value->cols - first;
         result.pad_end = tile_pad(value->cols) - first;
     }
-    if (shown(out, value) && (to < 0 || mine->last_written == p)) {
+    if (shown(out->make, mine) && (to < 0 || mine->last_written == p)) {
         result.keep = data_of(out, value) + first;
         result.keep_stride = value->cols;
     }
@@ -479,26 +523,25 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
     return op->outputs;
 }
 
-bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count)
+bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count, const int *touches)
 {
     int steps = 0;
     for (int i = 0; i < count; i++)
         steps += pieces[i].node->op->id == LP_OP_LINEAR ? pieces[i].node->with.heads : 1;
-    return count <= LP_CHAIN_PIECES && steps <= LP_CHAIN_STEPS && size_of(pieces, count, false) <= HALF_SHARED;
+    return count <= LP_CHAIN_PIECES && steps <= LP_CHAIN_STEPS && size_of(pieces, count, touches, false) <= HALF_SHARED;
 }
 
-void lp_cuda_chain(const lp_cuda_stages *stages, int stage, const lp_cuda_run *run)
+void lp_cuda_chain(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run)
 {
-    const lp_cuda_stage *mine = &stages->all[stage];
-    bool ahead = size_of(mine->pieces, mine->count, true) <= HALF_SHARED;
-    maker make = start(mine->pieces, mine->count, ahead);
+    bool ahead = size_of(pieces, count, touches, true) <= HALF_SHARED;
+    maker make = start(pieces, count, touches, ahead);
     chain_program program = {};
-    writer out = {run, stages, stage, &make, &program, 0, false, 0, 0};
-    const lp_node *first = mine->pieces[0].node;
+    writer out = {run, &make, &program, 0, false, 0, 0};
+    const lp_node *first = pieces[0].node;
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
     program.shard = run->shard;
     program.rows = lp_cuda_rows_of(like);
-    for (int p = 0; p < make.count; p++)
+    for (int p = 0; p < count; p++)
         write_piece(&out, p);
     int width = lp_width(out.pointers, out.cols) > 1 ? 2 : 1;
     lp_cuda_chain_launch(run, &program, lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_ROWS), make.size, width);

@@ -72,10 +72,10 @@ typedef struct chain_program {
 /* Which outputs of a node a chain can make, and of which inputs it reads its own row alone. 0: none. */
 unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row);
 
-/* Whether there is room for a chain of these. */
-bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count);
+/* Whether there is room for a chain of these; touches: those of lp_cuda_stages. */
+bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count, const int *touches);
 
-void lp_cuda_chain(const lp_cuda_stages *stages, int stage, const lp_cuda_run *run);
+void lp_cuda_chain(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run);
 
 /* shared: floats; width: 2 where all columns are even, otherwise 1. */
 void lp_cuda_chain_launch(const lp_cuda_run *run, const chain_program *program, unsigned blocks, int shared, int width);

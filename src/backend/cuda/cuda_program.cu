@@ -281,7 +281,7 @@ static void launch_stage(const lp_cuda_run *run, int i)
     if (failing)
         return;
     if (stage->kind == LP_STAGE_CHAIN)
-        lp_cuda_chain(stages, i, &mine);
+        lp_cuda_chain(stage->pieces, stage->count, stages->touches, &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
     else

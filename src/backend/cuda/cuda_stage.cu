@@ -125,14 +125,16 @@ bool joins(const candidate *first, const candidate *other)
     return first->kind == LP_STAGE_SUMS || same_chain(first, other);
 }
 
-bool has_room(const lp_cuda_stage *stage, const lp_stage_piece *pieces, int count)
+bool has_room(const lp_cuda_stages *stages, const lp_cuda_stage *stage, int count)
 {
-    return stage->kind == LP_STAGE_SUMS ? count <= LP_SUMS_PIECES : lp_cuda_chain_fits(pieces, count);
+    return stage->kind == LP_STAGE_SUMS ? count <= LP_SUMS_PIECES
+                                        : lp_cuda_chain_fits(stage->pieces, count, stages->touches);
 }
 
 /* The stage that begins with this piece: as many as belong to it and have room. A piece that finds none ends it, since those after it may
  * wait for it. */
-void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stage_piece *pieces)
+void fill_stage(const lp_cuda_stages *stages, candidate *all, int count, int at, lp_cuda_stage *stage,
+                lp_stage_piece *pieces)
 {
     stage->kind = all[at].kind;
     stage->moment = all[at].moment;
@@ -141,7 +143,7 @@ void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stag
         if (i > at && (stage->kind == LP_STAGE_NODE || !joins(&all[at], &all[i])))
             continue;
         pieces[stage->count] = all[i].piece;
-        if (i > at && !has_room(stage, pieces, stage->count + 1))
+        if (i > at && !has_room(stages, stage, stage->count + 1))
             break;
         all[i].taken = true;
         stage->count++;
@@ -151,25 +153,13 @@ void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stag
         stage->kind = LP_STAGE_NODE;
 }
 
-void note_value(int *only, const lp_value *value, int stage)
+/* A piece that touches a value twice counts once. */
+void count_touches(const candidate *all, int count, const lp_graph *graph, int *touches)
 {
-    enum { NONE = -2, SEVERAL = -1 };
-    if (value)
-        only[value->id] = only[value->id] == NONE || only[value->id] == stage ? stage : SEVERAL;
-}
-
-void note_values(const lp_graph *graph, lp_cuda_stages *stages)
-{
-    for (int i = 0; i < graph->value_count; i++)
-        stages->only[i] = -2;
-    for (int s = 0; s < stages->count; s++)
-        for (int p = 0; p < stages->all[s].count; p++) {
-            const lp_stage_piece *piece = &stages->all[s].pieces[p];
-            for (int i = 0; i < piece->node->op->input_count; i++)
-                note_value(stages->only, piece->node->inputs[i], s);
-            for (int i = 0; i < piece->node->op->output_count; i++)
-                if (lp_piece_makes(piece, i))
-                    note_value(stages->only, piece->node->outputs[i], s);
+    for (int v = 0; v < graph->value_count; v++)
+        for (int i = 0; i < count; i++) {
+            contact found = contact_of(&all[i], graph->values[v]);
+            touches[v] += found.reads || found.writes;
         }
 }
 
@@ -182,8 +172,8 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
     lp_stage_piece *pieces = (lp_stage_piece *)lp_arena_alloc(arena, most * sizeof *pieces);
     *stages = lp_cuda_stages();
     stages->all = (lp_cuda_stage *)lp_arena_alloc(arena, most * sizeof *stages->all);
-    stages->only = (int *)lp_arena_alloc(arena, values * sizeof *stages->only);
-    bool good = all && pieces && stages->all && stages->only;
+    stages->touches = (int *)lp_arena_alloc(arena, values * sizeof *stages->touches);
+    bool good = all && pieces && stages->all && stages->touches;
     int count = 0, last = 0;
     for (int i = 0; good && i < graph->node_count; i++) {
         if (one_by_one)
@@ -198,15 +188,15 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
             find_moment(all, i);
         last = all[i].moment > last ? all[i].moment : last;
     }
+    if (good)
+        count_touches(all, count, graph, stages->touches);
     for (int moment = 0; moment <= last; moment++)
         for (int i = 0; i < count; i++)
             if (!all[i].taken && all[i].moment == moment) {
                 lp_cuda_stage *stage = &stages->all[stages->count++];
-                fill_stage(all, count, i, stage, pieces);
+                fill_stage(stages, all, count, i, stage, pieces);
                 pieces += stage->count;
             }
-    if (good)
-        note_values(graph, stages);
     lp_free(all);
     return good;
 }

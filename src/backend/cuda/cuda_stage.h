@@ -38,7 +38,7 @@ typedef struct lp_cuda_stage {
 typedef struct lp_cuda_stages {
     lp_cuda_stage *all; /* in an order in which they may run one by one */
     int count;
-    int *only; /* by value: the one stage that touches it, otherwise -1 */
+    int *touches; /* by value: how many pieces read or write it */
 } lp_cuda_stages;
 
 /* Whether the piece makes output i of its node. */
