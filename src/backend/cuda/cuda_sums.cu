@@ -90,6 +90,12 @@ static void fill_columns(sums_task *task, sums_kind kind, int cols, int matrices
     fit_rows(task, matrices * task->b_wide + (more ? 2 : 0), 8);
 }
 
+/* What the rows of a node are those of; the first input of basis_gradient is the time. */
+static const lp_value *rows_of(const lp_node *node)
+{
+    return node->inputs[node->op->id == LP_OP_BASIS_GRADIENT ? 1 : 0];
+}
+
 static void fill_task(sums_task *task, const lp_node *node, const lp_cuda_run *run)
 {
     switch (node->op->id) {
@@ -120,7 +126,7 @@ static void fill_task(sums_task *task, const lp_node *node, const lp_cuda_run *r
         fill_outer(task, node);
         break;
     }
-    task->rows = lp_cuda_rows_of(node->inputs[0]);
+    task->rows = lp_cuda_rows_of(rows_of(node));
 }
 
 /* ---- which blocks are whose ---------------------------------------------------------------------------------- */
@@ -290,6 +296,8 @@ static void point_tasks(const sums_plan *plan, sums_group *group, int count)
             task->out[k] = output->partial ? (char *)output->partial + begin : output->out;
             task->adds[k] = !output->partial && output->adds;
         }
+    for (int i = 0; i < count; i++)
+        group->task[i].pairs = lp_width((uintptr_t)group->task[i].out[0], group->task[i].b) > 1;
 }
 
 /* Leaves the outputs that are to be added up; returns the blocks for them. */
@@ -344,7 +352,7 @@ void lp_cuda_sums(const lp_cuda_piece *pieces, int count, const lp_cuda_run *run
     group.shard = run->shard;
     for (int i = 0; i < count; i++) {
         fill_task(&group.task[i], pieces[i].node, run);
-        rows[i] = lp_cuda_largest(run, pieces[i].node->inputs[0]);
+        rows[i] = lp_cuda_largest(run, rows_of(pieces[i].node));
     }
     unsigned blocks = share_blocks(&group, rows, count);
     find_outputs(&plan, &group, pieces, count, run);

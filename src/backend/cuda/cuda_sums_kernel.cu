@@ -317,7 +317,6 @@ __device__ static inline void add_sets(const sums_task &task, const sums_warp &m
                 sum[i / 4][i % 4] += memory[(((set - 1) * all + mine.number) * 4 * SUMS_TILES + i) * 32 + lane];
 }
 
-/* In pairs of columns, where they begin at multiples of 8 bytes. */
 template <int width>
 __device__ static inline void keep_outer(const sums_task &task, const sums_block &block, const sums_warp &mine,
                                          float (&sum)[SUMS_TILES][4])
@@ -359,7 +358,7 @@ template <bool tensor> __device__ static void outer_block(const sums_task &task,
             other += add_column(column, task.q_summed ? q : p, task.q_summed ? q_stride : p_stride, present);
     });
     add_sets(task, mine, memory, sum);
-    if (mine.set == 0 && task.b % 2 == 0)
+    if (mine.set == 0 && task.pairs)
         keep_outer<2>(task, block, mine, sum);
     else if (mine.set == 0)
         keep_outer<1>(task, block, mine, sum);

@@ -36,6 +36,7 @@ typedef struct sums_task {
     short depth, width;       /* rows; floats that are copied at a time */
     int half;                 /* floats of a half of shared memory */
     bool q_summed, adds[2];   /* the columns are of q, not of p */
+    bool pairs;               /* two sums of a row may be stored as one */
 } sums_task;
 
 typedef struct sums_group {
