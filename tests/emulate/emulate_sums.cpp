@@ -34,7 +34,7 @@ bool lp_emulate_sums_takes(const lp_node *node, unsigned *outputs)
 
 bool lp_emulate_sums(const lp_node *const *nodes, const unsigned *outputs, int count, const lp_run *run)
 {
-    lp_cuda_piece pieces[LP_CUDA_SUMS_MOST];
+    lp_stage_piece pieces[LP_CUDA_SUMS_MOST];
     lp_cuda_shard shard = {};
     for (int i = 0; i < count; i++)
         pieces[i] = {nodes[i], i, outputs[i]};

@@ -102,8 +102,10 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
 /* One or two; returns how many there are now. */
 int add_pieces(candidate *all, int count, const lp_node *node, int number)
 {
-    unsigned there = outputs_of(node), by_row = 0;
-    unsigned rows = lp_cuda_chain_takes(node, &by_row) & there, sums = lp_cuda_sums_takes(node) & there & ~rows;
+    unsigned there = outputs_of(node), by_row = 0, sums = 0;
+    unsigned rows = lp_cuda_chain_takes(node, &by_row) & there;
+    if (!lp_cuda_sums_takes(node, &sums))
+        sums = 0;
     if (!there || (rows | sums) != there) {
         add(all, &count, node, number, there, LP_STAGE_NODE, 0);
         return count;
@@ -127,7 +129,7 @@ bool joins(const candidate *first, const candidate *other)
 
 bool has_room(const lp_cuda_stages *stages, const lp_cuda_stage *stage, int count)
 {
-    return stage->kind == LP_STAGE_SUMS ? count <= LP_SUMS_PIECES
+    return stage->kind == LP_STAGE_SUMS ? count <= LP_CUDA_SUMS_MOST
                                         : lp_cuda_chain_fits(stage->pieces, count, stages->touches);
 }
 

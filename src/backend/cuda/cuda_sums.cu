@@ -242,7 +242,7 @@ static int find_output(sums_plan *plan, void *out, const lp_value *value, bool a
     return plan->count++;
 }
 
-static void find_outputs(sums_plan *plan, const sums_group *group, const lp_cuda_piece *pieces, int count,
+static void find_outputs(sums_plan *plan, const sums_group *group, const lp_stage_piece *pieces, int count,
                          const lp_cuda_run *run)
 {
     for (int i = 0; i < count; i++)
@@ -344,7 +344,7 @@ bool lp_cuda_sums_takes(const lp_node *node, unsigned *outputs)
     return *outputs != 0;
 }
 
-void lp_cuda_sums(const lp_cuda_piece *pieces, int count, const lp_cuda_run *run)
+void lp_cuda_sums(const lp_stage_piece *pieces, int count, const lp_cuda_run *run)
 {
     sums_group group = {};
     sums_plan plan = {};
@@ -369,7 +369,7 @@ void lp_cuda_sums(const lp_cuda_piece *pieces, int count, const lp_cuda_run *run
 
 void lp_cuda_sums_alone(const lp_node *node, const lp_cuda_run *run)
 {
-    lp_cuda_piece piece = {node, 0, 0};
+    lp_stage_piece piece = {node, 0, 0};
     if (lp_cuda_sums_takes(node, &piece.outputs))
         lp_cuda_sums(&piece, 1, run);
 }

@@ -17,7 +17,7 @@ bool lp_cuda_sums_takes(const lp_node *node, unsigned *outputs);
 
 /* Computes up to LP_CUDA_SUMS_MOST pieces. None may read what another writes. Several may have the same output if all but the first of
  * them add to it. */
-void lp_cuda_sums(const lp_cuda_piece *pieces, int count, const lp_cuda_run *run);
+void lp_cuda_sums(const lp_stage_piece *pieces, int count, const lp_cuda_run *run);
 
 /* All of a node that the group takes, as a group of its own. */
 void lp_cuda_sums_alone(const lp_node *node, const lp_cuda_run *run);
