@@ -28,6 +28,7 @@ typedef struct adam_task {
     float beta1, beta2, epsilon, l2;
     double clip;
     float rate, correction2; /* of this step */
+    lp_device_letter letter;
 } adam_task;
 
 /* A few elements of a part: where they lie among parameters and moments, and where their gradients do. */
@@ -101,6 +102,8 @@ template <int n> __device__ static inline float finish(const part &p, const spot
 __global__ void __launch_bounds__(THREADS) adam_sum_kernel(const __grid_constant__ adam_task task, int blocks)
 {
     double norm = 0;
+    if (blockIdx.x + threadIdx.x == 0 && task.letter.to)
+        *task.letter.to = *task.letter.from;
     visit_all(task, [&](const part &p, const spot &at) {
         norm += (double)(p.width == 4   ? finish<4>(p, at, task.l2)
                          : p.width == 2 ? finish<2>(p, at, task.l2)
@@ -257,6 +260,8 @@ void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows,
     task.clip = adam->clip;
     task.rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, (double)step)));
     task.correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, (double)step)));
+    if (blocks)
+        task.letter = lp_device_letter_take();
     lp_cuda_run none = {};
     LP_LAUNCH(&none, adam_sum_kernel, (unsigned)blocks, THREADS, 0, task, blocks);
     LP_LAUNCH(&none, adam_step_kernel, (unsigned)blocks, THREADS, 0, task, blocks);
