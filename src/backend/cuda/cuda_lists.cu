@@ -35,20 +35,28 @@ lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *b
 /* Ids that grow from element to element, as places that are asked at do, are sorted already and occur once. */
 static bool grows(const int32_t *ids, int64_t elements)
 {
-    int32_t wrong = 0; /* no early way out, so that the compiler makes vectors of it */
-    for (int64_t i = 1; i < elements; i++)
-        wrong |= ids[i - 1] >= ids[i];
-    return !wrong;
+    enum { TOGETHER = 256 }; /* without a way out between them, so that the compiler makes vectors of it */
+    bool good = true;
+    for (int64_t first = 1; good && first < elements; first += TOGETHER) {
+        int64_t end = first + TOGETHER < elements ? first + TOGETHER : elements;
+        int32_t wrong = 0;
+        for (int64_t i = first; i < end; i++)
+            wrong |= ids[i - 1] >= ids[i];
+        good = !wrong;
+    }
+    return good;
 }
 
 static void fill_grown(const int32_t *ids, int32_t elements, int32_t *starts, int32_t *order)
 {
-    int32_t v = 0;
-    for (int32_t i = 0; i < elements; i++) {
+    int32_t v = 0, all = elements > 0 && ids[elements - 1] == elements - 1; /* then there is every id */
+    for (int32_t i = 0; i < elements; i++)
+        order[i] = i;
+    for (int32_t i = 0; !all && i < elements; i++)
         for (; v <= ids[i]; v++)
             starts[v] = i;
-        order[i] = i;
-    }
+    for (; all && v < elements; v++)
+        starts[v] = v;
     starts[v] = elements;
 }
 
@@ -70,11 +78,13 @@ void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int
 {
     int32_t *id_count = (int32_t *)block, *starts = (int32_t *)(block + layout->starts);
     int32_t *order = (int32_t *)(block + layout->order), largest = -1;
+    if (grows(ids, elements)) {
+        *id_count = elements ? ids[elements - 1] + 1 : 0;
+        fill_grown(ids, (int32_t)elements, starts, order);
+        return;
+    }
     for (int64_t i = 0; i < elements; i++)
         largest = ids[i] > largest ? ids[i] : largest;
     *id_count = largest + 1;
-    if (grows(ids, elements))
-        fill_grown(ids, (int32_t)elements, starts, order);
-    else
-        sort_ids(ids, (int32_t)elements, *id_count, starts, order);
+    sort_ids(ids, (int32_t)elements, *id_count, starts, order);
 }
