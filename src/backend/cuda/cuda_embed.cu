@@ -37,28 +37,41 @@ void lp_cuda_gather(const lp_node *node, const lp_cuda_run *run)
     lp_cuda_embed(node, run);
 }
 
-struct embed_gradient_term {
-    const float *source;
-    __device__ float weight(int) const
+/* The tokens of each id. */
+struct token_lists {
+    lp_cuda_lists tokens;
+    __device__ lp_id_elements elements(int id) const
     {
-        return 1;
+        lp_id_elements all = {{0, 0}, {0, 0}};
+        all.count[0] = lp_elements_of(tokens, id, &all.begin[0]);
+        return all;
     }
-    __device__ int row(int e) const
+    __device__ void find(const lp_id_elements &all, int i, int *row, float *weight) const
     {
-        return e;
+        *row = tokens.order[all.begin[0] + i];
+        *weight = 1;
     }
 };
+
+template <int n>
+__global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
+    embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, int each, const float *dy,
+                          lp_by_id_place to)
+{
+    lp_sum_ids<n>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
+}
 
 void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    lp_cuda_lists lists = lp_cuda_lists_of(run, node->inputs[1]);
-    float *scratch = (float *)lp_cuda_scratch(run, lp_by_id_scratch(&lists, out->cols));
-    if (!scratch)
-        return;
-    if (!LP_ADDS(0))
-        lp_cuda_clear(run, LP_OUTPUT(0), (size_t)lp_cuda_largest(run, out) * (size_t)out->cols * sizeof(float));
-    embed_gradient_term term = {LP_INPUT(0)};
-    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols};
-    lp_cuda_sum_by_id(run, lists, term, to, scratch);
+    token_lists lists = {lp_cuda_lists_of(run, node->inputs[1])};
+    const float *dy = LP_INPUT(0);
+    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_by_id_shape shape = lp_by_id_shape_of(lp_cuda_largest(run, out), lists.tokens.largest_elements);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_rows rows = lp_cuda_rows_of(out);
+    lp_by_width(lp_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
+        LP_LAUNCH(run, embed_gradient_kernel<decltype(by)::value>, (unsigned)shape.blocks, (unsigned)shape.threads, 0,
+                  shard, rows, lists, shape.each, dy, to);
+    });
 }

@@ -20,7 +20,6 @@ typedef struct input {
     int64_t ids; /* the most there are; 0: nobody does */
     lp_cuda_list_layout layout;
     size_t list_place;
-    int32_t *starts; /* [ids + 1] */
 } input;
 
 typedef struct lp_cuda_program {
@@ -176,10 +175,6 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
         input *mine = &program->inputs[slot];
         if (mine->value)
             program->data[slot] = program->block + mine->place;
-        if (mine->ids) {
-            mine->starts = (int32_t *)lp_arena_alloc(&program->arena, ((size_t)mine->ids + 1) * sizeof *mine->starts);
-            good = mine->starts != NULL;
-        }
     }
     return good;
 }
@@ -246,8 +241,7 @@ static void stage_input(const input *mine, char *staging, const lp_run *run)
     if (size)
         memcpy(staging + mine->place, from, size);
     if (mine->ids)
-        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols,
-                          mine->ids, mine->starts);
+        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols);
 }
 
 static void upload(lp_cuda_program *program, const lp_run *run)
