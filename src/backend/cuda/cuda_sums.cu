@@ -2,7 +2,7 @@
  *
  * The group gets as many blocks as the device runs at once, and each of its sums so many of them that all take about as long: what a
  * block reads counts. A sum has no more chunks of rows than it needs for that, because every chunk of an outer product leaves a matrix of
- * its own to be written and read again. Where a sum has one chunk and nobody else adds to its output, it goes there at once.
+ * its own to be written and read again. Where a sum has one chunk, and its output is not added to, it goes there at once.
  */
 #include "backend/cuda/cuda_sums_task.h"
 #include "backend/cuda/cuda_rows.h"
@@ -152,6 +152,12 @@ static double cost_of_row(const sums_task *task)
     }
 }
 
+/* And what a chunk costs beyond its rows: an outer product is written, and read again. */
+static double cost_of_chunk(const sums_task *task)
+{
+    return task->kind == SUMS_OUTER ? 2.0 * task->a_wide * task->b_wide : 0;
+}
+
 static int most_chunks(const sums_task *task, int rows)
 {
     int most = rows <= FEW_ROWS ? 1 : (int)lp_blocks(rows, CHUNK_ROWS);
@@ -171,7 +177,7 @@ static unsigned share_blocks(sums_group *group, const int *rows, int count)
         double most = 0;
         for (int i = 0; i < count; i++) {
             sums_task *task = &group->task[i];
-            double cost = cost_of_row(task) * rows[i] / task->chunks;
+            double cost = cost_of_chunk(task) + cost_of_row(task) * rows[i] / task->chunks;
             if (cost > most && task->chunks < most_chunks(task, rows[i])) {
                 longest = task;
                 most = cost;
@@ -260,27 +266,26 @@ static void find_outputs(sums_plan *plan, const sums_group *group, const lp_stag
         }
 }
 
-/* Bytes for the slices of all outputs that have several. */
-static size_t partial_size(const sums_plan *plan)
+/* Bytes of an output's slices; none where the first launch can write it. */
+static size_t partial_size(const sums_output *output)
 {
-    size_t size = 0;
-    for (int i = 0; i < plan->count; i++) {
-        const sums_output *output = &plan->outputs.output[i];
-        if (output->slices > 1)
-            size += (size_t)output->slices * (size_t)output->step * element_size(output);
-    }
-    return size;
+    bool at_once = output->slices == 1 && !output->adds;
+    return at_once ? 0 : (size_t)output->slices * (size_t)output->step * element_size(output);
 }
 
-static void place_slices(sums_plan *plan, char *scratch)
+/* False: there is no room. */
+static bool place_slices(sums_plan *plan, const lp_cuda_run *run)
 {
-    for (int i = 0; i < plan->count; i++) {
+    size_t size = 0;
+    for (int i = 0; i < plan->count; i++)
+        size += partial_size(&plan->outputs.output[i]);
+    char *scratch = size ? (char *)lp_cuda_scratch(run, size) : NULL;
+    for (int i = 0; scratch && i < plan->count; i++) {
         sums_output *output = &plan->outputs.output[i];
-        if (output->slices <= 1)
-            continue;
-        output->partial = scratch;
-        scratch += (size_t)output->slices * (size_t)output->step * element_size(output);
+        output->partial = partial_size(output) ? scratch : NULL;
+        scratch += partial_size(output);
     }
+    return scratch || !size;
 }
 
 static void point_tasks(const sums_plan *plan, sums_group *group, int count)
@@ -294,7 +299,6 @@ static void point_tasks(const sums_plan *plan, sums_group *group, int count)
             size_t begin = (size_t)plan->of[i][k].slice * (size_t)output->step * element_size(output);
             task->step[k] = output->step;
             task->out[k] = output->partial ? (char *)output->partial + begin : output->out;
-            task->adds[k] = !output->partial && output->adds;
         }
     for (int i = 0; i < count; i++)
         group->task[i].pairs = lp_width((uintptr_t)group->task[i].out[0], group->task[i].b) > 1;
@@ -356,11 +360,8 @@ void lp_cuda_sums(const lp_stage_piece *pieces, int count, const lp_cuda_run *ru
     }
     unsigned blocks = share_blocks(&group, rows, count);
     find_outputs(&plan, &group, pieces, count, run);
-    size_t size = partial_size(&plan);
-    char *scratch = size ? (char *)lp_cuda_scratch(run, size) : NULL;
-    if (size && !scratch)
+    if (!place_slices(&plan, run))
         return;
-    place_slices(&plan, scratch);
     point_tasks(&plan, &group, count);
     unsigned adding_blocks = list_to_add(&plan);
     lp_cuda_sums_launch(run, group, blocks, shared_size(&group, count));

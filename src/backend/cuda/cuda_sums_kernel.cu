@@ -171,10 +171,46 @@ __device__ static inline float add_column(const sums_column &mine, const float *
     return sum;
 }
 
-/* Adds what the threads have of each column, and stores it. Every thread of the block must come. */
+/* What a thread sums of its column. */
+typedef struct sums_mine {
+    float one, other;
+    double exact;
+} sums_mine;
+
+__device__ static inline void add_columns(const sums_task &task, const sums_column &mine, const float *rows,
+                                          int present, sums_mine &sum)
+{
+    int stride = task.p_stride, size = task.depth * stride;
+    const float *p = rows + mine.column, *q = p + size;
+    if (task.kind == SUMS_COLUMN) {
+        sum.one += add_column(mine, rows, stride, present);
+    } else if (task.kind == SUMS_DOT) {
+#pragma unroll 4
+        for (int r = mine.first; r < present; r += mine.apart)
+            sum.one += p[r * stride] * q[r * stride];
+    } else if (task.kind == SUMS_NORM) {
+        const float2 *moments = (const float2 *)(rows + 2 * size);
+#pragma unroll 4
+        for (int r = mine.first; r < present; r += mine.apart) {
+            float dy = q[r * stride];
+            sum.one += dy * ((p[r * stride] - moments[r].x) * moments[r].y);
+            sum.other += dy;
+        }
+    } else {
+        const float *cosine = p, *sine = q, *dcosine = sine + size, *dsine = dcosine + size;
+        const double *time = (const double *)(rows + 4 * size);
+#pragma unroll 2
+        for (int r = mine.first; r < present; r += mine.apart) {
+            int i = r * stride;
+            sum.exact += time[r] * ((double)dsine[i] * cosine[i] - (double)dcosine[i] * sine[i]);
+        }
+    }
+}
+
+/* Adds what the threads have of each column, and stores it from column `first` of the output on. Every thread of the block must come. */
 template <typename type>
-__device__ static inline void keep_column(const sums_task &task, int which, const sums_column &mine, float *memory,
-                                          type sum, int64_t place, int cols)
+__device__ static inline void keep_column(const sums_task &task, int which, const sums_column &mine, int chunk,
+                                          float *memory, type sum, int first, int cols)
 {
     type *parts = (type *)memory;
     __syncthreads();
@@ -182,71 +218,17 @@ __device__ static inline void keep_column(const sums_task &task, int which, cons
     __syncthreads();
     if (mine.first > 0 || mine.column >= cols || !task.out[which])
         return;
+#pragma unroll 1
     for (int i = 1; i < mine.apart; i++)
         sum += parts[(i << mine.shift) + mine.column];
-    type *to = (type *)task.out[which] + place + mine.column;
-    *to = task.adds[which] ? *to + sum : sum;
-}
-
-__device__ static inline int64_t column_place(const sums_task &task, int which, const sums_block &block, int column)
-{
-    return (int64_t)block.chunk * task.step[which] + column;
-}
-
-__device__ static void column_block(const sums_task &task, const sums_block &block, float *memory)
-{
-    sums_column mine = column_now(block.b_count);
-    int stride = task.p_stride, size = task.depth * stride, kind = task.kind;
-    bool there = mine.column < block.b_count;
-    float sum = 0, other = 0;
-    for_each_half(task, block, memory, [&](const float *rows, int present) {
-        const float *p = rows + mine.column, *q = p + size;
-        const float2 *moments = (const float2 *)(rows + 2 * size);
-        if (there && kind == SUMS_COLUMN)
-            sum += add_column(mine, rows, stride, present);
-        else if (there && kind == SUMS_DOT)
-#pragma unroll 4
-            for (int r = mine.first; r < present; r += mine.apart)
-                sum += p[r * stride] * q[r * stride];
-        else if (there)
-#pragma unroll 4
-            for (int r = mine.first; r < present; r += mine.apart) {
-                float2 moment = moments[r];
-                float dy = q[r * stride];
-                sum += dy * ((p[r * stride] - moment.x) * moment.y);
-                other += dy;
-            }
-    });
-    keep_column(task, 0, mine, memory, sum, column_place(task, 0, block, block.b), block.b_count);
-    if (kind == SUMS_NORM)
-        keep_column(task, 1, mine, memory, other, column_place(task, 1, block, block.b), block.b_count);
-}
-
-__device__ static void basis_block(const sums_task &task, const sums_block &block, float *memory)
-{
-    sums_column mine = column_now(block.b_count);
-    int stride = task.p_stride, size = task.depth * stride;
-    bool there = mine.column < block.b_count;
-    double sum = 0;
-    for_each_half(task, block, memory, [&](const float *rows, int present) {
-        const float *cosine = rows + mine.column, *sine = cosine + size, *dcosine = sine + size;
-        const float *dsine = dcosine + size;
-        const double *time = (const double *)(rows + 4 * size);
-        if (there)
-#pragma unroll 2
-            for (int r = mine.first; r < present; r += mine.apart) {
-                int i = r * stride;
-                sum += time[r] * ((double)dsine[i] * cosine[i] - (double)dcosine[i] * sine[i]);
-            }
-    });
-    keep_column(task, 0, mine, memory, sum, column_place(task, 0, block, block.b), block.b_count);
+    ((type *)task.out[which])[(int64_t)chunk * task.step[which] + first + mine.column] = sum;
 }
 
 /* ---- outer products ------------------------------------------------------------------------------------------ */
 
 /* A warp's place in the product of a block: its first columns of p and q, and which set it belongs to. */
 typedef struct sums_warp {
-    int number; /* within its set */
+    int number, all; /* within its set */
     int set, sets, p, q;
 } sums_warp;
 
@@ -255,7 +237,7 @@ __device__ static inline sums_warp warp_now(const sums_task &task)
     sums_warps warps = sums_warps_of(task);
     int warp = (int)threadIdx.x >> 5, all = warps.down * warps.across, set = warp / all, number = warp - set * all;
     int across = number / warps.down;
-    sums_warp mine = {number, set, warps.sets, 16 * (number - across * warps.down), SUMS_WIDE * across};
+    sums_warp mine = {number, all, set, warps.sets, 16 * (number - across * warps.down), SUMS_WIDE * across};
     return mine;
 }
 
@@ -296,93 +278,103 @@ __device__ static inline void add_outer(float (&sum)[SUMS_TILES][4], int count, 
 }
 
 /* The first set has the sums of all sets, added in their order. */
-__device__ static inline void add_sets(const sums_task &task, const sums_warp &mine, float *memory,
-                                       float (&sum)[SUMS_TILES][4])
+__device__ static inline void add_sets(const sums_warp &mine, float *memory, float (&sum)[SUMS_TILES][4])
 {
-    sums_warps warps = sums_warps_of(task);
-    int all = warps.down * warps.across, lane = (int)threadIdx.x & 31;
+    enum { EACH = 4 * SUMS_TILES * 32 }; /* sums of a warp */
+    float *place = memory + mine.number * EACH + ((int)threadIdx.x & 31);
     if (mine.sets == 1)
         return;
-    __syncthreads();
     if (mine.set > 0 && mine.set < mine.sets)
 #pragma unroll
         for (int i = 0; i < 4 * SUMS_TILES; i++)
-            memory[(((mine.set - 1) * all + mine.number) * 4 * SUMS_TILES + i) * 32 + lane] = sum[i / 4][i % 4];
+            place[(mine.set - 1) * mine.all * EACH + 32 * i] = sum[i / 4][i % 4];
     __syncthreads();
     if (mine.set == 0)
 #pragma unroll 1
         for (int set = 1; set < mine.sets; set++)
 #pragma unroll
             for (int i = 0; i < 4 * SUMS_TILES; i++)
-                sum[i / 4][i % 4] += memory[(((set - 1) * all + mine.number) * 4 * SUMS_TILES + i) * 32 + lane];
+                sum[i / 4][i % 4] += place[(set - 1) * mine.all * EACH + 32 * i];
 }
 
-template <int width>
 __device__ static inline void keep_outer(const sums_task &task, const sums_block &block, const sums_warp &mine,
-                                         float (&sum)[SUMS_TILES][4])
+                                         const float (&sum)[SUMS_TILES][4])
 {
     tile_lane me = tile_lane_now();
-    int row = mine.p + me.group, col = mine.q + 2 * me.member;
+    int row = mine.p + me.group, col = mine.q + 2 * me.member, cols = block.b_count - col;
     float *out = (float *)task.out[0] + (int64_t)block.chunk * task.step[0] +
                  ((int64_t)block.head * task.a + block.a + row) * task.b + block.b + col;
 #pragma unroll
-    for (int half = 0; half < 2; half++)
+    for (int half = 0; half < 2; half++) {
+        if (row + 8 * half >= block.a_count)
+            return;
 #pragma unroll
-        for (int j = 0; j < SUMS_TILES; j++)
-#pragma unroll
-            for (int c = 0; c < 2; c += width)
-                if (row + 8 * half < block.a_count && col + 8 * j + c < block.b_count) {
-                    lp_floats<width> pair;
-#pragma unroll
-                    for (int i = 0; i < width; i++)
-                        pair.at[i] = sum[j][2 * half + c + i];
-                    lp_write<width>(out + (int64_t)8 * half * task.b + 8 * j + c, pair, task.adds[0]);
-                }
-}
-
-template <bool tensor> __device__ static void outer_block(const sums_task &task, const sums_block &block, float *memory)
-{
-    sums_warp mine = warp_now(task);
-    int p_stride = task.p_stride, q_stride = task.q_stride, size = task.depth * p_stride;
-    int cols = task.q_summed ? block.b_count : block.a_count, tiles = (block.b_count - mine.q + 7) / 8;
-    /* Blocks that have the same columns leave them to one of them. */
-    bool multiplies = mine.set < mine.sets, sums = task.out[1] && (task.q_summed ? block.a : block.b) == 0;
-    sums_column column = column_now(cols);
-    float sum[SUMS_TILES][4] = {}, other = 0;
-    for_each_half(task, block, memory, [&](const float *p, int present) {
-        const float *q = p + size;
-        if (multiplies)
-            add_outer<tensor>(sum, tiles, p + mine.p, p_stride, q + mine.q, q_stride, 8 * mine.set, 8 * mine.sets,
-                              tile_pad(present));
-        if (sums && column.column < cols)
-            other += add_column(column, task.q_summed ? q : p, task.q_summed ? q_stride : p_stride, present);
-    });
-    add_sets(task, mine, memory, sum);
-    if (mine.set == 0 && task.pairs)
-        keep_outer<2>(task, block, mine, sum);
-    else if (mine.set == 0)
-        keep_outer<1>(task, block, mine, sum);
-    if (sums) {
-        int first = task.q_summed ? block.head * task.b + block.b : block.head * task.a + block.a;
-        keep_column(task, 1, column, memory, other, column_place(task, 1, block, first), cols);
+        for (int j = 0; j < SUMS_TILES; j++) {
+            if (task.pairs && 8 * j < cols)
+                *(float2 *)(out + 8 * j) = make_float2(sum[j][2 * half], sum[j][2 * half + 1]);
+            if (!task.pairs && 8 * j < cols)
+                out[8 * j] = sum[j][2 * half];
+            if (!task.pairs && 8 * j + 1 < cols)
+                out[8 * j + 1] = sum[j][2 * half + 1];
+        }
+        out += (int64_t)8 * task.b;
     }
 }
 
 /* ---- the launches -------------------------------------------------------------------------------------------- */
 
+/* The columns that the block sums: how many of p or of q, and where in the output they begin. None where another block has the same. */
+typedef struct summed_columns {
+    int first, count;
+} summed_columns;
+
+__device__ static inline summed_columns summed_now(const sums_task &task, const sums_block &block)
+{
+    bool outer = task.kind == SUMS_OUTER, a = outer && !task.q_summed;
+    summed_columns summed = {a ? block.head * task.a + block.a : block.head * task.b + block.b,
+                             a ? block.a_count : block.b_count};
+    if (outer && (!task.out[1] || (a ? block.b : block.a) > 0))
+        summed.count = 0;
+    return summed;
+}
+
+/* Few registers, since something larger often runs beside it; ordinary products need some more. */
 template <bool tensor>
-__global__ void __launch_bounds__(SUMS_THREADS, 2) sums_kernel(const __grid_constant__ sums_group group)
+__global__ void __launch_bounds__(SUMS_THREADS, tensor ? 3 : 2) sums_kernel(const __grid_constant__ sums_group group)
 {
     LP_SHARED(float, memory);
     int place = place_of_block(group.first);
     const sums_task &task = group.task[place];
     sums_block block = block_now(task, (int)blockIdx.x - group.first[place], lp_rows_now(task.rows, group.shard));
-    if (task.kind == SUMS_OUTER)
-        outer_block<tensor>(task, block, memory);
-    else if (task.kind == SUMS_BASIS)
-        basis_block(task, block, memory);
-    else
-        column_block(task, block, memory);
+    summed_columns summed = summed_now(task, block);
+    sums_column column = column_now(summed.count);
+    bool outer = task.kind == SUMS_OUTER, sums = column.column < summed.count;
+    sums_warp warp = outer ? warp_now(task) : sums_warp();
+    bool multiplies = warp.set < warp.sets;
+    float sum[SUMS_TILES][4] = {};
+    sums_mine mine = {};
+    for_each_half(task, block, memory, [&](const float *rows, int present) {
+        const float *q = rows + task.depth * task.p_stride;
+        if (multiplies)
+            add_outer<tensor>(sum, (block.b_count - warp.q + 7) / 8, rows + warp.p, task.p_stride, q + warp.q,
+                              task.q_stride, 8 * warp.set, 8 * warp.sets, tile_pad(present));
+        if (sums && outer)
+            mine.other +=
+                add_column(column, task.q_summed ? q : rows, task.q_summed ? task.q_stride : task.p_stride, present);
+        else if (sums)
+            add_columns(task, column, rows, present, mine);
+    });
+    if (outer) {
+        add_sets(warp, memory, sum);
+        if (warp.set == 0)
+            keep_outer(task, block, warp, sum);
+    }
+    if (task.kind == SUMS_BASIS)
+        keep_column(task, 0, column, block.chunk, memory, mine.exact, summed.first, summed.count);
+    else if (!outer)
+        keep_column(task, 0, column, block.chunk, memory, mine.one, summed.first, summed.count);
+    if (task.out[1])
+        keep_column(task, 1, column, block.chunk, memory, mine.other, summed.first, summed.count);
 }
 
 /* Every warp takes every so many slices, and eight of them at once. */

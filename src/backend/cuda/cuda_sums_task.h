@@ -35,7 +35,7 @@ typedef struct sums_task {
     short p_stride, q_stride; /* floats from row to row in shared memory */
     short depth, width;       /* rows; floats that are copied at a time */
     int half;                 /* floats of a half of shared memory */
-    bool q_summed, adds[2];   /* the columns are of q, not of p */
+    bool q_summed;            /* the columns are of q, not of p */
     bool pairs;               /* two sums of a row may be stored as one */
 } sums_task;
 
