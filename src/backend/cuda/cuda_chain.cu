@@ -313,8 +313,17 @@ maker start(const lp_stage_piece *pieces, int count, const int *touches, bool ah
     make.touches = touches;
     make.ahead = ahead;
     find_lives(&make);
-    make.size = BITS;
-    make.rooms[make.room_count++] = {0, BITS, count}; /* of dropout */
+    /* The program, and the bits of dropout. */
+    int steps = 0, asks = 0;
+    for (int i = 0; i < make.value_count; i++)
+        asks += make.values[i].asked >= 0;
+    for (int p = 0; p < count; p++) {
+        int heads = is_product(&make, p) ? pieces[p].node->with.heads : 1;
+        steps += heads;
+        asks += is_product(&make, p) ? heads : 0;
+    }
+    make.size = lp_cuda_chain_size(steps, asks) / (int)sizeof(float) + BITS;
+    make.rooms[make.room_count++] = {0, make.size, count};
     return make;
 }
 
@@ -336,7 +345,6 @@ typedef struct writer {
     const lp_cuda_run *run;
     maker *make;
     chain_program *program;
-    int ask_count;
     bool waits; /* the piece at hand reads what was copied in */
     uintptr_t pointers; /* of all rows, combined by | */
     int cols;           /* and their columns */
@@ -399,7 +407,7 @@ void write_ask(writer *out, const float *from, int place, int stride, int rows, 
 {
     chain_ask ask = {from, place, stride, cols, rows, cols, tile_pad(cols), present, 1};
     ask.width = lp_width((uintptr_t)from, cols);
-    out->program->asks[out->ask_count++] = ask;
+    out->program->asks[out->program->ask_count++] = ask;
 }
 
 bool reads(const lp_stage_piece *piece, const lp_value *value)
@@ -414,7 +422,7 @@ bool reads(const lp_stage_piece *piece, const lp_value *value)
 void write_asks(writer *out, int p, chain_step *step)
 {
     maker *make = out->make;
-    step->first_ask = out->ask_count;
+    step->first_ask = out->program->ask_count;
     for (int n = p; n < make->count; n++) {
         const guest *weight = &make->weights[n];
         if (weight->asked != p)
@@ -436,7 +444,7 @@ void write_asks(writer *out, int p, chain_step *step)
                   -1, mine->value->cols);
         step->late = step->late || reads(&make->pieces[p], mine->value);
     }
-    step->asks = out->ask_count - step->first_ask;
+    step->asks = out->program->ask_count - step->first_ask;
 }
 
 /* All but what a head has of its own. */
@@ -531,18 +539,22 @@ bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count, const int *touc
     return count <= LP_CHAIN_PIECES && steps <= LP_CHAIN_STEPS && size_of(pieces, count, touches, false) <= HALF_SHARED;
 }
 
-void lp_cuda_chain(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run)
+void lp_cuda_chain_make(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run,
+                        lp_cuda_chain *chain, chain_program *program)
 {
     bool ahead = size_of(pieces, count, touches, true) <= HALF_SHARED;
     maker make = start(pieces, count, touches, ahead);
-    chain_program program = {};
-    writer out = {run, &make, &program, 0, false, 0, 0};
+    *program = chain_program();
+    writer out = {run, &make, program, false, 0, 0};
     const lp_node *first = pieces[0].node;
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
-    program.shard = run->shard;
-    program.rows = lp_cuda_rows_of(like);
     for (int p = 0; p < count; p++)
         write_piece(&out, p);
-    int width = lp_width(out.pointers, out.cols) > 1 ? 2 : 1;
-    lp_cuda_chain_launch(run, &program, lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_ROWS), make.size, width);
+    chain->program = NULL;
+    chain->count = program->count;
+    chain->ask_count = program->ask_count;
+    chain->rows = lp_cuda_rows_of(like);
+    chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_ROWS);
+    chain->shared = make.size;
+    chain->width = lp_width(out.pointers, out.cols) > 1 ? 2 : 1;
 }

@@ -18,7 +18,7 @@ enum {
     LP_CHAIN_COLS = 128,  /* the most columns of products and norms */
     LP_CHAIN_PIECES = 32, /* the most of a chain */
     LP_CHAIN_STEPS = 48,
-    LP_CHAIN_ASKS = 64
+    LP_CHAIN_ASKS = 96
 };
 
 /* The rows of a value: in shared memory where place >= 0, otherwise in the device's from data on; neither: absent. */
@@ -35,7 +35,7 @@ typedef struct chain_result {
     int pad, pad_end; /* columns in shared memory that are set to 0: those behind it, which products read */
 } chain_result;
 
-typedef struct chain_step {
+typedef struct __align__(16) chain_step {
     int op;                 /* lp_op_id */
     int cols;               /* of the result */
     int terms;              /* linear: columns of x; reflect: frequencies */
@@ -53,21 +53,31 @@ typedef struct chain_step {
 } chain_step;
 
 /* Rows on their way to shared memory, padded with zeros to `wide` columns and `rows` rows. */
-typedef struct chain_ask {
+typedef struct __align__(16) chain_ask {
     const float *from;
     int place, stride, from_stride, rows, cols, wide;
     int present;  /* rows there are; -1: those of the block */
     int width;    /* floats at a time */
 } chain_ask;
 
+/* On the host. On the device its steps and asks lie end to end: a block brings them to shared memory first of all, since what
+ * comes with a launch is far away when it is read for the first time. */
 typedef struct chain_program {
-    const lp_cuda_shard *shard;
-    lp_cuda_rows rows;
-    int count;
-    int bits; /* of dropout: where in shared memory */
+    int count, ask_count;
     chain_step steps[LP_CHAIN_STEPS];
     chain_ask asks[LP_CHAIN_ASKS];
 } chain_program;
+
+/* A chain that is ready to be launched. */
+typedef struct lp_cuda_chain {
+    const void *program; /* on the device: chain_step [count], chain_ask [ask_count] */
+    size_t place;        /* of it among the programs of all chains */
+    int count, ask_count;
+    lp_cuda_rows rows;
+    unsigned blocks;
+    int shared; /* floats of shared memory */
+    int width;  /* 2 where all columns are even, otherwise 1 */
+} lp_cuda_chain;
 
 /* Which outputs of a node a chain can make, and of which inputs it reads its own row alone. 0: none. */
 unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row);
@@ -75,9 +85,16 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row);
 /* Whether there is room for a chain of these; touches: those of lp_cuda_stages. */
 bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count, const int *touches);
 
-void lp_cuda_chain(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run);
+/* Makes the program of a chain for these runs; the caller brings it to the device and says where it is. */
+void lp_cuda_chain_make(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run,
+                        lp_cuda_chain *chain, chain_program *program);
 
-/* shared: floats; width: 2 where all columns are even, otherwise 1. */
-void lp_cuda_chain_launch(const lp_cuda_run *run, const chain_program *program, unsigned blocks, int shared, int width);
+void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run);
+
+/* Bytes of a program on the device, and in shared memory, where it comes first. */
+__host__ __device__ static inline int lp_cuda_chain_size(int steps, int asks)
+{
+    return (int)(((size_t)steps * sizeof(chain_step) + (size_t)asks * sizeof(chain_ask) + 15) / 16 * 16);
+}
 
 #endif

@@ -17,65 +17,84 @@ enum { ROWS = LP_CHAIN_ROWS, WARPS = LP_CHAIN_WARPS, THREADS = 32 * WARPS, EACH 
 
 /* A block and its rows. */
 typedef struct chain_block {
-    const chain_program *program;
+    const lp_cuda_shard *shard;
     float *memory;
+    unsigned char *kept; /* dropout: [ROWS x GROUPS] */
     int first, present, warp, lane;
 } chain_block;
 
+enum { GROUPS = LP_CHAIN_COLS / 8 };
+
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
 
-/* The first of the block's rows; NULL where they are absent. */
-__device__ inline const float *rows_at(const chain_block &block, const chain_rows &rows)
+/* The block's rows of a value; at is NULL where they are absent. What a step is told lies in shared memory, where every store might
+ * change it as far as the compiler knows: a step reads it once, into these. */
+typedef struct view {
+    const float *at;
+    int stride;
+} view;
+
+typedef struct target {
+    float *slot, *keep; /* either may be NULL */
+    int stride, keep_stride;
+} target;
+
+__device__ inline view view_of(const chain_block &block, const chain_rows &rows)
 {
+    view mine = {rows.data, rows.stride};
     if (rows.place >= 0)
-        return block.memory + rows.place;
-    return rows.data ? rows.data + (int64_t)block.first * rows.stride : NULL;
+        mine.at = block.memory + rows.place;
+    else if (mine.at)
+        mine.at += (int64_t)block.first * mine.stride;
+    return mine;
+}
+
+__device__ inline target target_of(const chain_block &block, const chain_result &result)
+{
+    target mine = {NULL, result.keep, result.stride, result.keep_stride};
+    if (result.place >= 0)
+        mine.slot = block.memory + result.place;
+    if (mine.keep)
+        mine.keep += (int64_t)block.first * mine.keep_stride;
+    return mine;
 }
 
 /* Column c of rows warp + WARPS * (from + i); 0 where there is none. */
 template <int width, int count>
-__device__ inline void read_rows(const chain_block &block, lp_floats<width> (&to)[count], const float *rows, int stride,
-                                 int from, int c)
+__device__ inline void read_rows(const chain_block &block, lp_floats<width> (&to)[count], const view &rows, int from,
+                                 int c)
 {
+    const float *at = rows.at + (block.warp + WARPS * from) * rows.stride + c;
 #pragma unroll
     for (int i = 0; i < count; i++) {
-        int r = block.warp + WARPS * (from + i);
         to[i] = lp_floats<width>();
-        if (rows && r < block.present)
-            to[i] = lp_read<width>(rows + r * stride + c);
+        if (rows.at && block.warp + WARPS * (from + i) < block.present)
+            to[i] = lp_read<width>(at + WARPS * i * rows.stride);
     }
-}
-
-template <int width, int count>
-__device__ inline void read_rows(const chain_block &block, lp_floats<width> (&to)[count], const chain_rows &rows,
-                                 int from, int c)
-{
-    read_rows<width, count>(block, to, rows_at(block, rows), rows.stride, from, c);
 }
 
 /* To both places of a result, with what it is added to. */
 template <int width>
-__device__ inline void write_at(const chain_block &block, const chain_result &result, int r, int c,
-                                lp_floats<width> value, const lp_floats<width> &old)
+__device__ inline void write_at(const target &to, int r, int c, lp_floats<width> value, const lp_floats<width> &old)
 {
 #pragma unroll
     for (int i = 0; i < width; i++)
         value.at[i] += old.at[i];
-    if (result.place >= 0)
-        lp_write<width>(block.memory + result.place + r * result.stride + c, value, 0);
-    if (result.keep)
-        lp_write<width>(result.keep + (int64_t)(block.first + r) * result.keep_stride + c, value, 0);
+    if (to.slot)
+        lp_write<width>(to.slot + r * to.stride + c, value, 0);
+    if (to.keep)
+        lp_write<width>(to.keep + r * to.keep_stride + c, value, 0);
 }
 
 template <int width, int count>
-__device__ inline void write_rows(const chain_block &block, const chain_result &result, int from, int c,
+__device__ inline void write_rows(const chain_block &block, const target &to, int from, int c,
                                   const lp_floats<width> (&value)[count], const lp_floats<width> (&old)[count])
 {
 #pragma unroll
     for (int i = 0; i < count; i++) {
         int r = block.warp + WARPS * (from + i);
         if (r < block.present)
-            write_at<width>(block, result, r, c, value[i], old[i]);
+            write_at<width>(to, r, c, value[i], old[i]);
     }
 }
 
@@ -85,24 +104,28 @@ __device__ inline void write_rows(const chain_block &block, const chain_result &
 template <int width, typename function>
 __device__ inline void each_element(const chain_block &block, const chain_step &step, const function &f)
 {
-    for (int c = width * block.lane; c < step.cols; c += 32 * width) {
+    view first = view_of(block, step.input[0]), second = view_of(block, step.input[1]),
+         before = view_of(block, step.result[0].old);
+    target to = target_of(block, step.result[0]);
+    int cols = step.cols;
+    for (int c = width * block.lane; c < cols; c += 32 * width) {
         lp_floats<width> a[EACH], b[EACH], old[EACH];
-        read_rows(block, a, step.input[0], 0, c);
-        read_rows(block, b, step.input[1], 0, c);
-        read_rows(block, old, step.result[0].old, 0, c);
+        read_rows(block, a, first, 0, c);
+        read_rows(block, b, second, 0, c);
+        read_rows(block, old, before, 0, c);
 #pragma unroll
         for (int i = 0; i < EACH; i++)
 #pragma unroll
             for (int k = 0; k < width; k++)
                 a[i].at[k] = f(a[i].at[k], b[i].at[k], block.warp + WARPS * i, c + k);
-        write_rows(block, step.result[0], 0, c, a, old);
+        write_rows(block, to, 0, c, a, old);
     }
 }
 
 /* Which of the eight columns from 8 * group on are kept. */
 __device__ inline unsigned char kept_bits(const chain_block &block, const chain_step &step, int row, int group)
 {
-    const lp_cuda_shard *shard = block.program->shard;
+    const lp_cuda_shard *shard = block.shard;
     lp_random_block drawn = lp_philox(shard->seed, step.purpose, shard->step,
                                       (shard->first_token + (uint64_t)row) * 65536 + (uint64_t)group);
     unsigned bits = 0;
@@ -115,8 +138,7 @@ __device__ inline unsigned char kept_bits(const chain_block &block, const chain_
 /* Four threads draw for a row. */
 template <int width> __device__ inline void dropout(const chain_block &block, const chain_step &step)
 {
-    enum { GROUPS = LP_CHAIN_COLS / 8 };
-    unsigned char *kept = (unsigned char *)(block.memory + block.program->bits);
+    unsigned char *kept = block.kept;
     int groups = (step.cols + 7) / 8, r = (int)threadIdx.x >> 2;
     for (int group = (int)threadIdx.x & 3; group < groups; group += 4)
         kept[r * GROUPS + group] = kept_bits(block, step, block.first + r, group);
@@ -131,16 +153,18 @@ template <int width> __device__ inline void embed(const chain_block &block, cons
 {
     const float *table = (const float *)step.whole[0];
     const int32_t *ids = (const int32_t *)step.whole[1] + block.first;
-    for (int c = width * block.lane; c < step.cols; c += 32 * width) {
+    target to = target_of(block, step.result[0]);
+    int cols = step.cols;
+    for (int c = width * block.lane; c < cols; c += 32 * width) {
         lp_floats<width> a[EACH], old[EACH];
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             int r = block.warp + WARPS * i;
             old[i] = a[i] = lp_floats<width>();
             if (r < block.present)
-                a[i] = lp_read<width>(table + (int64_t)ids[r] * step.cols + c);
+                a[i] = lp_read<width>(table + (int64_t)ids[r] * cols + c);
         }
-        write_rows(block, step.result[0], 0, c, a, old);
+        write_rows(block, to, 0, c, a, old);
     }
 }
 
@@ -148,7 +172,9 @@ __device__ inline void basis(const chain_block &block, const chain_step &step)
 {
     const double *frequency = (const double *)step.whole[1], *time = (const double *)step.whole[0] + block.first;
     lp_floats<1> none = {};
-    for (int f = block.lane; f < step.terms; f += 32) {
+    target to = target_of(block, step.result[0]);
+    int terms = step.terms;
+    for (int f = block.lane; f < terms; f += 32) {
         double speed = frequency[f] * (1 / TWO_PI);
 #pragma unroll 2
         for (int r = block.warp; r < block.present; r += WARPS) {
@@ -156,37 +182,42 @@ __device__ inline void basis(const chain_block &block, const chain_step &step)
             float half_turns = (float)(2 * (turns - rint(turns))), sine, cosine;
             sincospif(half_turns, &sine, &cosine);
             lp_floats<1> both[2] = {{{cosine}}, {{sine}}};
-            write_at<1>(block, step.result[0], r, f, both[0], none);
-            write_at<1>(block, step.result[0], r, step.terms + f, both[1], none);
+            write_at<1>(to, r, f, both[0], none);
+            write_at<1>(to, r, terms + f, both[1], none);
         }
     }
 }
 
 template <int width> __device__ inline void reflect(const chain_block &block, const chain_step &step)
 {
-    int count = step.terms;
-    const float *x = rows_at(block, step.input[0]), *u = rows_at(block, step.input[1]);
+    enum { PART = EACH / 2 };
+    int count = step.terms, heads = step.heads;
+    view x = view_of(block, step.input[0]), u = view_of(block, step.input[1]), before = view_of(block, step.result[0].old);
+    target to = target_of(block, step.result[0]);
     for (int f = width * block.lane; f < count; f += 32 * width)
-        for (int from = 0; from < EACH; from += EACH / 2) {
-            lp_floats<width> cosine[EACH / 2], sine[EACH / 2], xc[EACH / 2], xs[EACH / 2], old[2][EACH / 2];
-            read_rows(block, cosine, u, step.input[1].stride, from, f);
-            read_rows(block, sine, u, step.input[1].stride, from, count + f);
-            for (int h = 0; h < step.heads; h++) {
+#pragma unroll 1
+        for (int from = 0; from < EACH; from += PART) {
+            lp_floats<width> cosine[PART], sine[PART];
+            read_rows(block, cosine, u, from, f);
+            read_rows(block, sine, u, from, count + f);
+#pragma unroll 1
+            for (int h = 0; h < heads; h++) {
+                lp_floats<width> xc[PART], xs[PART], old[2][PART];
                 int c = 2 * count * h + f;
-                read_rows(block, xc, x, step.input[0].stride, from, c);
-                read_rows(block, xs, x, step.input[0].stride, from, count + c);
-                read_rows(block, old[0], step.result[0].old, from, c);
-                read_rows(block, old[1], step.result[0].old, from, count + c);
+                read_rows(block, xc, x, from, c);
+                read_rows(block, xs, x, from, count + c);
+                read_rows(block, old[0], before, from, c);
+                read_rows(block, old[1], before, from, count + c);
 #pragma unroll
-                for (int i = 0; i < EACH / 2; i++)
+                for (int i = 0; i < PART; i++)
 #pragma unroll
                     for (int k = 0; k < width; k++) {
                         float one = xc[i].at[k], two = xs[i].at[k];
                         xc[i].at[k] = one * cosine[i].at[k] + two * sine[i].at[k];
                         xs[i].at[k] = one * sine[i].at[k] - two * cosine[i].at[k];
                     }
-                write_rows(block, step.result[0], from, c, xc, old[0]);
-                write_rows(block, step.result[0], from, count + c, xs, old[1]);
+                write_rows(block, to, from, c, xc, old[0]);
+                write_rows(block, to, from, count + c, xs, old[1]);
             }
         }
 }
@@ -195,27 +226,28 @@ template <int width> __device__ inline void reflect(const chain_block &block, co
 template <int width> __device__ inline void reflect_gradient(const chain_block &block, const chain_step &step)
 {
     enum { PART = 2 };
-    int count = step.terms;
-    const float *x = rows_at(block, step.input[0]), *u = rows_at(block, step.input[1]),
-                *dy = rows_at(block, step.input[2]);
-    bool dx = step.result[0].place >= 0 || step.result[0].keep, du = step.result[1].place >= 0 || step.result[1].keep;
+    int count = step.terms, heads = step.heads;
+    view x = view_of(block, step.input[0]), u = view_of(block, step.input[1]), dy = view_of(block, step.input[2]);
+    view before = view_of(block, step.result[0].old), turned = view_of(block, step.result[1].old);
+    target dx = target_of(block, step.result[0]), du = target_of(block, step.result[1]);
     for (int f = width * block.lane; f < count; f += 32 * width)
 #pragma unroll 1
         for (int from = 0; from < EACH; from += PART) {
-            lp_floats<width> cosine[PART], sine[PART], dcosine[PART], dsine[PART], old[2][PART];
-            read_rows(block, cosine, u, step.input[1].stride, from, f);
-            read_rows(block, sine, u, step.input[1].stride, from, count + f);
-            read_rows(block, dcosine, step.result[1].old, from, f);
-            read_rows(block, dsine, step.result[1].old, from, count + f);
-            for (int h = 0; h < step.heads; h++) {
-                lp_floats<width> xc[PART], xs[PART], dc[PART], ds[PART];
+            lp_floats<width> cosine[PART], sine[PART], dcosine[PART], dsine[PART], none[PART] = {};
+            read_rows(block, cosine, u, from, f);
+            read_rows(block, sine, u, from, count + f);
+            read_rows(block, dcosine, turned, from, f);
+            read_rows(block, dsine, turned, from, count + f);
+#pragma unroll 1
+            for (int h = 0; h < heads; h++) {
+                lp_floats<width> xc[PART], xs[PART], dc[PART], ds[PART], old[2][PART];
                 int c = 2 * count * h + f;
-                read_rows(block, xc, x, step.input[0].stride, from, c);
-                read_rows(block, xs, x, step.input[0].stride, from, count + c);
-                read_rows(block, dc, dy, step.input[2].stride, from, c);
-                read_rows(block, ds, dy, step.input[2].stride, from, count + c);
-                read_rows(block, old[0], step.result[0].old, from, c);
-                read_rows(block, old[1], step.result[0].old, from, count + c);
+                read_rows(block, xc, x, from, c);
+                read_rows(block, xs, x, from, count + c);
+                read_rows(block, dc, dy, from, c);
+                read_rows(block, ds, dy, from, count + c);
+                read_rows(block, old[0], before, from, c);
+                read_rows(block, old[1], before, from, count + c);
 #pragma unroll
                 for (int i = 0; i < PART; i++)
 #pragma unroll
@@ -226,16 +258,11 @@ template <int width> __device__ inline void reflect_gradient(const chain_block &
                         dc[i].at[k] = one * cosine[i].at[k] + two * sine[i].at[k];
                         ds[i].at[k] = one * sine[i].at[k] - two * cosine[i].at[k];
                     }
-                if (dx) {
-                    write_rows(block, step.result[0], from, c, dc, old[0]);
-                    write_rows(block, step.result[0], from, count + c, ds, old[1]);
-                }
+                write_rows(block, dx, from, c, dc, old[0]);
+                write_rows(block, dx, from, count + c, ds, old[1]);
             }
-            lp_floats<width> none[PART] = {};
-            if (du) {
-                write_rows(block, step.result[1], from, f, dcosine, none);
-                write_rows(block, step.result[1], from, count + f, dsine, none);
-            }
+            write_rows(block, du, from, f, dcosine, none);
+            write_rows(block, du, from, count + f, dsine, none);
         }
 }
 
@@ -250,13 +277,13 @@ template <int width> struct norm_rows {
 };
 
 template <int width>
-__device__ inline void read_norm(const chain_block &block, norm_rows<width> &to, const chain_rows &rows, int from,
-                                 int cols)
+__device__ inline void read_norm(const chain_block &block, norm_rows<width> &to, const view &rows, int from, int cols)
 {
 #pragma unroll
     for (int k = 0; k < norm_rows<width>::parts; k++) {
         int c = width * (block.lane + 32 * k);
-        read_rows(block, to.at[k], c < cols ? rows_at(block, rows) : NULL, rows.stride, from, c);
+        view there = {c < cols ? rows.at : NULL, rows.stride};
+        read_rows(block, to.at[k], there, from, c);
     }
 }
 
@@ -277,15 +304,18 @@ __device__ inline void read_factors(const chain_block &block, lp_floats<width> (
 template <int width> __device__ inline void layer_norm(const chain_block &block, const chain_step &step)
 {
     constexpr int parts = norm_rows<width>::parts;
-    const float share = 1.0f / (float)step.cols;
+    int cols = step.cols;
+    const float share = 1.0f / (float)cols, epsilon = step.shift;
+    view from_rows = view_of(block, step.input[0]);
+    target to = target_of(block, step.result[0]), moments = target_of(block, step.result[1]);
     lp_floats<width> gain[parts], shift[parts];
-    read_factors<width>(block, gain, step.whole[1], step.cols);
-    read_factors<width>(block, shift, step.whole[2], step.cols);
+    read_factors<width>(block, gain, step.whole[1], cols);
+    read_factors<width>(block, shift, step.whole[2], cols);
 #pragma unroll 1
     for (int from = 0; from < EACH; from += NORM_ROWS) {
         norm_rows<width> x;
         float mean[NORM_ROWS], inverse[NORM_ROWS];
-        read_norm(block, x, step.input[0], from, step.cols);
+        read_norm(block, x, from_rows, from, cols);
 #pragma unroll
         for (int i = 0; i < NORM_ROWS; i++) {
             float sum = 0, square = 0;
@@ -296,9 +326,9 @@ template <int width> __device__ inline void layer_norm(const chain_block &block,
 #pragma unroll
             for (int k = 0; k < parts * width; k++) {
                 float apart = x.at[k / width][i].at[k % width] - mean[i];
-                square += width * (block.lane + 32 * (k / width)) < step.cols ? apart * apart : 0;
+                square += width * (block.lane + 32 * (k / width)) < cols ? apart * apart : 0;
             }
-            inverse[i] = rsqrtf(lp_warp_sum(square) * share + step.shift);
+            inverse[i] = rsqrtf(lp_warp_sum(square) * share + epsilon);
         }
 #pragma unroll
         for (int i = 0; i < NORM_ROWS; i++) {
@@ -312,12 +342,12 @@ template <int width> __device__ inline void layer_norm(const chain_block &block,
 #pragma unroll
                 for (int j = 0; j < width; j++)
                     x.at[k][i].at[j] = (x.at[k][i].at[j] - mean[i]) * inverse[i] * gain[k].at[j] + shift[k].at[j];
-                if (c < step.cols)
-                    write_at<width>(block, step.result[0], r, c, x.at[k][i], none);
+                if (c < cols)
+                    write_at<width>(to, r, c, x.at[k][i], none);
             }
             lp_floats<1> moment = {{block.lane ? inverse[i] : mean[i]}}, nothing = {};
             if (block.lane < 2)
-                write_at<1>(block, step.result[1], r, block.lane, moment, nothing);
+                write_at<1>(moments, r, block.lane, moment, nothing);
         }
     }
 }
@@ -326,22 +356,25 @@ template <int width> __device__ inline void layer_norm(const chain_block &block,
 template <int width> __device__ inline void layer_norm_gradient(const chain_block &block, const chain_step &step)
 {
     constexpr int parts = norm_rows<width>::parts;
-    const float share = 1.0f / (float)step.cols;
-    const float *moments = rows_at(block, step.input[2]);
+    int cols = step.cols;
+    const float share = 1.0f / (float)cols;
+    view x = view_of(block, step.input[0]), moments = view_of(block, step.input[2]), dy = view_of(block, step.input[3]);
+    view before = view_of(block, step.result[0].old);
+    target to = target_of(block, step.result[0]);
     lp_floats<width> gain[parts];
-    read_factors<width>(block, gain, step.whole[1], step.cols);
+    read_factors<width>(block, gain, step.whole[1], cols);
 #pragma unroll 1
     for (int from = 0; from < EACH; from += NORM_ROWS) {
         norm_rows<width> normal, g, old;
         float inverse[NORM_ROWS], mean[NORM_ROWS];
-        read_norm(block, normal, step.input[0], from, step.cols);
-        read_norm(block, g, step.input[3], from, step.cols);
-        read_norm(block, old, step.result[0].old, from, step.cols);
+        read_norm(block, normal, x, from, cols);
+        read_norm(block, g, dy, from, cols);
+        read_norm(block, old, before, from, cols);
 #pragma unroll
         for (int i = 0; i < NORM_ROWS; i++) {
             int r = block.warp + WARPS * (from + i);
-            mean[i] = r < block.present ? moments[r * step.input[2].stride] : 0;
-            inverse[i] = r < block.present ? moments[r * step.input[2].stride + 1] : 0;
+            mean[i] = r < block.present ? moments.at[r * moments.stride] : 0;
+            inverse[i] = r < block.present ? moments.at[r * moments.stride + 1] : 0;
         }
 #pragma unroll
         for (int i = 0; i < NORM_ROWS; i++) {
@@ -349,11 +382,11 @@ template <int width> __device__ inline void layer_norm_gradient(const chain_bloc
             float sum = 0, dot = 0;
 #pragma unroll
             for (int k = 0; k < parts * width; k++) {
-                float *n = &normal.at[k / width][i].at[k % width], *dy = &g.at[k / width][i].at[k % width];
+                float *n = &normal.at[k / width][i].at[k % width], *slope = &g.at[k / width][i].at[k % width];
                 *n = (*n - mean[i]) * inverse[i];
-                *dy *= gain[k / width].at[k % width];
-                sum += *dy;
-                dot += *dy * *n;
+                *slope *= gain[k / width].at[k % width];
+                sum += *slope;
+                dot += *slope * *n;
             }
             sum = lp_warp_sum(sum) * share;
             dot = lp_warp_sum(dot) * share;
@@ -363,8 +396,8 @@ template <int width> __device__ inline void layer_norm_gradient(const chain_bloc
 #pragma unroll
                 for (int j = 0; j < width; j++)
                     g.at[k][i].at[j] = inverse[i] * (g.at[k][i].at[j] - sum - normal.at[k][i].at[j] * dot);
-                if (r < block.present && c < step.cols)
-                    write_at<width>(block, step.result[0], r, c, g.at[k][i], old.at[k][i]);
+                if (r < block.present && c < cols)
+                    write_at<width>(to, r, c, g.at[k][i], old.at[k][i]);
             }
         }
     }
@@ -412,8 +445,10 @@ __device__ inline void linear(const chain_block &block, const chain_step &step)
     else
         tile_columns<false, tiles>(sum, 0, count, x, x_stride, weight, step.weight_stride, deep);
     tile_lane me = tile_lane_now();
-    const float *bias = (const float *)step.whole[2], *add = rows_at(block, step.input[3]),
-                *old = rows_at(block, step.result[0].old);
+    const float *bias = (const float *)step.whole[2];
+    view add = view_of(block, step.input[3]), old = view_of(block, step.result[0].old);
+    target to = target_of(block, step.result[0]);
+    int cols = step.cols;
 #pragma unroll
     for (int part = 0; part < 2; part++) {
         int r = row + me.group + 8 * part;
@@ -424,9 +459,9 @@ __device__ inline void linear(const chain_block &block, const chain_step &step)
 #pragma unroll
             for (int k = 0; k < 2 / width; k++) {
                 int c = 8 * (first + j) + 2 * me.member + k * width;
-                bool there = j < count && c < step.cols && r < block.present;
-                lp_floats<width> none = {}, one = there && add ? lp_read<width>(add + r * step.input[3].stride + c) : none,
-                                 two = there && old ? lp_read<width>(old + r * step.result[0].old.stride + c) : none,
+                bool there = j < count && c < cols && r < block.present;
+                lp_floats<width> none = {}, one = there && add.at ? lp_read<width>(add.at + r * add.stride + c) : none,
+                                 two = there && old.at ? lp_read<width>(old.at + r * old.stride + c) : none,
                                  three = there && bias ? lp_read<width>(bias + c) : none;
 #pragma unroll
                 for (int i = 0; i < width; i++)
@@ -441,8 +476,8 @@ __device__ inline void linear(const chain_block &block, const chain_step &step)
 #pragma unroll
                 for (int i = 0; i < width; i++)
                     value.at[i] = sum[j][2 * part + k * width + i];
-                if (j < count && c < step.cols && r < block.present)
-                    write_at<width>(block, step.result[0], r, c, value, more[j][k]);
+                if (j < count && c < cols && r < block.present)
+                    write_at<width>(to, r, c, value, more[j][k]);
             }
     }
 }
@@ -452,19 +487,22 @@ __device__ inline void linear(const chain_block &block, const chain_step &step)
 /* A warp takes a row. */
 template <int width> __device__ inline void ask_rows(const chain_block &block, const chain_ask &ask)
 {
-    int present = ask.present < 0 ? block.present : ask.present;
+    int present = ask.present < 0 ? block.present : ask.present, rows = ask.rows, cols = ask.cols, wide = ask.wide;
+    int step = WARPS * ask.stride, from_step = WARPS * ask.from_stride;
     const float *source = ask.from + (ask.present < 0 ? (int64_t)block.first * ask.from_stride : 0);
-    for (int c = width * block.lane; c < ask.wide; c += 32 * width) {
-        float *place = block.memory + ask.place + block.warp * ask.stride + c;
-        const float *from = source + block.warp * ask.from_stride + c;
+    source += block.warp * ask.from_stride;
+    float *first = block.memory + ask.place + block.warp * ask.stride;
+    for (int c = width * block.lane; c < wide; c += 32 * width) {
+        float *place = first + c;
+        const float *from = source + c;
 #pragma unroll 4
-        for (int r = block.warp; r < ask.rows; r += WARPS) {
-            if (r < present && c < ask.cols)
+        for (int r = block.warp; r < rows; r += WARPS) {
+            if (r < present && c < cols)
                 tile_copy<width>(place, from);
             else
                 lp_write<width>(place, lp_floats<width>{}, 0);
-            place += WARPS * ask.stride;
-            from += WARPS * ask.from_stride;
+            place += step;
+            from += from_step;
         }
     }
 }
@@ -529,23 +567,43 @@ template <bool tensor, int width> __device__ inline void run_step(const chain_bl
     }
 }
 
+/* Brings the program to shared memory, 16 bytes at a time. */
+__device__ inline void bring_program(float *memory, const void *program, int size)
+{
+    for (int i = (int)threadIdx.x; i < size / 16; i += THREADS)
+        ((float4 *)memory)[i] = ((const float4 *)program)[i];
+}
+
 template <bool tensor, int width>
-__global__ void __launch_bounds__(THREADS, 2) chain_kernel(const __grid_constant__ chain_program program)
+__global__ void __launch_bounds__(THREADS, 2)
+    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const void *program, int count, int ask_count)
 {
     LP_SHARED(float, memory);
-    int first = (int)blockIdx.x * ROWS, present = lp_rows_now(program.rows, program.shard) - first;
+    int first = (int)blockIdx.x * ROWS, size = lp_cuda_chain_size(count, ask_count);
+    bring_program(memory, program, size);
+    int present = lp_rows_now(rows, shard) - first;
     if (present <= 0)
         return;
-    chain_block block = {&program, memory, first, min(present, (int)ROWS), (int)threadIdx.x >> 5, (int)threadIdx.x & 31};
+    const chain_step *steps = (const chain_step *)memory;
+    const chain_ask *asks = (const chain_ask *)(steps + count);
+    chain_block block = {shard,
+                         memory,
+                         (unsigned char *)memory + size,
+                         first,
+                         min(present, (int)ROWS),
+                         (int)threadIdx.x >> 5,
+                         (int)threadIdx.x & 31};
+    __syncthreads();
 #pragma unroll 1
-    for (int i = 0; i < program.count; i++) {
-        const chain_step &step = program.steps[i];
+    for (int i = 0; i < count; i++) {
+        const chain_step &step = steps[i];
+        int from = step.first_ask, ask_end = from + step.asks;
         if (step.waits)
             tile_wait();
         __syncthreads();
 #pragma unroll 1
-        for (int k = 0; k < step.asks; k++)
-            ask(block, program.asks[step.first_ask + k]);
+        for (; from < ask_end; from++)
+            ask(block, asks[from]);
         if (step.late) {
             tile_wait();
             __syncthreads();
@@ -556,19 +614,20 @@ __global__ void __launch_bounds__(THREADS, 2) chain_kernel(const __grid_constant
     }
 }
 
-template <bool tensor, int width>
-void launch(const lp_cuda_run *run, const chain_program *program, unsigned blocks, int shared)
+template <bool tensor, int width> void launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
-    chain_program mine = *program;
-    LP_LAUNCH(run, (chain_kernel<tensor, width>), blocks, THREADS, (size_t)shared * sizeof(float), mine);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_chain mine = *chain;
+    LP_LAUNCH(run, (chain_kernel<tensor, width>), mine.blocks, THREADS, (size_t)mine.shared * sizeof(float), shard,
+              mine.rows, mine.program, mine.count, mine.ask_count);
 }
 
 } // namespace
 
-void lp_cuda_chain_launch(const lp_cuda_run *run, const chain_program *program, unsigned blocks, int shared, int width)
+void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
     if (tile_tensor(run))
-        width == 2 ? launch<true, 2>(run, program, blocks, shared) : launch<true, 1>(run, program, blocks, shared);
+        chain->width == 2 ? launch<true, 2>(chain, run) : launch<true, 1>(chain, run);
     else
-        width == 2 ? launch<false, 2>(run, program, blocks, shared) : launch<false, 1>(run, program, blocks, shared);
+        chain->width == 2 ? launch<false, 2>(chain, run) : launch<false, 1>(chain, run);
 }

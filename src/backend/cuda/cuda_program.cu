@@ -36,6 +36,8 @@ typedef struct lp_cuda_program {
     void **data;   /* by slot: on the device */
     int largest_segments;
     lp_cuda_stages stages;
+    lp_cuda_chain *chains; /* by stage */
+    char *chain_programs;  /* of all of them, on the device */
     /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
@@ -59,6 +61,7 @@ static void release(lp_cuda_program *program)
     lp_device_sync();
     lp_device_record_free(program->recording);
     lp_device_free(program->block);
+    lp_device_free(program->chain_programs);
     for (int i = 0; i < LP_CUDA_LANES; i++)
         lp_device_free(program->scratch[i]);
     for (int i = 0; i < LP_DEVICE_MARKS; i++) {
@@ -146,6 +149,35 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
     program->block_size = size;
 }
 
+/* The chains' programs, end to end, go to the device in one copy. */
+static bool make_chains(lp_cuda_program *program, const lp_cuda_run *run)
+{
+    const lp_cuda_stages *stages = &program->stages;
+    lp_buffer all = {};
+    chain_program *one = (chain_program *)lp_alloc(1, sizeof *one);
+    program->chains = (lp_cuda_chain *)lp_arena_alloc(&program->arena, ((size_t)stages->count + 1) * sizeof *program->chains);
+    bool good = one && program->chains;
+    for (int i = 0; good && i < stages->count; i++) {
+        const lp_cuda_stage *stage = &stages->all[i];
+        if (stage->kind != LP_STAGE_CHAIN)
+            continue;
+        lp_cuda_chain *chain = &program->chains[i];
+        lp_cuda_chain_make(stage->pieces, stage->count, stages->touches, run, chain, one);
+        size_t steps = (size_t)one->count * sizeof one->steps[0], asks = (size_t)one->ask_count * sizeof one->asks[0];
+        chain->place = all.size;
+        good = lp_buffer_add(&all, one->steps, steps) && lp_buffer_add(&all, one->asks, asks);
+    }
+    lp_free(one);
+    program->chain_programs = good ? (char *)lp_device_alloc(all.size + 1) : NULL;
+    good = program->chain_programs != NULL;
+    for (int i = 0; good && i < stages->count; i++)
+        program->chains[i].program = program->chain_programs + program->chains[i].place;
+    if (good && all.size)
+        lp_device_upload(program->chain_programs, all.data, all.size);
+    lp_buffer_clear(&all);
+    return good;
+}
+
 static bool fill(lp_cuda_program *program, const lp_run *run)
 {
     const lp_graph *graph = run->plan->graph;
@@ -176,7 +208,10 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
         if (mine->value)
             program->data[slot] = program->block + mine->place;
     }
-    return good;
+    lp_run there = *run;
+    there.inputs = program->data;
+    sizes.run = &there;
+    return good && make_chains(program, &sizes);
 }
 
 /* What no kernel exists for. */
@@ -275,7 +310,7 @@ static void launch_stage(const lp_cuda_run *run, int i)
     if (failing)
         return;
     if (stage->kind == LP_STAGE_CHAIN)
-        lp_cuda_chain(stage->pieces, stage->count, stages->touches, &mine);
+        lp_cuda_chain_launch(&run->program->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
     else
