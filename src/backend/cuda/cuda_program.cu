@@ -1,12 +1,14 @@
-/* cuda_program.cu: the node loop, recorded once and replayed.
+/* cuda_program.cu: the loop over a step's stages, recorded once and replayed.
  *
  * Inputs, segments and the numbers of a shard come from the host and change with every run, the places they go to do not:
  * all lie in one block of device memory at offsets made for the largest shard. The host lays out such a block in pinned memory
  * and sends it, in one copy, while the device may still be busy with shards before; there are several of both, used in turn.
  * When the shard's turn comes it is moved to its place, which takes the device microseconds.
  */
+#include "backend/cuda/cuda_chain.h"
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
+#include "backend/cuda/cuda_sums.h"
 
 enum { KEPT = 16, ALIGN = 256 };
 
@@ -33,10 +35,11 @@ typedef struct lp_cuda_program {
     input *inputs; /* by slot */
     void **data;   /* by slot: on the device */
     int largest_segments;
-    /* Scratch of the nodes. */
+    lp_cuda_stages stages;
+    /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
-    const lp_cuda_slot *slots; /* by node */
+    const lp_cuda_slot *slots; /* by stage */
     uint64_t runs;
     void *recording;
     lp_arena arena;
@@ -152,7 +155,10 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     if (!program->inputs || !program->data)
         return false;
     lp_cuda_run sizes = {run, NULL, NULL, 0, 0, NULL};
-    program->slots = lp_cuda_schedule(run->plan, &program->arena);
+    /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
+    if (!lp_cuda_stages_make(graph, !run->plan->arranged, &program->arena, &program->stages))
+        return false;
+    program->slots = lp_cuda_schedule(run->plan, &program->stages, &program->arena);
     if (!program->slots)
         return false;
     find_inputs(program, &sizes);
@@ -260,38 +266,48 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     lp_device_mark(LP_DEVICE_RUN, mark);
 }
 
-static void launch_node(const lp_cuda_run *run, int i)
+static void launch_stage(const lp_cuda_run *run, int i)
 {
-    const lp_node *node = run->run->plan->graph->nodes[i];
+    const lp_cuda_stages *stages = &run->program->stages;
+    const lp_cuda_stage *stage = &stages->all[i];
     lp_cuda_run mine = *run;
     mine.lane = run->program->slots[i].lane;
-    if (!failing)
-        lp_cuda_kernel_of(node->op->id)(node, &mine);
+    if (failing)
+        return;
+    if (stage->kind == LP_STAGE_CHAIN)
+        lp_cuda_chain(stage->pieces, stage->count, stages->touches, &mine);
+    else if (stage->kind == LP_STAGE_SUMS)
+        lp_cuda_sums(stage->pieces, stage->count, &mine);
+    else
+        lp_cuda_kernel_of(stage->pieces[0].node->op->id)(stage->pieces[0].node, &mine);
 }
 
-/* All in one lane. With seconds: how long each node took. */
+/* All in one lane. With seconds: how long each stage took, by its first node. */
 static void launch_in_order(const lp_cuda_run *run, double *seconds)
 {
+    const lp_cuda_stages *stages = &run->program->stages;
     failing = false;
-    for (int i = 0; i < run->run->plan->graph->node_count; i++) {
+    for (int i = 0; seconds && i < run->run->plan->graph->node_count; i++)
+        seconds[i] = 0;
+    for (int i = 0; i < stages->count; i++) {
         if (seconds)
             lp_device_watch_start();
-        launch_node(run, i);
+        launch_stage(run, i);
         if (seconds)
-            seconds[i] = lp_device_watch_stop();
+            seconds[stages->all[i].pieces[0].number] += lp_device_watch_stop();
     }
 }
 
-/* Every node in its lane, and after those it waits for. */
+/* Every stage in its lane, and after those it waits for. */
 static void launch_in_lanes(const lp_cuda_run *run)
 {
     const lp_cuda_slot *slots = run->program->slots;
     failing = false;
-    for (int i = 0; i < run->run->plan->graph->node_count; i++) {
+    for (int i = 0; i < run->program->stages.count; i++) {
         lp_device_use(slots[i].lane);
         for (int k = 0; k < slots[i].wait_count; k++)
             lp_device_wait_for(slots[i].waits[k]);
-        launch_node(run, i);
+        launch_stage(run, i);
         if (slots[i].awaited)
             lp_device_signal(i);
     }
@@ -300,18 +316,18 @@ static void launch_in_lanes(const lp_cuda_run *run)
 
 #ifdef LP_CUDA_EMULATED
 
-/* What cannot be recorded runs in an order as far from that of the nodes as the schedule allows: what the schedule forgot to
+/* What cannot be recorded runs in an order as far from that of the stages as the schedule allows: what the schedule forgot to
  * wait for, gives wrong results. Every lane has come as far as `done` says; each goes on as long as it may. */
 static bool advance_lane(const lp_cuda_run *run, int lane, int done[LP_CUDA_LANES])
 {
     const lp_cuda_slot *slots = run->program->slots;
     bool moved = false;
-    for (int i = done[lane]; i < run->run->plan->graph->node_count; i++) {
+    for (int i = done[lane]; i < run->program->stages.count; i++) {
         for (int k = 0; slots[i].lane == lane && k < slots[i].wait_count; k++)
             if (slots[i].waits[k] >= done[slots[slots[i].waits[k]].lane])
                 return moved;
         if (slots[i].lane == lane)
-            launch_node(run, i);
+            launch_stage(run, i);
         moved = true;
         done[lane] = i + 1;
     }
