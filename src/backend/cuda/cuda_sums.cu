@@ -72,7 +72,8 @@ static void fill_outer(sums_task *task, const lp_node *node)
     cut_outer(task);
     task->p_stride = (short)pair_stride(least(task->a, task->a_wide));
     task->q_stride = (short)pair_stride(least(task->b, task->b_wide));
-    task->width = (short)lp_width((uintptr_t)task->p | (uintptr_t)task->q, task->a | task->b);
+    task->p_width = (short)lp_width((uintptr_t)task->p, task->a);
+    task->q_width = (short)lp_width((uintptr_t)task->q, task->b);
     fit_rows(task, task->p_stride + task->q_stride, 16);
 }
 
@@ -86,7 +87,8 @@ static void fill_columns(sums_task *task, sums_kind kind, int cols, int matrices
     task->down = 1;
     task->across = (int)lp_blocks(cols, task->b_wide);
     task->p_stride = task->q_stride = (short)task->b_wide;
-    task->width = (short)lp_width((uintptr_t)task->p | (uintptr_t)task->q, cols);
+    task->p_width = (short)lp_width((uintptr_t)task->p, cols);
+    task->q_width = (short)lp_width((uintptr_t)task->q, cols);
     fit_rows(task, matrices * task->b_wide + (more ? 2 : 0), 8);
 }
 

@@ -111,11 +111,12 @@ __device__ static inline void ask_rows(const sums_task &task, const sums_block &
         bool left = m < halves, a = outer && left;
         int cols = a ? task.a : task.b, first = a ? block.a : block.b, count = a ? block.a_count : block.b_count;
         int stride = left ? task.p_stride : task.q_stride, half = basis ? (m & 1) * task.b : 0;
+        int width = left ? task.p_width : task.q_width;
         int64_t from_stride = (int64_t)task.heads * halves * cols;
         const float *source = (left ? task.p : task.q) + from * from_stride + (int64_t)block.head * cols + half + first;
-        if (task.width == 4)
+        if (width == 4)
             ask_matrix<4>(to, stride, rows, source, from_stride, present, count);
-        else if (task.width == 2)
+        else if (width == 2)
             ask_matrix<2>(to, stride, rows, source, from_stride, present, count);
         else
             ask_matrix<1>(to, stride, rows, source, from_stride, present, count);

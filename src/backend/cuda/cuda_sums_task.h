@@ -33,7 +33,8 @@ typedef struct sums_task {
     int a_wide, b_wide;       /* of a part */
     int down, across;         /* parts of a head */
     short p_stride, q_stride; /* floats from row to row in shared memory */
-    short depth, width;       /* rows; floats that are copied at a time */
+    short depth;              /* rows of a half of shared memory */
+    short p_width, q_width;   /* floats that are copied at a time */
     int half;                 /* floats of a half of shared memory */
     bool q_summed;            /* the columns are of q, not of p */
     bool pairs;               /* two sums of a row may be stored as one */
