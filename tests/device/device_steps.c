@@ -188,7 +188,7 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-static double by_op[LP_OP_COUNT], *by_node;
+static double *by_node, *in_all; /* a launch of several nodes counts for the first of them */
 static int runs;
 
 static void run_and_time(const lp_run *run)
@@ -199,7 +199,7 @@ static void run_and_time(const lp_run *run)
     lp_backend_open("cuda", &cuda, &error);
     cuda->run_timed(run, by_node);
     for (int i = 0; i < graph->node_count; i++)
-        by_op[graph->nodes[i]->op->id] += by_node[i];
+        in_all[i] += by_node[i];
     runs++;
 }
 
@@ -208,27 +208,25 @@ static void time_ops(lp_trainer *trainer)
     lp_backend timed = *trainer->backend;
     timed.run = run_and_time;
     trainer->runner.backend = &timed;
-    by_node = calloc((size_t)trainer->network.graph.node_count, sizeof *by_node);
+    const lp_graph *graph = &trainer->network.graph;
+    by_node = calloc((size_t)graph->node_count, sizeof *by_node);
+    in_all = calloc((size_t)graph->node_count, sizeof *in_all);
     for (int s = 0; s < 3; s++)
         step(trainer, true);
-    memset(by_op, 0, sizeof by_op);
+    memset(in_all, 0, (size_t)graph->node_count * sizeof *in_all);
     runs = 0;
     for (int s = 0; s < 10; s++)
         step(trainer, true);
     trainer->runner.backend = trainer->backend;
     double sum = 0;
-    for (int op = 0; op < LP_OP_COUNT; op++)
-        sum += by_op[op];
-    for (int op = 0; op < LP_OP_COUNT; op++) {
-        int count = 0;
-        for (int i = 0; i < trainer->network.graph.node_count; i++)
-            count += (int)trainer->network.graph.nodes[i]->op->id == op;
-        if (count)
-            printf("       %-24s %3d nodes %9.1f us %5.1f %%\n", lp_op_table[op]->name, count, 1e6 * by_op[op] / runs,
-                   100 * by_op[op] / sum);
+    for (int i = 0; i < graph->node_count; i++) {
+        sum += in_all[i];
+        if (in_all[i] > 0)
+            printf("       %3d %-24s %9.1f us\n", i, graph->nodes[i]->op->name, 1e6 * in_all[i] / runs);
     }
-    printf("       %-24s           %9.1f us a step, launched one by one\n", "all", 1e6 * sum / runs);
+    printf("       %-24s     %9.1f us a step, launched one by one\n", "all", 1e6 * sum / runs);
     free(by_node);
+    free(in_all);
 }
 
 static void time_steps(const lapse_dataset *dataset, const char *loss, const char *precision, int steps)
