@@ -245,8 +245,9 @@ static void test_embed_gradients(void **state)
     small_skip_under_tools();
     static const struct {
         int rows, cols, tokens, kept; /* of 4 ids: not the crowded one */
-    } sizes[] = {{1, 35, 700, 4},    {2, 50, 700, 4},   {5, 64, 700, 4},  {40, 7, 700, 4},  {3000, 35, 700, 4},
-                 {3000, 50, 700, 1}, {800, 1, 2000, 0}, {90, 200, 90, 0}, {60, 129, 64, 0}, {60, 50, 0, 4}};
+    } sizes[] = {{1, 35, 700, 4},    {2, 50, 700, 4},    {5, 64, 700, 4},   {40, 7, 700, 4},
+                 {3000, 35, 700, 4}, {3000, 50, 700, 1}, {800, 1, 2000, 0}, {90, 200, 90, 0},
+                 {60, 129, 64, 0},   {60, 50, 0, 4},     {1, 6, 20, 4}};
     for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 206);

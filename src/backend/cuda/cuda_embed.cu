@@ -1,5 +1,6 @@
 /* cuda_embed.cu: rows of tables, and the sums of gradients by row. */
 #include "backend/cuda/cuda_by_id.h"
+#include "backend/cuda/cuda_reduce.h"
 #include "backend/cuda/cuda_rows.h"
 
 template <int n>
@@ -61,10 +62,67 @@ __global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
     lp_sum_ids<n>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
 }
 
+/* Tables of few rows, such as those of a field with two categories: `parts` blocks sum the tokens of a row between them, and the block
+ * that comes last adds up the parts in their order. */
+enum { PART_TOKENS = 512 };
+
+template <int n>
+__global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
+    embed_parts_kernel(token_lists lists, int parts, int ids, const float *dy, float *partial, lp_by_id_place to,
+                       int lane)
+{
+    int part = (int)blockIdx.x % parts;
+    lp_id_elements mine = lists.elements((int)blockIdx.x / parts);
+    int each = (mine.count[0] + parts - 1) / parts, first = min(part * each, mine.count[0]);
+    mine.begin[0] += first;
+    mine.count[0] = min(each, mine.count[0] - first);
+    lp_by_id_place place = {partial, NULL, to.cols, 0, 0};
+    lp_share_id<n>(lists, (int)blockIdx.x, mine, dy, place);
+    if (!lp_last_block(lane))
+        return;
+    for (int i = (int)threadIdx.x; i < ids * to.cols; i += (int)blockDim.x) {
+        int id = i / to.cols, c = i - id * to.cols;
+        float sum = 0;
+#pragma unroll 4
+        for (int k = 0; k < parts; k++)
+            sum += partial[((size_t)id * parts + k) * to.cols + c];
+        lp_store(&to.out[i], sum, to.adds);
+    }
+}
+
+/* How many blocks share the tokens of a row. The rows of a table that is the shard's own are another number in every shard. */
+static int parts_of(const lp_value *table, const token_lists &lists)
+{
+    int64_t most = (int64_t)table->rows * PART_TOKENS;
+    bool few = table->rows_of == LP_ROWS_FIXED && lists.tokens.largest_elements > most;
+    return few ? (int)lp_blocks(lists.tokens.largest_elements, most) : 1;
+}
+
+static void embed_gradient_in_parts(const lp_node *node, const lp_cuda_run *run, token_lists lists, int parts)
+{
+    const lp_value *out = node->outputs[0];
+    int ids = out->rows, lane = run->lane;
+    size_t blocks = (size_t)ids * (size_t)parts;
+    float *partial = (float *)lp_cuda_scratch(run, blocks * (size_t)out->cols * sizeof *partial);
+    if (!partial)
+        return;
+    const float *dy = LP_INPUT(0);
+    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_by_width(lp_width((uintptr_t)dy | (uintptr_t)partial, out->cols), [&](auto by) {
+        LP_LAUNCH(run, embed_parts_kernel<decltype(by)::value>, (unsigned)blocks, LP_BY_ID_MOST_WARPS * 32, 0, lists,
+                  parts, ids, dy, partial, to, lane);
+    });
+}
+
 void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
     token_lists lists = {lp_cuda_lists_of(run, node->inputs[1])};
+    int parts = parts_of(out, lists);
+    if (parts > 1) {
+        embed_gradient_in_parts(node, run, lists, parts);
+        return;
+    }
     const float *dy = LP_INPUT(0);
     lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
     lp_by_id_shape shape = lp_by_id_shape_of(lp_cuda_largest(run, out), lists.tokens.largest_elements);

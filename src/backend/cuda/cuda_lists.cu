@@ -62,7 +62,8 @@ static void fill_grown(const int32_t *ids, int32_t elements, int32_t *starts, in
 
 /* Counting sort: stable, so elements of an id keep their order. Counts stand two places late; summed up, one place late are the
  * places where ids begin; and when all elements have been placed, each has moved on to where the next id begins. */
-static void sort_ids(const int32_t *ids, int32_t elements, int32_t id_count, int32_t *starts, int32_t *order)
+static void sort_ids(const int32_t *__restrict ids, int32_t elements, int32_t id_count, int32_t *__restrict starts,
+                     int32_t *__restrict order)
 {
     memset(starts, 0, ((size_t)id_count + 2) * sizeof *starts);
     int32_t *counts = starts + 2, *next = starts + 1;
