@@ -83,9 +83,10 @@ typedef struct resident {
     int stride;
 } resident;
 
-/* The weight of a product. */
+/* The weight of a product, and where its sums go. */
 typedef struct guest {
     int asked, place, size, stride; /* asked -1: this piece is no product */
+    int sums;
 } guest;
 
 typedef struct room {
@@ -288,11 +289,16 @@ void place_piece(maker *make, int p, int *to)
         if (!lp_piece_makes(piece, i))
             continue;
         resident *mine = resident_of(make, piece->node->outputs[i]);
-        if (mine->last_read <= p)
+        if (mine->last_read <= p) {
+            if (is_product(make, p))
+                make->weights[p].sums = take_room(make, LP_CHAIN_ROWS * mine->stride, p);
             continue;
+        }
         to[i] = mine->place >= 0 ? mine->place : take_over(make, p, mine);
         if (to[i] < 0)
             to[i] = take_room(make, LP_CHAIN_ROWS * mine->stride, mine->last_read);
+        if (is_product(make, p))
+            make->weights[p].sums = to[i];
     }
 }
 
@@ -407,6 +413,8 @@ void write_ask(writer *out, const float *from, int place, int stride, int rows, 
 {
     chain_ask ask = {from, place, stride, cols, rows, cols, tile_pad(cols), present, 1};
     ask.width = lp_width((uintptr_t)from, cols);
+    out->pointers |= (uintptr_t)from;
+    out->cols |= cols;
     out->program->asks[out->program->ask_count++] = ask;
 }
 
@@ -459,22 +467,29 @@ chain_step step_of(writer *out, int p, const int *to)
     step.cols = node->outputs[0] ? node->outputs[0]->cols : node->inputs[0]->cols;
     step.scale = (float)node->with.scale;
     step.shift = (float)(op->id == LP_OP_LAYER_NORM ? node->with.epsilon : node->with.shift);
-    for (int i = 0; i < 4; i++) {
-        const lp_value *value = i < node->op->input_count ? node->inputs[i] : NULL;
-        bool row = value && value->type == LP_TYPE_REAL && (op->by_row >> i & 1);
-        step.input[i] = rows_of(out, row ? value : NULL, 0);
-        if (value && !row && i < 3)
-            step.whole[i] = data_of(out, value);
-    }
+    for (int i = 0; i < 4; i++)
+        step.input[i] = rows_of(out, i < node->op->input_count && row_input(node, i) ? node->inputs[i] : NULL, 0);
     for (int i = 0; i < 2; i++)
         step.result[i] = result_of(out, p, i, i < node->op->output_count ? to[i] : -1, 0);
+    if (op->id == LP_OP_LAYER_NORM || op->id == LP_OP_LAYER_NORM_GRADIENT || op->id == LP_OP_SCALE_COLUMNS)
+        step.factors = data_of(out, node->inputs[1]);
+    if (op->id == LP_OP_LAYER_NORM)
+        step.shifts = data_of(out, node->inputs[2]);
+    if (op->id == LP_OP_EMBED) {
+        step.input[0].data = data_of(out, node->inputs[0]);
+        step.input[0].stride = node->inputs[0]->cols;
+        step.ids = (const int32_t *)data_of(out, node->inputs[1]);
+    }
     if (op->id == LP_OP_DROPOUT) {
         step.threshold = lp_dropout_threshold(node->with.rate);
         step.purpose = lp_dropout_purpose(node->with.stream);
         step.scale = (float)(65536.0 / (65536.0 - step.threshold));
     }
-    if (op->id == LP_OP_BASIS)
+    if (op->id == LP_OP_BASIS) {
         step.terms = node->inputs[1]->cols;
+        step.time = (const double *)data_of(out, node->inputs[0]);
+        step.factors = data_of(out, node->inputs[1]);
+    }
     if (op->id == LP_OP_REFLECT || op->id == LP_OP_REFLECT_GRADIENT) {
         step.terms = node->inputs[1]->cols / 2;
         step.heads = node->inputs[0]->cols / (2 * step.terms);
@@ -484,23 +499,36 @@ chain_step step_of(writer *out, int p, const int *to)
     return step;
 }
 
-/* A product of several heads is a step for each. */
+/* A product of several heads is a step for each. What it is added to may be where its sums go. */
 void write_products(writer *out, int p, const int *to, chain_step step)
 {
     const lp_node *node = out->make->pieces[p].node;
+    const lp_value *y = node->outputs[0];
     product shape = product_of(node);
     const guest *weight = &out->make->weights[p];
     step.cols = shape.out;
     step.terms = shape.in;
     step.transpose = node->with.transpose;
     step.weight_stride = weight->stride;
+    step.stride = resident_of(out->make, y)->stride;
     step.waits = true; /* for the weight */
     for (int h = 0; h < shape.heads; h++) {
+        int first = h * shape.out;
         step.weight = weight->place + h * weight->size;
-        step.input[0] = rows_of(out, node->inputs[0], h * shape.in);
-        step.input[3] = rows_of(out, node->inputs[3], h * shape.out);
-        step.whole[2] = node->inputs[2] ? data_of(out, node->inputs[2]) + h * shape.out : NULL;
-        step.result[0] = result_of(out, p, 0, to[0], h * shape.out);
+        step.x = rows_of(out, node->inputs[0], h * shape.in);
+        step.sums = weight->sums + first;
+        step.wide = h + 1 == shape.heads ? tile_pad(y->cols) - first : shape.out;
+        step.input[0] = {NULL, step.sums, step.stride};
+        step.input[1] = rows_of(out, node->inputs[3], first);
+        step.input[2] = step.input[3] = {NULL, -1, 0};
+        step.factors = node->inputs[2] ? data_of(out, node->inputs[2]) + first : NULL;
+        step.result[0] = result_of(out, p, 0, to[0], first);
+        step.result[0].pad_end = 0; /* its sums have zeros there */
+        step.inside = step.result[0].old.place == step.sums;
+        if (step.inside)
+            step.result[0].old = {NULL, -1, 0};
+        step.done = step.result[0].place >= 0 && !step.result[0].keep && !step.factors && !node->inputs[3] &&
+                    !step.result[0].old.data && step.result[0].old.place < 0;
         out->program->steps[out->program->count++] = step;
         step.asks = 0;
         step.late = false;

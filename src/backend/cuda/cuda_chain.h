@@ -3,7 +3,8 @@
  * A block takes 64 rows through all pieces of a chain, one after the other: an interpreter of a short program of steps, with the rows of
  * values in shared memory. A value has a place there from the step that makes it to the last one in the chain that reads it. It goes
  * to the device's memory only if others read it too. Weights, and rows that products read, are copied in while the steps before are at work.
- * Other rows of values from outside the chain are read where they are.
+ * Other rows of values from outside the chain are read where they are. The sums of a product go to shared memory as they are, and from there on it is
+ * an element by element affair.
  *
  * The host makes the program (cuda_chain.cu): which steps there are and what lies where and when. The kernel (cuda_chain_kernel.cu) runs it.
  */
@@ -38,18 +39,27 @@ typedef struct chain_result {
 typedef struct __align__(16) chain_step {
     int op;                 /* lp_op_id */
     int cols;               /* of the result */
-    int terms;              /* linear: columns of x; reflect: frequencies */
+    int terms;              /* linear: columns of x; basis, reflect: frequencies */
     int heads;              /* reflect */
     int first_ask, asks;    /* copies that begin with this step */
     bool waits;             /* for copies that began before */
     bool late;              /* and for those that begin here */
-    bool transpose;         /* linear */
-    int weight, weight_stride; /* linear: in shared memory */
-    chain_rows input[4];    /* by the op's number */
-    const void *whole[3];   /* likewise, of inputs that are not rows: bias, gain, frequencies, ids, .. */
+    chain_rows input[4];    /* by the op's number; of a product its sums, and what is added to them */
     chain_result result[2];
+    /* What is not rows. */
+    const void *factors;    /* of columns: bias, scale, gain, frequencies; NULL: none */
+    const void *shifts;     /* layer norm */
+    const double *time;     /* basis */
+    const int32_t *ids;     /* of the rows of input[0]; NULL: they are the block's own */
     float scale, shift;
     uint32_t threshold, purpose; /* dropout */
+    /* Of a product: x and its weight are in shared memory, and its sums go there. */
+    chain_rows x;
+    int weight, weight_stride;
+    int sums, stride, wide; /* wide: columns that are written, at least */
+    bool transpose;
+    bool inside;            /* the sums are added to what is there */
+    bool done;              /* and nothing else happens to them */
 } chain_step;
 
 /* Rows on their way to shared memory, padded with zeros to `wide` columns and `rows` rows. */
