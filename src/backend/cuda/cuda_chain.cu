@@ -1,37 +1,39 @@
 #include "backend/cuda/cuda_chain.h"
-#include "backend/cuda/cuda_rows.h"
-#include "backend/cuda/cuda_tile.h"
 
 namespace
 {
 
-/* With at most HALF floats of shared memory two blocks share a multiprocessor, so that one computes while the other waits. */
-enum { HALF_SHARED = 113 * 1024 / 4, MOST_SHARED = 226 * 1024 / 4, BITS = LP_CHAIN_ROWS * LP_CHAIN_COLS / 8 / 4 };
-enum { VALUES = LP_CHAIN_PIECES * (LP_NODE_INPUTS + LP_NODE_OUTPUTS) };
+enum { VALUES = LP_CHAIN_STEPS * (LP_NODE_INPUTS + LP_NODE_OUTPUTS) };
 
 /* ---- which nodes ---------------------------------------------------------------------------------------------- */
 
-/* What a chain can do of an op: the outputs it makes, and the inputs that it reads row by row. */
+/* What a chain can do of an op. */
 typedef struct chain_op {
     lp_op_id id;
-    unsigned outputs, by_row;
-    bool in_place; /* a thread has read what is at the place of an element before it writes there */
+    unsigned outputs;  /* those it makes */
+    unsigned by_row;   /* inputs of which it reads its own row alone */
+    int main;          /* the input that may be in registers; -1: none, as everything goes through memory */
+    int other[2];      /* and those it reads besides; -1: none */
+    int factors;       /* and the one that has a number for each column */
+    bool narrow, wide; /* results it can have */
 } chain_op;
 
-const chain_op ops[] = {{LP_OP_ADD, 1, 3, true},
-                        {LP_OP_RELU, 1, 1, true},
-                        {LP_OP_RELU_GRADIENT, 1, 3, true},
-                        {LP_OP_MULTIPLY, 1, 3, true},
-                        {LP_OP_AFFINE, 1, 1, true},
-                        {LP_OP_DROPOUT, 1, 1, true},
-                        {LP_OP_SCALE_COLUMNS, 1, 1, true},
-                        {LP_OP_LINEAR, 1, 1 | 8, false},
-                        {LP_OP_LAYER_NORM, 3, 1, true},
-                        {LP_OP_LAYER_NORM_GRADIENT, 1, 1 | 4 | 8, true},
-                        {LP_OP_EMBED, 1, 2, false},
-                        {LP_OP_BASIS, 1, 1, false},
-                        {LP_OP_REFLECT, 1, 3, true},
-                        {LP_OP_REFLECT_GRADIENT, 3, 7, true}};
+const chain_op ops[] = {
+    {LP_OP_ADD, 1, 1 | 2, 0, {1, -1}, -1, true, true},
+    {LP_OP_RELU, 1, 1, 0, {-1, -1}, -1, true, true},
+    {LP_OP_RELU_GRADIENT, 1, 1 | 2, 1, {0, -1}, -1, true, true},
+    {LP_OP_MULTIPLY, 1, 1 | 2, 0, {1, -1}, -1, true, true},
+    {LP_OP_AFFINE, 1, 1, 0, {-1, -1}, -1, true, true},
+    {LP_OP_SCALE_COLUMNS, 1, 1, 0, {-1, -1}, 1, true, true},
+    {LP_OP_DROPOUT, 1, 1, 0, {-1, -1}, -1, true, false},
+    {LP_OP_LINEAR, 1, 1 | 8, 0, {3, -1}, 2, true, true},
+    {LP_OP_LAYER_NORM, 3, 1, 0, {-1, -1}, 1, true, false},
+    {LP_OP_LAYER_NORM_GRADIENT, 1, 1 | 4 | 8, 3, {0, 2}, 1, true, false},
+    {LP_OP_EMBED, 1, 2, -1, {-1, -1}, -1, true, true},
+    {LP_OP_BASIS, 1, 1, -1, {-1, -1}, 1, false, true},
+    {LP_OP_REFLECT, 1, 1 | 2, -1, {1, -1}, -1, false, true},
+    {LP_OP_REFLECT_GRADIENT, 3, 1 | 2 | 4, -1, {1, 0}, -1, false, true},
+};
 
 const chain_op *find_op(lp_op_id id)
 {
@@ -41,511 +43,252 @@ const chain_op *find_op(lp_op_id id)
     return NULL;
 }
 
-typedef struct product {
-    int heads, in, out; /* columns of a head */
-} product;
-
-product product_of(const lp_node *node)
+/* Halves of a value with so many columns; 0: too many of them, or such that a half begins where two cannot be read at once. */
+int parts_of(int cols)
 {
-    const lp_value *weight = node->inputs[1];
-    int heads = node->with.heads, rows = weight->rows / heads;
-    product shape = {heads, node->with.transpose ? weight->cols : rows, node->with.transpose ? rows : weight->cols};
-    return shape;
+    if (cols <= LP_CHAIN_COLS)
+        return cols % 2 ? 0 : 1;
+    return cols <= 2 * LP_CHAIN_COLS && cols % 4 == 0 ? 2 : 0;
 }
 
-bool suits(const lp_node *node)
+bool row_input(const lp_node *node, int i)
 {
-    if (node->op->id == LP_OP_LINEAR) {
-        product shape = product_of(node);
-        bool begins = shape.heads == 1 || (shape.in % 4 == 0 && shape.out % 4 == 0); /* heads, where numbers are read in fours */
-        return begins && shape.in <= LP_CHAIN_COLS && shape.out <= LP_CHAIN_COLS && node->inputs[1]->rows_of == LP_ROWS_FIXED;
-    }
-    if (node->outputs[0] == node->outputs[1])
-        return false; /* one is added to the other */
-    int cols = 0;
-    for (int i = 0; i < node->op->output_count; i++)
-        cols = node->outputs[i] && node->outputs[i]->cols > cols ? node->outputs[i]->cols : cols;
-    bool narrow = node->op->id == LP_OP_LAYER_NORM || node->op->id == LP_OP_LAYER_NORM_GRADIENT ||
-                  node->op->id == LP_OP_DROPOUT;
-    return cols <= (narrow ? (int)LP_CHAIN_COLS : 4 * (int)LP_CHAIN_COLS);
+    return i >= 0 && i < node->op->input_count && node->inputs[i] && node->inputs[i]->type == LP_TYPE_REAL &&
+           (find_op(node->op->id)->by_row >> i & 1);
 }
 
-/* ---- what lies where ------------------------------------------------------------------------------------------ */
+/* Heads are side by side, and a chain knows halves alone. */
+bool one_head(const lp_node *node)
+{
+    if (node->op->id == LP_OP_LINEAR)
+        return node->with.heads == 1;
+    bool turns = node->op->id == LP_OP_REFLECT || node->op->id == LP_OP_REFLECT_GRADIENT;
+    return !turns || (node->inputs[0]->cols == node->inputs[1]->cols && node->outputs[0] != node->outputs[1]);
+}
 
-/* A value in the chain. Times are numbers of pieces. */
-typedef struct resident {
-    const lp_value *value;
-    int asked;            /* when it is copied in; -1: it is not */
-    int written, last_written; /* first and last time; -1: never */
-    int writes, touches;  /* pieces that write, and that touch it */
-    int last_read;        /* from shared memory; -1: never */
-    int place;            /* in shared memory; -1: not now */
-    int stride;
-} resident;
-
-/* The weight of a product, and where its sums go. */
-typedef struct guest {
-    int asked, place, size, stride; /* asked -1: this piece is no product */
-    int sums;
-} guest;
-
-typedef struct room {
-    int place, size, end; /* the last piece that needs it */
-} room;
+/* ---- the order of the pieces ---------------------------------------------------------------------------------- */
 
 typedef struct maker {
     const lp_stage_piece *pieces;
     int count;
     const int *touches; /* by value, of all pieces there are */
-    bool ahead;         /* copies begin before they are needed */
-    resident values[VALUES];
-    int value_count;
-    guest weights[LP_CHAIN_PIECES];
-    room rooms[VALUES + LP_CHAIN_PIECES];
-    int room_count;
-    int size; /* of shared memory: floats */
+    const lp_value *here, *x; /* what the registers hold, and the x of the newest product; NULL: nothing */
+    const lp_value *stored[VALUES]; /* those that a later piece reads from memory */
+    int stored_count;
 } maker;
 
-resident *resident_of(maker *make, const lp_value *value)
+bool touches_value(const lp_stage_piece *piece, const lp_value *value, bool *writes)
 {
-    for (int i = 0; i < make->value_count; i++)
-        if (make->values[i].value == value)
-            return &make->values[i];
-    resident *mine = &make->values[make->value_count++];
-    resident none = {value, -1, -1, -1, 0, 0, -1, -1, tile_stride(value->cols)};
-    *mine = none;
-    return mine;
+    const lp_node *node = piece->node;
+    bool found = false;
+    *writes = false;
+    for (int i = 0; i < node->op->input_count; i++)
+        found = found || (row_input(node, i) && node->inputs[i] == value);
+    for (int i = 0; i < node->op->output_count; i++)
+        *writes = *writes || (lp_piece_makes(piece, i) && node->outputs[i] == value);
+    return found || *writes;
 }
 
-bool is_product(const maker *make, int p)
+/* Whether b has to come after a: one of them writes what the other touches. */
+bool depends(const lp_stage_piece *a, const lp_stage_piece *b)
 {
-    return make->pieces[p].node->op->id == LP_OP_LINEAR;
+    const lp_node *node = a->node;
+    for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
+        int out = k - node->op->input_count;
+        bool wanted = out < 0 ? row_input(node, k) : lp_piece_makes(a, out), mine, others;
+        const lp_value *value = out < 0 ? node->inputs[k] : node->outputs[out];
+        if (wanted && touches_value(a, value, &mine) && touches_value(b, value, &others) && (mine || others))
+            return true;
+    }
+    return false;
 }
 
-/* When the copies for a product begin: with the product before it, so that there are always two weights at most. */
-int ask_time(const maker *make, int p)
+/* The main input, as far as it may be in the registers. */
+const lp_value *main_input(const maker *make, const lp_stage_piece *piece)
 {
-    int before = p - 1;
-    if (!make->ahead)
-        return p;
-    while (before > 0 && !is_product(make, before))
-        before--;
-    return before > 0 ? before : 0;
+    const lp_node *node = piece->node;
+    int main = find_op(node->op->id)->main;
+    if (node->op->id == LP_OP_ADD && node->inputs[1] && node->inputs[1] == make->here)
+        main = 1; /* either will do */
+    const lp_value *value = main >= 0 ? node->inputs[main] : NULL;
+    return value && parts_of(value->cols) == 1 ? value : NULL;
 }
 
-/* Whether somebody outside the chain wants to see the value. */
-bool shown(const maker *make, const resident *mine)
+/* A piece that can go on with what is in the registers, or else the first that waits for none. */
+int next_piece(const maker *make, const bool *done)
 {
-    const lp_value *value = mine->value;
-    return value->place != LP_PLACE_WORK || value->kept || make->touches[value->id] != mine->touches;
-}
-
-/* Pieces for which a value that is in the device's memory too stays in shared memory for those that can read it there. */
-enum { NEAR = 4 };
-
-/* Piece p reads its row of the value as input i. */
-void note_read(maker *make, int p, int i, resident *mine)
-{
-    bool product = is_product(make, p) && i == 0;
-    if (product && mine->written < 0 && mine->asked < 0)
-        mine->asked = ask_time(make, p);
-    bool elsewhere = mine->written < 0 || (mine->writes == 1 && shown(make, mine));
-    if (product || !elsewhere || (mine->written >= 0 && p - mine->written <= NEAR))
-        mine->last_read = p;
-}
-
-void note_write(int p, resident *mine)
-{
-    /* What is added to something in shared memory reads it there. */
-    if (mine->written >= 0 && mine->last_read > mine->last_written)
-        mine->last_read = p;
-    mine->written = mine->written < 0 ? p : mine->written;
-    mine->last_written = p;
-}
-
-bool row_input(const lp_node *node, int i)
-{
-    return node->inputs[i] && node->inputs[i]->type == LP_TYPE_REAL && (find_op(node->op->id)->by_row >> i & 1);
-}
-
-/* Who touches what. */
-void count_touches(maker *make)
-{
+    int first = -1, same = -1;
     for (int p = 0; p < make->count; p++) {
-        const lp_stage_piece *piece = &make->pieces[p];
-        const lp_node *node = piece->node;
-        for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
-            int out = k - node->op->input_count;
-            bool wanted = out < 0 ? row_input(node, k) : lp_piece_makes(piece, out), before = false;
-            const lp_value *value = out < 0 ? node->inputs[k] : node->outputs[out];
-            if (!wanted)
-                continue;
-            for (int i = 0; i < k; i++) {
-                int other = i - node->op->input_count;
-                before = before || (other < 0 ? row_input(node, i) && node->inputs[i] == value
-                                              : lp_piece_makes(piece, other) && node->outputs[other] == value);
-            }
-            resident *mine = resident_of(make, value);
-            mine->touches += !before;
-            mine->writes += out >= 0;
-        }
+        bool ready = !done[p];
+        for (int k = 0; ready && k < p; k++)
+            ready = done[k] || !depends(&make->pieces[k], &make->pieces[p]);
+        if (!ready)
+            continue;
+        const lp_value *main = main_input(make, &make->pieces[p]);
+        if (main && main == make->here)
+            return p;
+        if (same < 0 && main && main == make->x && make->pieces[p].node->op->id == LP_OP_LINEAR)
+            same = p;
+        first = first < 0 ? p : first;
     }
+    return same >= 0 ? same : first;
 }
 
-void find_lives(maker *make)
+void note_stored(maker *make, const lp_value *value)
 {
-    count_touches(make);
+    for (int i = 0; i < make->stored_count; i++)
+        if (make->stored[i] == value)
+            return;
+    if (value)
+        make->stored[make->stored_count++] = value;
+}
+
+/* Whether somebody reads the value from memory: outside the chain, or in it. */
+bool shown(const maker *make, const lp_value *value)
+{
+    if (value->place != LP_PLACE_WORK || value->kept)
+        return true;
+    for (int i = 0; i < make->stored_count; i++)
+        if (make->stored[i] == value)
+            return true;
+    int mine = 0;
     for (int p = 0; p < make->count; p++) {
-        const lp_stage_piece *piece = &make->pieces[p];
-        const lp_node *node = piece->node;
-        for (int i = 0; i < node->op->input_count; i++)
-            if (row_input(node, i))
-                note_read(make, p, i, resident_of(make, node->inputs[i]));
-        for (int i = 0; i < node->op->output_count; i++)
-            if (lp_piece_makes(piece, i))
-                note_write(p, resident_of(make, node->outputs[i]));
-        make->weights[p].asked = is_product(make, p) ? ask_time(make, p) : -1;
+        bool writes;
+        mine += touches_value(&make->pieces[p], value, &writes);
     }
-}
-
-/* The lowest place that is free. */
-int take_room(maker *make, int size, int end)
-{
-    int place = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (int i = 0; i < make->room_count; i++) {
-            const room *other = &make->rooms[i];
-            if (place < other->place + other->size && other->place < place + size) {
-                place = other->place + other->size;
-                moved = true;
-            }
-        }
-    }
-    make->rooms[make->room_count++] = {place, size, end};
-    make->size = place + size > make->size ? place + size : make->size;
-    return place;
-}
-
-void leave_rooms(maker *make, int p)
-{
-    int left = 0;
-    for (int i = 0; i < make->room_count; i++)
-        if (make->rooms[i].end > p)
-            make->rooms[left++] = make->rooms[i];
-    make->room_count = left;
-    for (int i = 0; i < make->value_count; i++)
-        if (make->values[i].last_read <= p)
-            make->values[i].place = -1;
-}
-
-/* A result may lie where an input lay that nobody reads any more. */
-int take_over(maker *make, int p, const resident *mine)
-{
-    const lp_node *node = make->pieces[p].node;
-    const chain_op *op = find_op(node->op->id);
-    for (int i = 0; op->in_place && i < node->op->input_count; i++) {
-        if (!node->inputs[i] || !(op->by_row >> i & 1) || node->inputs[i]->cols != mine->value->cols)
-            continue;
-        const resident *other = resident_of(make, node->inputs[i]);
-        if (other == mine || other->place < 0 || other->last_read != p)
-            continue;
-        for (int k = 0; k < make->room_count; k++)
-            if (make->rooms[k].place == other->place && make->rooms[k].end == p) {
-                make->rooms[k].end = mine->last_read;
-                return other->place;
-            }
-    }
-    return -1;
-}
-
-void place_weight(maker *make, int p)
-{
-    product shape = product_of(make->pieces[p].node);
-    bool transpose = make->pieces[p].node->with.transpose;
-    int rows = transpose ? shape.out : shape.in, cols = transpose ? shape.in : shape.out;
-    guest *weight = &make->weights[p];
-    /* As the lanes of a product read it without meeting in a bank: 4 modulo 8 floats, or 8 modulo 16. */
-    weight->stride = transpose ? tile_stride(cols) : (tile_pad(cols) + 7) / 16 * 16 + 8;
-    weight->size = tile_pad(rows) * weight->stride;
-    weight->place = take_room(make, shape.heads * weight->size, p);
-}
-
-/* What is there after piece p, and was not before. The places of values at a piece are those that it reads; where its results go is in
- * `to`, by output. */
-void place_piece(maker *make, int p, int *to)
-{
-    const lp_stage_piece *piece = &make->pieces[p];
-    for (int n = p; n < make->count; n++)
-        if (make->weights[n].asked == p)
-            place_weight(make, n);
-    for (int i = 0; i < make->value_count; i++) {
-        resident *mine = &make->values[i];
-        if (mine->asked == p)
-            mine->place = take_room(make, LP_CHAIN_ROWS * mine->stride, mine->last_read);
-    }
-    for (int i = 0; i < piece->node->op->output_count; i++) {
-        to[i] = -1;
-        if (!lp_piece_makes(piece, i))
-            continue;
-        resident *mine = resident_of(make, piece->node->outputs[i]);
-        if (mine->last_read <= p) {
-            if (is_product(make, p))
-                make->weights[p].sums = take_room(make, LP_CHAIN_ROWS * mine->stride, p);
-            continue;
-        }
-        to[i] = mine->place >= 0 ? mine->place : take_over(make, p, mine);
-        if (to[i] < 0)
-            to[i] = take_room(make, LP_CHAIN_ROWS * mine->stride, mine->last_read);
-        if (is_product(make, p))
-            make->weights[p].sums = to[i];
-    }
-}
-
-void leave_piece(maker *make, int p, const int *to)
-{
-    const lp_stage_piece *piece = &make->pieces[p];
-    leave_rooms(make, p);
-    for (int i = 0; i < piece->node->op->output_count; i++)
-        if (lp_piece_makes(piece, i) && to[i] >= 0)
-            resident_of(make, piece->node->outputs[i])->place = to[i];
-}
-
-maker start(const lp_stage_piece *pieces, int count, const int *touches, bool ahead)
-{
-    maker make = {};
-    make.pieces = pieces;
-    make.count = count;
-    make.touches = touches;
-    make.ahead = ahead;
-    find_lives(&make);
-    /* The program, and the bits of dropout. */
-    int steps = 0, asks = 0;
-    for (int i = 0; i < make.value_count; i++)
-        asks += make.values[i].asked >= 0;
-    for (int p = 0; p < count; p++) {
-        int heads = is_product(&make, p) ? pieces[p].node->with.heads : 1;
-        steps += heads;
-        asks += is_product(&make, p) ? heads : 0;
-    }
-    make.size = lp_cuda_chain_size(steps, asks) / (int)sizeof(float) + BITS;
-    make.rooms[make.room_count++] = {0, make.size, count};
-    return make;
-}
-
-int size_of(const lp_stage_piece *pieces, int count, const int *touches, bool ahead)
-{
-    maker make = start(pieces, count, touches, ahead);
-    int to[LP_NODE_OUTPUTS];
-    for (int p = 0; p < count; p++) {
-        place_piece(&make, p, to);
-        leave_piece(&make, p, to);
-    }
-    return make.size;
+    return mine != make->touches[value->id];
 }
 
 /* ---- the program ---------------------------------------------------------------------------------------------- */
 
-/* The steps of a piece, and what it shares with others. */
-typedef struct writer {
-    const lp_cuda_run *run;
-    maker *make;
-    chain_program *program;
-    bool waits; /* the piece at hand reads what was copied in */
-    uintptr_t pointers; /* of all rows, combined by | */
-    int cols;           /* and their columns */
-} writer;
-
-float *data_of(writer *out, const lp_value *value)
+chain_rows rows_of(const lp_cuda_run *run, const lp_value *value)
 {
-    float *data = (float *)lp_run_data(out->run->run, value);
-    if (value->type == LP_TYPE_REAL) {
-        out->pointers |= (uintptr_t)data;
-        out->cols |= value->cols;
-    }
-    return data;
-}
-
-chain_rows rows_of(writer *out, const lp_value *value, int first)
-{
-    chain_rows rows = {NULL, -1, 0};
-    if (!value)
-        return rows;
-    const resident *mine = resident_of(out->make, value);
-    if (mine->place >= 0) {
-        rows.place = mine->place + first;
-        rows.stride = mine->stride;
-        out->waits = out->waits || mine->asked >= 0;
-    } else {
-        rows.data = data_of(out, value) + first;
+    chain_rows rows = {NULL, 0};
+    if (value) {
+        rows.data = (float *)lp_run_data(run->run, value);
         rows.stride = value->cols;
     }
-    out->cols |= first;
     return rows;
 }
 
-/* Output i of piece p. It need not be shown as long as it stays in shared memory and a later piece writes it again. */
-chain_result result_of(writer *out, int p, int i, int to, int first)
+/* What the op has of its own. */
+void fill_own(const lp_node *node, const lp_cuda_run *run, chain_step *step)
 {
-    const lp_stage_piece *piece = &out->make->pieces[p];
-    chain_result result = {{NULL, -1, 0}, NULL, -1, 0, 0, 0, 0};
-    if (!lp_piece_makes(piece, i))
-        return result;
-    const lp_value *value = piece->node->outputs[i];
-    const resident *mine = resident_of(out->make, value);
-    if (piece->node->accumulate >> i & 1)
-        result.old = rows_of(out, value, first);
-    if (to >= 0) {
-        result.place = to + first;
-        result.stride = mine->stride;
-        result.pad = value->cols - first;
-        result.pad_end = tile_pad(value->cols) - first;
+    const lp_value *weight = node->inputs[1];
+    switch (node->op->id) {
+    case LP_OP_LINEAR:
+        step->transpose = node->with.transpose;
+        step->weight = rows_of(run, weight).data;
+        step->weight_stride = weight->cols;
+        step->in_parts = parts_of(node->inputs[0]->cols);
+        step->in_cols = node->inputs[0]->cols / step->in_parts;
+        break;
+    case LP_OP_LAYER_NORM:
+        step->shift = (float)node->with.epsilon;
+        step->shifts = rows_of(run, node->inputs[2]).data;
+        break;
+    case LP_OP_DROPOUT:
+        step->threshold = lp_dropout_threshold(node->with.rate);
+        step->purpose = lp_dropout_purpose(node->with.stream);
+        step->scale = (float)(65536.0 / (65536.0 - step->threshold));
+        break;
+    case LP_OP_EMBED:
+        step->main = rows_of(run, node->inputs[0]);
+        step->ids = (const int32_t *)lp_run_data(run->run, node->inputs[1]);
+        break;
+    case LP_OP_BASIS:
+        step->time = (const double *)lp_run_data(run->run, node->inputs[0]);
+        break;
+    case LP_OP_REFLECT:
+        step->main = rows_of(run, node->inputs[0]);
+        break;
+    case LP_OP_REFLECT_GRADIENT:
+        step->main = rows_of(run, node->inputs[2]);
+        break;
+    default:
+        break;
     }
-    if (shown(out->make, mine) && (to < 0 || mine->last_written == p)) {
-        result.keep = data_of(out, value) + first;
-        result.keep_stride = value->cols;
-    }
-    out->cols |= first;
-    return result;
 }
 
-void write_ask(writer *out, const float *from, int place, int stride, int rows, int present, int cols)
+/* Whatever is read from memory is noted, so that the piece that makes it stores it; run NULL: only that. */
+void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run, chain_step *step)
 {
-    chain_ask ask = {from, place, stride, cols, rows, cols, tile_pad(cols), present, 1};
-    ask.width = lp_width((uintptr_t)from, cols);
-    out->pointers |= (uintptr_t)from;
-    out->cols |= cols;
-    out->program->asks[out->program->ask_count++] = ask;
-}
-
-bool reads(const lp_stage_piece *piece, const lp_value *value)
-{
-    for (int i = 0; i < piece->node->op->input_count; i++)
-        if (piece->node->inputs[i] == value)
-            return true;
-    return false;
-}
-
-/* The copies that begin with piece p. */
-void write_asks(writer *out, int p, chain_step *step)
-{
-    maker *make = out->make;
-    step->first_ask = out->program->ask_count;
-    for (int n = p; n < make->count; n++) {
-        const guest *weight = &make->weights[n];
-        if (weight->asked != p)
-            continue;
-        const lp_node *node = make->pieces[n].node;
-        product shape = product_of(node);
-        int rows = node->with.transpose ? shape.out : shape.in, cols = node->with.transpose ? shape.in : shape.out;
-        const float *from = (const float *)lp_run_data(out->run->run, node->inputs[1]);
-        for (int h = 0; h < shape.heads; h++)
-            write_ask(out, from + (size_t)h * rows * cols, weight->place + h * weight->size, weight->stride,
-                      tile_pad(rows), rows, cols);
-        step->late = step->late || n == p;
-    }
-    for (int i = 0; i < make->value_count; i++) {
-        const resident *mine = &make->values[i];
-        if (mine->asked != p)
-            continue;
-        write_ask(out, (const float *)lp_run_data(out->run->run, mine->value), mine->place, mine->stride, LP_CHAIN_ROWS,
-                  -1, mine->value->cols);
-        step->late = step->late || reads(&make->pieces[p], mine->value);
-    }
-    step->asks = out->program->ask_count - step->first_ask;
-}
-
-/* All but what a head has of its own. */
-chain_step step_of(writer *out, int p, const int *to)
-{
-    const lp_stage_piece *piece = &out->make->pieces[p];
     const lp_node *node = piece->node;
     const chain_op *op = find_op(node->op->id);
-    chain_step step = {};
-    out->waits = false;
-    step.op = (int)node->op->id;
-    step.cols = node->outputs[0] ? node->outputs[0]->cols : node->inputs[0]->cols;
-    step.scale = (float)node->with.scale;
-    step.shift = (float)(op->id == LP_OP_LAYER_NORM ? node->with.epsilon : node->with.shift);
-    for (int i = 0; i < 4; i++)
-        step.input[i] = rows_of(out, i < node->op->input_count && row_input(node, i) ? node->inputs[i] : NULL, 0);
-    for (int i = 0; i < 2; i++)
-        step.result[i] = result_of(out, p, i, i < node->op->output_count ? to[i] : -1, 0);
-    if (op->id == LP_OP_LAYER_NORM || op->id == LP_OP_LAYER_NORM_GRADIENT || op->id == LP_OP_SCALE_COLUMNS)
-        step.factors = data_of(out, node->inputs[1]);
-    if (op->id == LP_OP_LAYER_NORM)
-        step.shifts = data_of(out, node->inputs[2]);
-    if (op->id == LP_OP_EMBED) {
-        step.input[0].data = data_of(out, node->inputs[0]);
-        step.input[0].stride = node->inputs[0]->cols;
-        step.ids = (const int32_t *)data_of(out, node->inputs[1]);
+    const lp_value *main = main_input(make, piece);
+    *step = chain_step();
+    step->op = (int)op->id;
+    step->follows = main && main == make->here;
+    step->again = !step->follows && op->id == LP_OP_LINEAR && main && main == make->x;
+    for (int i = 0; i < node->op->input_count; i++) {
+        bool held = node->inputs[i] == main && (step->follows || step->again);
+        if (row_input(node, i) && (!held || (op->id == LP_OP_ADD && node->inputs[0] == node->inputs[1])))
+            note_stored(make, node->inputs[i]);
     }
-    if (op->id == LP_OP_DROPOUT) {
-        step.threshold = lp_dropout_threshold(node->with.rate);
-        step.purpose = lp_dropout_purpose(node->with.stream);
-        step.scale = (float)(65536.0 / (65536.0 - step.threshold));
+    for (int i = 0; i < node->op->output_count; i++)
+        if (lp_piece_makes(piece, i) && (node->accumulate >> i & 1))
+            note_stored(make, node->outputs[i]);
+    if (!run)
+        return;
+    const lp_value *like = node->outputs[0] ? node->outputs[0] : node->inputs[0];
+    step->parts = parts_of(like->cols);
+    step->cols = like->cols / step->parts;
+    step->scale = (float)node->with.scale;
+    step->shift = (float)node->with.shift;
+    int first = op->main, second = op->other[0];
+    if (op->id == LP_OP_ADD && main && main == node->inputs[1]) {
+        first = 1;
+        second = 0;
     }
-    if (op->id == LP_OP_BASIS) {
-        step.terms = node->inputs[1]->cols;
-        step.time = (const double *)data_of(out, node->inputs[0]);
-        step.factors = data_of(out, node->inputs[1]);
-    }
-    if (op->id == LP_OP_REFLECT || op->id == LP_OP_REFLECT_GRADIENT) {
-        step.terms = node->inputs[1]->cols / 2;
-        step.heads = node->inputs[0]->cols / (2 * step.terms);
-        out->cols |= step.terms;
-    }
-    step.waits = out->waits;
-    return step;
+    if (first >= 0 && !step->follows)
+        step->main = rows_of(run, node->inputs[first]);
+    if (second >= 0)
+        step->other[0] = rows_of(run, node->inputs[second]);
+    if (op->other[1] >= 0)
+        step->other[1] = rows_of(run, node->inputs[op->other[1]]);
+    if (op->factors >= 0)
+        step->factors = rows_of(run, node->inputs[op->factors]).data;
+    for (int i = 0; i < 2 && i < node->op->output_count; i++)
+        if (lp_piece_makes(piece, i)) {
+            if (node->accumulate >> i & 1)
+                step->old[i] = rows_of(run, node->outputs[i]);
+            if (shown(make, node->outputs[i]))
+                step->result[i] = rows_of(run, node->outputs[i]);
+        }
+    fill_own(node, run, step);
 }
 
-/* A product of several heads is a step for each. What it is added to may be where its sums go. */
-void write_products(writer *out, int p, const int *to, chain_step step)
+/* What the registers hold after a piece. */
+void go_on(maker *make, const lp_stage_piece *piece)
 {
-    const lp_node *node = out->make->pieces[p].node;
-    const lp_value *y = node->outputs[0];
-    product shape = product_of(node);
-    const guest *weight = &out->make->weights[p];
-    step.cols = shape.out;
-    step.terms = shape.in;
-    step.transpose = node->with.transpose;
-    step.weight_stride = weight->stride;
-    step.stride = resident_of(out->make, y)->stride;
-    step.waits = true; /* for the weight */
-    for (int h = 0; h < shape.heads; h++) {
-        int first = h * shape.out;
-        step.weight = weight->place + h * weight->size;
-        step.x = rows_of(out, node->inputs[0], h * shape.in);
-        step.sums = weight->sums + first;
-        step.wide = h + 1 == shape.heads ? tile_pad(y->cols) - first : shape.out;
-        step.input[0] = {NULL, step.sums, step.stride};
-        step.input[1] = rows_of(out, node->inputs[3], first);
-        step.input[2] = step.input[3] = {NULL, -1, 0};
-        step.factors = node->inputs[2] ? data_of(out, node->inputs[2]) + first : NULL;
-        step.result[0] = result_of(out, p, 0, to[0], first);
-        step.result[0].pad_end = 0; /* its sums have zeros there */
-        step.inside = step.result[0].old.place == step.sums;
-        if (step.inside)
-            step.result[0].old = {NULL, -1, 0};
-        step.done = step.result[0].place >= 0 && !step.result[0].keep && !step.factors && !node->inputs[3] &&
-                    !step.result[0].old.data && step.result[0].old.place < 0;
-        out->program->steps[out->program->count++] = step;
-        step.asks = 0;
-        step.late = false;
+    const lp_node *node = piece->node;
+    const chain_op *op = find_op(node->op->id);
+    const lp_value *main = main_input(make, piece);
+    if (op->id == LP_OP_LINEAR)
+        make->x = main;
+    for (int i = 0; i < node->op->output_count; i++) {
+        make->here = lp_piece_makes(piece, i) && node->outputs[i] == make->here ? NULL : make->here;
+        make->x = lp_piece_makes(piece, i) && node->outputs[i] == make->x ? NULL : make->x;
     }
+    bool through = op->id == LP_OP_BASIS || op->id == LP_OP_REFLECT || op->id == LP_OP_REFLECT_GRADIENT;
+    const lp_value *made = node->outputs[0];
+    if (op->id == LP_OP_LINEAR && parts_of(made->cols) == 2)
+        return; /* half by half, beside the registers */
+    if (!through)
+        make->here = parts_of(made->cols) == 1 ? made : NULL;
 }
 
-void write_piece(writer *out, int p)
+/* All pieces in their order. run NULL: to find out what must be stored. */
+void write_steps(maker *make, const lp_cuda_run *run, chain_step *steps)
 {
-    int to[LP_NODE_OUTPUTS];
-    place_piece(out->make, p, to);
-    chain_step step = step_of(out, p, to);
-    write_asks(out, p, &step);
-    if (is_product(out->make, p))
-        write_products(out, p, to, step);
-    else
-        out->program->steps[out->program->count++] = step;
-    leave_piece(out->make, p, to);
+    bool done[LP_CHAIN_STEPS] = {};
+    make->here = make->x = NULL;
+    for (int i = 0; i < make->count; i++) {
+        int p = next_piece(make, done);
+        write_step(make, &make->pieces[p], run, &steps[i]);
+        go_on(make, &make->pieces[p]);
+        done[p] = true;
+    }
 }
 
 } // namespace
@@ -553,36 +296,36 @@ void write_piece(writer *out, int p)
 unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
 {
     const chain_op *op = find_op(node->op->id);
-    if (!op || !suits(node))
+    if (!op || !one_head(node))
+        return 0;
+    for (int i = 0; i < node->op->input_count; i++)
+        if (row_input(node, i) && parts_of(node->inputs[i]->cols) == 0)
+            return 0;
+    for (int i = 0; i < node->op->output_count; i++) {
+        int parts = node->outputs[i] && (op->outputs >> i & 1) ? parts_of(node->outputs[i]->cols) : -1;
+        bool moments = op->id == LP_OP_LAYER_NORM && i == 1;
+        if (parts == 0 || (!moments && parts == 1 && !op->narrow) || (parts == 2 && !op->wide))
+            return 0;
+    }
+    if (op->id == LP_OP_LINEAR && node->inputs[1]->rows_of != LP_ROWS_FIXED)
         return 0;
     *by_row = op->by_row;
     return op->outputs;
 }
 
-bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count, const int *touches)
-{
-    int steps = 0;
-    for (int i = 0; i < count; i++)
-        steps += pieces[i].node->op->id == LP_OP_LINEAR ? pieces[i].node->with.heads : 1;
-    return count <= LP_CHAIN_PIECES && steps <= LP_CHAIN_STEPS && size_of(pieces, count, touches, false) <= HALF_SHARED;
-}
-
 void lp_cuda_chain_make(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run,
-                        lp_cuda_chain *chain, chain_program *program)
+                        lp_cuda_chain *chain, chain_step *steps)
 {
-    bool ahead = size_of(pieces, count, touches, true) <= HALF_SHARED;
-    maker make = start(pieces, count, touches, ahead);
-    *program = chain_program();
-    writer out = {run, &make, program, false, 0, 0};
+    maker make = {};
+    make.pieces = pieces;
+    make.count = count;
+    make.touches = touches;
+    write_steps(&make, NULL, steps);
+    write_steps(&make, run, steps);
     const lp_node *first = pieces[0].node;
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
-    for (int p = 0; p < count; p++)
-        write_piece(&out, p);
-    chain->program = NULL;
-    chain->count = program->count;
-    chain->ask_count = program->ask_count;
+    *chain = lp_cuda_chain();
+    chain->count = count;
     chain->rows = lp_cuda_rows_of(like);
-    chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_ROWS);
-    chain->shared = make.size;
-    chain->width = lp_width(out.pointers, out.cols) > 1 ? 2 : 1;
+    chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_WARPS * LP_CHAIN_ROWS);
 }

@@ -1,12 +1,15 @@
 /* cuda_chain.h: nodes that go from row to row, as one launch.
  *
- * A block takes 64 rows through all pieces of a chain, one after the other: an interpreter of a short program of steps, with the rows of
- * values in shared memory. A value has a place there from the step that makes it to the last one in the chain that reads it. It goes
- * to the device's memory only if others read it too. Weights, and rows that products read, are copied in while the steps before are at work.
- * Other rows of values from outside the chain are read where they are. The sums of a product go to shared memory as they are, and from there on it is
- * an element by element affair.
+ * A warp takes 16 rows through all pieces of a chain, one after the other, and waits for nobody: an interpreter of a short program of steps.
+ * What a step makes stays in the warp's registers, in the layout of a tensor core's result (cuda_tile.h), which with its terms in another
+ * order is that of a factor too; so the next step, a product or any other, takes it from there. It goes to memory if somebody outside the
+ * chain reads it, or a later step that does not follow at once: that finds it where the same thread wrote it.
  *
- * The host makes the program (cuda_chain.cu): which steps there are and what lies where and when. The kernel (cuda_chain_kernel.cu) runs it.
+ * A value is narrow, up to 56 columns, or wide: two halves of as many, such as cosines and sines. Wide ones go through memory, half by half.
+ * Whatever is wider, has several heads, or is to be computed in float goes node by node.
+ *
+ * The host makes the program (cuda_chain.cu): which steps there are, in which order, and what goes where. The kernel (cuda_chain_kernel.cu)
+ * runs it.
  */
 #ifndef LP_CUDA_CHAIN_H
 #define LP_CUDA_CHAIN_H
@@ -14,97 +17,60 @@
 #include "backend/cuda/cuda_stage.h"
 
 enum {
-    LP_CHAIN_ROWS = 64,
-    LP_CHAIN_WARPS = 8,
-    LP_CHAIN_COLS = 128,  /* the most columns of products and norms */
-    LP_CHAIN_PIECES = 32, /* the most of a chain */
-    LP_CHAIN_STEPS = 48,
-    LP_CHAIN_ASKS = 96
+    LP_CHAIN_ROWS = 16,  /* of a warp */
+    LP_CHAIN_WARPS = 2,  /* of a block */
+    LP_CHAIN_TILES = 7,  /* of 8 columns, in half a value */
+    LP_CHAIN_COLS = 8 * LP_CHAIN_TILES,
+    LP_CHAIN_STEPS = 32
 };
 
-/* The rows of a value: in shared memory where place >= 0, otherwise in the device's from data on; neither: absent. */
+/* The rows of a value in memory; NULL: not there. */
 typedef struct chain_rows {
     float *data;
-    int place, stride;
+    int stride;
 } chain_rows;
 
-/* Where a step's result goes: to shared memory where place >= 0, and to the device's where there is a `keep`; added to `old`, if that is there. */
-typedef struct chain_result {
-    chain_rows old;
-    float *keep;
-    int place, stride, keep_stride;
-    int pad, pad_end; /* columns in shared memory that are set to 0: those behind it, which products read */
-} chain_result;
-
-typedef struct __align__(16) chain_step {
-    int op;                 /* lp_op_id */
-    int cols;               /* of the result */
-    int terms;              /* linear: columns of x; basis, reflect: frequencies */
-    int heads;              /* reflect */
-    int first_ask, asks;    /* copies that begin with this step */
-    bool waits;             /* for copies that began before */
-    bool late;              /* and for those that begin here */
-    chain_rows input[4];    /* by the op's number; of a product its sums, and what is added to them */
-    chain_result result[2];
-    /* What is not rows. */
-    const void *factors;    /* of columns: bias, scale, gain, frequencies; NULL: none */
-    const void *shifts;     /* layer norm */
-    const double *time;     /* basis */
-    const int32_t *ids;     /* of the rows of input[0]; NULL: they are the block's own */
+typedef struct chain_step {
+    int op;              /* lp_op_id */
+    int parts, cols;     /* of the result: halves, and columns of each */
+    bool follows;        /* its main input is what the step before left in the registers */
+    bool again;          /* linear: x is that of the product before */
+    bool transpose;      /* linear */
+    chain_rows main;     /* its main input, where it does not follow */
+    chain_rows other[2]; /* what else it reads: an addend, a turn, the x of a gradient; its moments */
+    chain_rows old[2];   /* what results are added to */
+    chain_rows result[2];
+    const float *weight;      /* linear */
+    int in_parts, in_cols;    /* linear */
+    int weight_stride;        /* linear: from row to row */
+    const void *factors;      /* of columns: bias, scale, gain, frequencies; NULL: none */
+    const float *shifts;      /* layer norm */
+    const double *time;       /* basis */
+    const int32_t *ids;       /* embed: of the rows of main */
     float scale, shift;
     uint32_t threshold, purpose; /* dropout */
-    /* Of a product: x and its weight are in shared memory, and its sums go there. */
-    chain_rows x;
-    int weight, weight_stride;
-    int sums, stride, wide; /* wide: columns that are written, at least */
-    bool transpose;
-    bool inside;            /* the sums are added to what is there */
-    bool done;              /* and nothing else happens to them */
 } chain_step;
-
-/* Rows on their way to shared memory, padded with zeros to `wide` columns and `rows` rows. */
-typedef struct __align__(16) chain_ask {
-    const float *from;
-    int place, stride, from_stride, rows, cols, wide;
-    int present;  /* rows there are; -1: those of the block */
-    int width;    /* floats at a time */
-} chain_ask;
-
-/* On the host. On the device its steps and asks lie end to end: a block brings them to shared memory first of all, since what
- * comes with a launch is far away when it is read for the first time. */
-typedef struct chain_program {
-    int count, ask_count;
-    chain_step steps[LP_CHAIN_STEPS];
-    chain_ask asks[LP_CHAIN_ASKS];
-} chain_program;
 
 /* A chain that is ready to be launched. */
 typedef struct lp_cuda_chain {
-    const void *program; /* on the device: chain_step [count], chain_ask [ask_count] */
+    chain_step *program; /* on the device */
     size_t place;        /* of it among the programs of all chains */
-    int count, ask_count;
+    int count;
     lp_cuda_rows rows;
     unsigned blocks;
-    int shared; /* floats of shared memory */
-    int width;  /* 2 where all columns are even, otherwise 1 */
 } lp_cuda_chain;
 
 /* Which outputs of a node a chain can make, and of which inputs it reads its own row alone. 0: none. */
 unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row);
 
-/* Whether there is room for a chain of these; touches: those of lp_cuda_stages. */
-bool lp_cuda_chain_fits(const lp_stage_piece *pieces, int count, const int *touches);
-
-/* Makes the program of a chain for these runs; the caller brings it to the device and says where it is. */
+/* Makes the program of a chain for these runs, of up to LP_CHAIN_STEPS pieces; the caller brings it to the device and says where it is.
+ * touches: of lp_cuda_stages. */
 void lp_cuda_chain_make(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run,
-                        lp_cuda_chain *chain, chain_program *program);
+                        lp_cuda_chain *chain, chain_step *steps);
+
+/* Whether this run's products may go to the tensor cores, which all of a chain is made for. */
+bool lp_cuda_chain_runs(const lp_cuda_run *run);
 
 void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run);
-
-/* Bytes of a program on the device, and in shared memory, where it comes first. */
-__host__ __device__ static inline int lp_cuda_chain_size(int steps, int asks)
-{
-    return (int)(((size_t)steps * sizeof(chain_step) + (size_t)asks * sizeof(chain_ask) + 15) / 16 * 16);
-}
 
 #endif

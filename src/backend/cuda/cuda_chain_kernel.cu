@@ -1,287 +1,248 @@
-/* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h) on 64 rows a block.
+/* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h), 16 rows to a warp.
  *
- * The code is kept short: an instruction that a multiprocessor has not met takes longer to come than a hundred that it has, and a chain
- * goes through most of it once. So there is one loop for all that works on elements, with a product's bias and addend among it, few loops are
- * unrolled, and what an op has of its own is a line or two.
- *
- * A warp has every eighth row where a step works on elements, lanes side by side along the columns, and four rows at a time, so that what it
- * reads of them is under way at once. Norms have four lanes to a row, products 16 rows and half of the columns to a warp. Between steps the
- * block meets at a barrier. What a step draws or sums is what the kernels of single nodes draw and sum.
+ * A lane has two rows, g and g + 8 of the warp's, and of every tile of 8 columns two side by side. Columns beyond a value's own are 0.
+ * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain.h"
-#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 namespace
 {
 
-enum { ROWS = LP_CHAIN_ROWS, WARPS = LP_CHAIN_WARPS, THREADS = 32 * WARPS, EACH = ROWS / WARPS, ROW_WARPS = ROWS / 16 };
-enum { PART = 4 }; /* of these rows at a time */
+enum { TILES = LP_CHAIN_TILES, WARPS = LP_CHAIN_WARPS, THREADS = 32 * WARPS };
+enum { DRAWS = 2 * TILES }; /* random blocks of a lane's two rows: one for each tile */
 
 #define TWO_PI 6.283185307179586476925
 
-/* A block and its rows. */
-typedef struct chain_block {
+/* Half a value: element i of tile j is row g + 8 (i / 2), column 8 j + 2 t + i % 2. */
+typedef struct strip {
+    float at[TILES][4];
+} strip;
+
+/* A lane: its first column, its rows, and which of them there are. */
+typedef struct chain_lane {
     const lp_cuda_shard *shard;
-    float *memory;
-    unsigned char *kept; /* dropout: [ROWS x GROUPS] */
-    int first, present, warp, lane;
-} chain_block;
+    uint4 *drawn; /* the warp's: [8 x DRAWS] */
+    int group, member, column;
+    int64_t row;
+    bool there[2];
+} chain_lane;
 
-enum { GROUPS = LP_CHAIN_COLS / 8 };
-
-/* ---- rows ---------------------------------------------------------------------------------------------------- */
-
-/* The block's rows of a value; at is NULL where they are absent. What a step is told lies in shared memory, where every store might
- * change it as far as the compiler knows: a step reads it once, into these. */
-typedef struct view {
-    const float *at;
-    int stride;
-} view;
-
-typedef struct target {
-    float *slot, *keep; /* either may be NULL */
-    int stride, keep_stride;
-} target;
-
-__device__ inline view view_of(const chain_block &block, const chain_rows &rows)
+__device__ inline float2 read_two(const float *from, bool there)
 {
-    view mine = {rows.data, rows.stride};
-    if (rows.place >= 0)
-        mine.at = block.memory + rows.place;
-    else if (mine.at)
-        mine.at += (int64_t)block.first * mine.stride;
-    return mine;
+    float2 none = {0, 0};
+    return there ? *(const float2 *)from : none;
 }
 
-__device__ inline target target_of(const chain_block &block, const chain_result &result)
+/* Where the lane's first column of its first row is, in half `part` of so many columns. */
+__device__ inline float *place_of(const chain_lane &me, const chain_rows &rows, int part, int cols)
 {
-    target mine = {NULL, result.keep, result.stride, result.keep_stride};
-    if (result.place >= 0)
-        mine.slot = block.memory + result.place;
-    if (mine.keep)
-        mine.keep += (int64_t)block.first * mine.keep_stride;
-    return mine;
+    return rows.data + me.row * rows.stride + part * cols + me.column;
 }
 
-/* Column c of rows warp + WARPS * (from + i); 0 where there is none. ids: which rows of a table they are; NULL: the block's own. */
-template <int width>
-__device__ inline void read_rows(const chain_block &block, lp_floats<width> (&to)[PART], const view &rows, int from,
-                                 int c, const int32_t *ids = NULL)
+/* x = rows, or more by them. Rows may be absent. */
+template <bool adds>
+__device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part, int cols)
 {
-    int first = block.warp + WARPS * from;
+    const float *first = place_of(me, rows, part, cols), *second = first + 8 * rows.stride;
+    bool upper = rows.data && me.there[0], lower = rows.data && me.there[1];
+    if (adds && !rows.data)
+        return;
 #pragma unroll
-    for (int i = 0; i < PART; i++) {
-        int r = first + WARPS * i;
-        to[i] = lp_floats<width>();
-        if (rows.at && r < block.present)
-            to[i] = lp_read<width>(rows.at + (int64_t)(ids ? ids[r] : r) * rows.stride + c);
+    for (int j = 0; j < TILES; j++) {
+        bool column = me.column + 8 * j < cols;
+        float2 one = read_two(first + 8 * j, column && upper), two = read_two(second + 8 * j, column && lower);
+        x.at[j][0] = adds ? x.at[j][0] + one.x : one.x;
+        x.at[j][1] = adds ? x.at[j][1] + one.y : one.y;
+        x.at[j][2] = adds ? x.at[j][2] + two.x : two.x;
+        x.at[j][3] = adds ? x.at[j][3] + two.y : two.y;
     }
 }
 
-/* To both places of a result. */
-template <int width> __device__ inline void write_at(const target &to, int r, int c, const lp_floats<width> &value)
+__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part, int cols)
 {
-    if (to.slot)
-        lp_write<width>(to.slot + r * to.stride + c, value, 0);
-    if (to.keep)
-        lp_write<width>(to.keep + r * to.keep_stride + c, value, 0);
-}
-
-template <int width>
-__device__ inline void write_rows(const chain_block &block, const target &to, int from, int c,
-                                  const lp_floats<width> (&value)[PART])
-{
-    int first = block.warp + WARPS * from;
+    float *first = place_of(me, rows, part, cols), *second = first + 8 * rows.stride;
+    if (!rows.data)
+        return;
 #pragma unroll
-    for (int i = 0; i < PART; i++)
-        if (first + WARPS * i < block.present)
-            write_at<width>(to, first + WARPS * i, c, value[i]);
+    for (int j = 0; j < TILES; j++) {
+        bool column = me.column + 8 * j < cols;
+        if (column && me.there[0])
+            *(float2 *)(first + 8 * j) = make_float2(x.at[j][0], x.at[j][1]);
+        if (column && me.there[1])
+            *(float2 *)(second + 8 * j) = make_float2(x.at[j][2], x.at[j][3]);
+    }
 }
 
-/* ---- steps on elements --------------------------------------------------------------------------------------- */
-
-/* a = f(a, b) for rows from `from` on and columns from c on, where factor is of the column. */
-template <int width>
-__device__ inline void apply(const chain_block &block, const chain_step &step, int from, int c,
-                             lp_floats<width> (&a)[PART], const lp_floats<width> (&b)[PART], const lp_floats<width> &factor)
+/* Numbers of columns, the same for all rows. */
+__device__ inline float2 read_factors(const chain_lane &me, const float *factors, int j, int cols)
 {
+    return read_two(factors + me.column + 8 * j, factors && me.column + 8 * j < cols);
+}
+
+/* ---- products ------------------------------------------------------------------------------------------------ */
+
+/* sum += x W, W [in x out] as it lies in memory; transposed [out x in]. A step of the tensor core takes the terms 8 j + 2 t in the place of
+ * t, and 8 j + 2 t + 1 in that of t + 4: as the lane has them. */
+template <bool transpose>
+__device__ inline void multiply(const chain_lane &me, strip &sum, const strip &x, const float *weight, int stride,
+                                int in, int out)
+{
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        const float left[4] = {tile_round(x.at[j][0]), tile_round(x.at[j][2]), tile_round(x.at[j][1]), tile_round(x.at[j][3])};
+        int term = 8 * j + me.column;
+#pragma unroll
+        for (int i = 0; i < TILES; i++) {
+            int column = 8 * i + me.group;
+            bool there = term < in && column < out;
+            float2 right;
+            if (transpose) {
+                right = read_two(weight + column * stride + term, there);
+            } else {
+                right.x = there ? weight[term * stride + column] : 0;
+                right.y = there ? weight[(term + 1) * stride + column] : 0;
+            }
+            tile_multiply(sum.at[i], left, tile_round(right.x), tile_round(right.y));
+        }
+    }
+}
+
+/* y = x W + bias + addend + what was there. `x` stays as it is for a product that follows. */
+__device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here, strip &x)
+{
+    int cols = step.cols, in = step.in_cols, stride = step.weight_stride;
+    const float *bias = (const float *)step.factors;
+    if (step.follows)
+        x = here;
+#pragma unroll 1
+    for (int to = 0; to < step.parts; to++) {
+        strip sum;
+#pragma unroll
+        for (int j = 0; j < TILES; j++) {
+            float2 more = read_factors(me, bias ? bias + to * cols : NULL, j, cols);
+            sum.at[j][0] = sum.at[j][2] = more.x;
+            sum.at[j][1] = sum.at[j][3] = more.y;
+        }
+        read_strip<true>(me, sum, step.other[0], to, cols);
+        read_strip<true>(me, sum, step.old[0], to, cols);
+#pragma unroll 1
+        for (int from = 0; from < step.in_parts; from++) {
+            if (!step.follows && (!step.again || step.in_parts > 1) && (to == 0 || step.in_parts > 1))
+                read_strip<false>(me, x, step.main, from, in);
+            if (step.transpose)
+                multiply<true>(me, sum, x, step.weight + to * cols * stride + from * in, stride, in, cols);
+            else
+                multiply<false>(me, sum, x, step.weight + from * in * stride + to * cols, stride, in, cols);
+        }
+        write_strip(me, sum, step.result[0], to, cols);
+        if (step.parts == 1)
+            here = sum;
+    }
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------------ */
+
+/* The random words of a lane's rows: the four lanes of a row draw in turn, a block for each tile, and find their own two columns in
+ * those of the others. */
+__device__ inline void draw(const chain_lane &me, const chain_step &step)
+{
+    const lp_cuda_shard *shard = me.shard;
+    uint64_t first = shard->first_token + (uint64_t)me.row;
+    __syncwarp();
+#pragma unroll 1
+    for (int i = me.member; i < DRAWS; i += 4) {
+        int lower = i >= TILES, tile = lower ? i - TILES : i;
+        lp_random_block block =
+            lp_philox(shard->seed, step.purpose, shard->step, (first + (lower ? 8 : 0)) * 65536 + (uint64_t)tile);
+        me.drawn[me.group * DRAWS + i] = make_uint4(block.word[0], block.word[1], block.word[2], block.word[3]);
+    }
+    __syncwarp();
+}
+
+__device__ inline void drop(const chain_lane &me, strip &x, float scale, uint32_t threshold)
+{
+    const uint32_t *words = (const uint32_t *)(me.drawn + me.group * DRAWS) + me.member;
+#pragma unroll
+    for (int j = 0; j < TILES; j++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            uint32_t word = words[4 * (j + half * TILES)];
+            x.at[j][2 * half] = (word & 0xFFFFu) >= threshold ? x.at[j][2 * half] * scale : 0;
+            x.at[j][2 * half + 1] = word >> 16 >= threshold ? x.at[j][2 * half + 1] * scale : 0;
+        }
+}
+
+/* x = f(x, y), where y is the other input's part. */
+__device__ inline void apply(const chain_lane &me, const chain_step &step, strip &x, int part)
+{
+    int op = step.op, cols = step.cols;
     float scale = step.scale, shift = step.shift;
-#define EACH_ELEMENT(result)                                                        \
-    _Pragma("unroll") for (int i = 0; i < PART; i++)                                \
-        _Pragma("unroll") for (int k = 0; k < width; k++)                           \
-    {                                                                               \
-        float x = a[i].at[k], y = b[i].at[k], f = factor.at[k];                     \
-        (void)y;                                                                    \
-        (void)f;                                                                    \
-        a[i].at[k] = (result);                                                      \
-    }                                                                               \
-    return
-    switch (step.op) {
-    case LP_OP_RELU:
-        EACH_ELEMENT(x > 0 ? x : 0);
-    case LP_OP_RELU_GRADIENT:
-        EACH_ELEMENT(x > 0 ? y : 0);
-    case LP_OP_MULTIPLY:
-        EACH_ELEMENT(x * y);
-    case LP_OP_AFFINE:
-        EACH_ELEMENT(scale * x + shift);
-    case LP_OP_SCALE_COLUMNS:
-        EACH_ELEMENT(x * f);
-    case LP_OP_DROPOUT: {
-        const unsigned char *kept = block.kept + (block.warp + WARPS * from) * GROUPS + (c >> 3);
-        EACH_ELEMENT(kept[WARPS * i * GROUPS] >> ((c & 7) + k) & 1 ? x * scale : 0.0f);
-    }
-    default: /* sums, and what is only moved */
-        EACH_ELEMENT(x + y + f);
-    }
-#undef EACH_ELEMENT
-}
-
-/* All of them; a product is one of them when its sums are in shared memory: they get bias and addend. */
-template <int width> __device__ inline void each_element(const chain_block &block, const chain_step &step)
-{
-    view first = view_of(block, step.input[0]), second = view_of(block, step.input[1]),
-         before = view_of(block, step.result[0].old);
-    target to = target_of(block, step.result[0]);
-    const float *factors = (const float *)step.factors;
-    const int32_t *ids = step.ids ? step.ids + block.first : NULL;
-    int cols = step.cols;
-    if (ids)
-        first.at = step.input[0].data; /* the table's first row */
-#pragma unroll 1
-    for (int c = width * block.lane; c < cols; c += 32 * width) {
-        lp_floats<width> factor = {};
-        if (factors)
-            factor = lp_read<width>(factors + c);
-#pragma unroll 1
-        for (int from = 0; from < EACH; from += PART) {
-            lp_floats<width> a[PART], b[PART], old[PART];
-            read_rows(block, a, first, from, c, ids);
-            read_rows(block, b, second, from, c);
-            read_rows(block, old, before, from, c);
-            apply<width>(block, step, from, c, a, b, factor);
+    if (op == LP_OP_ADD)
+        return read_strip<true>(me, x, step.other[0], part, cols);
+    if (op == LP_OP_DROPOUT)
+        return drop(me, x, scale, step.threshold);
+    if (op == LP_OP_RELU_GRADIENT || op == LP_OP_MULTIPLY) {
+        strip y;
+        read_strip<false>(me, y, step.other[0], part, cols);
 #pragma unroll
-            for (int i = 0; i < PART * width; i++)
-                a[i / width].at[i % width] += old[i / width].at[i % width];
-            write_rows(block, to, from, c, a);
+        for (int k = 0; k < 4 * TILES; k++) {
+            float other = y.at[k / 4][k % 4], *mine = &x.at[k / 4][k % 4];
+            *mine = op == LP_OP_MULTIPLY ? *mine * other : other > 0 ? *mine : 0;
+        }
+        return;
+    }
+    const float *factors = step.factors ? (const float *)step.factors + part * cols : NULL;
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        bool column = me.column + 8 * j < cols;
+        float2 factor = read_factors(me, factors, j, cols);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float *mine = &x.at[j][i];
+            if (op == LP_OP_RELU)
+                *mine = *mine > 0 ? *mine : 0;
+            else if (op == LP_OP_AFFINE)
+                *mine = column ? scale * *mine + shift : 0;
+            else if (op == LP_OP_SCALE_COLUMNS)
+                *mine *= i % 2 ? factor.y : factor.x;
         }
     }
 }
 
-/* Which of the eight columns from 8 * group on are kept: four threads draw for a row. */
-__device__ inline void draw(const chain_block &block, const chain_step &step)
+/* Rows of a table. */
+__device__ inline void read_table(const chain_lane &me, const chain_step &step, strip &x, int part)
 {
-    const lp_cuda_shard *shard = block.shard;
-    int groups = (step.cols + 7) / 8, r = (int)threadIdx.x >> 2;
-    uint32_t purpose = step.purpose, threshold = step.threshold;
-    uint64_t seed = shard->seed, row = (shard->first_token + (uint64_t)(block.first + r)) * 65536;
-#pragma unroll 1
-    for (int group = (int)threadIdx.x & 3; group < groups; group += 4) {
-        lp_random_block drawn = lp_philox(seed, purpose, shard->step, row + (uint64_t)group);
-        unsigned bits = 0;
+    const int32_t *ids = step.ids + me.row;
+    int cols = step.cols, stride = step.main.stride;
+    const float *table = step.main.data + part * cols + me.column;
+    const float *first = table + (me.there[0] ? (int64_t)ids[0] * stride : 0);
+    const float *second = table + (me.there[1] ? (int64_t)ids[8] * stride : 0);
 #pragma unroll
-        for (int c = 0; c < 8; c++)
-            bits |= (unsigned)lp_dropout_keep(&drawn, c, threshold) << c;
-        block.kept[r * GROUPS + group] = (unsigned char)bits;
-    }
-    __syncthreads();
-}
-
-__device__ inline void basis(const chain_block &block, const chain_step &step)
-{
-    const double *frequency = (const double *)step.factors, *time = (const double *)step.time + block.first;
-    target to = target_of(block, step.result[0]);
-    int terms = step.terms;
-#pragma unroll 1
-    for (int f = block.lane; f < terms; f += 32) {
-        double speed = frequency[f] * (1 / TWO_PI);
-#pragma unroll 1
-        for (int r = block.warp; r < block.present; r += WARPS) {
-            double turns = time[r] * speed;
-            lp_floats<1> sine, cosine;
-            sincospif((float)(2 * (turns - rint(turns))), &sine.at[0], &cosine.at[0]);
-            write_at<1>(to, r, f, cosine);
-            write_at<1>(to, r, terms + f, sine);
-        }
+    for (int j = 0; j < TILES; j++) {
+        bool column = me.column + 8 * j < cols;
+        float2 one = read_two(first + 8 * j, column && me.there[0]), two = read_two(second + 8 * j, column && me.there[1]);
+        x.at[j][0] = one.x;
+        x.at[j][1] = one.y;
+        x.at[j][2] = two.x;
+        x.at[j][3] = two.y;
     }
 }
 
-/* ---- turns ---------------------------------------------------------------------------------------------------- */
-
-/* (c, s) = (c cosine + s sine, c sine - s cosine) */
-template <int width>
-__device__ inline void turn(lp_floats<width> (&c)[PART], lp_floats<width> (&s)[PART], const lp_floats<width> (&cosine)[PART],
-                            const lp_floats<width> (&sine)[PART])
+__device__ inline void each_element(const chain_lane &me, const chain_step &step, strip &here)
 {
-#pragma unroll
-    for (int i = 0; i < PART; i++)
-#pragma unroll
-        for (int k = 0; k < width; k++) {
-            float one = c[i].at[k], two = s[i].at[k];
-            c[i].at[k] = one * cosine[i].at[k] + two * sine[i].at[k];
-            s[i].at[k] = one * sine[i].at[k] - two * cosine[i].at[k];
-        }
-}
-
-/* Adds what is at these rows, and writes. */
-template <int width>
-__device__ inline void finish_rows(const chain_block &block, const view &before, const target &to, int from, int c,
-                                   lp_floats<width> (&value)[PART])
-{
-    if (before.at) {
-        lp_floats<width> old[PART];
-        read_rows(block, old, before, from, c);
-#pragma unroll
-        for (int i = 0; i < PART * width; i++)
-            value[i / width].at[i % width] += old[i / width].at[i % width];
+    if (step.op == LP_OP_DROPOUT)
+        draw(me, step);
+#pragma unroll 1
+    for (int part = 0; part < step.parts; part++) {
+        if (step.ids)
+            read_table(me, step, here, part);
+        else if (!step.follows)
+            read_strip<false>(me, here, step.main, part, step.cols);
+        apply(me, step, here, part);
+        read_strip<true>(me, here, step.old[0], part, step.cols);
+        write_strip(me, here, step.result[0], part, step.cols);
     }
-    write_rows(block, to, from, c, value);
-}
-
-/* x, u -> y, or with dy: x, u, dy -> dx, du. Both turn a row: x or dy. */
-template <int width> __device__ inline void reflect(const chain_block &block, const chain_step &step, bool backward)
-{
-    int count = step.terms, heads = step.heads;
-    view x = view_of(block, step.input[0]), u = view_of(block, step.input[1]);
-    view turned = backward ? view_of(block, step.input[2]) : x, before = view_of(block, step.result[0].old);
-    view before_u = view_of(block, step.result[1].old);
-    target to = target_of(block, step.result[0]), du = target_of(block, step.result[1]);
-    bool slopes = backward && (du.slot || du.keep);
-#pragma unroll 1
-    for (int f = width * block.lane; f < count; f += 32 * width)
-#pragma unroll 1
-        for (int from = 0; from < EACH; from += PART) {
-            lp_floats<width> cosine[PART], sine[PART], dcosine[PART] = {}, dsine[PART] = {};
-            read_rows(block, cosine, u, from, f);
-            read_rows(block, sine, u, from, count + f);
-#pragma unroll 1
-            for (int h = 0; h < heads; h++) {
-                lp_floats<width> yc[PART], ys[PART];
-                int c = 2 * count * h + f;
-                read_rows(block, yc, turned, from, c);
-                read_rows(block, ys, turned, from, count + c);
-                if (slopes) {
-                    lp_floats<width> xc[PART], xs[PART];
-                    read_rows(block, xc, x, from, c);
-                    read_rows(block, xs, x, from, count + c);
-#pragma unroll
-                    for (int i = 0; i < PART; i++)
-#pragma unroll
-                        for (int k = 0; k < width; k++) {
-                            dcosine[i].at[k] += xc[i].at[k] * yc[i].at[k] - xs[i].at[k] * ys[i].at[k];
-                            dsine[i].at[k] += xs[i].at[k] * yc[i].at[k] + xc[i].at[k] * ys[i].at[k];
-                        }
-                }
-                turn<width>(yc, ys, cosine, sine);
-                finish_rows<width>(block, before, to, from, c, yc);
-                finish_rows<width>(block, before, to, from, count + c, ys);
-            }
-            if (slopes) {
-                finish_rows<width>(block, before_u, du, from, f, dcosine);
-                finish_rows<width>(block, before_u, du, from, count + f, dsine);
-            }
-        }
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
@@ -293,261 +254,212 @@ __device__ inline float row_sum(float value)
     return value + __shfl_xor_sync(0xFFFFFFFFu, value, 2);
 }
 
-template <int width> __device__ inline void layer_norm(const chain_block &block, const chain_step &step)
+__device__ inline void layer_norm(const chain_lane &me, const chain_step &step, strip &x)
 {
-    int cols = step.cols, r = (int)threadIdx.x >> 2, member = (int)threadIdx.x & 3;
-    const float share = 1.0f / (float)cols, epsilon = step.shift;
-    view rows = view_of(block, step.input[0]);
-    target to = target_of(block, step.result[0]), moments = target_of(block, step.result[1]);
-    const float *gain = (const float *)step.factors, *shift = (const float *)step.shifts;
-    int last = r < block.present ? cols : 0; /* no columns in rows that are not there */
-    const float *x = rows.at + r * rows.stride;
-    float sum = 0, square = 0;
-#pragma unroll 2
-    for (int c = width * member; c < last; c += 4 * width)
-        for (int k = 0; k < width; k++)
-            sum += x[c + k];
-    float mean = row_sum(sum) * share;
-#pragma unroll 2
-    for (int c = width * member; c < last; c += 4 * width)
-        for (int k = 0; k < width; k++)
-            square += (x[c + k] - mean) * (x[c + k] - mean);
-    float inverse = rsqrtf(row_sum(square) * share + epsilon);
-#pragma unroll 2
-    for (int c = width * member; c < last; c += 4 * width) {
-        lp_floats<width> value = lp_read<width>(x + c), by = lp_read<width>(gain + c), more = lp_read<width>(shift + c);
-        for (int k = 0; k < width; k++)
-            value.at[k] = (value.at[k] - mean) * inverse * by.at[k] + more.at[k];
-        write_at<width>(to, r, c, value);
+    int cols = step.cols;
+    float share = 1.0f / (float)cols, mean[2], inverse[2];
+    if (!step.follows)
+        read_strip<false>(me, x, step.main, 0, cols);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float sum = 0, square = 0;
+#pragma unroll
+        for (int j = 0; j < TILES; j++)
+            sum += x.at[j][2 * half] + x.at[j][2 * half + 1];
+        mean[half] = row_sum(sum) * share;
+#pragma unroll
+        for (int j = 0; j < TILES; j++) {
+            float one = x.at[j][2 * half] - mean[half], two = x.at[j][2 * half + 1] - mean[half];
+            square += me.column + 8 * j < cols ? one * one + two * two : 0;
+        }
+        inverse[half] = rsqrtf(row_sum(square) * share + step.shift);
+        float2 *moments = (float2 *)(step.result[1].data + (me.row + 8 * half) * 2);
+        if (step.result[1].data && me.there[half] && me.member == 0)
+            *moments = make_float2(mean[half], inverse[half]);
     }
-    lp_floats<1> moment = {{member ? inverse : mean}};
-    if (last && member < 2)
-        write_at<1>(moments, r, member, moment);
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        float2 gain = read_factors(me, (const float *)step.factors, j, cols);
+        float2 shift = read_factors(me, step.shifts, j, cols);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            x.at[j][i] = (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
+    }
+    write_strip(me, x, step.result[0], 0, cols);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
-template <int width> __device__ inline void layer_norm_gradient(const chain_block &block, const chain_step &step)
+__device__ inline void layer_norm_gradient(const chain_lane &me, const chain_step &step, strip &here)
 {
-    int cols = step.cols, r = (int)threadIdx.x >> 2, member = (int)threadIdx.x & 3;
-    const float share = 1.0f / (float)cols, *gain = (const float *)step.factors;
-    view rows = view_of(block, step.input[0]), moments = view_of(block, step.input[2]),
-         slopes = view_of(block, step.input[3]), before = view_of(block, step.result[0].old);
-    target to = target_of(block, step.result[0]);
-    int last = r < block.present ? cols : 0;
-    const float *x = rows.at + r * rows.stride, *dy = slopes.at + r * slopes.stride;
-    float mean = last ? moments.at[r * moments.stride] : 0, inverse = last ? moments.at[r * moments.stride + 1] : 0;
-    float sum = 0, dot = 0;
-#pragma unroll 2
-    for (int c = width * member; c < last; c += 4 * width) {
-        lp_floats<width> value = lp_read<width>(x + c), slope = lp_read<width>(dy + c), by = lp_read<width>(gain + c);
-        for (int k = 0; k < width; k++) {
-            float g = slope.at[k] * by.at[k];
-            sum += g;
-            dot += g * ((value.at[k] - mean) * inverse);
+    int cols = step.cols;
+    float share = 1.0f / (float)cols;
+    strip normal;
+    if (!step.follows)
+        read_strip<false>(me, here, step.main, 0, cols);
+    read_strip<false>(me, normal, step.other[0], 0, cols);
+    const float *first = step.other[1].data + me.row * 2;
+    float2 moments[2] = {read_two(first, me.there[0]), read_two(first + 16, me.there[1])};
+    float sum[2] = {0, 0}, dot[2] = {0, 0};
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        float2 gain = read_factors(me, (const float *)step.factors, j, cols);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            normal.at[j][i] = (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y;
+            here.at[j][i] *= i % 2 ? gain.y : gain.x;
+            sum[i / 2] += here.at[j][i];
+            dot[i / 2] += here.at[j][i] * normal.at[j][i];
         }
     }
-    sum = row_sum(sum) * share;
-    dot = row_sum(dot) * share;
-#pragma unroll 2
-    for (int c = width * member; c < last; c += 4 * width) {
-        lp_floats<width> value = lp_read<width>(x + c), slope = lp_read<width>(dy + c), by = lp_read<width>(gain + c),
-                         old = {};
-        if (before.at)
-            old = lp_read<width>(before.at + r * before.stride + c);
-        for (int k = 0; k < width; k++)
-            value.at[k] = old.at[k] + inverse * (slope.at[k] * by.at[k] - sum - (value.at[k] - mean) * inverse * dot);
-        write_at<width>(to, r, c, value);
-    }
-}
-
-/* ---- products ------------------------------------------------------------------------------------------------ */
-
-enum { TILES = LP_CHAIN_COLS / 8 / 2 }; /* of 16 x 8 that a warp has side by side */
-
-/* sum[j] += x w_j on tensor cores for j < count, x [16 x deep], w_j the 8 columns from 8 j on; numbers are rounded on their way. Columns
- * and terms of the weight lie `column` and `term` floats apart. */
-__device__ inline void add_tensor(float (&sum)[TILES][4], int count, const float *x, int x_stride, const float *weight,
-                                  int column, int term, int deep)
-{
-    tile_lane me = tile_lane_now();
-    const float *upper = x + me.group * x_stride + me.member, *lower = upper + 8 * x_stride;
-    const float *right = weight + me.group * column + me.member * term;
-#pragma unroll 1
-    for (int k = 0; k < deep; k += 8) {
-        float left[4] = {tile_round(upper[k]), tile_round(lower[k]), tile_round(upper[k + 4]),
-                         tile_round(lower[k + 4])};
 #pragma unroll
-        for (int j = 0; j < TILES; j++)
-            if (j < count)
-                tile_multiply(sum[j], left, tile_round(right[8 * j * column]), tile_round(right[8 * j * column + 4 * term]));
-        right += 8 * term;
+    for (int half = 0; half < 2; half++) {
+        sum[half] = row_sum(sum[half]) * share;
+        dot[half] = row_sum(dot[half]) * share;
     }
-}
-
-/* The sums go to shared memory, where they are added to what is there if step.inside says so. */
-template <bool tensor> __device__ inline void product(const chain_block &block, const chain_step &step)
-{
-    int all = tile_pad(step.cols) / 8, half = (all + 1) / 2, deep = tile_pad(step.terms), x_stride = step.x.stride;
-    int row = block.warp % ROW_WARPS * 16, side = block.warp / ROW_WARPS, weight_stride = step.weight_stride;
-    int first = side ? half : 0, count = side ? all - half : half, column = step.transpose ? weight_stride : 1;
-    const float *x = block.memory + step.x.place + row * x_stride;
-    const float *weight = block.memory + step.weight + 8 * first * column;
-    float sum[TILES][4] = {};
-    if (tensor)
-        add_tensor(sum, count, x, x_stride, weight, column, step.transpose ? 1 : weight_stride, deep);
-    else if (step.transpose)
-        tile_rows<false, TILES>(sum, 0, count, x, x_stride, weight, weight_stride, 8, deep);
-    else
-        tile_columns<false, TILES>(sum, 0, count, x, x_stride, weight, weight_stride, deep);
-    tile_lane me = tile_lane_now();
-    int c = 8 * first + 2 * me.member, last = step.wide - c, stride = step.stride;
-    float *to = block.memory + step.sums + (row + me.group) * stride + c;
-    bool inside = step.inside;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
-        if (j < count && 8 * j < last) {
-            float2 upper = {sum[j][0], sum[j][1]}, lower = {sum[j][2], sum[j][3]};
-            float2 *above = (float2 *)(to + 8 * j), *below = (float2 *)(to + 8 * j + 8 * stride);
-            if (inside) {
-                upper = make_float2(upper.x + above->x, upper.y + above->y);
-                lower = make_float2(lower.x + below->x, lower.y + below->y);
-            }
-            *above = upper;
-            *below = lower;
-        }
-    __syncthreads();
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            here.at[j][i] = me.column + 8 * j < cols ? moments[i / 2].y * (here.at[j][i] - sum[i / 2] -
+                                                                         normal.at[j][i] * dot[i / 2])
+                                                   : 0;
+    read_strip<true>(me, here, step.old[0], 0, cols);
+    write_strip(me, here, step.result[0], 0, cols);
 }
 
-/* ---- copies -------------------------------------------------------------------------------------------------- */
+/* ---- time ---------------------------------------------------------------------------------------------------- */
 
-/* A warp takes a row. */
-template <int width> __device__ inline void ask_rows(const chain_block &block, const chain_ask &ask)
+__device__ inline void basis(const chain_lane &me, const chain_step &step)
 {
-    int present = ask.present < 0 ? block.present : ask.present, rows = ask.rows, cols = ask.cols, wide = ask.wide;
-    int step = WARPS * ask.stride, from_step = WARPS * ask.from_stride;
-    const float *source = ask.from + (ask.present < 0 ? (int64_t)block.first * ask.from_stride : 0);
-    source += block.warp * ask.from_stride;
-    float *first = block.memory + ask.place + block.warp * ask.stride;
+    const double *frequency = (const double *)step.factors, *time = step.time + me.row;
+    int cols = step.cols, stride = step.result[0].stride;
+    float *to = step.result[0].data + me.row * stride + me.column;
+    double at[2] = {me.there[0] ? time[0] : 0, me.there[1] ? time[8] : 0};
 #pragma unroll 1
-    for (int c = width * block.lane; c < wide; c += 32 * width) {
-        float *place = first + c;
-        const float *from = source + c;
-#pragma unroll 2
-        for (int r = block.warp; r < rows; r += WARPS) {
-            if (r < present && c < cols)
-                tile_copy<width>(place, from);
-            else
-                lp_write<width>(place, lp_floats<width>{}, 0);
-            place += step;
-            from += from_step;
+    for (int j = 0; me.column + 8 * j < cols; j++) {
+        double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI), frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float sine[2], cosine[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                double turns = at[half] * speed[i];
+                sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
+            }
+            float *here = to + 8 * half * stride + 8 * j;
+            if (me.there[half]) {
+                *(float2 *)here = make_float2(cosine[0], cosine[1]);
+                *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
+            }
         }
     }
 }
 
-template <int width> __device__ inline void ask(const chain_block &block, const chain_ask &one)
+/* One row of a pair of tiles: cosines and sines, or what belongs to them. */
+typedef struct turn {
+    float2 c, s;
+} turn;
+
+__device__ inline turn read_turn(const chain_rows &rows, int64_t place, int cols, bool there)
 {
-    if (one.width == 4)
-        ask_rows<4>(block, one);
-    else
-        ask_rows<width>(block, one);
+    turn one = {read_two(rows.data + place, there && rows.data), read_two(rows.data + place + cols, there && rows.data)};
+    return one;
 }
 
-/* Columns beyond those of a result, which products read as far as the next multiple of 8. */
-__device__ inline void clear_pads(const chain_block &block, const chain_result &result)
+__device__ inline void write_turn(const chain_rows &rows, int64_t place, int cols, bool there, const turn &value,
+                                  const turn &old)
 {
-    int r = (int)threadIdx.x >> 2, end = result.pad_end;
-#pragma unroll 1
-    for (int c = result.pad + ((int)threadIdx.x & 3); c < end; c += 4)
-        block.memory[result.place + r * result.stride + c] = 0;
+    if (!there || !rows.data)
+        return;
+    *(float2 *)(rows.data + place) = make_float2(value.c.x + old.c.x, value.c.y + old.c.y);
+    *(float2 *)(rows.data + place + cols) = make_float2(value.s.x + old.s.x, value.s.y + old.s.y);
+}
+
+/* (c, s) -> (c cosine + s sine, c sine - s cosine) */
+__device__ inline turn reflected(const turn &x, const turn &u)
+{
+    turn y = {make_float2(x.c.x * u.c.x + x.s.x * u.s.x, x.c.y * u.c.y + x.s.y * u.s.y),
+              make_float2(x.c.x * u.s.x - x.s.x * u.c.x, x.c.y * u.s.y - x.s.y * u.c.y)};
+    return y;
+}
+
+/* x, u -> y; or where there are three: dy, u, x -> dx, du. */
+__device__ inline void reflect(const chain_lane &me, const chain_step &step)
+{
+    int cols = step.cols;
+    bool backward = step.op == LP_OP_REFLECT_GRADIENT;
+#pragma unroll 2
+    for (int k = 0; k < 2 * TILES; k++) {
+        int half = k & 1, c = me.column + 4 * (k - half);
+        bool there = me.there[half] && c < cols;
+        int64_t place = (me.row + 8 * half) * step.main.stride + c;
+        turn x = read_turn(step.main, place, cols, there), u = read_turn(step.other[0], place, cols, there);
+        turn old = read_turn(step.old[0], place, cols, there);
+        if (backward) {
+            turn from = read_turn(step.other[1], place, cols, there), more = read_turn(step.old[1], place, cols, there);
+            turn du = {make_float2(from.c.x * x.c.x - from.s.x * x.s.x, from.c.y * x.c.y - from.s.y * x.s.y),
+                       make_float2(from.s.x * x.c.x + from.c.x * x.s.x, from.s.y * x.c.y + from.c.y * x.s.y)};
+            write_turn(step.result[1], place, cols, there, du, more);
+        }
+        write_turn(step.result[0], place, cols, there, reflected(x, u), old);
+    }
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
-template <bool tensor, int width> __device__ inline void run_step(const chain_block &block, const chain_step &step)
+__global__ void __launch_bounds__(THREADS)
+    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const chain_step *program, int count)
 {
-    switch (step.op) {
-    case LP_OP_BASIS:
-        return basis(block, step);
-    case LP_OP_REFLECT:
-    case LP_OP_REFLECT_GRADIENT:
-        return reflect<width>(block, step, step.op == LP_OP_REFLECT_GRADIENT);
-    case LP_OP_LAYER_NORM:
-        return layer_norm<width>(block, step);
-    case LP_OP_LAYER_NORM_GRADIENT:
-        return layer_norm_gradient<width>(block, step);
-    case LP_OP_LINEAR:
-        product<tensor>(block, step);
-        if (step.done)
-            return;
-        break;
-    case LP_OP_DROPOUT:
-        draw(block, step);
-        break;
-    }
-    each_element<width>(block, step);
-}
-
-/* Brings the program to shared memory, 16 bytes at a time. */
-__device__ inline void bring_program(float *memory, const void *program, int size)
-{
-    for (int i = (int)threadIdx.x; i < size / 16; i += THREADS)
-        ((float4 *)memory)[i] = ((const float4 *)program)[i];
-}
-
-template <bool tensor, int width>
-__global__ void __launch_bounds__(THREADS, 2)
-    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const void *program, int count, int ask_count)
-{
-    LP_SHARED(float, memory);
-    int first = (int)blockIdx.x * ROWS, size = lp_cuda_chain_size(count, ask_count);
-    bring_program(memory, program, size);
-    int present = lp_rows_now(rows, shard) - first;
-    if (present <= 0)
-        return;
-    const chain_step *steps = (const chain_step *)memory;
-    const chain_ask *asks = (const chain_ask *)(steps + count);
-    chain_block block = {shard,
-                         memory,
-                         (unsigned char *)memory + size,
-                         first,
-                         min(present, (int)ROWS),
-                         (int)threadIdx.x >> 5,
-                         (int)threadIdx.x & 31};
+    __shared__ chain_step steps[LP_CHAIN_STEPS];
+    __shared__ uint4 drawn[WARPS][8 * DRAWS];
+    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
+        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
+    tile_lane lane = tile_lane_now();
+    int present = lp_rows_now(rows, shard);
+    int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS, row = first + lane.group;
+    chain_lane me = {shard,      drawn[lane.warp], lane.group, lane.member, 2 * lane.member, row,
+                     {row < present, row + 8 < present}};
     __syncthreads();
+    if (first >= present)
+        return;
+    strip here = {}, x = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const chain_step &step = steps[i];
-        int from = step.first_ask, ask_end = from + step.asks;
-        if (step.waits)
-            tile_wait();
-        __syncthreads();
-#pragma unroll 1
-        for (; from < ask_end; from++)
-            ask<width>(block, asks[from]);
-        if (step.late) {
-            tile_wait();
-            __syncthreads();
+        switch (step.op) {
+        case LP_OP_LINEAR:
+            linear(me, step, here, x);
+            break;
+        case LP_OP_LAYER_NORM:
+            layer_norm(me, step, here);
+            break;
+        case LP_OP_LAYER_NORM_GRADIENT:
+            layer_norm_gradient(me, step, here);
+            break;
+        case LP_OP_BASIS:
+            basis(me, step);
+            break;
+        case LP_OP_REFLECT:
+        case LP_OP_REFLECT_GRADIENT:
+            reflect(me, step);
+            break;
+        default:
+            each_element(me, step, here);
         }
-        clear_pads(block, step.result[0]);
-        clear_pads(block, step.result[1]);
-        run_step<tensor, width>(block, step);
+        __syncwarp(); /* moments are read by others than wrote them */
     }
-}
-
-template <bool tensor, int width> void launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
-{
-    const lp_cuda_shard *shard = run->shard;
-    lp_cuda_chain mine = *chain;
-    LP_LAUNCH(run, (chain_kernel<tensor, width>), mine.blocks, THREADS, (size_t)mine.shared * sizeof(float), shard,
-              mine.rows, mine.program, mine.count, mine.ask_count);
 }
 
 } // namespace
 
+bool lp_cuda_chain_runs(const lp_cuda_run *run)
+{
+    return tile_tensor(run);
+}
+
 void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
-    if (tile_tensor(run))
-        chain->width == 2 ? launch<true, 2>(chain, run) : launch<true, 1>(chain, run);
-    else
-        chain->width == 2 ? launch<false, 2>(chain, run) : launch<false, 1>(chain, run);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_chain mine = *chain;
+    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.program, mine.count);
 }

@@ -153,25 +153,23 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
 static bool make_chains(lp_cuda_program *program, const lp_cuda_run *run)
 {
     const lp_cuda_stages *stages = &program->stages;
+    chain_step steps[LP_CHAIN_STEPS];
     lp_buffer all = {};
-    chain_program *one = (chain_program *)lp_alloc(1, sizeof *one);
-    program->chains = (lp_cuda_chain *)lp_arena_alloc(&program->arena, ((size_t)stages->count + 1) * sizeof *program->chains);
-    bool good = one && program->chains;
+    program->chains =
+        (lp_cuda_chain *)lp_arena_alloc(&program->arena, ((size_t)stages->count + 1) * sizeof *program->chains);
+    bool good = program->chains != NULL;
     for (int i = 0; good && i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
         if (stage->kind != LP_STAGE_CHAIN)
             continue;
-        lp_cuda_chain *chain = &program->chains[i];
-        lp_cuda_chain_make(stage->pieces, stage->count, stages->touches, run, chain, one);
-        size_t steps = (size_t)one->count * sizeof one->steps[0], asks = (size_t)one->ask_count * sizeof one->asks[0];
-        chain->place = all.size;
-        good = lp_buffer_add(&all, one->steps, steps) && lp_buffer_add(&all, one->asks, asks);
+        lp_cuda_chain_make(stage->pieces, stage->count, stages->touches, run, &program->chains[i], steps);
+        program->chains[i].place = all.size;
+        good = lp_buffer_add(&all, steps, (size_t)stage->count * sizeof *steps);
     }
-    lp_free(one);
     program->chain_programs = good ? (char *)lp_device_alloc(all.size + 1) : NULL;
     good = program->chain_programs != NULL;
     for (int i = 0; good && i < stages->count; i++)
-        program->chains[i].program = program->chain_programs + program->chains[i].place;
+        program->chains[i].program = (chain_step *)(program->chain_programs + program->chains[i].place);
     if (good && all.size)
         lp_device_upload(program->chain_programs, all.data, all.size);
     lp_buffer_clear(&all);
@@ -301,20 +299,30 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     lp_device_mark(LP_DEVICE_RUN, mark);
 }
 
+/* A piece by itself, by the kernel of its node. */
+static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
+{
+    lp_node node = *piece->node;
+    for (int i = 0; i < node.op->output_count; i++)
+        if (!lp_piece_makes(piece, i))
+            node.outputs[i] = NULL;
+    lp_cuda_kernel_of(node.op->id)(&node, run);
+}
+
 static void launch_stage(const lp_cuda_run *run, int i)
 {
-    const lp_cuda_stages *stages = &run->program->stages;
-    const lp_cuda_stage *stage = &stages->all[i];
+    const lp_cuda_stage *stage = &run->program->stages.all[i];
     lp_cuda_run mine = *run;
     mine.lane = run->program->slots[i].lane;
     if (failing)
         return;
-    if (stage->kind == LP_STAGE_CHAIN)
+    if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
         lp_cuda_chain_launch(&run->program->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
     else
-        lp_cuda_kernel_of(stage->pieces[0].node->op->id)(stage->pieces[0].node, &mine);
+        for (int p = 0; p < stage->count; p++)
+            launch_piece(&stage->pieces[p], &mine);
 }
 
 /* All in one lane. With seconds: how long each stage took, by its first node. */

@@ -127,16 +127,14 @@ bool joins(const candidate *first, const candidate *other)
     return first->kind == LP_STAGE_SUMS || same_chain(first, other);
 }
 
-bool has_room(const lp_cuda_stages *stages, const lp_cuda_stage *stage, int count)
+bool has_room(const lp_cuda_stage *stage)
 {
-    return stage->kind == LP_STAGE_SUMS ? count <= LP_CUDA_SUMS_MOST
-                                        : lp_cuda_chain_fits(stage->pieces, count, stages->touches);
+    return stage->count < (stage->kind == LP_STAGE_SUMS ? (int)LP_CUDA_SUMS_MOST : (int)LP_CHAIN_STEPS);
 }
 
 /* The stage that begins with this piece: as many as belong to it and have room. A piece that finds none ends it, since those after it may
  * wait for it. */
-void fill_stage(const lp_cuda_stages *stages, candidate *all, int count, int at, lp_cuda_stage *stage,
-                lp_stage_piece *pieces)
+void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stage_piece *pieces)
 {
     stage->kind = all[at].kind;
     stage->moment = all[at].moment;
@@ -144,11 +142,10 @@ void fill_stage(const lp_cuda_stages *stages, candidate *all, int count, int at,
     for (int i = at; i < count; i++) {
         if (i > at && (stage->kind == LP_STAGE_NODE || !joins(&all[at], &all[i])))
             continue;
-        pieces[stage->count] = all[i].piece;
-        if (i > at && !has_room(stages, stage, stage->count + 1))
+        if (!has_room(stage))
             break;
+        pieces[stage->count++] = all[i].piece;
         all[i].taken = true;
-        stage->count++;
     }
     /* A whole node alone has a kernel of its own. */
     if (stage->count == 1 && pieces[0].outputs == outputs_of(pieces[0].node))
@@ -196,7 +193,7 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
         for (int i = 0; i < count; i++)
             if (!all[i].taken && all[i].moment == moment) {
                 lp_cuda_stage *stage = &stages->all[stages->count++];
-                fill_stage(stages, all, count, i, stage, pieces);
+                fill_stage(all, count, i, stage, pieces);
                 pieces += stage->count;
             }
     lp_free(all);
