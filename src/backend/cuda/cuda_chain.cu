@@ -71,7 +71,8 @@ bool one_head(const lp_node *node)
 typedef struct maker {
     const lp_stage_piece *pieces;
     int count;
-    const int *touches; /* by value, of all pieces there are */
+    const lp_cuda_stages *stages;
+    float *packed;
     const lp_value *here, *x; /* what the registers hold, and the x of the newest product; NULL: nothing */
     const lp_value *stored[VALUES]; /* those that a later piece reads from memory */
     int stored_count;
@@ -156,7 +157,7 @@ bool shown(const maker *make, const lp_value *value)
         bool writes;
         mine += touches_value(&make->pieces[p], value, &writes);
     }
-    return mine != make->touches[value->id];
+    return mine != make->stages->touches[value->id];
 }
 
 /* ---- the program ---------------------------------------------------------------------------------------------- */
@@ -174,12 +175,8 @@ chain_rows rows_of(const lp_cuda_run *run, const lp_value *value)
 /* What the op has of its own. */
 void fill_own(const lp_node *node, const lp_cuda_run *run, chain_step *step)
 {
-    const lp_value *weight = node->inputs[1];
     switch (node->op->id) {
     case LP_OP_LINEAR:
-        step->transpose = node->with.transpose;
-        step->weight = rows_of(run, weight).data;
-        step->weight_stride = weight->cols;
         step->in_parts = parts_of(node->inputs[0]->cols);
         step->in_cols = node->inputs[0]->cols / step->in_parts;
         break;
@@ -255,6 +252,8 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
             if (shown(make, node->outputs[i]))
                 step->result[i] = rows_of(run, node->outputs[i]);
         }
+    if (op->id == LP_OP_LINEAR)
+        step->weight = make->packed + make->stages->packed[piece->number];
     fill_own(node, run, step);
 }
 
@@ -313,19 +312,40 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
     return op->outputs;
 }
 
-void lp_cuda_chain_make(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run,
+void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
                         lp_cuda_chain *chain, chain_step *steps)
 {
     maker make = {};
-    make.pieces = pieces;
-    make.count = count;
-    make.touches = touches;
+    make.pieces = stage->pieces;
+    make.count = stage->count;
+    make.stages = stages;
+    make.packed = packed;
     write_steps(&make, NULL, steps);
     write_steps(&make, run, steps);
-    const lp_node *first = pieces[0].node;
+    const lp_node *first = stage->pieces[0].node;
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
     *chain = lp_cuda_chain();
-    chain->count = count;
+    chain->count = stage->count;
     chain->rows = lp_cuda_rows_of(like);
     chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_WARPS * LP_CHAIN_ROWS);
+}
+
+size_t lp_cuda_packed_size(const lp_node *node)
+{
+    return (size_t)(parts_of(node->inputs[0]->cols) * parts_of(node->outputs[0]->cols)) * LP_PACK_BLOCK;
+}
+
+void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
+                       lp_cuda_chain *chain, chain_pack *packs)
+{
+    *chain = lp_cuda_chain();
+    chain->count = stage->count;
+    for (int p = 0; p < stage->count; p++) {
+        const lp_node *node = stage->pieces[p].node;
+        chain_rows weight = rows_of(run, node->inputs[1]);
+        int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in), out_parts = parts_of(out);
+        chain_pack pack = {weight.data, packed + stages->packed[stage->pieces[p].number], in / in_parts, out / out_parts,
+                           in_parts,    out_parts, weight.stride, node->with.transpose};
+        packs[p] = pack;
+    }
 }

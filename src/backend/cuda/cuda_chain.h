@@ -5,6 +5,8 @@
  * order is that of a factor too; so the next step, a product or any other, takes it from there. It goes to memory if somebody outside the
  * chain reads it, or a later step that does not follow at once: that finds it where the same thread wrote it.
  *
+ * Weights are packed before, in the order in which lanes read them, and rounded: what a warp reads at once lies side by side.
+ *
  * A value is narrow, up to 56 columns, or wide: two halves of as many, such as cosines and sines. Wide ones go through memory, half by half.
  * Whatever is wider, has several heads, or is to be computed in float goes node by node.
  *
@@ -35,14 +37,12 @@ typedef struct chain_step {
     int parts, cols;     /* of the result: halves, and columns of each */
     bool follows;        /* its main input is what the step before left in the registers */
     bool again;          /* linear: x is that of the product before */
-    bool transpose;      /* linear */
     chain_rows main;     /* its main input, where it does not follow */
     chain_rows other[2]; /* what else it reads: an addend, a turn, the x of a gradient; its moments */
     chain_rows old[2];   /* what results are added to */
     chain_rows result[2];
-    const float *weight;      /* linear */
+    const float *weight;      /* linear: packed */
     int in_parts, in_cols;    /* linear */
-    int weight_stride;        /* linear: from row to row */
     const void *factors;      /* of columns: bias, scale, gain, frequencies; NULL: none */
     const float *shifts;      /* layer norm */
     const double *time;       /* basis */
@@ -51,10 +51,21 @@ typedef struct chain_step {
     uint32_t threshold, purpose; /* dropout */
 } chain_step;
 
-/* A chain that is ready to be launched. */
+/* A weight to be packed, [in x out], or transposed [out x in], half by half: block (from, to) of its halves has, for every tile of 8 terms and
+ * two tiles of 8 columns, a float4 for each lane: its two terms of its column in the one tile and in the other. */
+enum { LP_PACK_TILES = 8, LP_PACK_BLOCK = LP_CHAIN_TILES * LP_PACK_TILES * 64 }; /* floats */
+typedef struct chain_pack {
+    const float *weight;
+    float *to;
+    int in, out, in_parts, out_parts; /* columns of a half */
+    int stride;                       /* from row to row */
+    bool transpose;
+} chain_pack;
+
+/* A chain or pack that is ready to be launched. */
 typedef struct lp_cuda_chain {
-    chain_step *program; /* on the device */
-    size_t place;        /* of it among the programs of all chains */
+    const char *program; /* on the device: its chain_steps, or chain_packs */
+    size_t place;        /* of it among the programs of all */
     int count;
     lp_cuda_rows rows;
     unsigned blocks;
@@ -64,13 +75,21 @@ typedef struct lp_cuda_chain {
 unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row);
 
 /* Makes the program of a chain for these runs, of up to LP_CHAIN_STEPS pieces; the caller brings it to the device and says where it is.
- * touches: of lp_cuda_stages. */
-void lp_cuda_chain_make(const lp_stage_piece *pieces, int count, const int *touches, const lp_cuda_run *run,
+ * packed: where the weights of all products are. */
+void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
                         lp_cuda_chain *chain, chain_step *steps);
+
+/* The same of a pack: a chain_pack for each of its pieces. */
+void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
+                       lp_cuda_chain *chain, chain_pack *packs);
+
+/* Floats of a product's packed weight. */
+size_t lp_cuda_packed_size(const lp_node *node);
 
 /* Whether this run's products may go to the tensor cores, which all of a chain is made for. */
 bool lp_cuda_chain_runs(const lp_cuda_run *run);
 
 void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run);
+void lp_cuda_pack_launch(const lp_cuda_chain *pack, const lp_cuda_run *run);
 
 #endif

@@ -82,28 +82,21 @@ __device__ inline float2 read_factors(const chain_lane &me, const float *factors
 
 /* ---- products ------------------------------------------------------------------------------------------------ */
 
-/* sum += x W, W [in x out] as it lies in memory; transposed [out x in]. A step of the tensor core takes the terms 8 j + 2 t in the place of
- * t, and 8 j + 2 t + 1 in that of t + 4: as the lane has them. */
-template <bool transpose>
-__device__ inline void multiply(const chain_lane &me, strip &sum, const strip &x, const float *weight, int stride,
-                                int in, int out)
+/* sum += x W, W a packed block. A step of the tensor core takes the terms 8 j + 2 t in the place of t, and 8 j + 2 t + 1 in that of
+ * t + 4: as the lane has them. */
+__device__ inline void multiply(strip &sum, const strip &x, const float *weight)
 {
+    const float4 *right = (const float4 *)weight + ((int)threadIdx.x & 31);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        const float left[4] = {tile_round(x.at[j][0]), tile_round(x.at[j][2]), tile_round(x.at[j][1]), tile_round(x.at[j][3])};
-        int term = 8 * j + me.column;
+        const float left[4] = {tile_round(x.at[j][0]), tile_round(x.at[j][2]), tile_round(x.at[j][1]),
+                               tile_round(x.at[j][3])};
 #pragma unroll
-        for (int i = 0; i < TILES; i++) {
-            int column = 8 * i + me.group;
-            bool there = term < in && column < out;
-            float2 right;
-            if (transpose) {
-                right = read_two(weight + column * stride + term, there);
-            } else {
-                right.x = there ? weight[term * stride + column] : 0;
-                right.y = there ? weight[(term + 1) * stride + column] : 0;
-            }
-            tile_multiply(sum.at[i], left, tile_round(right.x), tile_round(right.y));
+        for (int i = 0; i < TILES; i += 2) {
+            float4 two = __ldg(right + (j * LP_PACK_TILES + i) * 16);
+            tile_multiply(sum.at[i], left, two.x, two.y);
+            if (i + 1 < TILES)
+                tile_multiply(sum.at[i + 1 < TILES ? i + 1 : 0], left, two.z, two.w);
         }
     }
 }
@@ -111,8 +104,9 @@ __device__ inline void multiply(const chain_lane &me, strip &sum, const strip &x
 /* y = x W + bias + addend + what was there. `x` stays as it is for a product that follows. */
 __device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here, strip &x)
 {
-    int cols = step.cols, in = step.in_cols, stride = step.weight_stride;
-    const float *bias = (const float *)step.factors;
+    int cols = step.cols, in = step.in_cols, in_parts = step.in_parts;
+    bool reads = !step.follows && !step.again; /* x */
+    const float *weight = step.weight, *bias = (const float *)step.factors;
     if (step.follows)
         x = here;
 #pragma unroll 1
@@ -127,13 +121,10 @@ __device__ inline void linear(const chain_lane &me, const chain_step &step, stri
         read_strip<true>(me, sum, step.other[0], to, cols);
         read_strip<true>(me, sum, step.old[0], to, cols);
 #pragma unroll 1
-        for (int from = 0; from < step.in_parts; from++) {
-            if (!step.follows && (!step.again || step.in_parts > 1) && (to == 0 || step.in_parts > 1))
+        for (int from = 0; from < in_parts; from++) {
+            if (reads && (to == 0 || in_parts > 1))
                 read_strip<false>(me, x, step.main, from, in);
-            if (step.transpose)
-                multiply<true>(me, sum, x, step.weight + to * cols * stride + from * in, stride, in, cols);
-            else
-                multiply<false>(me, sum, x, step.weight + from * in * stride + to * cols, stride, in, cols);
+            multiply(sum, x, weight + (from * step.parts + to) * LP_PACK_BLOCK);
         }
         write_strip(me, sum, step.result[0], to, cols);
         if (step.parts == 1)
@@ -176,36 +167,44 @@ __device__ inline void drop(const chain_lane &me, strip &x, float scale, uint32_
 /* x = f(x, y), where y is the other input's part. */
 __device__ inline void apply(const chain_lane &me, const chain_step &step, strip &x, int part)
 {
-    int op = step.op, cols = step.cols;
+    int cols = step.cols;
     float scale = step.scale, shift = step.shift;
-    if (op == LP_OP_ADD)
+    const float *factors = step.factors ? (const float *)step.factors + part * cols : NULL;
+    strip y;
+    switch (step.op) {
+    case LP_OP_ADD:
         return read_strip<true>(me, x, step.other[0], part, cols);
-    if (op == LP_OP_DROPOUT)
+    case LP_OP_DROPOUT:
         return drop(me, x, scale, step.threshold);
-    if (op == LP_OP_RELU_GRADIENT || op == LP_OP_MULTIPLY) {
-        strip y;
+    case LP_OP_RELU_GRADIENT:
         read_strip<false>(me, y, step.other[0], part, cols);
 #pragma unroll
-        for (int k = 0; k < 4 * TILES; k++) {
-            float other = y.at[k / 4][k % 4], *mine = &x.at[k / 4][k % 4];
-            *mine = op == LP_OP_MULTIPLY ? *mine * other : other > 0 ? *mine : 0;
-        }
+        for (int k = 0; k < 4 * TILES; k++)
+            x.at[k / 4][k % 4] = y.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
         return;
-    }
-    const float *factors = step.factors ? (const float *)step.factors + part * cols : NULL;
+    case LP_OP_MULTIPLY:
+        read_strip<false>(me, y, step.other[0], part, cols);
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        bool column = me.column + 8 * j < cols;
-        float2 factor = read_factors(me, factors, j, cols);
+        for (int k = 0; k < 4 * TILES; k++)
+            x.at[k / 4][k % 4] *= y.at[k / 4][k % 4];
+        return;
+    case LP_OP_RELU:
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float *mine = &x.at[j][i];
-            if (op == LP_OP_RELU)
-                *mine = *mine > 0 ? *mine : 0;
-            else if (op == LP_OP_AFFINE)
-                *mine = column ? scale * *mine + shift : 0;
-            else if (op == LP_OP_SCALE_COLUMNS)
-                *mine *= i % 2 ? factor.y : factor.x;
+        for (int k = 0; k < 4 * TILES; k++)
+            x.at[k / 4][k % 4] = x.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
+        return;
+    case LP_OP_AFFINE:
+#pragma unroll
+        for (int k = 0; k < 4 * TILES; k++)
+            x.at[k / 4][k % 4] = me.column + 8 * (k / 4) < cols ? scale * x.at[k / 4][k % 4] + shift : 0;
+        return;
+    case LP_OP_SCALE_COLUMNS:
+#pragma unroll
+        for (int j = 0; j < TILES; j++) {
+            float2 factor = read_factors(me, factors, j, cols);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                x.at[j][i] *= i % 2 ? factor.y : factor.x;
         }
     }
 }
@@ -355,60 +354,82 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
     }
 }
 
-/* One row of a pair of tiles: cosines and sines, or what belongs to them. */
+/* One row of a lane: cosines and sines, or what belongs to them. All of it is asked for before any is waited for. */
 typedef struct turn {
-    float2 c, s;
+    float2 c[TILES], s[TILES];
 } turn;
 
-__device__ inline turn read_turn(const chain_rows &rows, int64_t place, int cols, bool there)
+__device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows &rows, int half, int cols)
 {
-    turn one = {read_two(rows.data + place, there && rows.data), read_two(rows.data + place + cols, there && rows.data)};
-    return one;
+    const float *from = rows.data + (me.row + 8 * half) * rows.stride + me.column;
+    bool there = rows.data && me.there[half];
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        bool column = there && me.column + 8 * j < cols;
+        x.c[j] = read_two(from + 8 * j, column);
+        x.s[j] = read_two(from + cols + 8 * j, column);
+    }
 }
 
-__device__ inline void write_turn(const chain_rows &rows, int64_t place, int cols, bool there, const turn &value,
-                                  const turn &old)
+__device__ inline float2 add_two(float2 a, float2 b)
 {
-    if (!there || !rows.data)
-        return;
-    *(float2 *)(rows.data + place) = make_float2(value.c.x + old.c.x, value.c.y + old.c.y);
-    *(float2 *)(rows.data + place + cols) = make_float2(value.s.x + old.s.x, value.s.y + old.s.y);
+    return make_float2(a.x + b.x, a.y + b.y);
 }
 
-/* (c, s) -> (c cosine + s sine, c sine - s cosine) */
-__device__ inline turn reflected(const turn &x, const turn &u)
+/* a b + sign c d */
+__device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sign)
 {
-    turn y = {make_float2(x.c.x * u.c.x + x.s.x * u.s.x, x.c.y * u.c.y + x.s.y * u.s.y),
-              make_float2(x.c.x * u.s.x - x.s.x * u.c.x, x.c.y * u.s.y - x.s.y * u.c.y)};
-    return y;
+    return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
 }
 
-/* x, u -> y; or where there are three: dy, u, x -> dx, du. */
+__device__ inline void write_turn(const chain_lane &me, const turn &x, const turn &old, const chain_rows &rows, int half,
+                                  int cols)
+{
+    float *to = rows.data + (me.row + 8 * half) * rows.stride + me.column;
+#pragma unroll
+    for (int j = 0; j < TILES; j++)
+        if (rows.data && me.there[half] && me.column + 8 * j < cols) {
+            *(float2 *)(to + 8 * j) = add_two(x.c[j], old.c[j]);
+            *(float2 *)(to + cols + 8 * j) = add_two(x.s[j], old.s[j]);
+        }
+}
+
+/* x, u -> y: (c, s) -> (c cosine + s sine, c sine - s cosine). Where there are three: dy, u, x -> dx, du. */
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
     int cols = step.cols;
-    bool backward = step.op == LP_OP_REFLECT_GRADIENT;
-#pragma unroll 2
-    for (int k = 0; k < 2 * TILES; k++) {
-        int half = k & 1, c = me.column + 4 * (k - half);
-        bool there = me.there[half] && c < cols;
-        int64_t place = (me.row + 8 * half) * step.main.stride + c;
-        turn x = read_turn(step.main, place, cols, there), u = read_turn(step.other[0], place, cols, there);
-        turn old = read_turn(step.old[0], place, cols, there);
-        if (backward) {
-            turn from = read_turn(step.other[1], place, cols, there), more = read_turn(step.old[1], place, cols, there);
-            turn du = {make_float2(from.c.x * x.c.x - from.s.x * x.s.x, from.c.y * x.c.y - from.s.y * x.s.y),
-                       make_float2(from.s.x * x.c.x + from.c.x * x.s.x, from.s.y * x.c.y + from.c.y * x.s.y)};
-            write_turn(step.result[1], place, cols, there, du, more);
+    bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
+#pragma unroll 1
+    for (int half = 0; half < 2; half++) {
+        turn x, u, from, more, old;
+        read_turn(me, x, step.main, half, cols);
+        read_turn(me, u, step.other[0], half, cols);
+        read_turn(me, old, step.old[0], half, cols);
+        if (slopes) {
+            read_turn(me, from, step.other[1], half, cols);
+            read_turn(me, more, step.old[1], half, cols);
+#pragma unroll
+            for (int j = 0; j < TILES; j++) {
+                float2 c = from.c[j];
+                from.c[j] = cross(c, x.c[j], from.s[j], x.s[j], -1);
+                from.s[j] = cross(from.s[j], x.c[j], c, x.s[j], 1);
+            }
+            write_turn(me, from, more, step.result[1], half, cols);
         }
-        write_turn(step.result[0], place, cols, there, reflected(x, u), old);
+#pragma unroll
+        for (int j = 0; j < TILES; j++) {
+            float2 c = x.c[j];
+            x.c[j] = cross(c, u.c[j], x.s[j], u.s[j], 1);
+            x.s[j] = cross(c, u.s[j], x.s[j], u.c[j], -1);
+        }
+        write_turn(me, x, old, step.result[0], half, cols);
     }
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
 __global__ void __launch_bounds__(THREADS)
-    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const chain_step *program, int count)
+    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const char *program, int count)
 {
     __shared__ chain_step steps[LP_CHAIN_STEPS];
     __shared__ uint4 drawn[WARPS][8 * DRAWS];
@@ -450,7 +471,42 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* ---- packs --------------------------------------------------------------------------------------------------- */
+
+enum { PACK_THREADS = 128 };
+
+/* A block for each pack and block of halves. */
+__global__ void __launch_bounds__(PACK_THREADS) pack_kernel(const char *program)
+{
+    const chain_pack task = ((const chain_pack *)program)[blockIdx.x];
+    int from = (int)blockIdx.y / task.out_parts, to = (int)blockIdx.y - from * task.out_parts;
+    if (from >= task.in_parts)
+        return;
+    const float *weight = task.weight + (task.transpose ? to * task.out * task.stride + from * task.in
+                                                        : from * task.in * task.stride + to * task.out);
+    float2 *packed = (float2 *)(task.to + blockIdx.y * LP_PACK_BLOCK);
+#pragma unroll 4
+    for (int k = (int)threadIdx.x; k < LP_PACK_BLOCK / 2; k += PACK_THREADS) {
+        /* Of the pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
+        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_PACK_TILES / 2), i = 2 * (pair % (LP_PACK_TILES / 2)) + (k & 1);
+        int term = 8 * j + 2 * (lane & 3), column = 8 * i + (lane >> 2);
+        bool there = term < task.in && column < task.out;
+        float2 two = {0, 0};
+        if (there && task.transpose)
+            two = read_two(weight + column * task.stride + term, true);
+        if (there && !task.transpose)
+            two = make_float2(weight[term * task.stride + column], weight[(term + 1) * task.stride + column]);
+        packed[k] = make_float2(tile_round(two.x), tile_round(two.y));
+    }
+}
+
 } // namespace
+
+void lp_cuda_pack_launch(const lp_cuda_chain *pack, const lp_cuda_run *run)
+{
+    const char *program = pack->program;
+    LP_LAUNCH(run, pack_kernel, dim3((unsigned)pack->count, 4), PACK_THREADS, 0, program);
+}
 
 bool lp_cuda_chain_runs(const lp_cuda_run *run)
 {

@@ -38,6 +38,7 @@ typedef struct lp_cuda_program {
     lp_cuda_stages stages;
     lp_cuda_chain *chains; /* by stage */
     char *chain_programs;  /* of all of them, on the device */
+    float *packed;         /* the weights of their products */
     /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
@@ -62,6 +63,7 @@ static void release(lp_cuda_program *program)
     lp_device_record_free(program->recording);
     lp_device_free(program->block);
     lp_device_free(program->chain_programs);
+    lp_device_free(program->packed);
     for (int i = 0; i < LP_CUDA_LANES; i++)
         lp_device_free(program->scratch[i]);
     for (int i = 0; i < LP_DEVICE_MARKS; i++) {
@@ -149,27 +151,42 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
     program->block_size = size;
 }
 
-/* The chains' programs, end to end, go to the device in one copy. */
+/* The program of a stage, at the end of all; false when out of memory. */
+static bool add_chain(lp_cuda_program *program, int i, const lp_cuda_run *run, lp_buffer *all)
+{
+    const lp_cuda_stage *stage = &program->stages.all[i];
+    lp_cuda_chain *chain = &program->chains[i];
+    if (stage->kind == LP_STAGE_CHAIN) {
+        chain_step steps[LP_CHAIN_STEPS];
+        lp_cuda_chain_make(&program->stages, stage, run, program->packed, chain, steps);
+        chain->place = all->size;
+        return lp_buffer_add(all, steps, (size_t)stage->count * sizeof *steps);
+    }
+    chain_pack *packs = (chain_pack *)lp_alloc((size_t)stage->count, sizeof *packs);
+    if (packs)
+        lp_cuda_pack_make(&program->stages, stage, run, program->packed, chain, packs);
+    chain->place = all->size;
+    bool good = packs && lp_buffer_add(all, packs, (size_t)stage->count * sizeof *packs);
+    lp_free(packs);
+    return good;
+}
+
+/* Programs of chains and packs, end to end, go to the device in one copy. */
 static bool make_chains(lp_cuda_program *program, const lp_cuda_run *run)
 {
     const lp_cuda_stages *stages = &program->stages;
-    chain_step steps[LP_CHAIN_STEPS];
     lp_buffer all = {};
     program->chains =
         (lp_cuda_chain *)lp_arena_alloc(&program->arena, ((size_t)stages->count + 1) * sizeof *program->chains);
-    bool good = program->chains != NULL;
-    for (int i = 0; good && i < stages->count; i++) {
-        const lp_cuda_stage *stage = &stages->all[i];
-        if (stage->kind != LP_STAGE_CHAIN)
-            continue;
-        lp_cuda_chain_make(stage->pieces, stage->count, stages->touches, run, &program->chains[i], steps);
-        program->chains[i].place = all.size;
-        good = lp_buffer_add(&all, steps, (size_t)stage->count * sizeof *steps);
-    }
+    program->packed = (float *)lp_device_alloc((stages->packed_size + 1) * sizeof(float));
+    bool good = program->chains && program->packed;
+    for (int i = 0; good && i < stages->count; i++)
+        if (stages->all[i].kind == LP_STAGE_CHAIN || stages->all[i].kind == LP_STAGE_PACK)
+            good = add_chain(program, i, run, &all);
     program->chain_programs = good ? (char *)lp_device_alloc(all.size + 1) : NULL;
     good = program->chain_programs != NULL;
     for (int i = 0; good && i < stages->count; i++)
-        program->chains[i].program = (chain_step *)(program->chain_programs + program->chains[i].place);
+        program->chains[i].program = program->chain_programs + program->chains[i].place;
     if (good && all.size)
         lp_device_upload(program->chain_programs, all.data, all.size);
     lp_buffer_clear(&all);
@@ -316,7 +333,10 @@ static void launch_stage(const lp_cuda_run *run, int i)
     mine.lane = run->program->slots[i].lane;
     if (failing)
         return;
-    if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
+    if (stage->kind == LP_STAGE_PACK) {
+        if (lp_cuda_chain_runs(run))
+            lp_cuda_pack_launch(&run->program->chains[i], &mine);
+    } else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
         lp_cuda_chain_launch(&run->program->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);

@@ -1,5 +1,7 @@
 #include "backend/cuda/cuda_schedule.h"
 
+#include "backend/cuda/cuda_chain.h"
+
 /* Bytes of one of the memories that nodes write. */
 typedef struct extent_of_bytes {
     int memory; /* lp_place */
@@ -27,10 +29,27 @@ static bool bytes_of(const lp_plan *plan, const lp_value *value, bytes *out)
     return true;
 }
 
-/* False when out of memory. */
-static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stage *stage, lp_arena *arena, stage_bytes *all)
+enum { PACKED = LP_PLACE_WORK + 1 };
+
+/* The packed weight of a product: a pack writes it, a chain reads it. */
+static void add_packed(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_stage_piece *piece,
+                       stage_bytes *all)
 {
-    size_t most = (size_t)stage->count * (LP_NODE_INPUTS + LP_NODE_OUTPUTS);
+    if (piece->node->op->id != LP_OP_LINEAR || stage->kind == LP_STAGE_NODE || stage->kind == LP_STAGE_SUMS)
+        return;
+    size_t begin = stages->packed[piece->number];
+    bytes packed = {PACKED, begin, begin + lp_cuda_packed_size(piece->node)};
+    if (stage->kind == LP_STAGE_PACK)
+        all->writes[all->write_count++] = packed;
+    else
+        all->reads[all->read_count++] = packed;
+}
+
+/* False when out of memory. */
+static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, const lp_cuda_stage *stage,
+                           lp_arena *arena, stage_bytes *all)
+{
+    size_t most = (size_t)stage->count * (LP_NODE_INPUTS + LP_NODE_OUTPUTS + 1);
     all->reads = (bytes *)lp_arena_alloc(arena, most * sizeof *all->reads);
     all->writes = (bytes *)lp_arena_alloc(arena, most * sizeof *all->writes);
     if (!all->reads || !all->writes)
@@ -38,11 +57,13 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stage *stage, lp_a
     for (int p = 0; p < stage->count; p++) {
         const lp_stage_piece *piece = &stage->pieces[p];
         bytes one;
-        for (int i = 0; i < piece->node->op->input_count; i++)
+        bool packs = stage->kind == LP_STAGE_PACK; /* reads the weight alone */
+        add_packed(stages, stage, piece, all);
+        for (int i = packs; i < (packs ? 2 : piece->node->op->input_count); i++)
             if (bytes_of(plan, piece->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;
         for (int i = 0; i < piece->node->op->output_count; i++)
-            if (lp_piece_makes(piece, i) && bytes_of(plan, piece->node->outputs[i], &one)) {
+            if (!packs && lp_piece_makes(piece, i) && bytes_of(plan, piece->node->outputs[i], &one)) {
                 all->writes[all->write_count++] = one;
                 all->reads[all->read_count++] = one; /* in case it adds */
             }
@@ -123,7 +144,7 @@ lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages
     for (int lane = 0; lane < LP_CUDA_LANES; lane++)
         this_one.last[lane] = -1;
     for (int j = 0; good && j < count; j++) {
-        good = bytes_of_stage(plan, &stages->all[j], &own, &all[j]);
+        good = bytes_of_stage(plan, stages, &stages->all[j], &own, &all[j]);
         for (int i = 0; good && i < count; i++)
             direct[i] = i < j && conflict(&all[i], &all[j]);
         if (good)

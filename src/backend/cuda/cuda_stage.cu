@@ -164,15 +164,52 @@ void count_touches(const candidate *all, int count, const lp_graph *graph, int *
 
 } // namespace
 
+namespace
+{
+
+bool is_product(const candidate *one)
+{
+    return one->kind == LP_STAGE_CHAIN && one->piece.node->op->id == LP_OP_LINEAR;
+}
+
+/* When a product's weight has been made; -1: before the step. */
+int weight_moment(const candidate *all, int at)
+{
+    int moment = -1;
+    for (int i = 0; i < at; i++)
+        if (contact_of(&all[i], all[at].piece.node->inputs[1]).writes && all[i].moment > moment)
+            moment = all[i].moment;
+    return moment;
+}
+
+/* Packs what has been made at this moment. Returns the number of pieces. */
+int add_pack(lp_cuda_stages *stages, const candidate *all, int count, int moment, lp_stage_piece *pieces)
+{
+    int found = 0;
+    for (int i = 0; i < count; i++)
+        if (is_product(&all[i]) && weight_moment(all, i) == moment) {
+            stages->packed[all[i].piece.number] = stages->packed_size;
+            stages->packed_size += lp_cuda_packed_size(all[i].piece.node);
+            pieces[found++] = all[i].piece;
+        }
+    lp_cuda_stage stage = {LP_STAGE_PACK, moment, pieces, found};
+    if (found)
+        stages->all[stages->count++] = stage;
+    return found;
+}
+
+} // namespace
+
 bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages)
 {
-    size_t most = 2 * (size_t)graph->node_count + 1, values = (size_t)graph->value_count + 1;
+    size_t most = 4 * (size_t)graph->node_count + 2, values = (size_t)graph->value_count + 1;
     candidate *all = (candidate *)lp_alloc(most, sizeof *all);
     lp_stage_piece *pieces = (lp_stage_piece *)lp_arena_alloc(arena, most * sizeof *pieces);
     *stages = lp_cuda_stages();
     stages->all = (lp_cuda_stage *)lp_arena_alloc(arena, most * sizeof *stages->all);
     stages->touches = (int *)lp_arena_alloc(arena, values * sizeof *stages->touches);
-    bool good = all && pieces && stages->all && stages->touches;
+    stages->packed = (size_t *)lp_arena_alloc(arena, most * sizeof *stages->packed);
+    bool good = all && pieces && stages->all && stages->touches && stages->packed;
     int count = 0, last = 0;
     for (int i = 0; good && i < graph->node_count; i++) {
         if (one_by_one)
@@ -189,13 +226,15 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
     }
     if (good)
         count_touches(all, count, graph, stages->touches);
-    for (int moment = 0; moment <= last; moment++)
+    for (int moment = -1; good && moment <= last; moment++) {
         for (int i = 0; i < count; i++)
             if (!all[i].taken && all[i].moment == moment) {
                 lp_cuda_stage *stage = &stages->all[stages->count++];
                 fill_stage(all, count, i, stage, pieces);
                 pieces += stage->count;
             }
+        pieces += add_pack(stages, all, count, moment, pieces);
+    }
     lp_free(all);
     return good;
 }
@@ -208,7 +247,7 @@ bool lp_cuda_arrange(const lp_graph *graph, lp_moment *moments)
     for (int i = 0; i < graph->node_count; i++)
         moments[i] = {-1, -1};
     for (int s = 0; good && s < stages.count; s++)
-        for (int p = 0; p < stages.all[s].count; p++) {
+        for (int p = 0; stages.all[s].kind != LP_STAGE_PACK && p < stages.all[s].count; p++) {
             lp_moment *mine = &moments[stages.all[s].pieces[p].number];
             mine->first = mine->first < 0 ? stages.all[s].moment : mine->first;
             mine->last = stages.all[s].moment;

@@ -5,6 +5,7 @@
  *
  *   chain   nodes that make every row from the same row of their inputs. A block takes some rows through all of them, and what only
  *           the chain itself reads never leaves shared memory (cuda_chain.h)
+ *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready
  *   sums    nodes that sum over rows, such as the gradients of weights: one launch for all that are ready (cuda_sums.h)
  *   node    any other by itself
  *
@@ -19,7 +20,7 @@
 
 #include "backend/cuda/cuda.h"
 
-typedef enum lp_cuda_stage_kind { LP_STAGE_NODE, LP_STAGE_CHAIN, LP_STAGE_SUMS } lp_cuda_stage_kind;
+typedef enum lp_cuda_stage_kind { LP_STAGE_NODE, LP_STAGE_CHAIN, LP_STAGE_PACK, LP_STAGE_SUMS } lp_cuda_stage_kind;
 
 /* A node, as far as some of its outputs go. */
 typedef struct lp_stage_piece {
@@ -31,14 +32,16 @@ typedef struct lp_stage_piece {
 typedef struct lp_cuda_stage {
     lp_cuda_stage_kind kind;
     int moment;
-    const lp_stage_piece *pieces; /* in the order of their nodes */
+    const lp_stage_piece *pieces; /* in the order of their nodes; of a pack: products that read what it packs */
     int count;
 } lp_cuda_stage;
 
 typedef struct lp_cuda_stages {
     lp_cuda_stage *all; /* in an order in which they may run one by one */
     int count;
-    int *touches; /* by value: how many pieces read or write it */
+    int *touches;       /* by value: how many pieces read or write it */
+    size_t *packed;     /* by node: where its weight is packed, in floats; only of products in chains */
+    size_t packed_size; /* of all of them */
 } lp_cuda_stages;
 
 /* Whether the piece makes output i of its node. */
