@@ -50,6 +50,12 @@ __device__ static inline tile_lane tile_lane_now(void)
     return now;
 }
 
+/* What tensor cores read of a float. */
+__device__ static inline float tile_cut(float x)
+{
+    return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
+}
+
 /* ---- one step of a tensor core ------------------------------------------------------------------------------- */
 
 #ifdef __CUDACC__
@@ -205,12 +211,6 @@ __device__ static inline float tile_round(float x)
         bits = (bits + 0x1000u) & ~0x1FFFu;
     memcpy(&x, &bits, sizeof x);
     return x;
-}
-
-/* What tensor cores read of a float. */
-__device__ static inline float tile_cut(float x)
-{
-    return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
 }
 
 /* The lanes lay their parts side by side, and each sums its own four elements. */
