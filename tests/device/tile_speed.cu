@@ -185,74 +185,45 @@ static void say(const char *what, const char *tiles, double us, double flop)
 
 /* ---- attention ----------------------------------------------------------------------------------------------- */
 
-/* One choice of tiles; rounds as in attention_form. */
-template <typename shape, int tiles, int threads, int blocks>
-static void try_forward(const bench *b, attention_task task, int rows, int steps, int buffers, int parts, int rounds,
-                        double flop)
+/* One choice of tiles. */
+template <typename tiles, int blocks> static void try_forward(const bench *b, const attention_task *task, double flop)
 {
-    attention_form form = task.form;
-    attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::query_stride);
-    size_t size = (size_t)ahead_tensor::tensor_layout_of(&form, shape::query_room).size * sizeof(float);
-    if (size > ATTENTION_MOST_SHARED || 2 * rows * parts != threads || form.cols > shape::wide ||
-        form.extra > shape::extra)
-        return;
     char name[80];
-    snprintf(name, sizeof name, "%d rows x %d, %d x %d keys by %d%s, %d a SM, %zuK", rows, parts, buffers, steps,
-             8 * tiles, rounds ? "" : " cut", blocks, size / 1024);
-    task.form.rounds = rounds;
-    say(shape::two ? "attention, bf16" : "attention, tf32", name, timed([&]() {
-            ahead_tensor::launch<shape, tiles, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers,
-                                                                parts);
-        }),
-        flop);
+    snprintf(name, sizeof name, "%d rows x %d, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::parts, tiles::steps,
+             tiles::unit, blocks, (size_t)tiles::size(task->word_stride) * sizeof(float) / 1024);
+    say(tiles::shape::two ? "attention, bf16" : "attention, tf32", name,
+        timed([&]() { ahead_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
 }
 
-template <typename shape, int threads, int blocks>
-static void try_backward(const bench *b, attention_task task, int rows, int steps, int buffers, int rounds, double flop)
+template <typename tiles, int blocks> static void try_backward(const bench *b, const attention_task *task, double flop)
 {
-    attention_form form = task.form;
-    attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::gradient_stride);
-    size_t keys = (size_t)back_tensor::tensor_layout_of(&form, true, shape::key_room).size * sizeof(float),
-           queries = (size_t)back_tensor::tensor_layout_of(&form, false, shape::query_room).size * sizeof(float),
-           size = keys > queries ? keys : queries;
-    if (size > ATTENTION_MOST_SHARED || 2 * rows != threads || form.cols > shape::wide || form.extra > shape::extra)
-        return;
     char name[80];
-    snprintf(name, sizeof name, "%d rows, %d x %d%s, %d a SM, %zuK", rows, buffers, steps, rounds ? "" : " cut", blocks,
-             size / 1024);
-    task.form.rounds = rounds;
-    say(shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name, timed([&]() {
-            back_tensor::launch<shape, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers);
-        }),
-        flop);
+    snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::steps, blocks,
+             (size_t)tiles::size * sizeof(float) / 1024);
+    say(tiles::shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
+        timed([&]() { back_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
 }
 
-template <typename shape>
 static void try_all(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
 {
-    for (int n = 0; n < 8; n++) {
-        int steps = n & 1 ? 64 : 32, buffers = n & 2 ? 1 : 2, rounds = n & 4 ? 0 : 1;
-        try_forward<shape, 2, 256, 2>(b, *ahead, 64, steps, buffers, 2, rounds, flop);
-        try_forward<shape, 4, 128, 2>(b, *ahead, 64, steps, buffers, 1, rounds, flop);
-        try_forward<shape, 4, 256, 1>(b, *ahead, 128, steps, buffers, 1, rounds, flop);
-        try_forward<shape, 2, 512, 1>(b, *ahead, 128, steps, buffers, 2, rounds, flop);
-        steps /= 2;
-        try_backward<shape, 128, 2>(b, *back, 64, steps, buffers, rounds, 2.5 * flop);
-        try_backward<shape, 256, 1>(b, *back, 128, steps, buffers, rounds, 2.5 * flop);
-    }
-}
-
-/* Nothing comes while work goes on in bf16: one buffer, and long steps. */
-template <typename shape>
-static void try_two(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
-{
-    for (int steps = 32; steps <= 256; steps *= 2) {
-        try_forward<shape, 2, 256, 2>(b, *ahead, 64, steps, 1, 2, 1, flop);
-        try_forward<shape, 4, 128, 2>(b, *ahead, 64, steps, 1, 1, 1, flop);
-        try_forward<shape, 2, 512, 1>(b, *ahead, 128, steps, 1, 2, 1, flop);
-        try_backward<shape, 128, 2>(b, *back, 64, steps, 1, 1, 2.5 * flop);
-        try_backward<shape, 256, 1>(b, *back, 128, steps, 1, 1, 2.5 * flop);
-    }
+    typedef attention_shape<7, 13> tf32;
+    typedef attention_shape<7, 13, true> bf16;
+    using ahead_tensor::forward_tiles;
+    using back_tensor::backward_tiles;
+    try_forward<forward_tiles<tf32, 64, 2, 32, 2>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 64, 1, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 64, 1, 32, 2>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 128, 1, 32, 4>, 1>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 128, 2, 64, 4>, 1>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 2, 32, 2>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 1, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 128, 2, 64, 2>, 1>(b, ahead, flop);
+    try_backward<backward_tiles<tf32, 64, 16>, 2>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<tf32, 128, 16>, 1>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 64, 32>, 2>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 64, 16>, 2>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 64, 16>, 3>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 128, 32>, 1>(b, back, 2.5 * flop);
 }
 
 static void attention(int cols, int heads, int extra, double rate, int segments, int shortest, int longest)
@@ -288,19 +259,17 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
             2.5 * flop);
     }
     attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
-    size_t words = attention_words_size(&f, &b.device, b.tokens);
-    attention_words_size(&g, &b.device, b.tokens);
-    g.inner = (float *)lp_cuda_scratch(&b.device, words + (size_t)(b.tokens * heads + 16) * sizeof(float));
-    f.words = g.words = (uint32_t *)(g.inner + (b.tokens * heads + 3) / 4 * 4);
+    attention_words_size(&f, &b.device, b.tokens);
+    size_t words = attention_words_size(&g, &b.device, b.tokens), marks = (size_t)b.tokens * (size_t)heads;
+    g.marks = (float2 *)lp_cuda_scratch(&b.device, words + marks * sizeof(float2));
+    g.words = (uint32_t *)(g.marks + marks);
     const lp_cuda_run *run = &b.device;
     say("D and words", "", timed([&]() {
-            LP_LAUNCH(run, back_tensor::prepare<false>, lp_blocks((int64_t)b.tokens * heads, 8), 256, 0, g);
+            LP_LAUNCH(run, back_tensor::prepare<false>, lp_blocks((int64_t)b.tokens * heads, 32), 256, 0, g);
         }),
         0);
-    if (extra && !chosen) {
-        try_all<attention_shape<7, 13>>(&b, &f, &g, flop);
-        try_two<attention_shape<7, 13, true>>(&b, &f, &g, flop);
-    }
+    if (extra && !chosen)
+        try_all(&b, &f, &g, flop);
 }
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
@@ -362,9 +331,9 @@ int main(int count, char **words)
     lp_cuda_check(cudaStreamCreate(&stream), "a stream");
     chosen = count > 1 && strcmp(words[1], "chosen") == 0;
     attention(50, 1, 100, 0.2, 128, 20, 200);
+    attention(64, 2, 0, 0, 128, 50, 200);
     if (chosen)
         return 0;
-    attention(64, 2, 0, 0, 128, 50, 200);
     losses(13000, 3416, 50);
     losses(21000, 3416, 128);
     norms(13000, 50);

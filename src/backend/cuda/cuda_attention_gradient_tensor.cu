@@ -14,13 +14,20 @@ enum { UNIT = 16, TILES = UNIT / 8 };
 
 /* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
 
-/* dout is as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. */
-template <bool two> __device__ float tensor_dot(const float *dout, const float *out, int count)
+/* dout is as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. All loads are asked for before
+ * the first is used. */
+template <bool two, int tiles> __device__ __forceinline__ float tensor_dot(const float *dout, const float *out, int count)
 {
-    float sum = 0;
-#pragma unroll 4
-    for (int c = (int)threadIdx.x & 7; c < count; c += 8)
-        sum += (two ? tile_round_two(dout[c]) : tile_cut(dout[c])) * out[c];
+    float x[tiles], y[tiles], sum = 0;
+#pragma unroll
+    for (int n = 0; n < tiles; n++) {
+        int c = 8 * n + ((int)threadIdx.x & 7);
+        x[n] = c < count ? dout[c] : 0;
+        y[n] = c < count ? out[c] : 0;
+    }
+#pragma unroll
+    for (int n = 0; n < tiles; n++)
+        sum += (two ? tile_round_two(x[n]) : tile_cut(x[n])) * y[n];
     return sum;
 }
 
@@ -28,25 +35,27 @@ template <bool two> __device__ float tensor_dot(const float *dout, const float *
 template <bool two> __global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3;
-    int tokens = task.shard->rows[LP_ROWS_TOKENS], token = (int)(i / form->heads);
-    bool there = token < tokens;
+    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3, all = i & ~(int64_t)3;
+    int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
+    int token = (int)(i / form->heads), warp_token = (int)(all / form->heads);
+    if (warp_token >= tokens)
+        return;
+    attention_head head = attention_head_of(form, (int)(i % form->heads));
+    int s = form->threshold ? attention_segment_by_warp(task.segment, segments, warp_token) : 0;
     float sum = 0;
-    if (there) {
-        attention_head head = attention_head_of(form, (int)(i % form->heads));
+    if (token < tokens) {
         int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-        sum = tensor_dot<two>(task.in.dout + mine, task.out + mine, form->cols);
+        sum = tensor_dot<two, 8>(task.in.dout + mine, task.out + mine, form->cols);
         if (form->extra)
-            sum += tensor_dot<two>(task.in.dtime_out + extra, task.time_out + extra, form->extra);
-        if (form->threshold) {
-            int s = attention_segment(task.segment, task.shard->segments, token);
-            attention_draw(&task, attention_words(&task, token, head.number), head.number, token, task.segment[s],
+            sum += tensor_dot<two, 13>(task.in.dtime_out + extra, task.time_out + extra, form->extra);
+        if (form->threshold)
+            attention_draw(&task, attention_words(&task, token, head.number), head.number, token,
+                           task.segment[attention_segment_after(task.segment, segments, token, s)],
                            (int)threadIdx.x & 7);
-        }
     }
     for (int lanes = 4; lanes > 0; lanes >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, lanes);
-    if (there && (threadIdx.x & 7) == 0)
+    if (token < tokens && (threadIdx.x & 7) == 0)
         task.marks[i] = make_float2(task.log_sum[i] * ATTENTION_LOG2_E, sum * form->scale);
 }
 
@@ -71,12 +80,6 @@ template <typename a_shape, int a_rows, int a_steps> struct backward_tiles {
     static constexpr int size = key_size > query_size ? key_size : query_size;
     static_assert(rows % 32 == 0 && steps % UNIT == 0, "whole warps and units");
 };
-
-/* Rows to bring of those from `first` on: units that nobody sees are left out. */
-template <typename tiles> __device__ static inline int rows_of(int first, int end)
-{
-    return min(tiles::steps, (end - first + UNIT - 1) / UNIT * UNIT);
-}
 
 /* Scores and dp of 16 rows and 16 others: `second` is where dp's columns begin. */
 template <typename shape, int right_stride, int left_second, int right_second>
@@ -175,24 +178,24 @@ __device__ __forceinline__ void take_queries(const attention_task *task, key_pla
         finish_queries<true>(scale, mine, first_query, word, marks, score, slope);
     else
         finish_queries<false>(scale, mine, first_query, word, marks, score, slope);
-    tile_spread<shape::two, shape::gradient_stride, 0, shape::depth>(sum, slope, queries);
-    tile_spread<shape::two, shape::gradient_stride, shape::wide / 8, shape::depth>(sum, score,
-                                                                                   queries + shape::at(shape::after));
+    constexpr int wide = shape::wide / 8, extra = shape::extra / 8, stride = shape::gradient_stride;
+    attention_spread<shape, stride, 0, wide, extra>(sum, slope, queries);
+    attention_spread<shape, stride, wide, extra, wide>(sum, score, queries + shape::at(shape::after));
 }
 
 /* Asks for the queries from `first` on, with their marks. */
 template <typename tiles>
-__device__ void ask_queries(const attention_task *task, int head, float *memory, int turn, int first, int end)
+__device__ __forceinline__ void ask_queries(const attention_task *task, int head, float *memory, int turn, int first, int end)
 {
     typedef typename tiles::shape shape;
-    int rows = rows_of<tiles>(first, end), present = min(tiles::steps, end - first), r = (int)threadIdx.x;
-    float *to = memory + (shape::two ? tiles::key_raw
-                                     : tiles::key_queries + turn * tiles::steps * shape::gradient_stride);
-    attention_bring<ATTENTION_ASK>(task->queries, ATTENTION_GRADIENTS, head, to,
-                                   shape::two ? shape::gradient_raw : shape::gradient_stride, first, present, rows);
-    if (r < rows)
+    constexpr int stride = shape::two ? shape::gradient_raw : shape::gradient_stride;
+    float *to = memory + (shape::two ? tiles::key_raw : tiles::key_queries + turn * tiles::steps * stride);
+    attention_bring<ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->queries, ATTENTION_GRADIENTS, head, to,
+                                                                         first, end - first);
+    int r = (int)threadIdx.x;
+    if (r < tiles::steps)
         tile_copy<2>(memory + tiles::key_marks + 2 * (turn * tiles::steps + r),
-                     (const float *)(task->marks + (int64_t)(first + min(r, present - 1)) * task->form.heads + head));
+                     (const float *)(task->marks + (int64_t)min(first + r, end - 1) * task->form.heads + head));
 }
 
 /* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. */
@@ -201,18 +204,17 @@ __device__ __forceinline__ void store_keys(const attention_task *task, attention
                                            float (&sum)[shape::all][4])
 {
     const attention_form *form = &task->form;
-    int col = 2 * tile_lane_now().member;
     bool upper = key < tokens, lower = key + 8 < tokens;
     if (task->dkey)
-        attention_give<0, shape::wide / 8>(task->dkey + key * head.stride + head.first + col, head.stride, upper, lower,
+        attention_give<shape::two, 0, shape::wide / 8>(task->dkey + key * head.stride + head.first, head.stride, upper, lower,
                                            form->cols, task->pairs & 2, task->adds & 2, sum);
     if (task->dvalue)
-        attention_give<shape::after / 8, shape::wide / 8>(task->dvalue + key * head.stride + head.first + col,
+        attention_give<shape::two, shape::after / 8, shape::wide / 8>(task->dvalue + key * head.stride + head.first,
                                                           head.stride, upper, lower, form->cols, task->pairs & 4,
                                                           task->adds & 4, sum);
     if constexpr (shape::extra > 0)
         if (task->dbasis && head.number == form->heads - 1)
-            attention_give<shape::wide / 8, shape::extra / 8>(task->dbasis + key * form->extra + col, form->extra,
+            attention_give<shape::two, shape::wide / 8, shape::extra / 8>(task->dbasis + key * form->extra, form->extra,
                                                               upper, lower, form->extra, task->pairs & 16,
                                                               task->adds & 16, sum);
 #pragma unroll
@@ -238,8 +240,8 @@ template <typename tiles> __device__ __forceinline__ void by_keys(const attentio
     float sum[shape::all][4] = {};
 #pragma unroll 1
     for (int number = 0; number < heads; number++) {
-        attention_bring<way>(task->keys, ATTENTION_KEYS, number, memory, shape::key_stride, first,
-                             min(tiles::rows, tokens - first), tiles::rows);
+        attention_bring<way, shape::key_stride, tiles::rows, tiles::threads>(task->keys, ATTENTION_KEYS, number, memory,
+                                                                             first, tokens - first);
         ask_queries<tiles>(task, number, memory, 0, first, tokens);
         if (number == 0) {
             attention_clear<shape::two>(task->keys, ATTENTION_KEYS, memory, shape::key_stride, tiles::rows);
@@ -259,8 +261,8 @@ template <typename tiles> __device__ __forceinline__ void by_keys(const attentio
             next = query + tiles::steps;
             tile_wait();
             if (shape::two)
-                attention_settle(task->queries, ATTENTION_GRADIENTS, now, shape::gradient_stride,
-                                 memory + tiles::key_raw, shape::gradient_raw, rows_of<tiles>(query, query_end));
+                attention_settle<shape::gradient_stride, shape::gradient_raw, tiles::steps, tiles::threads>(
+                    task->queries, ATTENTION_GRADIENTS, now, memory + tiles::key_raw);
             __syncthreads();
             if (next < query_end)
                 ask_queries<tiles>(task, number, memory, 1 - turn, next, query_end);
@@ -326,34 +328,33 @@ __device__ __forceinline__ void take_keys(const attention_task *task, tile_sourc
         finish_keys<true>(scale, row, first_key, keep, score, slope);
     else
         finish_keys<false>(scale, row, first_key, keep, score, slope);
-    tile_spread<shape::two, shape::key_stride, 0, shape::depth>(sum, slope, keys);
+    attention_spread<shape, shape::key_stride, 0, shape::wide / 8, shape::extra / 8>(sum, slope, keys);
 }
 
 /* Asks for the keys from `first` on. */
 template <typename tiles>
-__device__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first, int end)
+__device__ __forceinline__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first, int end)
 {
     typedef typename tiles::shape shape;
-    float *to =
-        memory + (shape::two ? tiles::query_raw : tiles::query_keys + turn * tiles::steps * shape::key_stride);
-    attention_bring<ATTENTION_ASK>(task->keys, ATTENTION_KEYS, head, to, shape::two ? shape::key_raw : shape::key_stride,
-                                   first, min(tiles::steps, end - first), rows_of<tiles>(first, end));
+    constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
+    float *to = memory + (shape::two ? tiles::query_raw : tiles::query_keys + turn * tiles::steps * stride);
+    attention_bring<ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, head, to, first,
+                                                                         end - first);
 }
 
 template <typename shape>
 __device__ __forceinline__ void store_queries(const attention_task *task, attention_head head, int64_t query, int end,
-                                              const float (&sum)[shape::depth][4])
+                                              float (&sum)[shape::depth][4])
 {
     const attention_form *form = &task->form;
-    int col = 2 * tile_lane_now().member;
     bool upper = query < end, lower = query + 8 < end;
     if (task->dquery)
-        attention_give<0, shape::wide / 8>(task->dquery + query * head.stride + head.first + col, head.stride, upper,
+        attention_give<shape::two, 0, shape::wide / 8>(task->dquery + query * head.stride + head.first, head.stride, upper,
                                            lower, form->cols, task->pairs & 1, task->adds & 1, sum);
     if constexpr (shape::extra > 0)
         if (task->dtime_query)
-            attention_give<shape::wide / 8, shape::extra / 8>(
-                task->dtime_query + query * head.extra_stride + head.extra_first + col, head.extra_stride, upper, lower,
+            attention_give<shape::two, shape::wide / 8, shape::extra / 8>(
+                task->dtime_query + query * head.extra_stride + head.extra_first, head.extra_stride, upper, lower,
                 form->extra, task->pairs & 8, task->adds & 8, sum);
 }
 
@@ -367,8 +368,8 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
         return;
     tile_lane me = tile_lane_now();
     int end = min(first + tiles::rows, tokens), *start = (int *)(memory + tiles::query_start), turn = 0;
-    attention_bring<way>(task->queries, ATTENTION_GRADIENTS, number, memory, shape::gradient_stride, first, end - first,
-                         tiles::rows);
+    attention_bring<way, shape::gradient_stride, tiles::rows, tiles::threads>(task->queries, ATTENTION_GRADIENTS,
+                                                                              number, memory, first, end - first);
     attention_spans_by_warp(task->shard, task->segment, first, tiles::rows, start, NULL);
     __syncthreads();
     ask_keys<tiles>(task, number, memory, 0, start[0], end);
@@ -394,8 +395,8 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
         next = key + tiles::steps;
         tile_wait();
         if (shape::two)
-            attention_settle(task->keys, ATTENTION_KEYS, keys, shape::key_stride, memory + tiles::query_raw,
-                             shape::key_raw, rows_of<tiles>(key, end));
+            attention_settle<shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
+                task->keys, ATTENTION_KEYS, keys, memory + tiles::query_raw);
         __syncthreads();
         if (next < end)
             ask_keys<tiles>(task, number, memory, 1 - turn, next, end);

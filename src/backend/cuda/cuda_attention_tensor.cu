@@ -27,6 +27,7 @@ template <typename a_shape, int a_rows, int a_parts, int a_steps, int a_tiles> s
     static constexpr int words = sums + parts * rows;
     static_assert(parts == 1 || parts == 2, "one warp for 16 rows, or two");
     static_assert(rows % 32 == 0 && steps % unit == 0, "whole warps and units");
+    static_assert(parts == 1 || half % 2 == 0, "tiles of sums belong together by twos");
 
     /* Floats of shared memory, with the words of all rows. */
     static int size(int word_stride)
@@ -139,7 +140,8 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 sum[j][i] *= worth[i >> 1];
-    tile_spread<shape::two, shape::key_stride, 0, shape::depth>(sum, score, keys + shape::at(shape::wide));
+    attention_spread<shape, shape::key_stride, 0, shape::extra / 8, shape::wide / 8>(sum, score,
+                                                                                     keys + shape::at(shape::wide));
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */
@@ -153,22 +155,20 @@ typedef struct place {
 /* Tiles [first, first + count) of the columns to where they belong: those of the basis come first, then those of the values. */
 template <typename shape, int first, int count>
 __device__ __forceinline__ void store_sums(const attention_task *task, attention_head head, place at,
-                                           const float (&sum)[shape::depth][4])
+                                           float (&sum)[shape::depth][4])
 {
-    constexpr int extra = shape::extra / 8, middle = first > extra  ? first
-                                                     : first + count < extra ? first + count
-                                                                             : extra;
-    tile_lane me = tile_lane_now();
-    int64_t query = at.first + at.group_row + me.group;
+    constexpr int extra = shape::extra / 8, end = first + count;
+    constexpr int middle = first > extra ? first : end < extra ? end : extra;
+    int64_t query = at.first + at.group_row + tile_lane_now().group;
     bool upper = query <= at.last, lower = query + 8 <= at.last;
     if constexpr (middle > first)
-        attention_give<first, middle - first>(
-            task->time_out + query * head.extra_stride + head.extra_first + 8 * first + 2 * me.member,
-            head.extra_stride, upper, lower, task->form.extra - 8 * first, task->pairs & 2, 0, sum);
-    if constexpr (middle < first + count)
-        attention_give<middle, first + count - middle>(
-            task->out + query * head.stride + head.first + 8 * (middle - extra) + 2 * me.member, head.stride, upper,
-            lower, task->form.cols - 8 * (middle - extra), task->pairs & 1, 0, sum);
+        attention_give<shape::two, first, middle - first>(
+            task->time_out + query * head.extra_stride + head.extra_first + 8 * first, head.extra_stride, upper, lower,
+            task->form.extra - 8 * first, task->pairs & 2, 0, sum);
+    if constexpr (middle < end)
+        attention_give<shape::two, middle, end - middle>(
+            task->out + query * head.stride + head.first + 8 * (middle - extra), head.stride, upper, lower,
+            task->form.cols - 8 * (middle - extra), task->pairs & 1, 0, sum);
 }
 
 /* Tiles [first, first + count), times `worth` and with `other` times those of the other warp. */
@@ -271,15 +271,16 @@ __device__ void finish_rows(const attention_task *task, attention_head head, flo
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Asks for keys from `first` on; units that nobody sees are left out. */
+/* Asks for keys from `first` on. */
 template <typename tiles>
-__device__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first, int last)
+__device__ __forceinline__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first,
+                                         int last)
 {
     typedef typename tiles::shape shape;
-    int left = last + 1 - first, rows = min(tiles::steps, (left + tiles::unit - 1) / tiles::unit * tiles::unit);
+    constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
     float *to = shape::two ? memory + tiles::raw : memory + turn * tiles::steps * shape::key_stride;
-    attention_bring<ATTENTION_ASK>(task->keys, ATTENTION_KEYS, head, to, shape::two ? shape::key_raw : shape::key_stride,
-                                   first, min(tiles::steps, left), rows);
+    attention_bring<ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, head, to, first,
+                                                                         last + 1 - first);
 }
 
 template <typename tiles, int blocks>
@@ -294,9 +295,8 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     tile_lane me = tile_lane_now();
     int last = min(first + tiles::rows, tokens) - 1, *start = (int *)(memory + tiles::start);
     float *queries = memory + tiles::queries;
-    attention_bring<shape::two ? ATTENTION_PACK : ATTENTION_ASK>(task.queries, ATTENTION_QUERIES, head.number, queries,
-                                                                 shape::query_stride, first, last - first + 1,
-                                                                 tiles::rows);
+    attention_bring<shape::two ? ATTENTION_PACK : ATTENTION_ASK, shape::query_stride, tiles::rows, tiles::threads>(
+        task.queries, ATTENTION_QUERIES, head.number, queries, first, last - first + 1);
     attention_spans_by_warp(task.shard, task.segment, first, tiles::rows, start, NULL);
     __syncthreads();
     ask_keys<tiles>(&task, head.number, memory, 0, start[0], last);
@@ -328,8 +328,8 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
         next = key + tiles::steps;
         tile_wait();
         if (shape::two)
-            attention_settle(task.keys, ATTENTION_KEYS, keys, shape::key_stride, memory + tiles::raw, shape::key_raw,
-                             min(tiles::steps, (last - key + tiles::unit) / tiles::unit * tiles::unit));
+            attention_settle<shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
+                task.keys, ATTENTION_KEYS, keys, memory + tiles::raw);
         __syncthreads();
         if (next <= last)
             ask_keys<tiles>(&task, head.number, memory, 1 - turn, next, last);

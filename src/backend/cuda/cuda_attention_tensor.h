@@ -18,7 +18,7 @@ typedef struct attention_part {
     const float *from;
     int stride, head_step; /* floats from token to token, and from head to head */
     int cols, first, wide; /* columns; where they begin in a row of shared memory, and how many there are with padding */
-    int count, shift;      /* floats that a thread takes at once (1: two, one by one); 2^shift threads have a row */
+    int count;             /* floats that a thread takes at once; 1: two, one by one */
 } attention_part;
 
 /* The parts of a token, in the order of its row. */
@@ -95,98 +95,133 @@ __device__ static __forceinline__ void attention_take(float *to, const float *fr
     }
 }
 
-template <attention_way way, int count>
-__device__ static __forceinline__ void attention_move_by(const attention_part *part, float *to, int stride,
-                                                         const float *from, int from_stride, int present, int rows)
+/* A warp takes a row; all numbers but the addresses of where they come from are known to the compiler. */
+template <attention_way way, int count, int stride, int rows, int threads>
+__device__ static __forceinline__ void attention_move_by(int cols, float *to, const float *from, int from_stride,
+                                                         int present)
 {
-    constexpr int width = count == 4 ? 4 : 2;
-    int lane = (int)threadIdx.x & 31, shift = part->shift, turns = 32 >> shift, cols = part->cols;
-    int begin = ((int)threadIdx.x >> 5) * turns + (lane >> shift), step = ((int)blockDim.x >> 5) * turns;
-    for (int c = (lane & ((1 << shift) - 1)) * width; c < cols; c += width << shift) {
-        float *place = to + (way == ATTENTION_PACK ? c / 2 : c);
-        const float *source = from + c;
-#pragma unroll 4
-        for (int r = begin; r < rows; r += step)
-            attention_take<way, count>(place + r * stride, source + (int64_t)r * from_stride, r < present,
-                                       c + 1 < cols);
+    constexpr int width = count == 4 ? 4 : 2, warps = threads / 32;
+    static_assert(rows % warps == 0, "every warp has as many rows");
+    int warp = (int)threadIdx.x >> 5, left = present - warp;
+    int64_t jump = (int64_t)warps * from_stride;
+#pragma unroll 1
+    for (int c = ((int)threadIdx.x & 31) * width; c < cols; c += 32 * width) {
+        float *place = to + warp * stride + (way == ATTENTION_PACK ? c / 2 : c);
+        const float *source = from + (int64_t)warp * from_stride + c;
+#pragma unroll(count == 1 ? 1 : 16)
+        for (int r = 0; r < rows; r += warps) {
+            attention_take<way, count>(place + r * stride, source, r < left, c + 1 < cols);
+            source += jump;
+        }
     }
 }
 
-template <attention_way way>
-__device__ static __forceinline__ void attention_move(const attention_part *part, float *to, int stride,
-                                                      const float *from, int from_stride, int present, int rows)
+template <attention_way way, int stride, int rows, int threads>
+__device__ static __forceinline__ void attention_move(const attention_part *part, float *to, const float *from,
+                                                      int from_stride, int present)
 {
     if (part->count == 4)
-        attention_move_by<way, 4>(part, to, stride, from, from_stride, present, rows);
+        attention_move_by<way, 4, stride, rows, threads>(part->cols, to, from, from_stride, present);
     else if (part->count == 2)
-        attention_move_by<way, 2>(part, to, stride, from, from_stride, present, rows);
+        attention_move_by<way, 2, stride, rows, threads>(part->cols, to, from, from_stride, present);
     else
-        attention_move_by<way, 1>(part, to, stride, from, from_stride, present, rows);
+        attention_move_by<way, 1, stride, rows, threads>(part->cols, to, from, from_stride, present);
 }
 
 /* Tokens [first, first + present) of all parts, and zeros up to `rows`. */
-template <attention_way way>
-__device__ static inline void attention_bring(const attention_part *parts, int count, int head, float *to, int stride,
-                                              int first, int present, int rows)
+template <attention_way way, int stride, int rows, int threads>
+__device__ static __forceinline__ void attention_bring(const attention_part *parts, int count, int head, float *to,
+                                                       int first, int present)
 {
 #pragma unroll 1
     for (int p = 0; p < count; p++)
-        attention_move<way>(&parts[p], to + (way == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first), stride,
-                            parts[p].from + (int64_t)first * parts[p].stride + head * parts[p].head_step,
-                            parts[p].stride, present, rows);
+        attention_move<way, stride, rows, threads>(
+            &parts[p], to + (way == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first),
+            parts[p].from + (int64_t)first * parts[p].stride + head * parts[p].head_step, parts[p].stride, present);
 }
 
 /* Packs rows that this thread asked for. */
-__device__ static inline void attention_settle(const attention_part *parts, int count, float *to, int stride,
-                                               const float *from, int from_stride, int rows)
+template <int stride, int from_stride, int rows, int threads>
+__device__ static __forceinline__ void attention_settle(const attention_part *parts, int count, float *to,
+                                                        const float *from)
 {
 #pragma unroll 1
     for (int p = 0; p < count; p++)
-        attention_move<ATTENTION_PACK>(&parts[p], to + parts[p].first / 2, stride, from + parts[p].first, from_stride,
-                                       rows, rows);
+        attention_move<ATTENTION_PACK, stride, rows, threads>(&parts[p], to + parts[p].first / 2, from + parts[p].first,
+                                                              from_stride, rows);
 }
 
 /* Clears what the parts leave free of their columns. */
 template <bool two>
 __device__ static inline void attention_clear(const attention_part *parts, int count, float *to, int stride, int rows)
 {
+#pragma unroll 1
     for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x)
+#pragma unroll 1
         for (int p = 0; p < count; p++) {
             int end = parts[p].first + parts[p].wide, c = parts[p].first + parts[p].cols;
+#pragma unroll 1
             for (c = two ? (c + 1) / 2 : c; c < (two ? end / 2 : end); c++)
                 to[r * stride + c] = 0;
         }
 }
 
-/* ---- and back ------------------------------------------------------------------------------------------------ */
+/* ---- products and results ------------------------------------------------------------------------------------ */
 
-/* Numbers of rows g and g + 8 and tiles [first, first + count) to global memory: `to` is the place of this lane's row g and columns
- * 2t and 2t + 1 of the first tile. In pairs where all rows begin at multiples of 8 bytes. */
-template <int first, int count, int all>
-__device__ static __forceinline__ void attention_give(float *to, int64_t stride, bool upper, bool lower, int cols,
-                                                      bool pairs, int adds, const float (&sum)[all][4])
+/* Sums of a row stand in tiles of 8 columns; of those of one part, two together hold 16 columns, of which a lane has four side by
+ * side (tile_spread_pairs). In bf16 every tile holds its own. */
+
+/* sum += share times the rows from `rows` on: `one` tiles of a part, then `other` of the next, from tile `first` of the sums on. */
+template <typename shape, int stride, int first, int one, int other, int tiles, int all>
+__device__ static __forceinline__ void attention_spread(float (&sum)[all][4], const float (&share)[tiles][4],
+                                                        const float *rows)
+{
+    if constexpr (shape::two) {
+        tile_spread<true, stride, first, one + other>(sum, share, rows);
+    } else {
+        tile_spread_pairs<stride, first, one>(sum, share, rows);
+        tile_spread_pairs<stride, first + one, other>(sum, share, rows + 8 * one);
+    }
+}
+
+/* The column, from the first of the tiles on, of element i of tile n of `count`. */
+template <bool two> __device__ static __forceinline__ int attention_column(int n, int i, int count)
 {
     int member = tile_lane_now().member;
+    return two || n == count - count % 2 ? 8 * n + 2 * member + i : 8 * (n - n % 2) + 4 * member + 2 * i + n % 2;
+}
+
+/* Rows g and g + 8 of tiles [first, first + count) to global memory: `to` is where this lane's row g begins. With `pairs` all rows begin
+ * at multiples of 8 bytes. */
+template <bool two, int first, int count, int all>
+__device__ static __forceinline__ void attention_give(float *to, int64_t stride, bool upper, bool lower, int cols,
+                                                      bool pairs, int adds, float (&sum)[all][4])
+{
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         float *row = to + (half ? 8 * stride : 0);
-        if (!(half ? lower : upper))
-            continue;
+        int end = (half ? lower : upper) ? cols : 0;
+        if (adds)
 #pragma unroll
-        for (int n = 0; n < count; n++) {
-            float x = sum[first + n][2 * half], y = sum[first + n][2 * half + 1];
-            int col = 8 * n + 2 * member;
-            if (pairs) {
-                if (col < cols) {
-                    float2 old = adds ? *(const float2 *)(row + 8 * n) : make_float2(0, 0);
-                    *(float2 *)(row + 8 * n) = make_float2(old.x + x, old.y + y);
-                }
-            } else {
-                if (col < cols)
-                    lp_store(row + 8 * n, x, adds);
-                if (col + 1 < cols)
-                    lp_store(row + 8 * n + 1, y, adds);
+            for (int n = 0; n < 2 * count; n++)
+                if (attention_column<two>(n / 2, n % 2, count) < end)
+                    sum[first + n / 2][2 * half + n % 2] += row[attention_column<two>(n / 2, n % 2, count)];
+        if (pairs) {
+#pragma unroll
+            for (int n = 0; n < count; n++) {
+                bool alone = two || n == count - count % 2;
+                float2 x = alone      ? make_float2(sum[first + n][2 * half], sum[first + n][2 * half + 1])
+                           : n % 2 == 0 ? make_float2(sum[first + n][2 * half], sum[first + n + 1][2 * half])
+                                        : make_float2(sum[first + n - 1][2 * half + 1], sum[first + n][2 * half + 1]);
+                int col = attention_column<two>(alone ? n : n - n % 2, alone ? 0 : n % 2, count);
+                if (col < end)
+                    *(float2 *)(row + col) = x;
             }
+        } else {
+#pragma unroll
+            for (int n = 0; n < 2 * count; n++)
+                if (attention_column<two>(n / 2, n % 2, count) < end)
+                    row[attention_column<two>(n / 2, n % 2, count)] = sum[first + n / 2][2 * half + n % 2];
         }
     }
 }
@@ -206,6 +241,15 @@ __device__ static inline int attention_segment_by_warp(const int32_t *segment, i
     return low;
 }
 
+/* The same for a token not far behind one of segment s. */
+__device__ static inline int attention_segment_after(const int32_t *segment, int segments, int token, int s)
+{
+#pragma unroll 1
+    while (s + 1 < segments && segment[s + 1] <= token)
+        s++;
+    return s;
+}
+
 /* attention_spans for warps that have nothing else to do: the first row is looked for, the others are not far from it. All threads of
  * the warps that have rows take part; there are as many threads as rows, or more. */
 __device__ static inline void attention_spans_by_warp(const lp_cuda_shard *shard, const int32_t *segment, int first,
@@ -215,8 +259,7 @@ __device__ static inline void attention_spans_by_warp(const lp_cuda_shard *shard
     if (r >= rows)
         return;
     int token = min(first + r, tokens - 1), s = attention_segment_by_warp(segment, segments, min(first, tokens - 1));
-    while (s + 1 < segments && segment[s + 1] <= token)
-        s++;
+    s = attention_segment_after(segment, segments, token, s);
     start[r] = segment[s];
     if (end)
         end[r] = segment[s + 1];
@@ -279,11 +322,12 @@ static inline bool attention_even(const float *from, int cols, int count)
 static inline attention_part attention_part_of(const float *from, int cols, int heads, bool by_head, int first,
                                                int wide)
 {
-    attention_part part = {from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, first, wide, 1, 0};
-    part.count = attention_even(from, cols, 4) ? 4 : attention_even(from, cols, 2) ? 2 : 1;
-    int width = part.count == 4 ? 4 : 2;
-    while (part.shift < 5 && (width << part.shift) < cols)
-        part.shift++;
+    attention_part part = {from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, first, wide, 1};
+    /* By fours where 32 threads have not enough with pairs. */
+    if (cols > 64 && attention_even(from, cols, 4))
+        part.count = 4;
+    else if (attention_even(from, cols, 2))
+        part.count = 2;
     return part;
 }
 

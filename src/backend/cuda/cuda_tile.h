@@ -400,6 +400,31 @@ __device__ static __forceinline__ void tile_spread(float (&sum)[all][4], const f
     }
 }
 
+/* The same in tf32, with two tiles for 16 columns, if need be one for the last 8: a lane reads two columns at once, and has columns 4t
+ * and 4t + 2 of 16 in the first tile, 4t + 1 and 4t + 3 in the second. */
+template <int stride, int first, int count, int tiles, int all>
+__device__ static __forceinline__ void tile_spread_pairs(float (&sum)[all][4], const float (&share)[tiles][4],
+                                                         const float *b)
+{
+    tile_lane me = tile_lane_now();
+#pragma unroll
+    for (int j = 0; j < tiles; j++) {
+        const float left[4] = {tile_round(share[j][0]), tile_round(share[j][2]), tile_round(share[j][1]),
+                               tile_round(share[j][3])};
+        const float *right = b + (8 * j + 2 * me.member) * stride;
+#pragma unroll
+        for (int n = 0; n + 1 < count; n += 2) {
+            float2 x = *(const float2 *)(right + 8 * n + 2 * me.group);
+            float2 y = *(const float2 *)(right + 8 * n + 2 * me.group + stride);
+            tile_multiply(sum[first + n], left, x.x, y.x);
+            tile_multiply(sum[first + n + 1], left, x.y, y.y);
+        }
+        if (count % 2)
+            tile_multiply(sum[first + count - 1], left, right[8 * (count - 1) + me.group],
+                          right[8 * (count - 1) + me.group + stride]);
+    }
+}
+
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */
 
 /* Rows on their way take two calls with the same arguments: tile_ask begins, and after tile_wait every thread rounds what it asked for
