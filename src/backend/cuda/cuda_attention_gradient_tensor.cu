@@ -157,7 +157,7 @@ __device__ __forceinline__ void finish_queries(pair_scale scale, key_place mine,
 template <typename tiles>
 __device__ __forceinline__ void take_queries(const attention_task *task, key_place mine, tile_source keys,
                                              const float *queries, const float2 *marks, const int *start, int origin,
-                                             int first_query, int head, float (&sum)[tiles::shape::all][4])
+                                             int first_query, int head, float (&sum)[tiles::shape::key_sums][2][4])
 {
     typedef typename tiles::shape shape;
     tile_lane me = tile_lane_now();
@@ -178,9 +178,11 @@ __device__ __forceinline__ void take_queries(const attention_task *task, key_pla
         finish_queries<true>(scale, mine, first_query, word, marks, score, slope);
     else
         finish_queries<false>(scale, mine, first_query, word, marks, score, slope);
-    constexpr int wide = shape::wide / 8, extra = shape::extra / 8, stride = shape::gradient_stride;
-    attention_spread<shape, stride, 0, wide, extra>(sum, slope, queries);
-    attention_spread<shape, stride, wide, extra, wide>(sum, score, queries + shape::at(shape::after));
+    constexpr int wide = shape::wide_sums, extra = (shape::extra + 15) / 16, stride = shape::gradient_stride;
+    constexpr bool whole = shape::extra % 16 == 0;
+    tile_spread_turned<shape::two, stride, 0, wide>(sum, slope, queries);
+    tile_spread_turned<shape::two, stride, wide, extra, whole>(sum, slope, queries + shape::at(shape::wide));
+    tile_spread_turned<shape::two, stride, wide, shape::query_sums>(sum, score, queries + shape::at(shape::after));
 }
 
 /* Asks for the queries from `first` on, with their marks. */
@@ -190,37 +192,43 @@ __device__ __forceinline__ void ask_queries(const attention_task *task, int head
     typedef typename tiles::shape shape;
     constexpr int stride = shape::two ? shape::gradient_raw : shape::gradient_stride;
     float *to = memory + (shape::two ? tiles::key_raw : tiles::key_queries + turn * tiles::steps * stride);
-    attention_bring<ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->queries, ATTENTION_GRADIENTS, head, to,
-                                                                         first, end - first);
+    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
+        task->queries, ATTENTION_GRADIENTS, task->plain, head, to, first, end - first);
     int r = (int)threadIdx.x;
     if (r < tiles::steps)
         tile_copy<2>(memory + tiles::key_marks + 2 * (turn * tiles::steps + r),
                      (const float *)(task->marks + (int64_t)min(first + r, end - 1) * task->form.heads + head));
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. */
+/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. `key` is the warp's first. */
 template <typename shape>
 __device__ __forceinline__ void store_keys(const attention_task *task, attention_head head, int64_t key, int tokens,
-                                           float (&sum)[shape::all][4])
+                                           float (&sum)[shape::key_sums][2][4])
 {
     const attention_form *form = &task->form;
-    bool upper = key < tokens, lower = key + 8 < tokens;
+    constexpr int rest = shape::wide_sums;
+    int present = tokens - (int)key;
     if (task->dkey)
-        attention_give<shape::two, 0, shape::wide / 8>(task->dkey + key * head.stride + head.first, head.stride, upper, lower,
-                                           form->cols, task->pairs & 2, task->adds & 2, sum);
+        attention_give<shape::two, 0, 0, shape::wide>(task->dkey + key * head.stride + head.first, head.stride, present,
+                                                      form->cols, task->pairs & 2, task->adds & 2, sum);
     if (task->dvalue)
-        attention_give<shape::two, shape::after / 8, shape::wide / 8>(task->dvalue + key * head.stride + head.first,
-                                                          head.stride, upper, lower, form->cols, task->pairs & 4,
-                                                          task->adds & 4, sum);
+        attention_give<shape::two, rest, shape::extra, shape::wide>(
+            task->dvalue + key * head.stride + head.first, head.stride, present, form->cols, task->pairs & 4,
+            task->adds & 4, sum);
     if constexpr (shape::extra > 0)
         if (task->dbasis && head.number == form->heads - 1)
-            attention_give<shape::two, shape::wide / 8, shape::extra / 8>(task->dbasis + key * form->extra, form->extra,
-                                                              upper, lower, form->extra, task->pairs & 16,
-                                                              task->adds & 16, sum);
+            attention_give<shape::two, rest, 0, shape::extra>(task->dbasis + key * form->extra, form->extra, present,
+                                                              form->extra, task->pairs & 16, task->adds & 16, sum);
+    /* A lane's columns of one tile may be of the basis and of the values. */
+    tile_lane me = tile_lane_now();
 #pragma unroll
-    for (int j = 0; j < shape::all; j++)
-        if (8 * j < shape::wide || 8 * j >= shape::after)
-            sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
+    for (int m = 0; m < shape::key_sums; m++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            int col = 16 * (m - rest) + (shape::two ? me.group + 8 * (i >> 1 & 1) : 2 * me.group);
+            if (m < rest || col >= shape::extra)
+                sum[m][i >> 2][i & 3] = 0;
+        }
 }
 
 template <typename tiles> __device__ __forceinline__ void by_keys(const attention_task *task, float *memory)
@@ -237,11 +245,11 @@ template <typename tiles> __device__ __forceinline__ void by_keys(const attentio
     const float2 *marks = (const float2 *)(memory + tiles::key_marks);
     key_place mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
     tile_source keys = tile_left(memory + mine.group_row * shape::key_stride, shape::key_stride);
-    float sum[shape::all][4] = {};
+    float sum[shape::key_sums][2][4] = {};
 #pragma unroll 1
     for (int number = 0; number < heads; number++) {
-        attention_bring<way, shape::key_stride, tiles::rows, tiles::threads>(task->keys, ATTENTION_KEYS, number, memory,
-                                                                             first, tokens - first);
+        attention_bring<shape, way, shape::key_stride, tiles::rows, tiles::threads>(
+            task->keys, ATTENTION_KEYS, task->plain, number, memory, first, tokens - first);
         ask_queries<tiles>(task, number, memory, 0, first, tokens);
         if (number == 0) {
             attention_clear<shape::two>(task->keys, ATTENTION_KEYS, memory, shape::key_stride, tiles::rows);
@@ -261,8 +269,8 @@ template <typename tiles> __device__ __forceinline__ void by_keys(const attentio
             next = query + tiles::steps;
             tile_wait();
             if (shape::two)
-                attention_settle<shape::gradient_stride, shape::gradient_raw, tiles::steps, tiles::threads>(
-                    task->queries, ATTENTION_GRADIENTS, now, memory + tiles::key_raw);
+                attention_settle<shape, shape::gradient_stride, shape::gradient_raw, tiles::steps, tiles::threads>(
+                    task->queries, task->plain, now, memory + tiles::key_raw);
             __syncthreads();
             if (next < query_end)
                 ask_queries<tiles>(task, number, memory, 1 - turn, next, query_end);
@@ -272,7 +280,7 @@ template <typename tiles> __device__ __forceinline__ void by_keys(const attentio
                     take_queries<tiles>(task, mine, keys, now + place * shape::gradient_stride,
                                         marks + turn * tiles::steps + place, start, first, query + place, number, sum);
         }
-        store_keys<shape>(task, attention_head_of(form, number), mine.key, tokens, sum);
+        store_keys<shape>(task, attention_head_of(form, number), first + mine.group_row, tokens, sum);
         __syncthreads(); /* before keys of the next head come */
     }
 }
@@ -308,7 +316,7 @@ __device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&
 template <typename shape>
 __device__ __forceinline__ void take_keys(const attention_task *task, tile_source queries, const float *keys,
                                           int first_key, bool whole, const query_row (&row)[2],
-                                          float (&sum)[shape::depth][4])
+                                          float (&sum)[shape::query_sums][2][4])
 {
     uint2 looked_up[2] = {};
     if (task->word_stride)
@@ -328,7 +336,7 @@ __device__ __forceinline__ void take_keys(const attention_task *task, tile_sourc
         finish_keys<true>(scale, row, first_key, keep, score, slope);
     else
         finish_keys<false>(scale, row, first_key, keep, score, slope);
-    attention_spread<shape, shape::key_stride, 0, shape::wide / 8, shape::extra / 8>(sum, slope, keys);
+    tile_spread_turned<shape::two, shape::key_stride, 0, shape::query_sums>(sum, slope, keys);
 }
 
 /* Asks for the keys from `first` on. */
@@ -338,23 +346,24 @@ __device__ __forceinline__ void ask_keys(const attention_task *task, int head, f
     typedef typename tiles::shape shape;
     constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
     float *to = memory + (shape::two ? tiles::query_raw : tiles::query_keys + turn * tiles::steps * stride);
-    attention_bring<ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, head, to, first,
-                                                                         end - first);
+    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
+        task->keys, ATTENTION_KEYS, task->plain, head, to, first, end - first);
 }
 
+/* `query` is the warp's first. */
 template <typename shape>
 __device__ __forceinline__ void store_queries(const attention_task *task, attention_head head, int64_t query, int end,
-                                              float (&sum)[shape::depth][4])
+                                              float (&sum)[shape::query_sums][2][4])
 {
     const attention_form *form = &task->form;
-    bool upper = query < end, lower = query + 8 < end;
+    int present = end - (int)query;
     if (task->dquery)
-        attention_give<shape::two, 0, shape::wide / 8>(task->dquery + query * head.stride + head.first, head.stride, upper,
-                                           lower, form->cols, task->pairs & 1, task->adds & 1, sum);
+        attention_give<shape::two, 0, 0, shape::wide>(task->dquery + query * head.stride + head.first, head.stride,
+                                                      present, form->cols, task->pairs & 1, task->adds & 1, sum);
     if constexpr (shape::extra > 0)
         if (task->dtime_query)
-            attention_give<shape::two, shape::wide / 8, shape::extra / 8>(
-                task->dtime_query + query * head.extra_stride + head.extra_first, head.extra_stride, upper, lower,
+            attention_give<shape::two, 0, shape::wide, shape::extra>(
+                task->dtime_query + query * head.extra_stride + head.extra_first, head.extra_stride, present,
                 form->extra, task->pairs & 8, task->adds & 8, sum);
 }
 
@@ -368,8 +377,8 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
         return;
     tile_lane me = tile_lane_now();
     int end = min(first + tiles::rows, tokens), *start = (int *)(memory + tiles::query_start), turn = 0;
-    attention_bring<way, shape::gradient_stride, tiles::rows, tiles::threads>(task->queries, ATTENTION_GRADIENTS,
-                                                                              number, memory, first, end - first);
+    attention_bring<shape, way, shape::gradient_stride, tiles::rows, tiles::threads>(
+        task->queries, ATTENTION_GRADIENTS, task->plain, number, memory, first, end - first);
     attention_spans_by_warp(task->shard, task->segment, first, tiles::rows, start, NULL);
     __syncthreads();
     ask_keys<tiles>(task, number, memory, 0, start[0], end);
@@ -388,15 +397,15 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
         row[half] = begun;
     }
     tile_source queries = tile_left(memory + group_row * shape::gradient_stride, shape::gradient_stride);
-    float sum[shape::depth][4] = {};
+    float sum[shape::query_sums][2][4] = {};
 #pragma unroll 1
     for (int key = start[0], next; key < end; key = next, turn = 1 - turn) {
         float *keys = memory + tiles::query_keys + turn * tiles::steps * shape::key_stride;
         next = key + tiles::steps;
         tile_wait();
         if (shape::two)
-            attention_settle<shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
-                task->keys, ATTENTION_KEYS, keys, memory + tiles::query_raw);
+            attention_settle<shape, shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
+                task->keys, task->plain, keys, memory + tiles::query_raw);
         __syncthreads();
         if (next < end)
             ask_keys<tiles>(task, number, memory, 1 - turn, next, end);
@@ -406,7 +415,7 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
                 take_keys<shape>(task, queries, keys + place * shape::key_stride, key + place,
                                  key + place >= all_low && key + place + UNIT - 1 <= all_high, row, sum);
     }
-    store_queries<shape>(task, attention_head_of(&task->form, number), first + group_row + me.group, end, sum);
+    store_queries<shape>(task, attention_head_of(&task->form, number), first + group_row, end, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */

@@ -1,33 +1,23 @@
 /* cuda_attention_tensor.cu: attention for heads whose sums fit into a warp's registers (cuda_attention_tensor.h).
  *
  * As in cuda_attention.cu a query keeps the largest score so far, the sum of exp of all scores less that, and its sums of values and
- * basis; only that a larger score is taken note of when it is larger by far, since until then no number grows too large. There are
- * 16 rows to a warp, and often too few of them to keep the device busy: then two warps share them, one with the odd and one with the
- * even units of keys. In the end each joins one half of the columns.
+ * basis; only that a larger score is taken note of when it is larger by far, since until then no number grows too large.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
 namespace
 {
 
-/* The tiles of one kernel: `rows` queries by `parts` warps for 16 of them, `steps` keys at a time, in units of 8 * `tiles`. */
-template <typename a_shape, int a_rows, int a_parts, int a_steps, int a_tiles> struct forward_tiles {
+/* The tiles of one kernel: `rows` queries, 16 to a warp, and `steps` keys at a time, in units of 8 * `tiles`. */
+template <typename a_shape, int a_rows, int a_steps, int a_tiles> struct forward_tiles {
     typedef a_shape shape;
-    static constexpr int rows = a_rows, parts = a_parts, steps = a_steps, tiles = a_tiles, unit = 8 * tiles;
-    static constexpr int threads = 2 * rows * parts;
-    static constexpr int half = shape::depth / 2; /* tiles of columns that a warp of two joins */
-    static constexpr int room = 8 * half + 8;     /* the stride of sums on their way to the other warp */
+    static constexpr int rows = a_rows, steps = a_steps, tiles = a_tiles, unit = 8 * tiles, threads = 2 * rows;
     /* shared memory, in floats from its beginning */
     static constexpr int raw = 2 * steps * shape::key_stride;
     static constexpr int queries = raw + (shape::two ? steps * shape::key_raw : 0);
-    static constexpr int moved = queries + rows * shape::query_stride, joined = parts == 2 ? 2 * rows * room : 0;
-    static constexpr int start = moved > joined ? moved : joined;
-    static constexpr int peak = start + rows;       /* [parts x rows] */
-    static constexpr int sums = peak + parts * rows; /* the same */
-    static constexpr int words = sums + parts * rows;
-    static_assert(parts == 1 || parts == 2, "one warp for 16 rows, or two");
+    static constexpr int start = queries + rows * shape::query_stride;
+    static constexpr int words = start + rows;
     static_assert(rows % 32 == 0 && steps % unit == 0, "whole warps and units");
-    static_assert(parts == 1 || half % 2 == 0, "tiles of sums belong together by twos");
 
     /* Floats of shared memory, with the words of all rows. */
     static int size(int word_stride)
@@ -85,14 +75,32 @@ __device__ __forceinline__ void settle_scores(float scale, int first_key, const 
     }
 }
 
+/* Sums of a lane are of other rows than its scores. */
+template <int all> __device__ __forceinline__ void scale_sums(const float (&worth)[2], float (&sum)[all][2][4])
+{
+    int member = tile_lane_now().member;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float one = __shfl_sync(0xFFFFFFFFu, worth[half], 8 * member);
+        float other = __shfl_sync(0xFFFFFFFFu, worth[half], 8 * member + 4);
+#pragma unroll
+        for (int m = 0; m < all; m++) {
+            sum[m][half][0] *= one;
+            sum[m][half][1] *= other;
+            sum[m][half][2] *= one;
+            sum[m][half][3] *= other;
+        }
+    }
+}
+
 /* The warp's rows and 8 * tiles keys. */
 template <typename shape, int tiles>
 __device__ void take_unit(const attention_task *task, tile_source queries, const float *keys, int first_key, bool whole,
-                          tensor_row (&row)[2], float (&sum)[shape::depth][4])
+                          tensor_row (&row)[2], float (&sum)[shape::query_sums][2][4])
 {
     const attention_form *form = &task->form;
     uint2 looked_up[2] = {};
-    if (form->threshold)
+    if (task->word_stride)
 #pragma unroll
         for (int half = 0; half < 2; half++)
             looked_up[half] = attention_look_up(task, row[half].words, first_key - row[half].start);
@@ -105,7 +113,7 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
         tile_pairs<shape::two, shape::key_stride>(score, left, right, k);
     }
     uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
-    if (form->threshold)
+    if (task->word_stride)
 #pragma unroll
         for (int half = 0; half < 2; half++)
             keep[half] = attention_keep(looked_up[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
@@ -135,138 +143,36 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
             }
     }
     if (__any_sync(0xFFFFFFFFu, risen))
-#pragma unroll
-        for (int j = 0; j < shape::depth; j++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sum[j][i] *= worth[i >> 1];
-    attention_spread<shape, shape::key_stride, 0, shape::extra / 8, shape::wide / 8>(sum, score,
-                                                                                     keys + shape::at(shape::wide));
+        scale_sums(worth, sum);
+    tile_spread_turned<shape::two, shape::key_stride, 0, shape::query_sums>(sum, score, keys + shape::at(shape::wide));
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */
 
-/* Where a warp stands. */
-typedef struct place {
-    int group_row, part; /* first row of its group in the tile; which of the group's warps */
-    int first, last;     /* queries of the tile */
-} place;
-
-/* Tiles [first, first + count) of the columns to where they belong: those of the basis come first, then those of the values. */
-template <typename shape, int first, int count>
-__device__ __forceinline__ void store_sums(const attention_task *task, attention_head head, place at,
-                                           float (&sum)[shape::depth][4])
+/* Joins the lanes of a row, and stores what comes out: columns of the basis stand first, then those of the values. `first` is the warp's
+ * first query. */
+template <typename shape>
+__device__ __forceinline__ void finish_rows(const attention_task *task, attention_head head, int64_t first, int present,
+                                            tensor_row (&row)[2], float (&sum)[shape::query_sums][2][4])
 {
-    constexpr int extra = shape::extra / 8, end = first + count;
-    constexpr int middle = first > extra ? first : end < extra ? end : extra;
-    int64_t query = at.first + at.group_row + tile_lane_now().group;
-    bool upper = query <= at.last, lower = query + 8 <= at.last;
-    if constexpr (middle > first)
-        attention_give<shape::two, first, middle - first>(
-            task->time_out + query * head.extra_stride + head.extra_first + 8 * first, head.extra_stride, upper, lower,
-            task->form.extra - 8 * first, task->pairs & 2, 0, sum);
-    if constexpr (middle < end)
-        attention_give<shape::two, middle, end - middle>(
-            task->out + query * head.stride + head.first + 8 * (middle - extra), head.stride, upper, lower,
-            task->form.cols - 8 * (middle - extra), task->pairs & 1, 0, sum);
-}
-
-/* Tiles [first, first + count), times `worth` and with `other` times those of the other warp. */
-template <typename tiles, int first>
-__device__ __forceinline__ void join_half(const attention_task *task, attention_head head, place at, const float *room,
-                                          const float (&worth)[2], const float (&other)[2],
-                                          float (&sum)[tiles::shape::depth][4])
-{
-    tile_lane me = tile_lane_now();
-    const float *mine = room + me.group * tiles::room + 2 * me.member;
-#pragma unroll
-    for (int j = 0; j < tiles::half; j++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float2 x = *(const float2 *)(mine + 8 * i * tiles::room + 8 * j);
-            float *own = &sum[first + j][2 * i];
-            own[0] = own[0] * worth[i] + x.x * other[i];
-            own[1] = own[1] * worth[i] + x.y * other[i];
-        }
-    store_sums<typename tiles::shape, first, tiles::half>(task, head, at, sum);
-}
-
-template <int first, int count, int all>
-__device__ __forceinline__ void put_half(float *room, int stride, const float (&sum)[all][4])
-{
-    tile_lane me = tile_lane_now();
-    float *mine = room + me.group * stride + 2 * me.member;
-#pragma unroll
-    for (int j = 0; j < count; j++) {
-        *(float2 *)(mine + 8 * j) = make_float2(sum[first + j][0], sum[first + j][1]);
-        *(float2 *)(mine + 8 * stride + 8 * j) = make_float2(sum[first + j][2], sum[first + j][3]);
-    }
-}
-
-/* Joins the lanes of a row and the warps that share it, and stores what comes out. */
-template <typename tiles>
-__device__ void finish_rows(const attention_task *task, attention_head head, float *memory, place at,
-                            tensor_row (&row)[2], float (&sum)[tiles::shape::depth][4])
-{
-    constexpr int half_tiles = tiles::half;
-    tile_lane me = tile_lane_now();
-    int r = at.group_row + me.group;
-    float worth[2], other[2] = {0, 0};
+    const attention_form *form = &task->form;
+    float worth[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         row[half].sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, 1);
         row[half].sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, 2);
-        worth[half] = 1;
-    }
-    float *out = memory + (at.part * tiles::rows + at.group_row) * tiles::room;
-    const float *in = memory + ((1 - at.part) * tiles::rows + at.group_row) * tiles::room;
-    if constexpr (tiles::parts == 2) {
-        float *peak = memory + tiles::peak, *sums = memory + tiles::sums;
-        __syncthreads(); /* keys and queries are not read any more */
-        if (at.part == 0)
-            put_half<half_tiles, half_tiles>(out, tiles::room, sum);
-        else
-            put_half<0, half_tiles>(out, tiles::room, sum);
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            if (me.member == 0) {
-                peak[at.part * tiles::rows + r + 8 * half] = row[half].peak;
-                sums[at.part * tiles::rows + r + 8 * half] = row[half].sum;
-            }
-        __syncthreads();
-        /* Both warps do the same arithmetic in the same order, so that what they store belongs together. */
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const float *all = peak + r + 8 * half, *all_sums = sums + r + 8 * half;
-            float largest = fmaxf(all[0], all[tiles::rows]), base = largest == -INFINITY ? 0 : largest;
-            float one = tile_power(all[0] - base), two = tile_power(all[tiles::rows] - base);
-            worth[half] = at.part == 0 ? one : two;
-            other[half] = at.part == 0 ? two : one;
-            row[half].peak = largest;
-            row[half].sum = all_sums[0] * one + all_sums[tiles::rows] * two;
-        }
-    }
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        worth[half] *= task->form.kept / row[half].sum;
-        other[half] *= task->form.kept / row[half].sum;
-        if (at.part == 0 && me.member == 0 && row[half].query >= row[half].start)
-            task->log_sum[(int64_t)row[half].query * task->form.heads + head.number] =
+        worth[half] = form->kept / row[half].sum;
+        if (tile_lane_now().member == 0 && row[half].query >= row[half].start)
+            task->log_sum[(int64_t)row[half].query * form->heads + head.number] =
                 row[half].peak * ATTENTION_LN_2 + logf(row[half].sum);
     }
-    if constexpr (tiles::parts == 2) {
-        if (at.part == 0)
-            join_half<tiles, 0>(task, head, at, in, worth, other, sum);
-        else
-            join_half<tiles, half_tiles>(task, head, at, in, worth, other, sum);
-    } else {
-#pragma unroll
-        for (int j = 0; j < tiles::shape::depth; j++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sum[j][i] *= worth[i >> 1];
-        store_sums<typename tiles::shape, 0, tiles::shape::depth>(task, head, at, sum);
-    }
+    scale_sums(worth, sum);
+    if constexpr (shape::extra > 0)
+        attention_give<shape::two, 0, 0, shape::extra>(task->time_out + first * head.extra_stride + head.extra_first,
+                                                       head.extra_stride, present, form->extra, task->pairs & 2, 0,
+                                                       sum);
+    attention_give<shape::two, 0, shape::extra, shape::wide>(task->out + first * head.stride + head.first, head.stride,
+                                                             present, form->cols, task->pairs & 1, 0, sum);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -279,8 +185,8 @@ __device__ __forceinline__ void ask_keys(const attention_task *task, int head, f
     typedef typename tiles::shape shape;
     constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
     float *to = shape::two ? memory + tiles::raw : memory + turn * tiles::steps * shape::key_stride;
-    attention_bring<ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, head, to, first,
-                                                                         last + 1 - first);
+    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
+        task->keys, ATTENTION_KEYS, task->plain, head, to, first, last + 1 - first);
 }
 
 template <typename tiles, int blocks>
@@ -295,8 +201,9 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     tile_lane me = tile_lane_now();
     int last = min(first + tiles::rows, tokens) - 1, *start = (int *)(memory + tiles::start);
     float *queries = memory + tiles::queries;
-    attention_bring<shape::two ? ATTENTION_PACK : ATTENTION_ASK, shape::query_stride, tiles::rows, tiles::threads>(
-        task.queries, ATTENTION_QUERIES, head.number, queries, first, last - first + 1);
+    attention_bring<shape, shape::two ? ATTENTION_PACK : ATTENTION_ASK, shape::query_stride, tiles::rows,
+                    tiles::threads>(task.queries, ATTENTION_QUERIES, task.plain, head.number, queries, first,
+                                    last - first + 1);
     attention_spans_by_warp(task.shard, task.segment, first, tiles::rows, start, NULL);
     __syncthreads();
     ask_keys<tiles>(&task, head.number, memory, 0, start[0], last);
@@ -307,40 +214,40 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
         for (int r = (int)threadIdx.x >> 3; r <= last - first; r += tiles::threads / 8)
             attention_draw(&task, words + r * task.word_stride, head.number, first + r, start[r], (int)threadIdx.x & 7);
 
-    place at = {me.warp % (tiles::rows / 16) * 16, me.warp / (tiles::rows / 16), first, last};
     /* The keys that some of the warp's rows see, and those that all of them do. */
-    int low = start[at.group_row], high = min(first + at.group_row + 15, last);
-    int all_low = start[at.group_row + 15], all_high = first + at.group_row + 15 <= last ? first + at.group_row : -1;
+    int group_row = 16 * me.warp, low = start[group_row], high = min(first + group_row + 15, last);
+    int all_low = start[group_row + 15], all_high = first + group_row + 15 <= last ? first + group_row : -1;
     tensor_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int r = at.group_row + me.group + 8 * half, query = min(first + r, last);
+        int r = group_row + me.group + 8 * half, query = min(first + r, last);
         tensor_row begun = {first + r <= last ? query : start[r] - 1, start[r], -INFINITY, 0,
                             task.words ? attention_words(&task, query, head.number)
                                        : words + (query - first) * task.word_stride};
         row[half] = begun;
     }
-    tile_source mine = tile_left(queries + at.group_row * shape::query_stride, shape::query_stride);
-    float sum[shape::depth][4] = {};
+    tile_source mine = tile_left(queries + group_row * shape::query_stride, shape::query_stride);
+    float sum[shape::query_sums][2][4] = {};
     int turn = 0;
+#pragma unroll 1
     for (int key = start[0], next; key <= last; key = next, turn = 1 - turn) {
         float *keys = memory + turn * tiles::steps * shape::key_stride;
         next = key + tiles::steps;
         tile_wait();
         if (shape::two)
-            attention_settle<shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
-                task.keys, ATTENTION_KEYS, keys, memory + tiles::raw);
+            attention_settle<shape, shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
+                task.keys, task.plain, keys, memory + tiles::raw);
         __syncthreads();
         if (next <= last)
             ask_keys<tiles>(&task, head.number, memory, 1 - turn, next, last);
 #pragma unroll 1
-        for (int place = at.part * tiles::unit; place < tiles::steps; place += tiles::parts * tiles::unit)
+        for (int place = 0; place < tiles::steps; place += tiles::unit)
             if (key + place + tiles::unit > low && key + place <= high)
                 take_unit<shape, tiles::tiles>(&task, mine, keys + place * shape::key_stride, key + place,
                                                key + place >= all_low && key + place + tiles::unit - 1 <= all_high, row,
                                                sum);
     }
-    finish_rows<tiles>(&task, head, memory, at, row, sum);
+    finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -354,10 +261,10 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
 }
 
 /* Two blocks of each fit on a multiprocessor. */
-typedef forward_tiles<attention_shape<7, 13>, 64, 2, 32, 2> with_basis;
-typedef forward_tiles<attention_shape<7, 13, true>, 64, 2, 32, 2> with_basis_two;
-typedef forward_tiles<attention_shape<8, 0>, 64, 2, 64, 4> without_basis;
-typedef forward_tiles<attention_shape<8, 0, true>, 64, 2, 64, 4> without_basis_two;
+typedef forward_tiles<attention_shape<7, 13>, 64, 32, 4> with_basis;
+typedef forward_tiles<attention_shape<7, 13, true>, 64, 32, 4> with_basis_two;
+typedef forward_tiles<attention_shape<8, 0>, 64, 64, 4> without_basis;
+typedef forward_tiles<attention_shape<8, 0, true>, 64, 64, 4> without_basis_two;
 
 attention_task task_of(const lp_node *node, const lp_cuda_run *run)
 {

@@ -39,6 +39,7 @@ typedef struct attention_task {
     float2 *marks; /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     int adds;        /* bit i: gradient i is added to */
+    bool plain;      /* wide parts come in pairs, extra ones in fours */
     int pairs;       /* bit i: numbers of result i may be stored in pairs */
     uint32_t *words; /* [T x H x word_stride], with a word before and one after that may be read, and mean nothing */
     int word_stride; /* of a query and head; 0 for no dropout */
@@ -48,9 +49,12 @@ typedef struct attention_task {
 template <int wide_tiles, int extra_tiles, bool bf16 = false> struct attention_shape {
     static constexpr bool two = bf16;
     static constexpr int wide = 8 * wide_tiles, extra = 8 * extra_tiles;
-    static constexpr int depth = wide_tiles + extra_tiles;   /* tiles of a product of pairs, and of a query's sums */
-    static constexpr int all = 2 * wide_tiles + extra_tiles; /* tiles of a key's sums */
+    static constexpr int depth = wide_tiles + extra_tiles; /* tiles of 8 columns of a product of pairs */
     static constexpr int after = wide + extra;
+    /* Sums come in tiles of 16 columns: a query's over all it has, a key's over the wide part and, from where that ends, over the rest. */
+    static constexpr int query_sums = (wide + extra) / 16, wide_sums = (wide + 15) / 16;
+    static constexpr int key_sums = wide_sums + query_sums;
+    static_assert((wide + extra) % 16 == 0, "whole tiles");
     static constexpr int runs = two ? depth / 2 : depth; /* steps of a product of pairs */
     static_assert(!two || depth % 2 == 0, "a step is two tiles in bf16");
 
@@ -58,12 +62,18 @@ template <int wide_tiles, int extra_tiles, bool bf16 = false> struct attention_s
     {
         return two ? cols / 2 : cols;
     }
+    /* Where part p of a token begins: one is wide, then come one or two extra, then another is wide. */
+    __host__ __device__ static constexpr int place(bool packed, int p)
+    {
+        int cols = p == 0 ? 0 : wide + (p - 1) * extra;
+        return packed ? cols / 2 : cols;
+    }
     /* 4 modulo 8, as tile_load wants it */
     __host__ __device__ static constexpr int stride(int cols)
     {
         return at(cols) + 4 - at(cols) % 8 / 4 * 4;
     }
-    static constexpr int key_raw = 8 * all, gradient_raw = 16 * depth; /* as they come, before they are bf16 */
+    static constexpr int key_raw = 2 * wide + extra, gradient_raw = 16 * depth; /* as they come, before they are bf16 */
     static constexpr int key_stride = stride(key_raw);
     static constexpr int query_stride = stride(8 * depth); /* forward */
     static constexpr int gradient_stride = stride(gradient_raw);
@@ -95,25 +105,35 @@ __device__ static __forceinline__ void attention_take(float *to, const float *fr
     }
 }
 
-/* A warp takes a row; all numbers but the addresses of where they come from are known to the compiler. */
+/* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. */
+template <attention_way way, int count, int stride, int rows, int threads>
+__device__ static __forceinline__ void attention_move_once(int cols, float *to, const float *from, int from_stride,
+                                                           int present, int c)
+{
+    constexpr int warps = threads / 32;
+    static_assert(rows % warps == 0, "every warp has as many rows");
+    int warp = (int)threadIdx.x >> 5, left = present - warp;
+    int64_t jump = (int64_t)warps * from_stride;
+    float *place = to + warp * stride + (way == ATTENTION_PACK ? c / 2 : c);
+    const float *source = from + (int64_t)warp * from_stride + c;
+    if (c >= cols)
+        return;
+#pragma unroll(count == 1 ? 1 : 16)
+    for (int r = 0; r < rows; r += warps) {
+        attention_take<way, count>(place + r * stride, source, r < left, c + 1 < cols);
+        source += jump;
+    }
+}
+
 template <attention_way way, int count, int stride, int rows, int threads>
 __device__ static __forceinline__ void attention_move_by(int cols, float *to, const float *from, int from_stride,
                                                          int present)
 {
-    constexpr int width = count == 4 ? 4 : 2, warps = threads / 32;
-    static_assert(rows % warps == 0, "every warp has as many rows");
-    int warp = (int)threadIdx.x >> 5, left = present - warp;
-    int64_t jump = (int64_t)warps * from_stride;
+    constexpr int width = count == 4 ? 4 : 2;
 #pragma unroll 1
-    for (int c = ((int)threadIdx.x & 31) * width; c < cols; c += 32 * width) {
-        float *place = to + warp * stride + (way == ATTENTION_PACK ? c / 2 : c);
-        const float *source = from + (int64_t)warp * from_stride + c;
-#pragma unroll(count == 1 ? 1 : 16)
-        for (int r = 0; r < rows; r += warps) {
-            attention_take<way, count>(place + r * stride, source, r < left, c + 1 < cols);
-            source += jump;
-        }
-    }
+    for (int c = 0; c < cols; c += 32 * width)
+        attention_move_once<way, count, stride, rows, threads>(cols, to, from, from_stride, present,
+                                                               c + ((int)threadIdx.x & 31) * width);
 }
 
 template <attention_way way, int stride, int rows, int threads>
@@ -128,23 +148,57 @@ __device__ static __forceinline__ void attention_move(const attention_part *part
         attention_move_by<way, 1, stride, rows, threads>(part->cols, to, from, from_stride, present);
 }
 
-/* Tokens [first, first + present) of all parts, and zeros up to `rows`. */
-template <attention_way way, int stride, int rows, int threads>
-__device__ static __forceinline__ void attention_bring(const attention_part *parts, int count, int head, float *to,
-                                                       int first, int present)
+/* Tokens [first, first + present) of the first `count` parts, and zeros up to `rows`. Where all have the sizes that `plain` means there are
+ * no loops, and nothing is looked up. */
+template <typename shape, attention_way way, int stride, int rows, int threads, int count>
+__device__ static __forceinline__ void attention_bring(const attention_part (&parts)[count], int used, bool plain,
+                                                       int head, float *to, int first, int present)
 {
+    int lane = (int)threadIdx.x & 31;
+    if (plain) {
+#pragma unroll
+        for (int p = 0; p < count; p++) {
+            constexpr int last = count - 1;
+            const float *from = parts[p].from + (int64_t)first * parts[p].stride + head * parts[p].head_step;
+            if (p >= used)
+                continue;
+            if (p == 0 || p == last)
+                attention_move_once<way, 2, stride, rows, threads>(
+                    parts[p].cols, to + shape::place(way == ATTENTION_PACK, p), from, parts[p].stride, present, 2 * lane);
+            else if (shape::extra)
+                attention_move_once<way, 4, stride, rows, threads>(
+                    parts[p].cols, to + shape::place(way == ATTENTION_PACK, p), from, parts[p].stride, present, 4 * lane);
+        }
+        return;
+    }
 #pragma unroll 1
-    for (int p = 0; p < count; p++)
+    for (int p = 0; p < used; p++)
         attention_move<way, stride, rows, threads>(
             &parts[p], to + (way == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first),
             parts[p].from + (int64_t)first * parts[p].stride + head * parts[p].head_step, parts[p].stride, present);
 }
 
 /* Packs rows that this thread asked for. */
-template <int stride, int from_stride, int rows, int threads>
-__device__ static __forceinline__ void attention_settle(const attention_part *parts, int count, float *to,
+template <typename shape, int stride, int from_stride, int rows, int threads, int count>
+__device__ static __forceinline__ void attention_settle(const attention_part (&parts)[count], bool plain, float *to,
                                                         const float *from)
 {
+    int lane = (int)threadIdx.x & 31;
+    if (plain) {
+#pragma unroll
+        for (int p = 0; p < count; p++) {
+            constexpr int last = count - 1;
+            if (p == 0 || p == last)
+                attention_move_once<ATTENTION_PACK, 2, stride, rows, threads>(
+                    parts[p].cols, to + shape::place(true, p), from + shape::place(false, p), from_stride,
+                    rows, 2 * lane);
+            else if (shape::extra)
+                attention_move_once<ATTENTION_PACK, 4, stride, rows, threads>(
+                    parts[p].cols, to + shape::place(true, p), from + shape::place(false, p), from_stride,
+                    rows, 4 * lane);
+        }
+        return;
+    }
 #pragma unroll 1
     for (int p = 0; p < count; p++)
         attention_move<ATTENTION_PACK, stride, rows, threads>(&parts[p], to + parts[p].first / 2, from + parts[p].first,
@@ -166,62 +220,42 @@ __device__ static inline void attention_clear(const attention_part *parts, int c
         }
 }
 
-/* ---- products and results ------------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Sums of a row stand in tiles of 8 columns; of those of one part, two together hold 16 columns, of which a lane has four side by
- * side (tile_spread_pairs). In bf16 every tile holds its own. */
-
-/* sum += share times the rows from `rows` on: `one` tiles of a part, then `other` of the next, from tile `first` of the sums on. */
-template <typename shape, int stride, int first, int one, int other, int tiles, int all>
-__device__ static __forceinline__ void attention_spread(float (&sum)[all][4], const float (&share)[tiles][4],
-                                                        const float *rows)
+/* Tiles of sums (tile_spread) to global memory: tile m of them holds columns 16 m and on of a row in which the part begins at column
+ * `begin` and has `cols` of `wide`. `to` is where row 0 of the warp's 16 begins; `present` of them are there. With `pairs` all
+ * rows begin at multiples of 8 bytes. */
+template <bool two, int first, int begin, int wide, int all>
+__device__ static __forceinline__ void attention_give(float *to, int64_t stride, int present, int cols, bool pairs,
+                                                      int adds, float (&sum)[all][2][4])
 {
-    if constexpr (shape::two) {
-        tile_spread<true, stride, first, one + other>(sum, share, rows);
-    } else {
-        tile_spread_pairs<stride, first, one>(sum, share, rows);
-        tile_spread_pairs<stride, first + one, other>(sum, share, rows + 8 * one);
-    }
-}
-
-/* The column, from the first of the tiles on, of element i of tile n of `count`. */
-template <bool two> __device__ static __forceinline__ int attention_column(int n, int i, int count)
-{
-    int member = tile_lane_now().member;
-    return two || n == count - count % 2 ? 8 * n + 2 * member + i : 8 * (n - n % 2) + 4 * member + 2 * i + n % 2;
-}
-
-/* Rows g and g + 8 of tiles [first, first + count) to global memory: `to` is where this lane's row g begins. With `pairs` all rows begin
- * at multiples of 8 bytes. */
-template <bool two, int first, int count, int all>
-__device__ static __forceinline__ void attention_give(float *to, int64_t stride, bool upper, bool lower, int cols,
-                                                      bool pairs, int adds, float (&sum)[all][4])
-{
+    constexpr int low = begin / 16, high = (begin + wide + 15) / 16;
+    tile_lane me = tile_lane_now();
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float *row = to + (half ? 8 * stride : 0);
-        int end = (half ? lower : upper) ? cols : 0;
-        if (adds)
+    for (int i = 0; i < 4; i++) {
+        int r = 8 * (i >> 1) + 2 * me.member + (i & 1);
+        float *row = to + r * stride;
+        if (r >= present)
+            continue;
 #pragma unroll
-            for (int n = 0; n < 2 * count; n++)
-                if (attention_column<two>(n / 2, n % 2, count) < end)
-                    sum[first + n / 2][2 * half + n % 2] += row[attention_column<two>(n / 2, n % 2, count)];
-        if (pairs) {
-#pragma unroll
-            for (int n = 0; n < count; n++) {
-                bool alone = two || n == count - count % 2;
-                float2 x = alone      ? make_float2(sum[first + n][2 * half], sum[first + n][2 * half + 1])
-                           : n % 2 == 0 ? make_float2(sum[first + n][2 * half], sum[first + n + 1][2 * half])
-                                        : make_float2(sum[first + n - 1][2 * half + 1], sum[first + n][2 * half + 1]);
-                int col = attention_column<two>(alone ? n : n - n % 2, alone ? 0 : n % 2, count);
-                if (col < end)
-                    *(float2 *)(row + col) = x;
+        for (int m = low; m < high; m++) {
+            /* columns of the part; those before it and those of the next are left alone */
+            int one = 16 * m - begin + (two ? me.group : 2 * me.group), other = one + (two ? 8 : 1);
+            bool one_there = one >= 0 && one < cols, other_there = other >= 0 && other < cols;
+            float x = sum[first + m][i >> 1][i & 1], y = sum[first + m][i >> 1][2 + (i & 1)];
+            if (adds) {
+                x += one_there ? row[one] : 0;
+                y += other_there ? row[other] : 0;
             }
-        } else {
-#pragma unroll
-            for (int n = 0; n < 2 * count; n++)
-                if (attention_column<two>(n / 2, n % 2, count) < end)
-                    row[attention_column<two>(n / 2, n % 2, count)] = sum[first + n / 2][2 * half + n % 2];
+            if (!two && pairs) {
+                if (one_there)
+                    *(float2 *)(row + one) = make_float2(x, y);
+            } else {
+                if (one_there)
+                    row[one] = x;
+                if (other_there)
+                    row[other] = y;
+            }
         }
     }
 }
@@ -284,7 +318,7 @@ __device__ static inline uint2 attention_look_up(const attention_task *task, con
 
 __device__ static inline uint32_t attention_keep(uint2 both, int place)
 {
-    return (uint32_t)(((uint64_t)both.y << 32 | both.x) >> (place & 31));
+    return tile_shift(both.x, both.y, place);
 }
 
 /* Draws the words of one query and head; 8 threads share them, and thread `part` of them has every 8th byte. */
@@ -344,6 +378,11 @@ static inline void attention_parts(attention_task *task)
     task->queries[1] = attention_part_of(in->time_query, extra, heads, true, shape::wide, shape::extra);
     task->queries[2] = attention_part_of(in->dtime_out, extra, heads, true, shape::after, shape::extra);
     task->queries[3] = attention_part_of(in->dout, cols, heads, true, shape::after + shape::extra, shape::wide);
+    task->plain = true;
+    for (int i = 0; i < ATTENTION_KEYS; i++)
+        task->plain = task->plain && (!task->keys[i].from || task->keys[i].count == (i == 1 ? 4 : 2));
+    for (int i = 0; i < ATTENTION_GRADIENTS; i++)
+        task->plain = task->plain && (!task->queries[i].from || task->queries[i].count == (i % 3 ? 4 : 2));
 }
 
 /* Bytes of the words of all queries, and the most of them. */
