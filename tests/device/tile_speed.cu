@@ -189,8 +189,8 @@ static void say(const char *what, const char *tiles, double us, double flop)
 template <typename tiles, int blocks> static void try_forward(const bench *b, const attention_task *task, double flop)
 {
     char name[80];
-    snprintf(name, sizeof name, "%d rows x %d, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::parts, tiles::steps,
-             tiles::unit, blocks, (size_t)tiles::size(task->word_stride) * sizeof(float) / 1024);
+    snprintf(name, sizeof name, "%d rows, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::steps, tiles::unit, blocks,
+             (size_t)tiles::size(task->word_stride) * sizeof(float) / 1024);
     say(tiles::shape::two ? "attention, bf16" : "attention, tf32", name,
         timed([&]() { ahead_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
 }
@@ -201,7 +201,7 @@ template <typename tiles, int blocks> static void try_backward(const bench *b, c
     snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::steps, blocks,
              (size_t)tiles::size * sizeof(float) / 1024);
     say(tiles::shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
-        timed([&]() { back_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
+        timed([&]() { back_tensor::launch<tiles, blocks>(&b->device, *task); }), flop);
 }
 
 static void try_all(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
@@ -210,20 +210,20 @@ static void try_all(const bench *b, const attention_task *ahead, const attention
     typedef attention_shape<7, 13, true> bf16;
     using ahead_tensor::forward_tiles;
     using back_tensor::backward_tiles;
-    try_forward<forward_tiles<tf32, 64, 2, 32, 2>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 64, 1, 32, 4>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 64, 1, 32, 2>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 128, 1, 32, 4>, 1>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 128, 2, 64, 4>, 1>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 64, 2, 32, 2>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 64, 1, 32, 4>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 128, 2, 64, 2>, 1>(b, ahead, flop);
-    try_backward<backward_tiles<tf32, 64, 16>, 2>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<tf32, 128, 16>, 1>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<bf16, 64, 32>, 2>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<bf16, 64, 16>, 2>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<bf16, 64, 16>, 3>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<bf16, 128, 32>, 1>(b, back, 2.5 * flop);
+    try_forward<forward_tiles<tf32, 64, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 64, 32, 2>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 32, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 32, 16, 2>, 4>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 128, 32, 4>, 1>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 32, 2>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 16, 2>, 3>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 32, 32, 4>, 4>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 128, 64, 4>, 1>(b, ahead, flop);
+    try_backward<backward_tiles<tf32, 16>, 2>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 16>, 2>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 16>, 3>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 32>, 2>(b, back, 2.5 * flop);
 }
 
 static void attention(int cols, int heads, int extra, double rate, int segments, int shortest, int longest)
@@ -260,14 +260,8 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     }
     attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
     attention_words_size(&f, &b.device, b.tokens);
-    size_t words = attention_words_size(&g, &b.device, b.tokens), marks = (size_t)b.tokens * (size_t)heads;
-    g.marks = (float2 *)lp_cuda_scratch(&b.device, words + marks * sizeof(float2));
-    g.words = (uint32_t *)(g.marks + marks);
-    const lp_cuda_run *run = &b.device;
-    say("D and words", "", timed([&]() {
-            LP_LAUNCH(run, back_tensor::prepare<false>, lp_blocks((int64_t)b.tokens * heads, 32), 256, 0, g);
-        }),
-        0);
+    back_tensor::ask_scratch(&g, &b.device, b.tokens, attention_words_size(&g, &b.device, b.tokens));
+    say("D, words and order", "", timed([&]() { back_tensor::launch_prepare(&b.device, &g, b.tokens); }), 0);
     if (extra && !chosen)
         try_all(&b, &f, &g, flop);
 }

@@ -1,8 +1,8 @@
 /* cuda_attention_gradient_tensor.cu: the gradient of attention for heads whose sums fit into a warp's registers
  * (cuda_attention_tensor.h; the equations are those of cuda_attention_gradient.cu).
  *
- * One kernel makes D and draws what dropout keeps. In the next, half of the blocks take tiles of keys and go over their queries, 16 at a
- * time, the others take queries and go over keys. A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
+ * One kernel makes D, draws what dropout keeps, and puts the blocks of the next in order: those with most to do begin first. There, some
+ * blocks take tiles of keys and go over their queries, 16 at a time, the others take queries and go over keys. A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
  * one run over the columns, and shares and slopes go from there to the next products without leaving its registers.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
@@ -10,7 +10,7 @@
 namespace
 {
 
-enum { UNIT = 16, TILES = UNIT / 8 };
+enum { UNIT = 16, TILES = UNIT / 8, ROWS = 64 /* of a tile */ };
 
 /* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
 
@@ -31,11 +31,57 @@ template <bool two, int tiles> __device__ __forceinline__ float tensor_dot(const
     return sum;
 }
 
-/* 8 threads for each token and head. */
-template <bool two> __global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention_task task)
+/* About how long piece i of the work takes: in units of its first product, with some for beginning and end. Less than COSTS; 0 for
+ * tiles beyond the last. */
+enum { COSTS = 256, BEGINNING = 3 };
+
+__device__ int cost_of(const attention_task *task, int i)
+{
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    int kind = i / task->tiles, first = (i - kind * task->tiles) * ROWS, last = min(first + ROWS, tokens) - 1;
+    if (first >= tokens)
+        return 0;
+    bool by_keys = kind < task->key_kinds;
+    int s = attention_segment(task->segment, segments, by_keys ? last : first);
+    int others = by_keys ? task->segment[s + 1] - first : last + 1 - task->segment[s];
+    int cost = (BEGINNING + (others + UNIT - 1) / UNIT) * (by_keys ? 4 * task->form.heads / task->key_kinds : 3);
+    return min(cost, COSTS - 1);
+}
+
+/* Sorts the work by cost, the largest first. Which of the same cost comes first is left to chance: every piece has its own results. */
+__device__ void order_work(const attention_task *task)
+{
+    __shared__ int begin[COSTS];
+    int mine = (int)threadIdx.x, all = task->tiles * task->kinds;
+    begin[mine] = 0;
+    __syncthreads();
+    for (int i = mine; i < all; i += COSTS)
+        atomicAdd(&begin[cost_of(task, i)], 1);
+    __syncthreads();
+    /* how many cost more */
+    int more = 0;
+    for (int step = 1; step < COSTS; step *= 2) {
+        int other = mine + step < COSTS ? begin[mine + step] : 0;
+        more += other;
+        __syncthreads();
+        begin[mine] += other;
+        __syncthreads();
+    }
+    begin[mine] = more;
+    __syncthreads();
+    for (int i = mine; i < all; i += COSTS)
+        task->order[atomicAdd(&begin[cost_of(task, i)], 1)] = i;
+}
+
+/* The first block orders; in the others there are 8 threads for each token and head. */
+template <bool two> __global__ void __launch_bounds__(COSTS) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3, all = i & ~(int64_t)3;
+    if (blockIdx.x == 0) {
+        order_work(&task);
+        return;
+    }
+    int64_t i = ((int64_t)(blockIdx.x - 1) * COSTS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
     int token = (int)(i / form->heads), warp_token = (int)(all / form->heads);
     if (warp_token >= tokens)
@@ -61,10 +107,10 @@ template <bool two> __global__ void __launch_bounds__(256) prepare(const __grid_
 
 /* ---- what both sides share ----------------------------------------------------------------------------------- */
 
-/* The tiles of one kernel: `rows` tokens to a block, `steps` on the other side at a time. */
-template <typename a_shape, int a_rows, int a_steps> struct backward_tiles {
+/* The tiles of one kernel: `steps` tokens on the other side at a time. */
+template <typename a_shape, int a_steps> struct backward_tiles {
     typedef a_shape shape;
-    static constexpr int rows = a_rows, steps = a_steps, threads = 2 * rows;
+    static constexpr int rows = ROWS, steps = a_steps, threads = 2 * rows;
     /* shared memory, in floats from its beginning: of a block that takes keys */
     static constexpr int key_queries = rows * shape::key_stride;
     static constexpr int key_raw = key_queries + 2 * steps * shape::gradient_stride;
@@ -231,12 +277,13 @@ __device__ __forceinline__ void store_keys(const attention_task *task, attention
         }
 }
 
-template <typename tiles> __device__ __forceinline__ void by_keys(const attention_task *task, float *memory)
+template <typename tiles>
+__device__ __forceinline__ void by_keys(const attention_task *task, float *memory, int tile, int first_head, int heads)
 {
     typedef typename tiles::shape shape;
     constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
     const attention_form *form = &task->form;
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * tiles::rows, heads = form->heads;
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
@@ -247,11 +294,11 @@ template <typename tiles> __device__ __forceinline__ void by_keys(const attentio
     tile_source keys = tile_left(memory + mine.group_row * shape::key_stride, shape::key_stride);
     float sum[shape::key_sums][2][4] = {};
 #pragma unroll 1
-    for (int number = 0; number < heads; number++) {
+    for (int number = first_head; number < first_head + heads; number++) {
         attention_bring<shape, way, shape::key_stride, tiles::rows, tiles::threads>(
             task->keys, ATTENTION_KEYS, task->plain, number, memory, first, tokens - first);
         ask_queries<tiles>(task, number, memory, 0, first, tokens);
-        if (number == 0) {
+        if (number == first_head) {
             attention_clear<shape::two>(task->keys, ATTENTION_KEYS, memory, shape::key_stride, tiles::rows);
             attention_clear<shape::two>(task->queries, ATTENTION_GRADIENTS, queries, shape::gradient_stride,
                                         2 * tiles::steps);
@@ -368,11 +415,11 @@ __device__ __forceinline__ void store_queries(const attention_task *task, attent
 }
 
 template <typename tiles>
-__device__ __forceinline__ void by_queries(const attention_task *task, float *memory, int number)
+__device__ __forceinline__ void by_queries(const attention_task *task, float *memory, int tile, int number)
 {
     typedef typename tiles::shape shape;
     constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * tiles::rows;
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
@@ -420,30 +467,42 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Row 0 of the grid takes keys, the others the queries of a head each. */
+/* The sums of the basis are of all heads, so where there is one a block of keys takes them all. */
 template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    if (blockIdx.y == 0)
-        by_keys<tiles>(&task, memory);
+    int work = task.order[blockIdx.x], kind = work / task.tiles, tile = work - kind * task.tiles;
+    if (kind >= task.key_kinds)
+        by_queries<tiles>(&task, memory, tile, kind - task.key_kinds);
+    else if (tiles::shape::extra)
+        by_keys<tiles>(&task, memory, tile, 0, task.form.heads);
     else
-        by_queries<tiles>(&task, memory, (int)blockIdx.y - 1);
+        by_keys<tiles>(&task, memory, tile, kind, 1);
 }
 
-template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attention_task task)
 {
     attention_parts<typename tiles::shape>(&task);
-    LP_LAUNCH(run, (tensor_backward<tiles, blocks>),
-              dim3(lp_blocks(tokens, tiles::rows), 1 + (unsigned)task.form.heads), (unsigned)tiles::threads,
+    LP_LAUNCH(run, (tensor_backward<tiles, blocks>), (unsigned)(task.tiles * task.kinds), (unsigned)tiles::threads,
               (size_t)tiles::size * sizeof(float), task);
 }
 
+void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
+{
+    attention_task with = *task;
+    unsigned blocks = 1 + lp_blocks(tokens * task->form.heads, COSTS / 8);
+    if (attention_two(run))
+        LP_LAUNCH(run, prepare<true>, blocks, COSTS, 0, with);
+    else
+        LP_LAUNCH(run, prepare<false>, blocks, COSTS, 0, with);
+}
+
 /* Two blocks of each fit on a multiprocessor. */
-typedef backward_tiles<attention_shape<7, 13>, 64, 16> with_basis;
-typedef backward_tiles<attention_shape<7, 13, true>, 64, 32> with_basis_two;
-typedef backward_tiles<attention_shape<8, 0>, 64, 32> without_basis;
-typedef backward_tiles<attention_shape<8, 0, true>, 64, 32> without_basis_two;
+typedef backward_tiles<attention_shape<7, 13>, 16> with_basis;
+typedef backward_tiles<attention_shape<7, 13, true>, 32> with_basis_two;
+typedef backward_tiles<attention_shape<8, 0>, 32> without_basis;
+typedef backward_tiles<attention_shape<8, 0, true>, 32> without_basis_two;
 
 attention_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
@@ -473,6 +532,22 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     return task;
 }
 
+/* Marks, the order of the work and `words` bytes of words, in this order. */
+bool ask_scratch(attention_task *task, const lp_cuda_run *run, int64_t tokens, size_t words)
+{
+    size_t marks = (size_t)tokens * (size_t)task->form.heads;
+    task->tiles = (int)lp_blocks(tokens, ROWS);
+    task->key_kinds = task->form.extra ? 1 : task->form.heads;
+    task->kinds = task->key_kinds + task->form.heads;
+    size_t pieces = (size_t)task->tiles * (size_t)task->kinds;
+    task->marks = (float2 *)lp_cuda_scratch(run, marks * sizeof(float2) + pieces * sizeof(int) + words);
+    if (!task->marks)
+        return false;
+    task->order = (int *)(task->marks + marks);
+    task->words = (uint32_t *)(task->order + pieces);
+    return true;
+}
+
 } // namespace
 
 bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *run)
@@ -480,27 +555,19 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     attention_task task = task_of(node, run);
     const attention_form *form = &task.form;
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    size_t marks = (size_t)tokens * (size_t)form->heads;
     if (!attention_fits(form))
         return false;
-    size_t size = attention_words_size(&task, run, tokens);
-    if (size > ATTENTION_MOST_WORDS)
-        return false;
-    task.marks = (float2 *)lp_cuda_scratch(run, marks * sizeof(float2) + size);
-    if (!task.marks)
-        return true;
-    task.words = (uint32_t *)(task.marks + marks);
-    if (attention_two(run))
-        LP_LAUNCH(run, prepare<true>, lp_blocks(tokens * form->heads, 32), 256, 0, task);
-    else
-        LP_LAUNCH(run, prepare<false>, lp_blocks(tokens * form->heads, 32), 256, 0, task);
+    size_t words = attention_words_size(&task, run, tokens);
+    if (words > ATTENTION_MOST_WORDS || !ask_scratch(&task, run, tokens, words))
+        return words <= ATTENTION_MOST_WORDS;
+    launch_prepare(run, &task, tokens);
     if (form->extra && attention_two(run))
-        launch<with_basis_two, 2>(run, task, tokens);
+        launch<with_basis_two, 2>(run, task);
     else if (form->extra)
-        launch<with_basis, 2>(run, task, tokens);
+        launch<with_basis, 2>(run, task);
     else if (attention_two(run))
-        launch<without_basis_two, 2>(run, task, tokens);
+        launch<without_basis_two, 2>(run, task);
     else
-        launch<without_basis, 2>(run, task, tokens);
+        launch<without_basis, 2>(run, task);
     return true;
 }

@@ -37,6 +37,8 @@ typedef struct attention_task {
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     float *out, *log_sum, *time_out;             /* results; in the gradient, what they were */
     float2 *marks; /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
+    int *order;    /* [tiles x kinds]: the work of the gradient's blocks, see there */
+    int tiles, key_kinds, kinds;
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     int adds;        /* bit i: gradient i is added to */
     bool plain;      /* wide parts come in pairs, extra ones in fours */
