@@ -14,17 +14,20 @@ enum { UNIT = 16, TILES = UNIT / 8, ROWS = 64 /* of a tile */ };
 
 /* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
 
-/* dout is as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. All loads are asked for before
- * the first is used. */
-template <bool two, int tiles> __device__ __forceinline__ float tensor_dot(const float *dout, const float *out, int count)
+/* The product of out and dout, with dout as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. 8
+ * threads have a row. */
+template <int tiles> __device__ __forceinline__ void look_up(float (&x)[tiles], const float *row, int count)
 {
-    float x[tiles], y[tiles], sum = 0;
 #pragma unroll
     for (int n = 0; n < tiles; n++) {
         int c = 8 * n + ((int)threadIdx.x & 7);
-        x[n] = c < count ? dout[c] : 0;
-        y[n] = c < count ? out[c] : 0;
+        x[n] = c < count ? row[c] : 0;
     }
+}
+
+template <bool two, int tiles> __device__ __forceinline__ float dot(const float (&x)[tiles], const float (&y)[tiles])
+{
+    float sum = 0;
 #pragma unroll
     for (int n = 0; n < tiles; n++)
         sum += (two ? tile_round_two(x[n]) : tile_cut(x[n])) * y[n];
@@ -87,21 +90,24 @@ template <bool two> __global__ void __launch_bounds__(COSTS) prepare(const __gri
     if (warp_token >= tokens)
         return;
     attention_head head = attention_head_of(form, (int)(i % form->heads));
-    int s = form->threshold ? attention_segment_by_warp(task.segment, segments, warp_token) : 0;
-    float sum = 0;
-    if (token < tokens) {
-        int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-        sum = tensor_dot<two, 8>(task.in.dout + mine, task.out + mine, form->cols);
-        if (form->extra)
-            sum += tensor_dot<two, 13>(task.in.dtime_out + extra, task.time_out + extra, form->extra);
-        if (form->threshold)
+    bool there = token < tokens;
+    int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
+    float x[2][8], y[2][13];
+    look_up(x[0], task.in.dout + mine, there ? form->cols : 0);
+    look_up(x[1], task.out + mine, there ? form->cols : 0);
+    look_up(y[0], task.in.dtime_out + extra, there ? form->extra : 0);
+    look_up(y[1], task.time_out + extra, there ? form->extra : 0);
+    if (form->threshold) {
+        int s = attention_segment_by_warp(task.segment, segments, warp_token);
+        if (there)
             attention_draw(&task, attention_words(&task, token, head.number), head.number, token,
                            task.segment[attention_segment_after(task.segment, segments, token, s)],
                            (int)threadIdx.x & 7);
     }
+    float sum = dot<two>(x[0], x[1]) + dot<two>(y[0], y[1]);
     for (int lanes = 4; lanes > 0; lanes >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, lanes);
-    if (token < tokens && (threadIdx.x & 7) == 0)
+    if (there && (threadIdx.x & 7) == 0)
         task.marks[i] = make_float2(task.log_sum[i] * ATTENTION_LOG2_E, sum * form->scale);
 }
 
@@ -290,6 +296,7 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
     int *start = (int *)(memory + tiles::key_start), *end = (int *)(memory + tiles::key_end);
     float *queries = memory + tiles::key_queries;
     const float2 *marks = (const float2 *)(memory + tiles::key_marks);
+    int segment = attention_segment_by_warp(task->segment, task->shard->segments, first);
     key_place mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
     tile_source keys = tile_left(memory + mine.group_row * shape::key_stride, shape::key_stride);
     float sum[shape::key_sums][2][4] = {};
@@ -302,7 +309,7 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
             attention_clear<shape::two>(task->keys, ATTENTION_KEYS, memory, shape::key_stride, tiles::rows);
             attention_clear<shape::two>(task->queries, ATTENTION_GRADIENTS, queries, shape::gradient_stride,
                                         2 * tiles::steps);
-            attention_spans_by_warp(task->shard, task->segment, first, tiles::rows, start, end);
+            attention_spans_after(task->shard, task->segment, segment, first, tiles::rows, start, end);
             __syncthreads();
             mine.high = end[mine.group_row + 15];
             mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
@@ -423,15 +430,17 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
-    int end = min(first + tiles::rows, tokens), *start = (int *)(memory + tiles::query_start), turn = 0;
+    int segment = attention_segment_by_warp(task->segment, task->shard->segments, first);
+    int begin = task->segment[segment], end = min(first + tiles::rows, tokens), turn = 0;
+    int *start = (int *)(memory + tiles::query_start);
+    ask_keys<tiles>(task, number, memory, 0, begin, end);
     attention_bring<shape, way, shape::gradient_stride, tiles::rows, tiles::threads>(
         task->queries, ATTENTION_GRADIENTS, task->plain, number, memory, first, end - first);
-    attention_spans_by_warp(task->shard, task->segment, first, tiles::rows, start, NULL);
-    __syncthreads();
-    ask_keys<tiles>(task, number, memory, 0, start[0], end);
+    attention_spans_after(task->shard, task->segment, segment, first, tiles::rows, start, NULL);
     attention_clear<shape::two>(task->queries, ATTENTION_GRADIENTS, memory, shape::gradient_stride, tiles::rows);
     attention_clear<shape::two>(task->keys, ATTENTION_KEYS, memory + tiles::query_keys, shape::key_stride,
                                 2 * tiles::steps);
+    __syncthreads();
     int group_row = 16 * me.warp, low = start[group_row], high = min(first + group_row + 16, end);
     int all_low = start[group_row + 15], all_high = first + group_row + 16 <= end ? first + group_row : -1;
     query_row row[2];
@@ -446,7 +455,7 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     tile_source queries = tile_left(memory + group_row * shape::gradient_stride, shape::gradient_stride);
     float sum[shape::query_sums][2][4] = {};
 #pragma unroll 1
-    for (int key = start[0], next; key < end; key = next, turn = 1 - turn) {
+    for (int key = begin, next; key < end; key = next, turn = 1 - turn) {
         float *keys = memory + tiles::query_keys + turn * tiles::steps * shape::key_stride;
         next = key + tiles::steps;
         tile_wait();

@@ -199,16 +199,19 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
-    int last = min(first + tiles::rows, tokens) - 1, *start = (int *)(memory + tiles::start);
+    /* Keys are asked for first: where they begin takes longest to find out, and every warp does so for itself. */
+    int segment = attention_segment_by_warp(task.segment, task.shard->segments, first);
+    int first_key = task.segment[segment], last = min(first + tiles::rows, tokens) - 1;
+    int *start = (int *)(memory + tiles::start);
     float *queries = memory + tiles::queries;
+    ask_keys<tiles>(&task, head.number, memory, 0, first_key, last);
     attention_bring<shape, shape::two ? ATTENTION_PACK : ATTENTION_ASK, shape::query_stride, tiles::rows,
                     tiles::threads>(task.queries, ATTENTION_QUERIES, task.plain, head.number, queries, first,
                                     last - first + 1);
-    attention_spans_by_warp(task.shard, task.segment, first, tiles::rows, start, NULL);
-    __syncthreads();
-    ask_keys<tiles>(&task, head.number, memory, 0, start[0], last);
+    attention_spans_after(task.shard, task.segment, segment, first, tiles::rows, start, NULL);
     attention_clear<shape::two>(task.keys, ATTENTION_KEYS, memory, shape::key_stride, 2 * tiles::steps);
     attention_clear<shape::two>(task.queries, ATTENTION_QUERIES, queries, shape::query_stride, tiles::rows);
+    __syncthreads();
     uint32_t *words = (uint32_t *)(memory + tiles::words) + 1;
     if (task.word_stride && !task.words)
         for (int r = (int)threadIdx.x >> 3; r <= last - first; r += tiles::threads / 8)
@@ -230,7 +233,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     float sum[shape::query_sums][2][4] = {};
     int turn = 0;
 #pragma unroll 1
-    for (int key = start[0], next; key <= last; key = next, turn = 1 - turn) {
+    for (int key = first_key, next; key <= last; key = next, turn = 1 - turn) {
         float *keys = memory + turn * tiles::steps * shape::key_stride;
         next = key + tiles::steps;
         tile_wait();

@@ -108,7 +108,7 @@ __device__ static __forceinline__ void attention_take(float *to, const float *fr
 }
 
 /* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. */
-template <attention_way way, int count, int stride, int rows, int threads>
+template <attention_way way, int count, int stride, int rows, int threads, int unroll = 16>
 __device__ static __forceinline__ void attention_move_once(int cols, float *to, const float *from, int from_stride,
                                                            int present, int c)
 {
@@ -120,7 +120,7 @@ __device__ static __forceinline__ void attention_move_once(int cols, float *to, 
     const float *source = from + (int64_t)warp * from_stride + c;
     if (c >= cols)
         return;
-#pragma unroll(count == 1 ? 1 : 16)
+#pragma unroll(unroll)
     for (int r = 0; r < rows; r += warps) {
         attention_take<way, count>(place + r * stride, source, r < left, c + 1 < cols);
         source += jump;
@@ -134,7 +134,7 @@ __device__ static __forceinline__ void attention_move_by(int cols, float *to, co
     constexpr int width = count == 4 ? 4 : 2;
 #pragma unroll 1
     for (int c = 0; c < cols; c += 32 * width)
-        attention_move_once<way, count, stride, rows, threads>(cols, to, from, from_stride, present,
+        attention_move_once<way, count, stride, rows, threads, count == 1 ? 1 : 4>(cols, to, from, from_stride, present,
                                                                c + ((int)threadIdx.x & 31) * width);
 }
 
@@ -224,42 +224,49 @@ __device__ static inline void attention_clear(const attention_part *parts, int c
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Tiles of sums (tile_spread) to global memory: tile m of them holds columns 16 m and on of a row in which the part begins at column
+/* Tiles of sums (tile_spread_turned) to global memory: tile m of them holds columns 16 m and on of a row in which the part begins at column
  * `begin` and has `cols` of `wide`. `to` is where row 0 of the warp's 16 begins; `present` of them are there. With `pairs` all
  * rows begin at multiples of 8 bytes. */
 template <bool two, int first, int begin, int wide, int all>
 __device__ static __forceinline__ void attention_give(float *to, int64_t stride, int present, int cols, bool pairs,
                                                       int adds, float (&sum)[all][2][4])
 {
-    constexpr int low = begin / 16, high = (begin + wide + 15) / 16;
+    constexpr int low = begin / 16, high = (begin + wide + 15) / 16, second = two ? 8 : 1;
     tile_lane me = tile_lane_now();
+    int group = two ? me.group : 2 * me.group;
+    float *mine = to + 2 * me.member * stride - begin + group;
+    /* i is the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; what is not there has no columns. Those of a part before this one count
+     * from below 0: a tile may hold two parts. */
+    auto each = [&](auto act) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        int r = 8 * (i >> 1) + 2 * me.member + (i & 1);
-        float *row = to + r * stride;
-        if (r >= present)
-            continue;
+        for (int i = 0; i < 4; i++) {
+            float *row = mine + (8 * (i >> 1) + (i & 1)) * stride;
+            int end = 8 * (i >> 1) + 2 * me.member + (i & 1) < present ? cols : 0;
 #pragma unroll
-        for (int m = low; m < high; m++) {
-            /* columns of the part; those before it and those of the next are left alone */
-            int one = 16 * m - begin + (two ? me.group : 2 * me.group), other = one + (two ? 8 : 1);
-            bool one_there = one >= 0 && one < cols, other_there = other >= 0 && other < cols;
-            float x = sum[first + m][i >> 1][i & 1], y = sum[first + m][i >> 1][2 + (i & 1)];
-            if (adds) {
-                x += one_there ? row[one] : 0;
-                y += other_there ? row[other] : 0;
-            }
-            if (!two && pairs) {
-                if (one_there)
-                    *(float2 *)(row + one) = make_float2(x, y);
-            } else {
-                if (one_there)
-                    row[one] = x;
-                if (other_there)
-                    row[other] = y;
+            for (int m = low; m < high; m++) {
+                int one = 16 * m - begin + group, other = one + second;
+                act(row + 16 * m, sum[first + m][i >> 1][i & 1], sum[first + m][i >> 1][2 + (i & 1)],
+                    one >= 0 && one < end, other >= 0 && other < end);
             }
         }
-    }
+    };
+    if (adds)
+        each([](float *place, float &x, float &y, bool one, bool other) {
+            x += one ? place[0] : 0;
+            y += other ? place[second] : 0;
+        });
+    if (!two && pairs)
+        each([](float *place, float &x, float &y, bool one, bool) {
+            if (one)
+                *(float2 *)place = make_float2(x, y);
+        });
+    else
+        each([](float *place, float &x, float &y, bool one, bool other) {
+            if (one)
+                place[0] = x;
+            if (other)
+                place[second] = y;
+        });
 }
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
@@ -286,16 +293,14 @@ __device__ static inline int attention_segment_after(const int32_t *segment, int
     return s;
 }
 
-/* attention_spans for warps that have nothing else to do: the first row is looked for, the others are not far from it. All threads of
- * the warps that have rows take part; there are as many threads as rows, or more. */
-__device__ static inline void attention_spans_by_warp(const lp_cuda_shard *shard, const int32_t *segment, int first,
-                                                      int rows, int *start, int *end)
+/* Where the segments of a tile's tokens begin and end, as attention_spans: s is that of the first. `end` may be NULL. */
+__device__ static inline void attention_spans_after(const lp_cuda_shard *shard, const int32_t *segment, int s,
+                                                    int first, int rows, int *start, int *end)
 {
-    int tokens = shard->rows[LP_ROWS_TOKENS], segments = shard->segments, r = (int)threadIdx.x;
+    int tokens = shard->rows[LP_ROWS_TOKENS], r = (int)threadIdx.x;
     if (r >= rows)
         return;
-    int token = min(first + r, tokens - 1), s = attention_segment_by_warp(segment, segments, min(first, tokens - 1));
-    s = attention_segment_after(segment, segments, token, s);
+    s = attention_segment_after(segment, shard->segments, min(first + r, tokens - 1), s);
     start[r] = segment[s];
     if (end)
         end[r] = segment[s + 1];
