@@ -114,6 +114,8 @@ static const struct shape {
     {"lag attention", 5, 1, 3, 2, {300, 7}, true},
     {"plain attention", 12, 3, 0, 2, {130, 17}, true},
     {"bare attention", 20, 2, 0, 4, {70, 1, 150, 40}, true},
+    /* so long that what dropout keeps is drawn before */
+    {"lag attention", 6, 1, 4, 2, {530, 3}, true},
     /* wider variants, and the widest */
     {"lag attention", 96, 2, 96, 2, {65, 4}, false},
     {"lag attention", 160, 1, 40, 2, {33, 3}, false},

@@ -100,7 +100,7 @@ template <bool two> __global__ void __launch_bounds__(COSTS) prepare(const __gri
     if (form->threshold) {
         int s = attention_segment_by_warp(task.segment, segments, warp_token);
         if (there)
-            attention_draw(&task, attention_words(&task, token, head.number), head.number, token,
+            attention_draw<8, 1>(&task, attention_words(&task, token, head.number), head.number, token,
                            task.segment[attention_segment_after(task.segment, segments, token, s)],
                            (int)threadIdx.x & 7);
     }

@@ -35,7 +35,7 @@ typedef struct tensor_row {
 
 /* ---- what dropout keeps -------------------------------------------------------------------------------------- */
 
-/* Where the words of a block's rows are too many for its shared memory: 8 threads for each token and head. */
+/* Where a block would have many words to draw: 8 threads for each token and head. */
 __global__ void __launch_bounds__(256) draw_words(const __grid_constant__ attention_task task)
 {
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3;
@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(256) draw_words(const __grid_constant__ attent
     if (token >= task.shard->rows[LP_ROWS_TOKENS])
         return;
     int s = attention_segment(task.segment, task.shard->segments, token);
-    attention_draw(&task, attention_words(&task, token, head), head, token, task.segment[s], (int)threadIdx.x & 7);
+    attention_draw<8, 1>(&task, attention_words(&task, token, head), head, token, task.segment[s],
+                         (int)threadIdx.x & 7);
 }
 
 /* ---- one unit of keys ---------------------------------------------------------------------------------------- */
@@ -213,9 +214,12 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     attention_clear<shape::two>(task.queries, ATTENTION_QUERIES, queries, shape::query_stride, tiles::rows);
     __syncthreads();
     uint32_t *words = (uint32_t *)(memory + tiles::words) + 1;
-    if (task.word_stride && !task.words)
-        for (int r = (int)threadIdx.x >> 3; r <= last - first; r += tiles::threads / 8)
-            attention_draw(&task, words + r * task.word_stride, head.number, first + r, start[r], (int)threadIdx.x & 7);
+    if (task.word_stride && !task.words) {
+        /* Two threads for a row; those of long segments go to all warps. */
+        int r = (me.lane >> 1) * (tiles::threads / 32) + me.warp;
+        if (r <= last - first)
+            attention_draw<2, 2>(&task, words + r * task.word_stride, head.number, first + r, start[r], me.lane & 1);
+    }
 
     /* The keys that some of the warp's rows see, and those that all of them do. */
     int group_row = 16 * me.warp, low = start[group_row], high = min(first + group_row + 15, last);
@@ -287,8 +291,8 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     return task;
 }
 
-/* Words that stay in shared memory: as many as leave room for two blocks. */
-enum { MOST_WORDS = 48 };
+/* Words of a row that are drawn by its block, into shared memory. */
+enum { MOST_WORDS = 16 };
 
 } // namespace
 

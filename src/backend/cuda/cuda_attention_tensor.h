@@ -328,22 +328,31 @@ __device__ static inline uint32_t attention_keep(uint2 both, int place)
     return tile_shift(both.x, both.y, place);
 }
 
-/* Draws the words of one query and head; 8 threads share them, and thread `part` of them has every 8th byte. */
-__device__ static inline void attention_draw(const attention_task *task, uint32_t *words, int head, int token,
-                                             int start, int part)
+/* Draws the words of one query and head. `parts` threads share them, and thread `part` of them has every so many bytes, `together` of
+ * which it draws side by side: one waits for itself. */
+template <int parts, int together>
+__device__ static __forceinline__ void attention_draw(const attention_task *task, uint32_t *words, int head, int token,
+                                                      int start, int part)
 {
     const attention_form *form = &task->form;
     unsigned char *bytes = (unsigned char *)words;
     uint64_t number = (task->shard->first_token + (uint64_t)token) * (uint64_t)form->heads + (uint64_t)head;
 #pragma unroll 1
-    for (int block = part; block * 8 <= token - start; block += 8) {
-        lp_random_block drawn =
-            lp_philox(task->shard->seed, form->purpose, task->shard->step, number * 65536 + (uint64_t)block);
-        unsigned kept = 0;
+    for (int block = part; block * 8 <= token - start; block += parts * together) {
+        unsigned kept[together];
 #pragma unroll
-        for (int place = 0; place < 8; place++)
-            kept |= (unsigned)lp_dropout_keep(&drawn, place, form->threshold) << place;
-        bytes[block] = (unsigned char)kept;
+        for (int i = 0; i < together; i++) {
+            lp_random_block drawn = lp_philox(task->shard->seed, form->purpose, task->shard->step,
+                                              number * 65536 + (uint64_t)(block + i * parts));
+            kept[i] = 0;
+#pragma unroll
+            for (int place = 0; place < 8; place++)
+                kept[i] |= (unsigned)lp_dropout_keep(&drawn, place, form->threshold) << place;
+        }
+#pragma unroll
+        for (int i = 0; i < together; i++)
+            if ((block + i * parts) * 8 <= token - start)
+                bytes[block + i * parts] = (unsigned char)kept[i];
     }
 }
 
