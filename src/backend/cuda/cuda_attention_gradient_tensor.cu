@@ -92,17 +92,19 @@ template <bool two> __global__ void __launch_bounds__(COSTS) prepare(const __gri
     attention_head head = attention_head_of(form, (int)(i % form->heads));
     bool there = token < tokens;
     int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
+    attention_probe probe = attention_probe_of(task.segment, segments);
     float x[2][8], y[2][13];
     look_up(x[0], task.in.dout + mine, there ? form->cols : 0);
     look_up(x[1], task.out + mine, there ? form->cols : 0);
     look_up(y[0], task.in.dtime_out + extra, there ? form->extra : 0);
     look_up(y[1], task.time_out + extra, there ? form->extra : 0);
     if (form->threshold) {
-        int s = attention_segment_by_warp(task.segment, segments, warp_token);
+        attention_near near = attention_near_of(task.segment, segments, probe, warp_token);
+        int token_of[] = {min(token, tokens - 1)}, start[1], end[1];
+        attention_find(task.segment, segments, near, min(warp_token + 3, tokens - 1), token_of, start, end);
         if (there)
-            attention_draw<8, 1>(&task, attention_words(&task, token, head.number), head.number, token,
-                           task.segment[attention_segment_after(task.segment, segments, token, s)],
-                           (int)threadIdx.x & 7);
+            attention_draw<8, 1>(&task, attention_words(&task, token, head.number), head.number, token, start[0],
+                                 (int)threadIdx.x & 7);
     }
     float sum = dot<two>(x[0], x[1]) + dot<two>(y[0], y[1]);
     for (int lanes = 4; lanes > 0; lanes >>= 1)
@@ -127,8 +129,7 @@ template <typename a_shape, int a_steps> struct backward_tiles {
     /* and of one that takes queries */
     static constexpr int query_keys = rows * shape::gradient_stride;
     static constexpr int query_raw = query_keys + 2 * steps * shape::key_stride;
-    static constexpr int query_start = query_raw + (shape::two ? steps * shape::key_raw : 0);
-    static constexpr int query_size = query_start + rows;
+    static constexpr int query_size = query_raw + (shape::two ? steps * shape::key_raw : 0);
     static constexpr int size = key_size > query_size ? key_size : query_size;
     static_assert(rows % 32 == 0 && steps % UNIT == 0, "whole warps and units");
 };
@@ -239,7 +240,8 @@ __device__ __forceinline__ void take_queries(const attention_task *task, key_pla
 
 /* Asks for the queries from `first` on, with their marks. */
 template <typename tiles>
-__device__ __forceinline__ void ask_queries(const attention_task *task, int head, float *memory, int turn, int first, int end)
+__device__ __forceinline__ void ask_queries(const attention_task *task, int head, float *memory, int turn, int first,
+                                            int end)
 {
     typedef typename tiles::shape shape;
     constexpr int stride = shape::two ? shape::gradient_raw : shape::gradient_stride;
@@ -264,9 +266,9 @@ __device__ __forceinline__ void store_keys(const attention_task *task, attention
         attention_give<shape::two, 0, 0, shape::wide>(task->dkey + key * head.stride + head.first, head.stride, present,
                                                       form->cols, task->pairs & 2, task->adds & 2, sum);
     if (task->dvalue)
-        attention_give<shape::two, rest, shape::extra, shape::wide>(
-            task->dvalue + key * head.stride + head.first, head.stride, present, form->cols, task->pairs & 4,
-            task->adds & 4, sum);
+        attention_give<shape::two, rest, shape::extra, shape::wide>(task->dvalue + key * head.stride + head.first,
+                                                                    head.stride, present, form->cols, task->pairs & 4,
+                                                                    task->adds & 4, sum);
     if constexpr (shape::extra > 0)
         if (task->dbasis && head.number == form->heads - 1)
             attention_give<shape::two, rest, 0, shape::extra>(task->dbasis + key * form->extra, form->extra, present,
@@ -296,7 +298,8 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
     int *start = (int *)(memory + tiles::key_start), *end = (int *)(memory + tiles::key_end);
     float *queries = memory + tiles::key_queries;
     const float2 *marks = (const float2 *)(memory + tiles::key_marks);
-    int segment = attention_segment_by_warp(task->segment, task->shard->segments, first);
+    int segments = task->shard->segments, last = min(first + tiles::rows, tokens) - 1;
+    attention_probe probe = attention_probe_of(task->segment, segments);
     key_place mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
     tile_source keys = tile_left(memory + mine.group_row * shape::key_stride, shape::key_stride);
     float sum[shape::key_sums][2][4] = {};
@@ -306,10 +309,11 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
             task->keys, ATTENTION_KEYS, task->plain, number, memory, first, tokens - first);
         ask_queries<tiles>(task, number, memory, 0, first, tokens);
         if (number == first_head) {
-            attention_clear<shape::two>(task->keys, ATTENTION_KEYS, memory, shape::key_stride, tiles::rows);
-            attention_clear<shape::two>(task->queries, ATTENTION_GRADIENTS, queries, shape::gradient_stride,
-                                        2 * tiles::steps);
-            attention_spans_after(task->shard, task->segment, segment, first, tiles::rows, start, end);
+            attention_near near = attention_near_of(task->segment, segments, probe, first);
+            int r = (int)threadIdx.x & (tiles::rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
+            attention_find(task->segment, segments, near, last, token, from, to);
+            start[r] = from[0];
+            end[r] = to[0];
             __syncthreads();
             mine.high = end[mine.group_row + 15];
             mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
@@ -395,13 +399,14 @@ __device__ __forceinline__ void take_keys(const attention_task *task, tile_sourc
 
 /* Asks for the keys from `first` on. */
 template <typename tiles>
-__device__ __forceinline__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first, int end)
+__device__ __forceinline__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first,
+                                         int end)
 {
     typedef typename tiles::shape shape;
     constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
     float *to = memory + (shape::two ? tiles::query_raw : tiles::query_keys + turn * tiles::steps * stride);
-    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
-        task->keys, ATTENTION_KEYS, task->plain, head, to, first, end - first);
+    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, task->plain,
+                                                                                head, to, first, end - first);
 }
 
 /* `query` is the warp's first. */
@@ -430,24 +435,25 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
-    int segment = attention_segment_by_warp(task->segment, task->shard->segments, first);
-    int begin = task->segment[segment], end = min(first + tiles::rows, tokens), turn = 0;
-    int *start = (int *)(memory + tiles::query_start);
-    ask_keys<tiles>(task, number, memory, 0, begin, end);
+    int segments = task->shard->segments, end = min(first + tiles::rows, tokens), turn = 0;
+    attention_probe probe = attention_probe_of(task->segment, segments);
     attention_bring<shape, way, shape::gradient_stride, tiles::rows, tiles::threads>(
         task->queries, ATTENTION_GRADIENTS, task->plain, number, memory, first, end - first);
-    attention_spans_after(task->shard, task->segment, segment, first, tiles::rows, start, NULL);
-    attention_clear<shape::two>(task->queries, ATTENTION_GRADIENTS, memory, shape::gradient_stride, tiles::rows);
-    attention_clear<shape::two>(task->keys, ATTENTION_KEYS, memory + tiles::query_keys, shape::key_stride,
-                                2 * tiles::steps);
-    __syncthreads();
-    int group_row = 16 * me.warp, low = start[group_row], high = min(first + group_row + 16, end);
-    int all_low = start[group_row + 15], all_high = first + group_row + 16 <= end ? first + group_row : -1;
+    attention_near near = attention_near_of(task->segment, segments, probe, first);
+    ask_keys<tiles>(task, number, memory, 0, near.begin, end);
+    /* the lane's rows, and the warp's first and last */
+    int group_row = 16 * me.warp, from = first + group_row + me.group;
+    int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
+                       min(first + group_row + 15, end - 1)};
+    int start[4], ends[4];
+    attention_find(task->segment, segments, near, end - 1, tokens_of, start, ends);
+    int low = start[2], high = min(first + group_row + 16, end);
+    int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
     query_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int r = group_row + me.group + 8 * half, query = min(first + r, end - 1);
-        query_row begun = {first + r < end ? query : start[r] - 1, start[r],
+        int query = tokens_of[half];
+        query_row begun = {from + 8 * half < end ? query : start[half] - 1, start[half],
                            task->marks[(int64_t)query * task->form.heads + number],
                            attention_words(task, query, number)};
         row[half] = begun;
@@ -455,7 +461,7 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     tile_source queries = tile_left(memory + group_row * shape::gradient_stride, shape::gradient_stride);
     float sum[shape::query_sums][2][4] = {};
 #pragma unroll 1
-    for (int key = begin, next; key < end; key = next, turn = 1 - turn) {
+    for (int key = near.begin, next; key < end; key = next, turn = 1 - turn) {
         float *keys = memory + tiles::query_keys + turn * tiles::steps * shape::key_stride;
         next = key + tiles::steps;
         tile_wait();

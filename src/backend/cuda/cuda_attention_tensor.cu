@@ -15,8 +15,7 @@ template <typename a_shape, int a_rows, int a_steps, int a_tiles> struct forward
     /* shared memory, in floats from its beginning */
     static constexpr int raw = 2 * steps * shape::key_stride;
     static constexpr int queries = raw + (shape::two ? steps * shape::key_raw : 0);
-    static constexpr int start = queries + rows * shape::query_stride;
-    static constexpr int words = start + rows;
+    static constexpr int words = queries + rows * shape::query_stride;
     static_assert(rows % 32 == 0 && steps % unit == 0, "whole warps and units");
 
     /* Floats of shared memory, with the words of all rows. */
@@ -186,8 +185,8 @@ __device__ __forceinline__ void ask_keys(const attention_task *task, int head, f
     typedef typename tiles::shape shape;
     constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
     float *to = shape::two ? memory + tiles::raw : memory + turn * tiles::steps * shape::key_stride;
-    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
-        task->keys, ATTENTION_KEYS, task->plain, head, to, first, last + 1 - first);
+    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, task->plain,
+                                                                                head, to, first, last + 1 - first);
 }
 
 template <typename tiles, int blocks>
@@ -196,39 +195,40 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     typedef typename tiles::shape shape;
     LP_SHARED(float, memory);
     attention_head head = attention_head_of(&task.form, (int)blockIdx.y);
-    int tokens = task.shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * tiles::rows;
+    int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
+    int first = (int)blockIdx.x * tiles::rows, last = min(first + tiles::rows, tokens) - 1;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
-    /* Keys are asked for first: where they begin takes longest to find out, and every warp does so for itself. */
-    int segment = attention_segment_by_warp(task.segment, task.shard->segments, first);
-    int first_key = task.segment[segment], last = min(first + tiles::rows, tokens) - 1;
-    int *start = (int *)(memory + tiles::start);
     float *queries = memory + tiles::queries;
-    ask_keys<tiles>(&task, head.number, memory, 0, first_key, last);
+    attention_probe probe = attention_probe_of(task.segment, segments);
     attention_bring<shape, shape::two ? ATTENTION_PACK : ATTENTION_ASK, shape::query_stride, tiles::rows,
                     tiles::threads>(task.queries, ATTENTION_QUERIES, task.plain, head.number, queries, first,
                                     last - first + 1);
-    attention_spans_after(task.shard, task.segment, segment, first, tiles::rows, start, NULL);
-    attention_clear<shape::two>(task.keys, ATTENTION_KEYS, memory, shape::key_stride, 2 * tiles::steps);
-    attention_clear<shape::two>(task.queries, ATTENTION_QUERIES, queries, shape::query_stride, tiles::rows);
-    __syncthreads();
+    attention_near near = attention_near_of(task.segment, segments, probe, first);
+    ask_keys<tiles>(&task, head.number, memory, 0, near.begin, last);
+
+    /* The lane's rows, the warp's first and last, and the one whose words it draws: two threads for each, and those of long segments in
+     * all warps. */
+    int group_row = 16 * me.warp, drawn = (me.lane >> 1) * (tiles::threads / 32) + me.warp;
+    int tokens_of[] = {min(first + group_row + me.group, last), min(first + group_row + me.group + 8, last),
+                       min(first + group_row, last), min(first + group_row + 15, last), min(first + drawn, last)};
+    int start[5], end[5];
+    attention_find(task.segment, segments, near, last, tokens_of, start, end);
     uint32_t *words = (uint32_t *)(memory + tiles::words) + 1;
-    if (task.word_stride && !task.words) {
-        /* Two threads for a row; those of long segments go to all warps. */
-        int r = (me.lane >> 1) * (tiles::threads / 32) + me.warp;
-        if (r <= last - first)
-            attention_draw<2, 2>(&task, words + r * task.word_stride, head.number, first + r, start[r], me.lane & 1);
-    }
+    if (task.word_stride && !task.words && first + drawn <= last)
+        attention_draw<2, 2>(&task, words + drawn * task.word_stride, head.number, first + drawn, start[4],
+                             me.lane & 1);
 
     /* The keys that some of the warp's rows see, and those that all of them do. */
-    int group_row = 16 * me.warp, low = start[group_row], high = min(first + group_row + 15, last);
-    int all_low = start[group_row + 15], all_high = first + group_row + 15 <= last ? first + group_row : -1;
+    int low = start[2], high = tokens_of[3];
+    int all_low = start[3], all_high = first + group_row + 15 <= last ? first + group_row : -1;
     tensor_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int r = group_row + me.group + 8 * half, query = min(first + r, last);
-        tensor_row begun = {first + r <= last ? query : start[r] - 1, start[r], -INFINITY, 0,
+        int query = tokens_of[half];
+        bool there = first + group_row + me.group + 8 * half <= last;
+        tensor_row begun = {there ? query : start[half] - 1, start[half], -INFINITY, 0,
                             task.words ? attention_words(&task, query, head.number)
                                        : words + (query - first) * task.word_stride};
         row[half] = begun;
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     float sum[shape::query_sums][2][4] = {};
     int turn = 0;
 #pragma unroll 1
-    for (int key = first_key, next; key <= last; key = next, turn = 1 - turn) {
+    for (int key = near.begin, next; key <= last; key = next, turn = 1 - turn) {
         float *keys = memory + turn * tiles::steps * shape::key_stride;
         next = key + tiles::steps;
         tile_wait();

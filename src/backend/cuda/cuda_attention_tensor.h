@@ -17,8 +17,9 @@
 typedef struct attention_part {
     const float *from;
     int stride, head_step; /* floats from token to token, and from head to head */
-    int cols, first, wide; /* columns; where they begin in a row of shared memory, and how many there are with padding */
-    int count;             /* floats that a thread takes at once; 1: two, one by one */
+    int cols, first,
+        wide;  /* columns; where they begin in a row of shared memory, and how many there are with padding */
+    int count; /* floats that a thread takes at once; 1: two, one by one */
 } attention_part;
 
 /* The parts of a token, in the order of its row. */
@@ -85,7 +86,7 @@ template <int wide_tiles, int extra_tiles, bool bf16 = false> struct attention_s
 
 /* Tokens come by cp.async straight to where they are multiplied; tensor cores do not read the last 13 bits of a float. For bf16 they
  * come to a place of their own, and every thread then packs what it asked for itself. A thread has the same columns of every so
- * many rows. Padding is cleared once, before anything comes. */
+ * many rows, padding among them: that is written as zeros. */
 enum attention_way { ATTENTION_ASK, ATTENTION_PACK };
 
 template <attention_way way, int count>
@@ -109,8 +110,8 @@ __device__ static __forceinline__ void attention_take(float *to, const float *fr
 
 /* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. */
 template <attention_way way, int count, int stride, int rows, int threads, int unroll = 16>
-__device__ static __forceinline__ void attention_move_once(int cols, float *to, const float *from, int from_stride,
-                                                           int present, int c)
+__device__ static __forceinline__ void attention_move_once(int cols, int wide, float *to, const float *from,
+                                                           int from_stride, int present, int c)
 {
     constexpr int warps = threads / 32;
     static_assert(rows % warps == 0, "every warp has as many rows");
@@ -118,8 +119,9 @@ __device__ static __forceinline__ void attention_move_once(int cols, float *to, 
     int64_t jump = (int64_t)warps * from_stride;
     float *place = to + warp * stride + (way == ATTENTION_PACK ? c / 2 : c);
     const float *source = from + (int64_t)warp * from_stride + c;
-    if (c >= cols)
+    if (c >= wide)
         return;
+    left = c < cols ? left : 0;
 #pragma unroll(unroll)
     for (int r = 0; r < rows; r += warps) {
         attention_take<way, count>(place + r * stride, source, r < left, c + 1 < cols);
@@ -128,14 +130,14 @@ __device__ static __forceinline__ void attention_move_once(int cols, float *to, 
 }
 
 template <attention_way way, int count, int stride, int rows, int threads>
-__device__ static __forceinline__ void attention_move_by(int cols, float *to, const float *from, int from_stride,
-                                                         int present)
+__device__ static __forceinline__ void attention_move_by(int cols, int wide, float *to, const float *from,
+                                                         int from_stride, int present)
 {
     constexpr int width = count == 4 ? 4 : 2;
 #pragma unroll 1
-    for (int c = 0; c < cols; c += 32 * width)
-        attention_move_once<way, count, stride, rows, threads, count == 1 ? 1 : 4>(cols, to, from, from_stride, present,
-                                                               c + ((int)threadIdx.x & 31) * width);
+    for (int c = 0; c < wide; c += 32 * width)
+        attention_move_once<way, count, stride, rows, threads, count == 1 ? 1 : 4>(
+            cols, wide, to, from, from_stride, present, c + ((int)threadIdx.x & 31) * width);
 }
 
 template <attention_way way, int stride, int rows, int threads>
@@ -143,11 +145,11 @@ __device__ static __forceinline__ void attention_move(const attention_part *part
                                                       int from_stride, int present)
 {
     if (part->count == 4)
-        attention_move_by<way, 4, stride, rows, threads>(part->cols, to, from, from_stride, present);
+        attention_move_by<way, 4, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, present);
     else if (part->count == 2)
-        attention_move_by<way, 2, stride, rows, threads>(part->cols, to, from, from_stride, present);
+        attention_move_by<way, 2, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, present);
     else
-        attention_move_by<way, 1, stride, rows, threads>(part->cols, to, from, from_stride, present);
+        attention_move_by<way, 1, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, present);
 }
 
 /* Tokens [first, first + present) of the first `count` parts, and zeros up to `rows`. Where all have the sizes that `plain` means there are
@@ -165,11 +167,13 @@ __device__ static __forceinline__ void attention_bring(const attention_part (&pa
             if (p >= used)
                 continue;
             if (p == 0 || p == last)
-                attention_move_once<way, 2, stride, rows, threads>(
-                    parts[p].cols, to + shape::place(way == ATTENTION_PACK, p), from, parts[p].stride, present, 2 * lane);
+                attention_move_once<way, 2, stride, rows, threads>(parts[p].cols, shape::wide,
+                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
+                                                                   parts[p].stride, present, 2 * lane);
             else if (shape::extra)
-                attention_move_once<way, 4, stride, rows, threads>(
-                    parts[p].cols, to + shape::place(way == ATTENTION_PACK, p), from, parts[p].stride, present, 4 * lane);
+                attention_move_once<way, 4, stride, rows, threads>(parts[p].cols, shape::extra,
+                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
+                                                                   parts[p].stride, present, 4 * lane);
         }
         return;
     }
@@ -192,11 +196,11 @@ __device__ static __forceinline__ void attention_settle(const attention_part (&p
             constexpr int last = count - 1;
             if (p == 0 || p == last)
                 attention_move_once<ATTENTION_PACK, 2, stride, rows, threads>(
-                    parts[p].cols, to + shape::place(true, p), from + shape::place(false, p), from_stride,
+                    parts[p].cols, shape::wide, to + shape::place(true, p), from + shape::place(false, p), from_stride,
                     rows, 2 * lane);
             else if (shape::extra)
                 attention_move_once<ATTENTION_PACK, 4, stride, rows, threads>(
-                    parts[p].cols, to + shape::place(true, p), from + shape::place(false, p), from_stride,
+                    parts[p].cols, shape::extra, to + shape::place(true, p), from + shape::place(false, p), from_stride,
                     rows, 4 * lane);
         }
         return;
@@ -205,21 +209,6 @@ __device__ static __forceinline__ void attention_settle(const attention_part (&p
     for (int p = 0; p < count; p++)
         attention_move<ATTENTION_PACK, stride, rows, threads>(&parts[p], to + parts[p].first / 2, from + parts[p].first,
                                                               from_stride, rows);
-}
-
-/* Clears what the parts leave free of their columns. */
-template <bool two>
-__device__ static inline void attention_clear(const attention_part *parts, int count, float *to, int stride, int rows)
-{
-#pragma unroll 1
-    for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x)
-#pragma unroll 1
-        for (int p = 0; p < count; p++) {
-            int end = parts[p].first + parts[p].wide, c = parts[p].first + parts[p].cols;
-#pragma unroll 1
-            for (c = two ? (c + 1) / 2 : c; c < (two ? end / 2 : end); c++)
-                to[r * stride + c] = 0;
-        }
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
@@ -271,39 +260,76 @@ __device__ static __forceinline__ void attention_give(float *to, int64_t stride,
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
 
-/* attention_segment, by a warp: 32 places at a time. */
-__device__ static inline int attention_segment_by_warp(const int32_t *segment, int segments, int token)
+/* Where segments begin is what a block waits for first. So a warp looks at 128 of them at once, which mostly are all, and has something else
+ * to do until they come; where the next 32 begin then stays in its registers. */
+
+typedef struct attention_probe {
+    int begin[4]; /* of segments 4 i to 4 i + 3, of lane i */
+} attention_probe;
+
+__device__ static inline attention_probe attention_probe_of(const int32_t *segment, int segments)
 {
-    int low = 0, high = segments, lane = (int)threadIdx.x & 31;
+    attention_probe probe;
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        probe.begin[j] = segment[min(4 * ((int)threadIdx.x & 31) + j, segments)];
+    return probe;
+}
+
+/* attention_segment, by a warp. */
+__device__ static inline int attention_segment_by_warp(const int32_t *segment, int segments, attention_probe probe,
+                                                       int token)
+{
+    int low = 0, high = segments, lane = (int)threadIdx.x & 31, below = 0;
+    if (segments <= 128) {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            below += __popc(__ballot_sync(0xFFFFFFFFu, 4 * lane + j < segments && probe.begin[j] <= token));
+        return below - 1;
+    }
     while (high - low > 1) {
         int step = (high - low + 31) / 32, place = low + lane * step;
-        int below = __popc(__ballot_sync(0xFFFFFFFFu, place < high && segment[place] <= token));
+        below = __popc(__ballot_sync(0xFFFFFFFFu, place < high && segment[place] <= token));
         low += (below - 1) * step;
         high = min(low + step, high);
     }
     return low;
 }
 
-/* The same for a token not far behind one of segment s. */
-__device__ static inline int attention_segment_after(const int32_t *segment, int segments, int token, int s)
+/* The segments from that of some token on. */
+typedef struct attention_near {
+    int number, begin; /* of the first */
+    int next;          /* lane i: where the i-th after it begins */
+} attention_near;
+
+__device__ static inline attention_near attention_near_of(const int32_t *segment, int segments, attention_probe probe,
+                                                          int token)
 {
-#pragma unroll 1
-    while (s + 1 < segments && segment[s + 1] <= token)
-        s++;
-    return s;
+    int s = attention_segment_by_warp(segment, segments, probe, token);
+    attention_near near = {s, segment[s], segment[min(s + 1 + ((int)threadIdx.x & 31), segments)]};
+    return near;
 }
 
-/* Where the segments of a tile's tokens begin and end, as attention_spans: s is that of the first. `end` may be NULL. */
-__device__ static inline void attention_spans_after(const lp_cuda_shard *shard, const int32_t *segment, int s,
-                                                    int first, int rows, int *start, int *end)
+/* Where the segments of these tokens begin and end: none is before that of `near`, or after `last`. All of a warp take part. */
+template <int count>
+__device__ static inline void attention_find(const int32_t *segment, int segments, attention_near near, int last,
+                                             const int (&token)[count], int (&start)[count], int (&end)[count])
 {
-    int tokens = shard->rows[LP_ROWS_TOKENS], r = (int)threadIdx.x;
-    if (r >= rows)
-        return;
-    s = attention_segment_after(segment, shard->segments, min(first + r, tokens - 1), s);
-    start[r] = segment[s];
-    if (end)
-        end[r] = segment[s + 1];
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        start[i] = end[i] = near.begin;
+    for (int k = 0;; k++) {
+        if (k && k % 32 == 0)
+            near.next = segment[min(near.number + 1 + k + ((int)threadIdx.x & 31), segments)];
+        int next = __shfl_sync(0xFFFFFFFFu, near.next, k % 32);
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            end[i] = end[i] <= token[i] ? next : end[i];
+            start[i] = next <= token[i] ? next : start[i];
+        }
+        if (next > last)
+            return;
+    }
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
@@ -372,7 +398,8 @@ static inline bool attention_even(const float *from, int cols, int count)
 static inline attention_part attention_part_of(const float *from, int cols, int heads, bool by_head, int first,
                                                int wide)
 {
-    attention_part part = {from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, first, wide, 1};
+    attention_part part = {
+        from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, first, from ? wide : 0, 1};
     /* By fours where 32 threads have not enough with pairs. */
     if (cols > 64 && attention_even(from, cols, 4))
         part.count = 4;
@@ -382,8 +409,7 @@ static inline attention_part attention_part_of(const float *from, int cols, int 
 }
 
 /* What comes in, for kernels of this shape; `dout` and `dtime_out` may be NULL. */
-template <typename shape>
-static inline void attention_parts(attention_task *task)
+template <typename shape> static inline void attention_parts(attention_task *task)
 {
     const attention_inputs *in = &task->in;
     int heads = task->form.heads, cols = task->form.cols, extra = task->form.extra;
