@@ -2,8 +2,9 @@
  *
  *     nvcc -O3 -std=c++17 -arch=sm_90 -Iinclude -Isrc tests/device/tile_speed.cu -o tile_speed && ./tile_speed
  *
- * needs nothing but the CUDA runtime. Sizes are those of a step on MovieLens. Times are means of 50 launches, shared among what a launch
- * does; correctness is the matter of tests/unit/test_cuda_tiles.c. */
+ * needs nothing but the CUDA runtime; ./tile_speed chosen is attention alone, with the tiles that training takes. Sizes are those of a
+ * step on MovieLens. Times are means of 50 launches, shared among what a launch does; correctness is the matter of
+ * tests/unit/test_cuda_tiles.c. */
 #include "backend/cuda/cuda_attention_tensor.h"
 #include "backend/cuda/cuda_softmax_loss.h"
 

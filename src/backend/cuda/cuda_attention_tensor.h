@@ -5,8 +5,11 @@
  * `extra` of the basis; narrower ones are padded with zeros), so that products are straight runs of loads and multiplications: what
  * attention takes is the time from one to the next, not their number. Wider heads go the way of cuda_attention.cu, as does float.
  *
- * Which pairs dropout keeps is drawn before, by as many threads as there are: a bit for each pair, 32 keys of the query's segment
- * a word.
+ * Which pairs dropout keeps is drawn before the products, a bit for each pair, 32 keys of the query's segment a word: by the block itself
+ * while its first tokens come, in the gradient and for long segments by a kernel of its own.
+ *
+ * Tokens are not rounded for tf32: tensor cores cut off what they do not read, half a unit on the average where rounding would be
+ * right on the average. Shares and slopes, which are made here, are rounded.
  */
 #ifndef LP_CUDA_ATTENTION_TENSOR_H
 #define LP_CUDA_ATTENTION_TENSOR_H
@@ -17,9 +20,9 @@
 typedef struct attention_part {
     const float *from;
     int stride, head_step; /* floats from token to token, and from head to head */
-    int cols, first,
-        wide;  /* columns; where they begin in a row of shared memory, and how many there are with padding */
-    int count; /* floats that a thread takes at once; 1: two, one by one */
+    int cols, wide;        /* columns, and with padding */
+    int first;             /* where they begin in a row of shared memory */
+    int count;             /* floats that a thread takes at once; 1: two, one by one */
 } attention_part;
 
 /* The parts of a token, in the order of its row. */
@@ -399,7 +402,7 @@ static inline attention_part attention_part_of(const float *from, int cols, int 
                                                int wide)
 {
     attention_part part = {
-        from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, first, from ? wide : 0, 1};
+        from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, from ? wide : 0, first, 1};
     /* By fours where 32 threads have not enough with pairs. */
     if (cols > 64 && attention_even(from, cols, 4))
         part.count = 4;

@@ -6,7 +6,8 @@
  *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: the same of row g + 8
  *
  * Ordinary multiply-adds keep that layout, so a kernel is written once for both: `tensor` says which. With tensor cores all that is
- * multiplied has been rounded to tf32 when it was written to shared memory; sums are float in any case.
+ * multiplied has been rounded to tf32 when it was written to shared memory (but for attention's tokens, cuda_attention_tensor.h); sums
+ * are float in any case.
  *
  * Strides of matrices are 4 modulo 8 floats (tile_stride), so that the loads below meet every bank once: lanes read rows g (apart by the
  * stride) and columns t, or rows 2t and columns g. Matrices of shares, read in pairs of columns, have strides of 8 modulo 16.
