@@ -2,8 +2,9 @@
  *
  *     nvcc -O3 -std=c++17 -arch=sm_90 -Iinclude -Isrc tests/device/tile_speed.cu -o tile_speed && ./tile_speed
  *
- * needs nothing but the CUDA runtime. Sizes are those of a step on MovieLens. Times are means of 50 launches, shared among what a launch
- * does; correctness is the matter of tests/unit/test_cuda_tiles.c. */
+ * needs nothing but the CUDA runtime; ./tile_speed chosen is attention alone, with the tiles that training takes. Sizes are those of a
+ * step on MovieLens. Times are means of 50 launches, shared among what a launch does; correctness is the matter of
+ * tests/unit/test_cuda_tiles.c. */
 #include "backend/cuda/cuda_attention_tensor.h"
 #include "backend/cuda/cuda_softmax_loss.h"
 
@@ -47,6 +48,7 @@ namespace norms_of_rows
 }
 #include "backend/cuda/cuda_softmax_loss_tensor.cu"
 
+static bool chosen; /* attention alone, with the tiles that training takes */
 static cudaStream_t stream;
 static void *scratch;
 
@@ -129,8 +131,9 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int a
     int32_t *segment = (int32_t *)calloc((size_t)segments + 1, sizeof *segment);
     *b = {};
     for (int s = 0; s < segments; s++) {
-        int length = shortest +
-                     (int)(lp_philox(2, LP_PURPOSE_TEST, 0, (uint64_t)s).word[0] % (uint32_t)(longest - shortest + 1));
+        /* Longer ones are cut off, as histories are: exponential, a quarter of them at the limit. */
+        double u = (lp_philox(2, LP_PURPOSE_TEST, 0, (uint64_t)s).word[0] + 0.5) / 4294967296.0;
+        int length = (int)fmin(longest, shortest - 0.74 * (longest - shortest) * log(u));
         segment[s + 1] = segment[s] + length;
         b->pairs += 0.5 * length * (length + 1);
     }
@@ -183,74 +186,45 @@ static void say(const char *what, const char *tiles, double us, double flop)
 
 /* ---- attention ----------------------------------------------------------------------------------------------- */
 
-/* One choice of tiles; rounds as in attention_form. */
-template <typename shape, int tiles, int threads, int blocks>
-static void try_forward(const bench *b, attention_task task, int rows, int steps, int buffers, int parts, int rounds,
-                        double flop)
+/* One choice of tiles. */
+template <typename tiles, int blocks> static void try_forward(const bench *b, const attention_task *task, double flop)
 {
-    attention_form form = task.form;
-    attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::query_stride);
-    size_t size = (size_t)ahead_tensor::tensor_layout_of(&form, shape::query_room).size * sizeof(float);
-    if (size > ATTENTION_MOST_SHARED || 2 * rows * parts != threads || form.cols > shape::wide ||
-        form.extra > shape::extra)
-        return;
     char name[80];
-    snprintf(name, sizeof name, "%d rows x %d, %d x %d keys by %d%s, %d a SM, %zuK", rows, parts, buffers, steps,
-             8 * tiles, rounds ? "" : " cut", blocks, size / 1024);
-    task.form.rounds = rounds;
-    say(shape::two ? "attention, bf16" : "attention, tf32", name, timed([&]() {
-            ahead_tensor::launch<shape, tiles, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers,
-                                                                parts);
-        }),
-        flop);
+    snprintf(name, sizeof name, "%d rows, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::steps, tiles::unit, blocks,
+             (size_t)tiles::size(task->word_stride) * sizeof(float) / 1024);
+    say(tiles::shape::two ? "attention, bf16" : "attention, tf32", name,
+        timed([&]() { ahead_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
 }
 
-template <typename shape, int threads, int blocks>
-static void try_backward(const bench *b, attention_task task, int rows, int steps, int buffers, int rounds, double flop)
+template <typename tiles, int blocks> static void try_backward(const bench *b, const attention_task *task, double flop)
 {
-    attention_form form = task.form;
-    attention_tiles(&form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::gradient_stride);
-    size_t keys = (size_t)back_tensor::tensor_layout_of(&form, true, shape::key_room).size * sizeof(float),
-           queries = (size_t)back_tensor::tensor_layout_of(&form, false, shape::query_room).size * sizeof(float),
-           size = keys > queries ? keys : queries;
-    if (size > ATTENTION_MOST_SHARED || 2 * rows != threads || form.cols > shape::wide || form.extra > shape::extra)
-        return;
     char name[80];
-    snprintf(name, sizeof name, "%d rows, %d x %d%s, %d a SM, %zuK", rows, buffers, steps, rounds ? "" : " cut", blocks,
-             size / 1024);
-    task.form.rounds = rounds;
-    say(shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name, timed([&]() {
-            back_tensor::launch<shape, threads, blocks>(&b->device, task, b->tokens, rows, steps, buffers);
-        }),
-        flop);
+    snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::steps, blocks,
+             (size_t)tiles::size * sizeof(float) / 1024);
+    say(tiles::shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
+        timed([&]() { back_tensor::launch<tiles, blocks>(&b->device, *task); }), flop);
 }
 
-template <typename shape>
 static void try_all(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
 {
-    for (int n = 0; n < 8; n++) {
-        int steps = n & 1 ? 64 : 32, buffers = n & 2 ? 1 : 2, rounds = n & 4 ? 0 : 1;
-        try_forward<shape, 2, 256, 2>(b, *ahead, 64, steps, buffers, 2, rounds, flop);
-        try_forward<shape, 4, 128, 2>(b, *ahead, 64, steps, buffers, 1, rounds, flop);
-        try_forward<shape, 4, 256, 1>(b, *ahead, 128, steps, buffers, 1, rounds, flop);
-        try_forward<shape, 2, 512, 1>(b, *ahead, 128, steps, buffers, 2, rounds, flop);
-        steps /= 2;
-        try_backward<shape, 128, 2>(b, *back, 64, steps, buffers, rounds, 2.5 * flop);
-        try_backward<shape, 256, 1>(b, *back, 128, steps, buffers, rounds, 2.5 * flop);
-    }
-}
-
-/* Nothing comes while work goes on in bf16: one buffer, and long steps. */
-template <typename shape>
-static void try_two(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
-{
-    for (int steps = 32; steps <= 256; steps *= 2) {
-        try_forward<shape, 2, 256, 2>(b, *ahead, 64, steps, 1, 2, 1, flop);
-        try_forward<shape, 4, 128, 2>(b, *ahead, 64, steps, 1, 1, 1, flop);
-        try_forward<shape, 2, 512, 1>(b, *ahead, 128, steps, 1, 2, 1, flop);
-        try_backward<shape, 128, 2>(b, *back, 64, steps, 1, 1, 2.5 * flop);
-        try_backward<shape, 256, 1>(b, *back, 128, steps, 1, 1, 2.5 * flop);
-    }
+    typedef attention_shape<7, 13> tf32;
+    typedef attention_shape<7, 13, true> bf16;
+    using ahead_tensor::forward_tiles;
+    using back_tensor::backward_tiles;
+    try_forward<forward_tiles<tf32, 64, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 64, 32, 2>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 32, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 32, 16, 2>, 4>(b, ahead, flop);
+    try_forward<forward_tiles<tf32, 128, 32, 4>, 1>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 32, 4>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 32, 2>, 2>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 64, 16, 2>, 3>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 32, 32, 4>, 4>(b, ahead, flop);
+    try_forward<forward_tiles<bf16, 128, 64, 4>, 1>(b, ahead, flop);
+    try_backward<backward_tiles<tf32, 16>, 2>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 16>, 2>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 16>, 3>(b, back, 2.5 * flop);
+    try_backward<backward_tiles<bf16, 32>, 2>(b, back, 2.5 * flop);
 }
 
 static void attention(int cols, int heads, int extra, double rate, int segments, int shortest, int longest)
@@ -286,19 +260,11 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
             2.5 * flop);
     }
     attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
-    size_t words = attention_words_size(&f, &b.device, b.tokens);
-    attention_words_size(&g, &b.device, b.tokens);
-    g.inner = (float *)lp_cuda_scratch(&b.device, words + (size_t)(b.tokens * heads + 16) * sizeof(float));
-    f.words = g.words = (uint32_t *)(g.inner + (b.tokens * heads + 3) / 4 * 4);
-    const lp_cuda_run *run = &b.device;
-    say("D and words", "", timed([&]() {
-            LP_LAUNCH(run, back_tensor::prepare<false>, lp_blocks((int64_t)b.tokens * heads, 8), 256, 0, g);
-        }),
-        0);
-    if (extra) {
-        try_all<attention_shape<7, 13>>(&b, &f, &g, flop);
-        try_two<attention_shape<7, 13, true>>(&b, &f, &g, flop);
-    }
+    attention_words_size(&f, &b.device, b.tokens);
+    back_tensor::ask_scratch(&g, &b.device, b.tokens, attention_words_size(&g, &b.device, b.tokens));
+    say("D, words and order", "", timed([&]() { back_tensor::launch_prepare(&b.device, &g, b.tokens); }), 0);
+    if (extra && !chosen)
+        try_all(&b, &f, &g, flop);
 }
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
@@ -355,11 +321,14 @@ static void norms(int tokens, int cols)
         3 * bytes);
 }
 
-int main(void)
+int main(int count, char **words)
 {
     lp_cuda_check(cudaStreamCreate(&stream), "a stream");
-    attention(50, 1, 100, 0.2, 128, 4, 200);
+    chosen = count > 1 && strcmp(words[1], "chosen") == 0;
+    attention(50, 1, 100, 0.2, 128, 20, 200);
     attention(64, 2, 0, 0, 128, 50, 200);
+    if (chosen)
+        return 0;
     losses(13000, 3416, 50);
     losses(21000, 3416, 128);
     norms(13000, 50);

@@ -8,7 +8,7 @@
 
 #include "backend/backend.h"
 
-enum { CASE_VALUES = 1024, CASE_SEGMENTS = 64 };
+enum { CASE_VALUES = 1024, CASE_SEGMENTS = 320 };
 
 typedef struct graph_case {
     lp_graph graph;

@@ -114,6 +114,10 @@ static const struct shape {
     {"lag attention", 5, 1, 3, 2, {300, 7}, true},
     {"plain attention", 12, 3, 0, 2, {130, 17}, true},
     {"bare attention", 20, 2, 0, 4, {70, 1, 150, 40}, true},
+    /* so long that what dropout keeps is drawn before */
+    {"lag attention", 6, 1, 4, 2, {530, 3}, true},
+    /* more segments than a warp looks at at once, of which a tile has more than there are lanes; empty ones among them */
+    {"lag attention", 4, 1, 4, 300, {1, 2, 0, 1, 3, 1}, true},
     /* wider variants, and the widest */
     {"lag attention", 96, 2, 96, 2, {65, 4}, false},
     {"lag attention", 160, 1, 40, 2, {33, 3}, false},
@@ -123,8 +127,11 @@ static const struct shape {
 static void start_shape(graph_case *this, const struct shape *shape)
 {
     lp_random random = lp_random_start(11, LP_PURPOSE_TEST, 300);
+    int lengths[CASE_SEGMENTS];
+    for (int i = 0; i < shape->count; i++)
+        lengths[i] = shape->lengths[i % 6];
     *this = (graph_case){.gap = 40000, .first_token = 1000};
-    graph_case_segments(this, shape->lengths, shape->count);
+    graph_case_segments(this, lengths, shape->count);
     graph_case_gradients(this, sample(shape->sample)->build(&this->graph, shape->cols, shape->heads, shape->extra));
     graph_case_fill(this, &random);
     snprintf(what, sizeof what, "%s of %d + %d columns, %d heads, %d tokens", shape->sample, shape->cols, shape->extra,

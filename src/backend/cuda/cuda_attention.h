@@ -28,7 +28,6 @@ typedef struct attention_form {
     int warp_rows, warp_cols;     /* rows == 16 * warp_rows */
     int key_stride, query_stride; /* of tokens in shared memory; a query's is that of its gradients too */
     int share_stride;             /* of shares [rows x steps] */
-    int rounds;                   /* whether tokens of a step are rounded, or their last bits simply not read */
     float scale;                  /* of scores */
     uint32_t threshold, purpose;  /* of dropout */
     float kept;                   /* what dropout scales the rest up by */
@@ -185,7 +184,6 @@ static inline attention_form attention_form_of(const lp_node *node)
     form.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
     form.cols_wide = tile_pad(form.cols);
     form.extra_wide = tile_pad(form.extra);
-    form.rounds = 1;
     form.scale = (float)node->with.scale;
     form.threshold = lp_dropout_threshold(node->with.rate);
     form.purpose = lp_dropout_purpose(node->with.stream);

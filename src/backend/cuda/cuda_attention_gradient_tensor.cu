@@ -1,8 +1,8 @@
 /* cuda_attention_gradient_tensor.cu: the gradient of attention for heads whose sums fit into a warp's registers
  * (cuda_attention_tensor.h; the equations are those of cuda_attention_gradient.cu).
  *
- * One kernel makes D and draws what dropout keeps. In the next, half of the blocks take tiles of keys and go over their queries, 16 at a
- * time, the others take queries and go over keys. A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
+ * One kernel makes D, draws what dropout keeps, and puts the blocks of the next in order: those with most to do begin first. There, some
+ * blocks take tiles of keys and go over their queries, 16 at a time, the others take queries and go over keys. A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
  * one run over the columns, and shares and slopes go from there to the next products without leaving its registers.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
@@ -10,98 +10,141 @@
 namespace
 {
 
-enum { UNIT = 16, TILES = UNIT / 8 };
+enum { UNIT = 16, TILES = UNIT / 8, ROWS = 64 /* of a tile */ };
 
 /* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
 
-/* dout is rounded as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. */
-template <bool two> __device__ float tensor_dot(const float *dout, const float *out, int count)
+/* The product of out and dout, with dout as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. 8
+ * threads have a row. */
+template <int tiles> __device__ __forceinline__ void look_up(float (&x)[tiles], const float *row, int count)
+{
+#pragma unroll
+    for (int n = 0; n < tiles; n++) {
+        int c = 8 * n + ((int)threadIdx.x & 7);
+        x[n] = c < count ? row[c] : 0;
+    }
+}
+
+template <bool two, int tiles> __device__ __forceinline__ float dot(const float (&x)[tiles], const float (&y)[tiles])
 {
     float sum = 0;
-    for (int c = (int)threadIdx.x & 31; c < count; c += 32)
-        sum += (two ? tile_round_two(dout[c]) : tile_round(dout[c])) * out[c];
+#pragma unroll
+    for (int n = 0; n < tiles; n++)
+        sum += (two ? tile_round_two(x[n]) : tile_cut(x[n])) * y[n];
     return sum;
 }
 
-/* A warp for each token and head. */
-template <bool two> __global__ void __launch_bounds__(256) prepare(const __grid_constant__ attention_task task)
+/* About how long piece i of the work takes: in units of its first product, with some for beginning and end. Less than COSTS; 0 for
+ * tiles beyond the last. */
+enum { COSTS = 256, BEGINNING = 3 };
+
+__device__ int cost_of(const attention_task *task, int i)
+{
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    int kind = i / task->tiles, first = (i - kind * task->tiles) * ROWS, last = min(first + ROWS, tokens) - 1;
+    if (first >= tokens)
+        return 0;
+    bool by_keys = kind < task->key_kinds;
+    int s = attention_segment(task->segment, segments, by_keys ? last : first);
+    int others = by_keys ? task->segment[s + 1] - first : last + 1 - task->segment[s];
+    int cost = (BEGINNING + (others + UNIT - 1) / UNIT) * (by_keys ? 4 * task->form.heads / task->key_kinds : 3);
+    return min(cost, COSTS - 1);
+}
+
+/* Sorts the work by cost, the largest first. Which of the same cost comes first is left to chance: every piece has its own results. */
+__device__ void order_work(const attention_task *task)
+{
+    __shared__ int begin[COSTS];
+    int mine = (int)threadIdx.x, all = task->tiles * task->kinds;
+    begin[mine] = 0;
+    __syncthreads();
+    for (int i = mine; i < all; i += COSTS)
+        atomicAdd(&begin[cost_of(task, i)], 1);
+    __syncthreads();
+    /* how many cost more */
+    int more = 0;
+    for (int step = 1; step < COSTS; step *= 2) {
+        int other = mine + step < COSTS ? begin[mine + step] : 0;
+        more += other;
+        __syncthreads();
+        begin[mine] += other;
+        __syncthreads();
+    }
+    begin[mine] = more;
+    __syncthreads();
+    for (int i = mine; i < all; i += COSTS)
+        task->order[atomicAdd(&begin[cost_of(task, i)], 1)] = i;
+}
+
+/* The first block orders; in the others there are 8 threads for each token and head. */
+template <bool two> __global__ void __launch_bounds__(COSTS) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
-    int token = (int)(i / form->heads);
-    if (token >= task.shard->rows[LP_ROWS_TOKENS])
+    if (blockIdx.x == 0) {
+        order_work(&task);
+        return;
+    }
+    int64_t i = ((int64_t)(blockIdx.x - 1) * COSTS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
+    int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
+    int token = (int)(i / form->heads), warp_token = (int)(all / form->heads);
+    if (warp_token >= tokens)
         return;
     attention_head head = attention_head_of(form, (int)(i % form->heads));
+    bool there = token < tokens;
     int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-    float sum = tensor_dot<two>(task.dout + mine, task.out + mine, form->cols);
-    if (form->extra)
-        sum += tensor_dot<two>(task.dtime_out + extra, task.time_out + extra, form->extra);
+    attention_probe probe = attention_probe_of(task.segment, segments);
+    float x[2][8], y[2][13];
+    look_up(x[0], task.in.dout + mine, there ? form->cols : 0);
+    look_up(x[1], task.out + mine, there ? form->cols : 0);
+    look_up(y[0], task.in.dtime_out + extra, there ? form->extra : 0);
+    look_up(y[1], task.time_out + extra, there ? form->extra : 0);
     if (form->threshold) {
-        int s = attention_segment(task.segment, task.shard->segments, token);
-        attention_draw(&task, head.number, token, task.segment[s]);
+        attention_near near = attention_near_of(task.segment, segments, probe, warp_token);
+        int token_of[] = {min(token, tokens - 1)}, start[1], end[1];
+        attention_find(task.segment, segments, near, min(warp_token + 3, tokens - 1), token_of, start, end);
+        if (there)
+            attention_draw<8, 1>(&task, attention_words(&task, token, head.number), head.number, token, start[0],
+                                 (int)threadIdx.x & 7);
     }
-    sum = lp_warp_sum(sum);
-    if ((threadIdx.x & 31) == 0)
-        task.inner[i] = sum;
+    float sum = dot<two>(x[0], x[1]) + dot<two>(y[0], y[1]);
+    for (int lanes = 4; lanes > 0; lanes >>= 1)
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, lanes);
+    if (there && (threadIdx.x & 7) == 0)
+        task.marks[i] = make_float2(task.log_sum[i] * ATTENTION_LOG2_E, sum * form->scale);
 }
 
 /* ---- what both sides share ----------------------------------------------------------------------------------- */
 
-/* The parts of shared memory, in floats from its beginning; the last is its size. */
-typedef struct tensor_layout {
-    int keys, queries, start, end, log_sum, inner, size;
-} tensor_layout;
-
-/* room: the stride of sums on their way out, which take the place of keys and queries. */
-__host__ __device__ tensor_layout tensor_layout_of(const attention_form *form, bool by_keys, int room)
-{
-    tensor_layout at;
-    int keys = by_keys ? form->rows : form->buffers * form->steps;
-    int queries = by_keys ? form->buffers * form->steps : form->rows;
-    at.keys = 0;
-    at.queries = at.keys + keys * form->key_stride;
-    at.start = at.queries + queries * form->query_stride;
-    at.start = at.start > form->rows * room ? at.start : form->rows * room;
-    at.end = at.start + form->rows;
-    at.log_sum = at.end + form->rows;
-    at.inner = at.log_sum + queries;
-    at.size = at.inner + queries;
-    return at;
-}
-
-/* Tokens [first, first + present) as queries with the gradients of their outputs, their log sums and D. */
-template <typename shape, tile_moment moment>
-__device__ void move_queries(const attention_task *task, attention_head head, float *memory, tensor_layout at,
-                             int place, int first, int present, int rows)
-{
-    const attention_form *form = &task->form;
-    float *to = memory + at.queries + place * shape::gradient_stride;
-    constexpr int stride = shape::gradient_stride;
-    attention_bring_queries<shape, moment>(task, head, to, stride, first, present, rows);
-    if (form->extra)
-        attention_move<shape, moment>(to, stride, shape::after, shape::extra, rows,
-                                      task->dtime_out + first * head.extra_stride + head.extra_first, head.extra_stride,
-                                      present, form->extra);
-    attention_move<shape, moment>(to, stride, shape::after + shape::extra, shape::wide, rows,
-                                  task->dout + first * head.stride + head.first, head.stride, present, form->cols);
-    for (int r = (int)threadIdx.x; moment == TILE_ASK && r < rows; r += (int)blockDim.x) {
-        int64_t i = (int64_t)(first + min(r, present - 1)) * form->heads + head.number;
-        tile_copy<1>(memory + at.log_sum + place + r, task->log_sum + i);
-        tile_copy<1>(memory + at.inner + place + r, task->inner + i);
-    }
-}
+/* The tiles of one kernel: `steps` tokens on the other side at a time. */
+template <typename a_shape, int a_steps> struct backward_tiles {
+    typedef a_shape shape;
+    static constexpr int rows = ROWS, steps = a_steps, threads = 2 * rows;
+    /* shared memory, in floats from its beginning: of a block that takes keys */
+    static constexpr int key_queries = rows * shape::key_stride;
+    static constexpr int key_raw = key_queries + 2 * steps * shape::gradient_stride;
+    static constexpr int key_start = key_raw + (shape::two ? steps * shape::gradient_raw : 0);
+    static constexpr int key_end = key_start + rows;
+    static constexpr int key_marks = key_end + rows;
+    static constexpr int key_size = key_marks + 4 * steps;
+    /* and of one that takes queries */
+    static constexpr int query_keys = rows * shape::gradient_stride;
+    static constexpr int query_raw = query_keys + 2 * steps * shape::key_stride;
+    static constexpr int query_size = query_raw + (shape::two ? steps * shape::key_raw : 0);
+    static constexpr int size = key_size > query_size ? key_size : query_size;
+    static_assert(rows % 32 == 0 && steps % UNIT == 0, "whole warps and units");
+};
 
 /* Scores and dp of 16 rows and 16 others: `second` is where dp's columns begin. */
-template <typename shape, int right_stride>
-__device__ void make_pairs(tile_source left, int left_second, tile_source right, int right_second,
-                           float (&score)[TILES][4], float (&slope)[TILES][4])
+template <typename shape, int right_stride, int left_second, int right_second>
+__device__ __forceinline__ void make_pairs(tile_source left, tile_source right, float (&score)[TILES][4],
+                                           float (&slope)[TILES][4])
 {
 #pragma unroll
     for (int j = 0; j < TILES; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
             score[j][i] = slope[j][i] = 0;
-#pragma unroll 5
+#pragma unroll
     for (int k = 0; k < shape::runs; k++) {
         float first[4], second[4];
         tile_load(first, left, 8 * k);
@@ -111,14 +154,25 @@ __device__ void make_pairs(tile_source left, int left_second, tile_source right,
     }
 }
 
-/* From score and dp of a pair: score becomes f p, slope scale * ds. */
-__device__ void finish_pair(const attention_form *form, bool seen, bool kept, float log_sum, float inner, float *score,
-                            float *slope)
+/* The factors of a pair that are the same for all. */
+typedef struct pair_scale {
+    float score, kept, slope; /* scale * log2 e; what dropout scales by; that times scale */
+} pair_scale;
+
+__device__ static inline pair_scale pair_scale_of(const attention_form *form)
 {
-    float p = seen ? tile_power((*score * form->scale - log_sum) * ATTENTION_LOG2_E) : 0;
-    float factor = kept ? form->kept : 0;
-    *score = factor * p;
-    *slope = seen ? form->scale * p * (factor * *slope - inner) : 0;
+    pair_scale scale = {form->scale * ATTENTION_LOG2_E, form->kept, form->kept * form->scale};
+    return scale;
+}
+
+/* From score and dp of a pair: score becomes f p, slope scale * ds. */
+__device__ __forceinline__ void finish_pair(pair_scale scale, bool seen, bool kept, float2 mark, float *score,
+                                            float *slope)
+{
+    float p = tile_power(*score * scale.score - mark.x);
+    float ds = p * ((kept ? *slope * scale.slope : 0) - mark.y);
+    *score = seen && kept ? p * scale.kept : 0;
+    *slope = seen ? ds : 0;
 }
 
 /* ---- a tile of keys ------------------------------------------------------------------------------------------ */
@@ -128,118 +182,164 @@ typedef struct key_place {
     int group_row;   /* its first row in the tile */
     int key, end[2]; /* of the lane's first row; where the segments of its two rows end: 0 for no row */
     int high;        /* where the warp's queries end */
+    int all_end;     /* where those end that all its rows see */
 } key_place;
 
-/* The warp's keys and 16 queries, which lie at `place` of those in shared memory. */
-template <typename shape>
-__device__ void take_queries(const attention_task *task, const float *memory, tensor_layout at, key_place mine,
-                             tile_source keys, int origin, int first_query, int place, int head,
-                             float (&sum)[shape::all][4])
+template <bool whole>
+__device__ __forceinline__ void finish_queries(pair_scale scale, key_place mine, int first_query, uint32_t word,
+                                               const float2 *marks, float (&score)[TILES][4], float (&slope)[TILES][4])
 {
-    const attention_form *form = &task->form;
-    const float *queries = memory + at.queries + place * shape::gradient_stride;
-    const float *log_sum = memory + at.log_sum + place, *inner = memory + at.inner + place;
     tile_lane me = tile_lane_now();
-    uint2 looked_up = {};
-    int from = 0;
-    if (form->threshold) {
-        /* Lane i of 16 looks up the bits of query i for the warp's keys. */
-        int query = min(first_query + (me.lane & 15), mine.high - 1);
-        int start = ((const int *)(memory + at.start))[min(query - origin, form->rows - 1)];
-        from = mine.key - me.group - start;
-        looked_up = attention_look_up(task, attention_words(task, query, head), from);
-    }
-    float score[TILES][4], slope[TILES][4];
-    make_pairs<shape, shape::gradient_stride>(keys, shape::wide, tile_right(queries, shape::gradient_stride),
-                                              shape::after, score, slope);
-    uint32_t word = form->threshold ? attention_keep(looked_up, from) : 0xFFFFFFFFu;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
+        float4 both = *(const float4 *)(marks + 8 * j + 2 * me.member);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int col = 8 * j + 2 * me.member + i, query = first_query + col;
             uint32_t keep = __shfl_sync(0xFFFFFFFFu, word, col) >> me.group;
+            float2 mark = i ? make_float2(both.z, both.w) : make_float2(both.x, both.y);
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                finish_pair(form, query >= mine.key + 8 * half && query < mine.end[half], keep >> (8 * half) & 1,
-                            log_sum[col], inner[col], &score[j][2 * half + i], &slope[j][2 * half + i]);
+                finish_pair(scale, whole || (query >= mine.key + 8 * half && query < mine.end[half]),
+                            keep >> (8 * half) & 1, mark, &score[j][2 * half + i], &slope[j][2 * half + i]);
         }
     }
-    tile_spread<shape::two, shape::gradient_stride, 0, shape::depth>(sum, slope, queries);
-    tile_spread<shape::two, shape::gradient_stride, shape::wide / 8, shape::depth>(sum, score,
-                                                                                   queries + shape::at(shape::after));
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. */
+/* The warp's keys and 16 queries, with their marks. */
+template <typename tiles>
+__device__ __forceinline__ void take_queries(const attention_task *task, key_place mine, tile_source keys,
+                                             const float *queries, const float2 *marks, const int *start, int origin,
+                                             int first_query, int head, float (&sum)[tiles::shape::key_sums][2][4])
+{
+    typedef typename tiles::shape shape;
+    tile_lane me = tile_lane_now();
+    uint2 looked_up = {};
+    int from = 0;
+    if (task->word_stride) {
+        /* Lane i of 16 looks up the bits of query i for the warp's keys. */
+        int query = min(first_query + (me.lane & 15), mine.high - 1);
+        from = origin + mine.group_row - start[min(query - origin, tiles::rows - 1)];
+        looked_up = attention_look_up(task, attention_words(task, query, head), from);
+    }
+    float score[TILES][4], slope[TILES][4];
+    make_pairs<shape, shape::gradient_stride, shape::wide, shape::after>(
+        keys, tile_right(queries, shape::gradient_stride), score, slope);
+    uint32_t word = task->word_stride ? attention_keep(looked_up, from) : 0xFFFFFFFFu;
+    pair_scale scale = pair_scale_of(&task->form);
+    if (first_query >= origin + mine.group_row + 15 && first_query + UNIT <= mine.all_end)
+        finish_queries<true>(scale, mine, first_query, word, marks, score, slope);
+    else
+        finish_queries<false>(scale, mine, first_query, word, marks, score, slope);
+    constexpr int wide = shape::wide_sums, extra = (shape::extra + 15) / 16, stride = shape::gradient_stride;
+    constexpr bool whole = shape::extra % 16 == 0;
+    tile_spread_turned<shape::two, stride, 0, wide>(sum, slope, queries);
+    tile_spread_turned<shape::two, stride, wide, extra, whole>(sum, slope, queries + shape::at(shape::wide));
+    tile_spread_turned<shape::two, stride, wide, shape::query_sums>(sum, score, queries + shape::at(shape::after));
+}
+
+/* Asks for the queries from `first` on, with their marks. */
+template <typename tiles>
+__device__ __forceinline__ void ask_queries(const attention_task *task, int head, float *memory, int turn, int first,
+                                            int end)
+{
+    typedef typename tiles::shape shape;
+    constexpr int stride = shape::two ? shape::gradient_raw : shape::gradient_stride;
+    float *to = memory + (shape::two ? tiles::key_raw : tiles::key_queries + turn * tiles::steps * stride);
+    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
+        task->queries, ATTENTION_GRADIENTS, task->plain, head, to, first, end - first);
+    int r = (int)threadIdx.x;
+    if (r < tiles::steps)
+        tile_copy<2>(memory + tiles::key_marks + 2 * (turn * tiles::steps + r),
+                     (const float *)(task->marks + (int64_t)min(first + r, end - 1) * task->form.heads + head));
+}
+
+/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. `key` is the warp's first. */
 template <typename shape>
-__device__ void store_keys(const attention_task *task, attention_head head, float *room, int first, int present,
-                           int group_row, float (&sum)[shape::all][4])
+__device__ __forceinline__ void store_keys(const attention_task *task, attention_head head, int64_t key, int tokens,
+                                           float (&sum)[shape::key_sums][2][4])
 {
     const attention_form *form = &task->form;
-    constexpr int stride = shape::key_room;
-    __syncthreads();
-    tile_put(room + group_row * stride, stride, shape::all, sum);
-    __syncthreads();
+    constexpr int rest = shape::wide_sums;
+    int present = tokens - (int)key;
     if (task->dkey)
-        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, room, stride,
-                   task->adds & 2);
+        attention_give<shape::two, 0, 0, shape::wide>(task->dkey + key * head.stride + head.first, head.stride, present,
+                                                      form->cols, task->pairs & 2, task->adds & 2, sum);
     if (task->dvalue)
-        tile_store(task->dvalue + first * head.stride + head.first, head.stride, present, form->cols,
-                   room + shape::after, stride, task->adds & 4);
-    if (task->dbasis && head.number == form->heads - 1)
-        tile_store(task->dbasis + (int64_t)first * form->extra, form->extra, present, form->extra, room + shape::wide,
-                   stride, task->adds & 16);
+        attention_give<shape::two, rest, shape::extra, shape::wide>(task->dvalue + key * head.stride + head.first,
+                                                                    head.stride, present, form->cols, task->pairs & 4,
+                                                                    task->adds & 4, sum);
+    if constexpr (shape::extra > 0)
+        if (task->dbasis && head.number == form->heads - 1)
+            attention_give<shape::two, rest, 0, shape::extra>(task->dbasis + key * form->extra, form->extra, present,
+                                                              form->extra, task->pairs & 16, task->adds & 16, sum);
+    /* A lane's columns of one tile may be of the basis and of the values. */
+    tile_lane me = tile_lane_now();
 #pragma unroll
-    for (int j = 0; j < shape::all; j++)
-        if (8 * j < shape::wide || 8 * j >= shape::after)
-            sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
+    for (int m = 0; m < shape::key_sums; m++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            int col = 16 * (m - rest) + (shape::two ? me.group + 8 * (i >> 1 & 1) : 2 * me.group);
+            if (m < rest || col >= shape::extra)
+                sum[m][i >> 2][i & 3] = 0;
+        }
 }
 
-template <typename shape> __device__ void by_keys(const attention_task *task, float *memory)
+template <typename tiles>
+__device__ __forceinline__ void by_keys(const attention_task *task, float *memory, int tile, int first_head, int heads)
 {
+    typedef typename tiles::shape shape;
+    constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
     const attention_form *form = &task->form;
-    tensor_layout at = tensor_layout_of(form, true, shape::key_room);
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows, steps = form->steps;
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
         return;
-    int present = min(form->rows, tokens - first), *start = (int *)(memory + at.start), *end = (int *)(memory + at.end);
-    attention_spans(task->shard, task->segment, first, form->rows, start, end);
-    __syncthreads();
     tile_lane me = tile_lane_now();
-    int group_row = 16 * me.warp, query_end = end[form->rows - 1];
-    key_place mine = {group_row, first + group_row + me.group, {0, 0}, end[group_row + 15]};
-    for (int half = 0; half < 2; half++)
-        mine.end[half] = mine.key + 8 * half < tokens ? end[group_row + me.group + 8 * half] : 0;
-    tile_source keys = tile_left(memory + at.keys + group_row * shape::key_stride, shape::key_stride);
-    float sum[shape::all][4] = {};
-    for (int number = 0; number < form->heads; number++) {
-        attention_head head = attention_head_of(form, number);
-        int turn = 0;
-        __syncthreads(); /* the last head has left */
-        attention_bring_keys<shape, TILE_ASK>(task, head, memory + at.keys, first, present, form->rows);
-        move_queries<shape, TILE_ASK>(task, head, memory, at, 0, first, min(steps, query_end - first), steps);
-        tile_wait();
-        attention_bring_keys<shape, TILE_SETTLE>(task, head, memory + at.keys, first, present, form->rows);
-        for (int query = first, next; query < query_end; query = next, turn = form->buffers - 1 - turn) {
-            next = query + steps;
-            tile_wait();
-            if (form->rounds)
-                move_queries<shape, TILE_SETTLE>(task, head, memory, at, turn * steps, query,
-                                                 min(steps, query_end - query), steps);
+    int *start = (int *)(memory + tiles::key_start), *end = (int *)(memory + tiles::key_end);
+    float *queries = memory + tiles::key_queries;
+    const float2 *marks = (const float2 *)(memory + tiles::key_marks);
+    int segments = task->shard->segments, last = min(first + tiles::rows, tokens) - 1;
+    attention_probe probe = attention_probe_of(task->segment, segments);
+    key_place mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
+    tile_source keys = tile_left(memory + mine.group_row * shape::key_stride, shape::key_stride);
+    float sum[shape::key_sums][2][4] = {};
+#pragma unroll 1
+    for (int number = first_head; number < first_head + heads; number++) {
+        attention_bring<shape, way, shape::key_stride, tiles::rows, tiles::threads>(
+            task->keys, ATTENTION_KEYS, task->plain, number, memory, first, tokens - first);
+        ask_queries<tiles>(task, number, memory, 0, first, tokens);
+        if (number == first_head) {
+            attention_near near = attention_near_of(task->segment, segments, probe, first);
+            int r = (int)threadIdx.x & (tiles::rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
+            attention_find(task->segment, segments, near, last, token, from, to);
+            start[r] = from[0];
+            end[r] = to[0];
             __syncthreads();
-            if (form->buffers == 2 && next < query_end)
-                move_queries<shape, TILE_ASK>(task, head, memory, at, (1 - turn) * steps, next,
-                                              min(steps, query_end - next), steps);
-            for (int place = 0; place < steps; place += UNIT)
-                if (query + place + UNIT > first + group_row && query + place < mine.high)
-                    take_queries<shape>(task, memory, at, mine, keys, first, query + place, turn * steps + place,
-                                        number, sum);
-            if (form->buffers == 1 && next < query_end) {
-                __syncthreads();
-                move_queries<shape, TILE_ASK>(task, head, memory, at, 0, next, min(steps, query_end - next), steps);
-            }
+            mine.high = end[mine.group_row + 15];
+            mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
+            for (int half = 0; half < 2; half++)
+                mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
         }
-        store_keys<shape>(task, head, memory, first, present, group_row, sum);
+        int query_end = end[tiles::rows - 1], turn = 0;
+#pragma unroll 1
+        for (int query = first, next; query < query_end; query = next, turn = 1 - turn) {
+            float *now = queries + turn * tiles::steps * shape::gradient_stride;
+            next = query + tiles::steps;
+            tile_wait();
+            if (shape::two)
+                attention_settle<shape, shape::gradient_stride, shape::gradient_raw, tiles::steps, tiles::threads>(
+                    task->queries, task->plain, now, memory + tiles::key_raw);
+            __syncthreads();
+            if (next < query_end)
+                ask_queries<tiles>(task, number, memory, 1 - turn, next, query_end);
+#pragma unroll 1
+            for (int place = 0; place < tiles::steps; place += UNIT)
+                if (query + place + UNIT > first + mine.group_row && query + place < mine.high)
+                    take_queries<tiles>(task, mine, keys, now + place * shape::gradient_stride,
+                                        marks + turn * tiles::steps + place, start, first, query + place, number, sum);
+        }
+        store_keys<shape>(task, attention_head_of(form, number), first + mine.group_row, tokens, sum);
+        __syncthreads(); /* before keys of the next head come */
     }
 }
 
@@ -248,133 +348,176 @@ template <typename shape> __device__ void by_keys(const attention_task *task, fl
 /* One of the lane's two rows. */
 typedef struct query_row {
     int query, start; /* query < start where there is no such token */
-    float log_sum, inner;
+    float2 mark;
     const uint32_t *words;
 } query_row;
 
-/* The warp's queries and 16 keys. */
-template <typename shape>
-__device__ void take_keys(const attention_task *task, tile_source queries, const float *keys, int first_key,
-                          const query_row (&row)[2], float (&sum)[shape::depth][4])
+template <bool whole>
+__device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&row)[2], int first_key,
+                                            const uint32_t (&keep)[2], float (&score)[TILES][4],
+                                            float (&slope)[TILES][4])
 {
-    const attention_form *form = &task->form;
     tile_lane me = tile_lane_now();
-    uint2 looked_up[2] = {};
-    if (form->threshold)
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            looked_up[half] = attention_look_up(task, row[half].words, first_key - row[half].start);
-    float score[TILES][4], slope[TILES][4];
-    make_pairs<shape, shape::key_stride>(queries, shape::after, tile_right(keys, shape::key_stride), shape::wide, score,
-                                         slope);
-    uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
-    if (form->threshold)
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            keep[half] = attention_keep(looked_up[half], first_key - row[half].start) >> (2 * me.member);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const query_row *mine = &row[i >> 1];
             int key = first_key + 8 * j + 2 * me.member + (i & 1);
-            finish_pair(form, key >= mine->start && key <= mine->query, keep[i >> 1] >> (8 * j + (i & 1)) & 1,
-                        mine->log_sum, mine->inner, &score[j][i], &slope[j][i]);
+            finish_pair(scale, whole || (key >= mine->start && key <= mine->query),
+                        keep[i >> 1] >> (8 * j + (i & 1)) & 1, mine->mark, &score[j][i], &slope[j][i]);
         }
     }
-    tile_spread<shape::two, shape::key_stride, 0, shape::depth>(sum, slope, keys);
 }
 
+/* The warp's queries and 16 keys; whole: all see all of them. */
 template <typename shape>
-__device__ void store_queries(const attention_task *task, attention_head head, float *room, int first, int present,
-                              int group_row, const float (&sum)[shape::depth][4])
+__device__ __forceinline__ void take_keys(const attention_task *task, tile_source queries, const float *keys,
+                                          int first_key, bool whole, const query_row (&row)[2],
+                                          float (&sum)[shape::query_sums][2][4])
 {
-    const attention_form *form = &task->form;
-    constexpr int stride = shape::query_room;
-    __syncthreads();
-    tile_put(room + group_row * stride, stride, shape::depth, sum);
-    __syncthreads();
-    if (task->dquery)
-        tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, room, stride,
-                   task->adds & 1);
-    if (task->dtime_query)
-        tile_store(task->dtime_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                   form->extra, room + shape::wide, stride, task->adds & 8);
+    uint2 looked_up[2] = {};
+    if (task->word_stride)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            looked_up[half] = attention_look_up(task, row[half].words, first_key - row[half].start);
+    float score[TILES][4], slope[TILES][4];
+    make_pairs<shape, shape::key_stride, shape::after, shape::wide>(queries, tile_right(keys, shape::key_stride), score,
+                                                                    slope);
+    uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
+    if (task->word_stride)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            keep[half] = attention_keep(looked_up[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
+    pair_scale scale = pair_scale_of(&task->form);
+    if (whole)
+        finish_keys<true>(scale, row, first_key, keep, score, slope);
+    else
+        finish_keys<false>(scale, row, first_key, keep, score, slope);
+    tile_spread_turned<shape::two, shape::key_stride, 0, shape::query_sums>(sum, slope, keys);
 }
 
-template <typename shape> __device__ void by_queries(const attention_task *task, float *memory, int number)
+/* Asks for the keys from `first` on. */
+template <typename tiles>
+__device__ __forceinline__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first,
+                                         int end)
+{
+    typedef typename tiles::shape shape;
+    constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
+    float *to = memory + (shape::two ? tiles::query_raw : tiles::query_keys + turn * tiles::steps * stride);
+    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, task->plain,
+                                                                                head, to, first, end - first);
+}
+
+/* `query` is the warp's first. */
+template <typename shape>
+__device__ __forceinline__ void store_queries(const attention_task *task, attention_head head, int64_t query, int end,
+                                              float (&sum)[shape::query_sums][2][4])
 {
     const attention_form *form = &task->form;
-    tensor_layout at = tensor_layout_of(form, false, shape::query_room);
-    attention_head head = attention_head_of(form, number);
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows, steps = form->steps;
+    int present = end - (int)query;
+    if (task->dquery)
+        attention_give<shape::two, 0, 0, shape::wide>(task->dquery + query * head.stride + head.first, head.stride,
+                                                      present, form->cols, task->pairs & 1, task->adds & 1, sum);
+    if constexpr (shape::extra > 0)
+        if (task->dtime_query)
+            attention_give<shape::two, 0, shape::wide, shape::extra>(
+                task->dtime_query + query * head.extra_stride + head.extra_first, head.extra_stride, present,
+                form->extra, task->pairs & 8, task->adds & 8, sum);
+}
+
+template <typename tiles>
+__device__ __forceinline__ void by_queries(const attention_task *task, float *memory, int tile, int number)
+{
+    typedef typename tiles::shape shape;
+    constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
         return;
-    int present = min(form->rows, tokens - first), end = first + present, *start = (int *)(memory + at.start), turn = 0;
-    move_queries<shape, TILE_ASK>(task, head, memory, at, 0, first, present, form->rows);
-    attention_spans(task->shard, task->segment, first, form->rows, start, NULL);
-    __syncthreads();
-    attention_bring_keys<shape, TILE_ASK>(task, head, memory + at.keys, start[0], min(steps, end - start[0]), steps);
-    tile_wait();
-    move_queries<shape, TILE_SETTLE>(task, head, memory, at, 0, first, present, form->rows);
-    __syncthreads(); /* log sums of others */
     tile_lane me = tile_lane_now();
-    int group_row = 16 * me.warp, low = start[group_row], high = min(first + group_row + 16, end);
+    int segments = task->shard->segments, end = min(first + tiles::rows, tokens), turn = 0;
+    attention_probe probe = attention_probe_of(task->segment, segments);
+    attention_bring<shape, way, shape::gradient_stride, tiles::rows, tiles::threads>(
+        task->queries, ATTENTION_GRADIENTS, task->plain, number, memory, first, end - first);
+    attention_near near = attention_near_of(task->segment, segments, probe, first);
+    ask_keys<tiles>(task, number, memory, 0, near.begin, end);
+    /* the lane's rows, and the warp's first and last */
+    int group_row = 16 * me.warp, from = first + group_row + me.group;
+    int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
+                       min(first + group_row + 15, end - 1)};
+    int start[4], ends[4];
+    attention_find(task->segment, segments, near, end - 1, tokens_of, start, ends);
+    int low = start[2], high = min(first + group_row + 16, end);
+    int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
     query_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int r = group_row + me.group + 8 * half, query = min(first + r, end - 1);
-        query_row begun = {first + r < end ? query : start[r] - 1, start[r], memory[at.log_sum + r],
-                           memory[at.inner + r], form->threshold ? attention_words(task, query, number) : NULL};
+        int query = tokens_of[half];
+        query_row begun = {from + 8 * half < end ? query : start[half] - 1, start[half],
+                           task->marks[(int64_t)query * task->form.heads + number],
+                           attention_words(task, query, number)};
         row[half] = begun;
     }
-    tile_source queries = tile_left(memory + at.queries + group_row * shape::gradient_stride, shape::gradient_stride);
-    float sum[shape::depth][4] = {};
-    for (int key = start[0], next; key < end; key = next, turn = form->buffers - 1 - turn) {
-        float *keys = memory + at.keys + turn * steps * shape::key_stride;
-        next = key + steps;
+    tile_source queries = tile_left(memory + group_row * shape::gradient_stride, shape::gradient_stride);
+    float sum[shape::query_sums][2][4] = {};
+#pragma unroll 1
+    for (int key = near.begin, next; key < end; key = next, turn = 1 - turn) {
+        float *keys = memory + tiles::query_keys + turn * tiles::steps * shape::key_stride;
+        next = key + tiles::steps;
         tile_wait();
-        if (form->rounds)
-            attention_bring_keys<shape, TILE_SETTLE>(task, head, keys, key, min(steps, end - key), steps);
+        if (shape::two)
+            attention_settle<shape, shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
+                task->keys, task->plain, keys, memory + tiles::query_raw);
         __syncthreads();
-        if (form->buffers == 2 && next < end)
-            attention_bring_keys<shape, TILE_ASK>(task, head, memory + at.keys + (1 - turn) * steps * shape::key_stride,
-                                                  next, min(steps, end - next), steps);
-        for (int place = 0; place < steps; place += UNIT)
+        if (next < end)
+            ask_keys<tiles>(task, number, memory, 1 - turn, next, end);
+#pragma unroll 1
+        for (int place = 0; place < tiles::steps; place += UNIT)
             if (key + place + UNIT > low && key + place < high)
-                take_keys<shape>(task, queries, keys + place * shape::key_stride, key + place, row, sum);
-        if (form->buffers == 1 && next < end) {
-            __syncthreads();
-            attention_bring_keys<shape, TILE_ASK>(task, head, keys, next, min(steps, end - next), steps);
-        }
+                take_keys<shape>(task, queries, keys + place * shape::key_stride, key + place,
+                                 key + place >= all_low && key + place + UNIT - 1 <= all_high, row, sum);
     }
-    store_queries<shape>(task, head, memory, first, present, group_row, sum);
+    store_queries<shape>(task, attention_head_of(&task->form, number), first + group_row, end, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Row 0 of the grid takes keys, the others the queries of a head each. */
-template <typename shape, int threads, int blocks>
-__global__ void __launch_bounds__(threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
+/* The sums of the basis are of all heads, so where there is one a block of keys takes them all. */
+template <typename tiles, int blocks>
+__global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    if (blockIdx.y == 0)
-        by_keys<shape>(&task, memory);
+    int work = task.order[blockIdx.x], kind = work / task.tiles, tile = work - kind * task.tiles;
+    if (kind >= task.key_kinds)
+        by_queries<tiles>(&task, memory, tile, kind - task.key_kinds);
+    else if (tiles::shape::extra)
+        by_keys<tiles>(&task, memory, tile, 0, task.form.heads);
     else
-        by_queries<shape>(&task, memory, (int)blockIdx.y - 1);
+        by_keys<tiles>(&task, memory, tile, kind, 1);
 }
 
-template <typename shape, int threads, int blocks>
-void launch(const lp_cuda_run *run, attention_task task, int64_t tokens, int rows, int steps, int buffers)
+template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attention_task task)
 {
-    attention_form *form = &task.form;
-    attention_tiles(form, shape::wide, shape::extra, rows, steps, buffers, shape::key_stride, shape::gradient_stride);
-    int keys = tensor_layout_of(form, true, shape::key_room).size,
-        queries = tensor_layout_of(form, false, shape::query_room).size;
-    size_t size = (size_t)(keys > queries ? keys : queries) * sizeof(float);
-    LP_LAUNCH(run, (tensor_backward<shape, threads, blocks>), dim3(lp_blocks(tokens, rows), 1 + (unsigned)form->heads),
-              (unsigned)(2 * rows), size, task);
+    attention_parts<typename tiles::shape>(&task);
+    LP_LAUNCH(run, (tensor_backward<tiles, blocks>), (unsigned)(task.tiles * task.kinds), (unsigned)tiles::threads,
+              (size_t)tiles::size * sizeof(float), task);
 }
+
+void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
+{
+    attention_task with = *task;
+    unsigned blocks = 1 + lp_blocks(tokens * task->form.heads, COSTS / 8);
+    if (attention_two(run))
+        LP_LAUNCH(run, prepare<true>, blocks, COSTS, 0, with);
+    else
+        LP_LAUNCH(run, prepare<false>, blocks, COSTS, 0, with);
+}
+
+/* Two blocks of each fit on a multiprocessor. */
+typedef backward_tiles<attention_shape<7, 13>, 16> with_basis;
+typedef backward_tiles<attention_shape<7, 13, true>, 32> with_basis_two;
+typedef backward_tiles<attention_shape<8, 0>, 32> without_basis;
+typedef backward_tiles<attention_shape<8, 0, true>, 32> without_basis_two;
 
 attention_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
@@ -382,23 +525,42 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     task.form = attention_form_of(node);
     task.shard = run->shard;
     task.segment = run->segment;
-    task.query = LP_INPUT(0);
-    task.key = LP_INPUT(1);
-    task.value = LP_INPUT(2);
-    task.time_query = LP_INPUT(3);
-    task.basis = LP_INPUT(4);
+    task.in.query = LP_INPUT(0);
+    task.in.key = LP_INPUT(1);
+    task.in.value = LP_INPUT(2);
+    task.in.time_query = LP_INPUT(3);
+    task.in.basis = LP_INPUT(4);
     task.log_sum = (float *)LP_INPUT(5);
     task.out = (float *)LP_INPUT(6);
-    task.dout = LP_INPUT(7);
+    task.in.dout = LP_INPUT(7);
     task.time_out = (float *)LP_INPUT(8);
-    task.dtime_out = LP_INPUT(9);
+    task.in.dtime_out = LP_INPUT(9);
     task.dquery = LP_OUTPUT(0);
     task.dkey = LP_OUTPUT(1);
     task.dvalue = LP_OUTPUT(2);
     task.dtime_query = LP_OUTPUT(3);
     task.dbasis = LP_OUTPUT(4);
     task.adds = (int)node->accumulate;
+    const float *const results[] = {task.dquery, task.dkey, task.dvalue, task.dtime_query, task.dbasis};
+    for (int i = 0; i < 5; i++)
+        task.pairs |= attention_even(results[i], i < 3 ? task.form.cols : task.form.extra, 2) << i;
     return task;
+}
+
+/* Marks, the order of the work and `words` bytes of words, in this order. */
+bool ask_scratch(attention_task *task, const lp_cuda_run *run, int64_t tokens, size_t words)
+{
+    size_t marks = (size_t)tokens * (size_t)task->form.heads;
+    task->tiles = (int)lp_blocks(tokens, ROWS);
+    task->key_kinds = task->form.extra ? 1 : task->form.heads;
+    task->kinds = task->key_kinds + task->form.heads;
+    size_t pieces = (size_t)task->tiles * (size_t)task->kinds;
+    task->marks = (float2 *)lp_cuda_scratch(run, marks * sizeof(float2) + pieces * sizeof(int) + words);
+    if (!task->marks)
+        return false;
+    task->order = (int *)(task->marks + marks);
+    task->words = (uint32_t *)(task->order + pieces);
+    return true;
 }
 
 } // namespace
@@ -408,27 +570,19 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     attention_task task = task_of(node, run);
     const attention_form *form = &task.form;
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    size_t inner = ((size_t)tokens * (size_t)form->heads + 3) / 4 * 4;
     if (!attention_fits(form))
         return false;
-    size_t size = attention_words_size(&task, run, tokens);
-    if (size > ATTENTION_MOST_WORDS)
-        return false;
-    task.inner = (float *)lp_cuda_scratch(run, inner * sizeof(float) + size);
-    if (!task.inner)
-        return true;
-    task.words = (uint32_t *)(task.inner + inner);
-    if (attention_two(run))
-        LP_LAUNCH(run, prepare<true>, lp_blocks(tokens * form->heads, 8), 256, 0, task);
-    else
-        LP_LAUNCH(run, prepare<false>, lp_blocks(tokens * form->heads, 8), 256, 0, task);
+    size_t words = attention_words_size(&task, run, tokens);
+    if (words > ATTENTION_MOST_WORDS || !ask_scratch(&task, run, tokens, words))
+        return words <= ATTENTION_MOST_WORDS;
+    launch_prepare(run, &task, tokens);
     if (form->extra && attention_two(run))
-        launch<attention_shape<7, 13, true>, 128, 2>(run, task, tokens, 64, 64, 1);
+        launch<with_basis_two, 2>(run, task);
     else if (form->extra)
-        launch<attention_shape<7, 13>, 128, 2>(run, task, tokens, 64, 16, 2);
+        launch<with_basis, 2>(run, task);
     else if (attention_two(run))
-        launch<attention_shape<8, 0, true>, 128, 2>(run, task, tokens, 64, 64, 1);
+        launch<without_basis_two, 2>(run, task);
     else
-        launch<attention_shape<8, 0>, 128, 2>(run, task, tokens, 64, 32, 2);
+        launch<without_basis, 2>(run, task);
     return true;
 }

@@ -6,7 +6,8 @@
  *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: the same of row g + 8
  *
  * Ordinary multiply-adds keep that layout, so a kernel is written once for both: `tensor` says which. With tensor cores all that is
- * multiplied has been rounded to tf32 when it was written to shared memory; sums are float in any case.
+ * multiplied has been rounded to tf32 when it was written to shared memory (but for attention's tokens, cuda_attention_tensor.h); sums
+ * are float in any case.
  *
  * Strides of matrices are 4 modulo 8 floats (tile_stride), so that the loads below meet every bank once: lanes read rows g (apart by the
  * stride) and columns t, or rows 2t and columns g. Matrices of shares, read in pairs of columns, have strides of 8 modulo 16.
@@ -48,6 +49,12 @@ __device__ static inline tile_lane tile_lane_now(void)
     int thread = (int)threadIdx.x, lane = thread & 31;
     tile_lane now = {thread >> 5, lane, lane >> 2, lane & 3};
     return now;
+}
+
+/* What tensor cores read of a float. */
+__device__ static inline float tile_cut(float x)
+{
+    return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
 }
 
 /* ---- one step of a tensor core ------------------------------------------------------------------------------- */
@@ -123,6 +130,14 @@ __device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
+/* 32 bits of 64, from bit `place` modulo 32 on. It stays where it is written: what it waits for should be on its way for long. */
+__device__ static inline uint32_t tile_shift(uint32_t low, uint32_t high, int place)
+{
+    uint32_t bits;
+    asm volatile("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(bits) : "r"(low), "r"(high), "r"(place));
+    return bits;
+}
+
 /* 2^x, to some 22 bits. */
 __device__ static inline float tile_power(float x)
 {
@@ -182,6 +197,11 @@ __device__ static inline float tile_two(float low, float high)
     return __uint_as_float(tile_short(low) | tile_short(high) << 16);
 }
 
+__device__ static inline uint32_t tile_shift(uint32_t low, uint32_t high, int place)
+{
+    return (uint32_t)(((uint64_t)high << 32 | low) >> (place & 31));
+}
+
 __device__ static inline float tile_power(float x)
 {
     return exp2f(x);
@@ -205,12 +225,6 @@ __device__ static inline float tile_round(float x)
         bits = (bits + 0x1000u) & ~0x1FFFu;
     memcpy(&x, &bits, sizeof x);
     return x;
-}
-
-/* What tensor cores read of a float. */
-__device__ static inline float tile_cut(float x)
-{
-    return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
 }
 
 /* The lanes lay their parts side by side, and each sums its own four elements. */
@@ -396,6 +410,46 @@ __device__ static __forceinline__ void tile_spread(float (&sum)[all][4], const f
 #pragma unroll
             for (int n = 0; n < count; n++)
                 tile_multiply(sum[first + n], left, right[8 * n], right[8 * n + stride]);
+        }
+    }
+}
+
+/* The same turned: sum[first + m] += (share b_m)^T for m < count, b_m the m-th 16 columns. Columns are then the rows of the tensor core's
+ * tile, so that a lane reads two of them at once, and shares are its other side as they are. sum[m][h] holds rows 8 h and on of the
+ * shares: elements 0 and 1 are those of rows 2t and 2t + 1 and of the lane's first column, 2 and 3 those of its second; these are 2g and
+ * 2g + 1, in bf16 g and g + 8. `whole`: whether columns 8 to 15 of the last tile count. */
+template <bool two, int stride, int first, int count, bool whole = true, int tiles, int all>
+__device__ static __forceinline__ void tile_spread_turned(float (&sum)[all][2][4], const float (&share)[tiles][4],
+                                                          const float *b)
+{
+    tile_lane me = tile_lane_now();
+#pragma unroll
+    for (int j = 0; j < tiles; j += two ? 2 : 1) {
+        float right[2][2];
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            for (int i = 0; i < 2; i++)
+                right[h][i] = two ? tile_two(share[j + (two ? i : 0)][2 * h], share[j + (two ? i : 0)][2 * h + 1])
+                                  : tile_round(share[j][2 * h + i]);
+        const float *rows = b + (8 * j + 2 * me.member) * stride + 2 * me.group;
+        tile_source source = tile_right(b + 8 * j * stride, stride);
+#pragma unroll
+        for (int m = 0; m < count; m++) {
+            float left[4];
+            if constexpr (two) {
+                tile_load_turned(left, source, 8 * m);
+            } else {
+                float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
+                left[0] = x.x;
+                left[1] = x.y;
+                left[2] = y.x;
+                left[3] = y.y;
+            }
+            if (!whole && m == count - 1)
+                for (int i = 0; i < 4; i++)
+                    left[i] = (two ? i % 2 == 0 : me.group < 4) ? left[i] : 0;
+            tile_multiply_by<two>(sum[first + m][0], left, right[0][0], right[0][1]);
+            tile_multiply_by<two>(sum[first + m][1], left, right[1][0], right[1][1]);
         }
     }
 }
