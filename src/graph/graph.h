@@ -159,6 +159,9 @@ lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value);
  * node with its outputs made, or NULL. */
 lp_node *lp_graph_node(lp_graph *graph, const struct lp_op *op, lp_value *const *inputs, const lp_attributes *with);
 
+/* Puts a node of this graph behind the others, for those who write the list of nodes anew. */
+void lp_graph_append(lp_graph *graph, lp_node *node);
+
 /* A stream of random numbers no other node of this graph has. */
 uint32_t lp_graph_stream(lp_graph *graph);
 

@@ -19,6 +19,7 @@ typedef enum lp_op_id {
     LP_OP_COLUMN_SUM,
     LP_OP_COLUMN_DOT,
     LP_OP_SCALE_COLUMNS,
+    LP_OP_TURN,
     LP_OP_EMBED,
     LP_OP_EMBED_GRADIENT,
     LP_OP_GATHER,
@@ -101,6 +102,9 @@ lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b);
  * plus bias [1 x columns] and add [T x columns], each of which may be NULL. */
 lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, lp_value *add, int heads,
                     bool transpose);
+
+/* W_h^T for each head   weight [H*a x b] -> [H*b x a]. Only for networks that answer. */
+lp_value *lp_turn(lp_graph *graph, lp_value *weight, int heads);
 
 /* x[r][c] * scale[c]   x [rows x a], scale [1 x a] */
 lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale);

@@ -8,6 +8,7 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_COLUMN_SUM] = &lp_op_column_sum,
     [LP_OP_COLUMN_DOT] = &lp_op_column_dot,
     [LP_OP_SCALE_COLUMNS] = &lp_op_scale_columns,
+    [LP_OP_TURN] = &lp_op_turn,
     [LP_OP_EMBED] = &lp_op_embed,
     [LP_OP_EMBED_GRADIENT] = &lp_op_embed_gradient,
     [LP_OP_GATHER] = &lp_op_gather,

@@ -1,9 +1,14 @@
 #include "serve/keeper.h"
 
+#include "graph/hoist.h"
+
 #include <string.h>
 
 /* Of either type of field. */
 enum { FIELD_SIZE = sizeof(float) };
+
+/* Elements of the tables that stand for products with parameters, at most. */
+enum { HOISTED = 1 << 20 };
 
 /* ---------------------------------------------------------------------------------------------- the rows ----- */
 
@@ -41,21 +46,18 @@ static int part_count(const lp_keeper *keeper)
 /* When a node has to run. */
 typedef enum need { NEED_ANSWER, NEED_ROWS, NEED_ONCE } need;
 
-/* Nodes that see nothing but parameters, such as frequencies and weights scaled by amplitudes: by node. */
+/* Nodes that see nothing but parameters, such as frequencies and turned weights. */
 static void find_fixed(const lp_graph *graph, need *needs)
 {
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        bool fixed = node->inputs[0] != NULL;
-        for (int k = 0; fixed && k < node->op->input_count; k++) {
-            const lp_value *in = node->inputs[k];
-            fixed = !in || in->place == LP_PLACE_PARAMETER;
-            for (int j = 0; !fixed && j < i; j++)
-                fixed = graph->nodes[j] == in->maker && needs[j] == NEED_ONCE;
+        bool fixed = false;
+        for (int k = 0; k < node->op->output_count; k++) {
+            lp_value *value = node->outputs[k];
+            if (!value || !lp_value_is_fixed(value))
+                continue;
+            value->kept = fixed = true;
         }
-        for (int k = 0; fixed && k < node->op->output_count; k++)
-            if (node->outputs[k])
-                node->outputs[k]->kept = true;
         needs[i] = fixed ? NEED_ONCE : NEED_ANSWER;
     }
 }
@@ -71,12 +73,8 @@ static void mark_maker(const lp_graph *graph, const lp_value *value, need *needs
 static void find_settling(const lp_keeper *keeper, need *needs)
 {
     const lp_graph *graph = &keeper->network.graph;
-    for (int part = 0; part < part_count(keeper); part++) {
-        lp_value *value = new_part(keeper->network.live, part);
-        if (value)
-            value->kept = true;
-        mark_maker(graph, value, needs);
-    }
+    for (int part = 0; part < part_count(keeper); part++)
+        mark_maker(graph, new_part(keeper->network.live, part), needs);
     for (int i = graph->node_count - 1; i >= 0; i--)
         for (int k = 0; needs[i] == NEED_ROWS && k < graph->nodes[i]->op->input_count; k++)
             mark_maker(graph, graph->nodes[i]->inputs[k], needs);
@@ -110,6 +108,17 @@ static lapse_status order_nodes(lp_keeper *keeper, lapse_error *error)
     return status;
 }
 
+/* What is kept of events is read after the run; then whatever is the same for all of them is made beforehand. */
+static lapse_status simplify(lp_keeper *keeper, lapse_error *error)
+{
+    for (int part = 0; part < part_count(keeper); part++) {
+        lp_value *value = new_part(keeper->network.live, part);
+        if (value)
+            value->kept = true;
+    }
+    return lp_graph_hoist(&keeper->network.graph, HOISTED, error);
+}
+
 static lapse_status make_rows(lp_keeper *keeper, lapse_error *error)
 {
     const lp_model_config *config = &keeper->model->config;
@@ -134,6 +143,7 @@ static lapse_status make(lp_keeper *keeper, lapse_error *error)
     const lp_model_config *config = &keeper->model->config;
     LP_TRY(lp_network_build_live(&keeper->network, config, error));
     LP_TRY(make_rows(keeper, error));
+    LP_TRY(simplify(keeper, error));
     LP_TRY(order_nodes(keeper, error));
     int64_t context = config->context;
     lp_extent largest = {.pairs = context * (context + 1) / 2, .longest = config->context};

@@ -23,6 +23,7 @@ void LP_REFERENCE(linear_outer)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(column_sum)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(column_dot)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(scale_columns)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(turn)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(embed_gradient)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(gather)(const lp_node *node, const lp_run *run);
