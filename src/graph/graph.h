@@ -75,6 +75,7 @@ typedef enum lp_mask_layer { LP_LAYER_FIRST, LP_LAYER_MIDDLE, LP_LAYER_LAST, LP_
 typedef struct lp_attributes {
     int heads;
     bool transpose;
+    int capacity; /* remember: events that there is room for */
     int harmonics;
     double rate; /* chance that an element is dropped */
     double scale;

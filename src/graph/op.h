@@ -36,6 +36,7 @@ typedef enum lp_op_id {
     LP_OP_REFLECT_GRADIENT,
     LP_OP_ATTENTION,
     LP_OP_ATTENTION_GRADIENT,
+    LP_OP_REMEMBER,
     LP_OP_RECALL,
     LP_OP_CROSS_ENTROPY,
     LP_OP_CROSS_ENTROPY_GRADIENT,
@@ -143,13 +144,21 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
 
-/* The same for the last T events of one segment whose earlier P have been seen before: the keys, values and basis of these
- * are given. Only for networks that answer.  past_key, past_value [P x H*d], past_basis [P x E] */
-typedef struct lp_past {
-    lp_value *key, *value, *basis;
-} lp_past;
-lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                    lp_value *basis, const lp_past *past, int heads, double scale, lp_value **time_out);
+/* Writes rows of the tokens behind those of the past, as many as LP_ROWS_PAST says, into a matrix that the caller keeps from
+ * run to run: an input of the graph, which is returned. Only for networks that answer.
+ *   plain [capacity x a], or turned [a x stride]: on its side, with a stride of whole vectors. A turned one ends with
+ *   LP_REMEMBER_LANES elements more, which are read and never used. */
+lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity, bool turned);
+enum { LP_REMEMBER_LANES = 16 };
+
+/* What is remembered of events: basis and basis_turned are NULL without exact lags. */
+typedef struct lp_memory {
+    lp_value *key /* turned */, *value, *basis_turned, *basis;
+} lp_memory;
+
+/* Attention of the last T events of one segment, all of whose events are remembered. time_query and time_out may be NULL. */
+lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, const lp_memory *memory, int heads,
+                    double scale, lp_value **time_out);
 
 /* sum over rows of -log softmax(logits)[target]   logits [A x C], target [A x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);

@@ -18,7 +18,7 @@ extern const lp_op lp_op_harmonics, lp_op_harmonics_gradient, lp_op_basis, lp_op
 /* op_attention.c */
 extern const lp_op lp_op_attention, lp_op_attention_gradient;
 /* op_recall.c */
-extern const lp_op lp_op_recall;
+extern const lp_op lp_op_remember, lp_op_recall;
 /* op_loss.c */
 extern const lp_op lp_op_cross_entropy, lp_op_cross_entropy_gradient, lp_op_softmax_loss, lp_op_softmax_loss_gradient,
     lp_op_choice_loss, lp_op_choice_loss_gradient;

@@ -25,6 +25,7 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_REFLECT_GRADIENT] = &lp_op_reflect_gradient,
     [LP_OP_ATTENTION] = &lp_op_attention,
     [LP_OP_ATTENTION_GRADIENT] = &lp_op_attention_gradient,
+    [LP_OP_REMEMBER] = &lp_op_remember,
     [LP_OP_RECALL] = &lp_op_recall,
     [LP_OP_CROSS_ENTROPY] = &lp_op_cross_entropy,
     [LP_OP_CROSS_ENTROPY_GRADIENT] = &lp_op_cross_entropy_gradient,

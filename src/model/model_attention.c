@@ -82,18 +82,17 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
     return sum;
 }
 
-/* Declares what of all blocks a live network is given, and keeps what they will want. */
+/* Remembers what all blocks of a live network share. */
 static void go_live(lp_network *network, const lp_model_config *config, const lp_features *features)
 {
     lp_live *live = network->live;
     live->placed = features->token != NULL;
     if (!features->basis || config->projection == LP_PROJECTION_MLP)
         return;
-    live->basis = features->basis;
-    live->past_basis =
-        lp_graph_input(&network->graph, "past.basis", LP_TYPE_REAL, LP_ROWS_PAST, 0, features->basis->cols);
+    lp_value *turned = lp_remember(&network->graph, features->basis, live->capacity, true);
+    lp_value *basis = lp_remember(&network->graph, features->basis, live->capacity, false);
     for (int i = 0; i < config->blocks; i++)
-        live->blocks[i].past.basis = live->past_basis;
+        live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = basis};
 }
 
 static void build(lp_network *network, const lp_model_config *config, bool training,
@@ -106,7 +105,8 @@ static void build(lp_network *network, const lp_model_config *config, bool train
                              .heads = config->heads,
                              .dropout = training ? config->dropout : 0,
                              .projection = config->projection,
-                             .combine = config->combine};
+                             .combine = config->combine,
+                             .capacity = network->live ? network->live->capacity : 0};
     lp_value *joint = joint_vector(network, config, training, feeds);
     lp_features features = {0};
     config->encoding->build(graph, &encoding, feeds, &features);

@@ -10,35 +10,46 @@ enum { FIELD_SIZE = sizeof(float) };
 /* Elements of the tables that stand for products with parameters, at most. */
 enum { HOISTED = 1 << 20 };
 
-/* ---------------------------------------------------------------------------------------------- the rows ----- */
+/* --------------------------------------------------------------------------------------- what is kept -------- */
 
-/* Row `event` of what is kept of a draw: part 0 is the basis, parts 1 + 2b and 2 + 2b key and value of block b. */
-static float *kept_row(const lp_keeper *keeper, int draw, int part, int64_t event)
-{
-    size_t dims = (size_t)keeper->model->config.dims, capacity = (size_t)keeper->capacity;
-    size_t basis = keeper->network.live->basis ? (size_t)keeper->network.live->basis->cols : 0;
-    float *rows = keeper->rows + (size_t)draw * keeper->draw_size;
-    if (part == 0)
-        return rows + (size_t)event * basis;
-    return rows + capacity * basis + (size_t)(part - 1) * capacity * dims + (size_t)event * dims;
-}
+enum { BASIS, BASIS_TURNED, KEY, VALUE };
 
-/* The values of a live network that are kept, by part: what comes in of the past, and what goes out. */
-static const lp_value *past_part(const lp_live *live, int part)
+/* What the network remembers: part 0 and 1 are the basis, the others key and value of one block after the other. NULL: it
+ * has no such part. */
+static lp_value *kept_part(const lp_keeper *keeper, int part)
 {
-    const lp_past *past = part ? &live->blocks[(part - 1) / 2].past : NULL;
-    return !past ? live->past_basis : part % 2 ? past->key : past->value;
-}
-
-static lp_value *new_part(const lp_live *live, int part)
-{
-    const lp_kept *block = part ? &live->blocks[(part - 1) / 2] : NULL;
-    return !block ? live->basis : part % 2 ? block->key : block->value;
+    const lp_memory *blocks = keeper->network.live->blocks;
+    if (part < KEY)
+        return part == BASIS ? blocks[0].basis : blocks[0].basis_turned;
+    return part % 2 ? blocks[(part - KEY) / 2].value : blocks[(part - KEY) / 2].key;
 }
 
 static int part_count(const lp_keeper *keeper)
 {
-    return 1 + 2 * keeper->model->config.blocks;
+    return KEY + 2 * keeper->model->config.blocks;
+}
+
+static bool is_turned(const lp_value *part)
+{
+    return part->maker->with.transpose;
+}
+
+/* Elements of a part, with those behind a turned one that are read and never used. */
+static size_t part_size(const lp_value *part)
+{
+    size_t size = (size_t)part->rows * (size_t)part->cols;
+    return (size + (is_turned(part) ? LP_REMEMBER_LANES : 0) + LP_REMEMBER_LANES - 1) / LP_REMEMBER_LANES *
+           LP_REMEMBER_LANES;
+}
+
+/* Moves the events from `count` on to the front. */
+static void drop_events(const lp_value *part, float *kept, int64_t count, int64_t events)
+{
+    size_t width = is_turned(part) ? 1 : (size_t)part->cols; /* elements of an event that lie together */
+    size_t stride = (size_t)part->cols;
+    for (int row = 0; row < (is_turned(part) ? part->rows : 1); row++)
+        memmove(kept + (size_t)row * stride, kept + (size_t)row * stride + (size_t)count * width,
+                (size_t)events * width * sizeof *kept);
 }
 
 /* ---------------------------------------------------------------------------------------------- making it ---- */
@@ -74,7 +85,7 @@ static void find_settling(const lp_keeper *keeper, need *needs)
 {
     const lp_graph *graph = &keeper->network.graph;
     for (int part = 0; part < part_count(keeper); part++)
-        mark_maker(graph, new_part(keeper->network.live, part), needs);
+        mark_maker(graph, kept_part(keeper, part), needs);
     for (int i = graph->node_count - 1; i >= 0; i--)
         for (int k = 0; needs[i] == NEED_ROWS && k < graph->nodes[i]->op->input_count; k++)
             mark_maker(graph, graph->nodes[i]->inputs[k], needs);
@@ -112,7 +123,7 @@ static lapse_status order_nodes(lp_keeper *keeper, lapse_error *error)
 static lapse_status simplify(lp_keeper *keeper, lapse_error *error)
 {
     for (int part = 0; part < part_count(keeper); part++) {
-        lp_value *value = new_part(keeper->network.live, part);
+        lp_value *value = kept_part(keeper, part);
         if (value)
             value->kept = true;
     }
@@ -122,12 +133,11 @@ static lapse_status simplify(lp_keeper *keeper, lapse_error *error)
 static lapse_status make_rows(lp_keeper *keeper, lapse_error *error)
 {
     const lp_model_config *config = &keeper->model->config;
-    const lp_live *live = keeper->network.live;
-    size_t cols = (live->basis ? (size_t)live->basis->cols : 0) + 2 * (size_t)config->blocks * (size_t)config->dims;
     size_t context = (size_t)config->context;
     keeper->keeps = !lp_model_config_anchored(config);
-    keeper->slides = config->blocks == 1 && !live->placed;
-    keeper->draw_size = (size_t)keeper->capacity * cols;
+    keeper->slides = config->blocks == 1 && !keeper->network.live->placed;
+    for (int part = 0; part < part_count(keeper); part++)
+        keeper->draw_size += kept_part(keeper, part) ? part_size(kept_part(keeper, part)) : 0;
     keeper->rows = lp_alloc((size_t)config->draws * keeper->draw_size, sizeof *keeper->rows);
     keeper->inputs = lp_alloc((size_t)keeper->network.graph.input_count, sizeof *keeper->inputs);
     keeper->position = lp_alloc(context, sizeof *keeper->position);
@@ -141,7 +151,7 @@ static lapse_status make_rows(lp_keeper *keeper, lapse_error *error)
 static lapse_status make(lp_keeper *keeper, lapse_error *error)
 {
     const lp_model_config *config = &keeper->model->config;
-    LP_TRY(lp_network_build_live(&keeper->network, config, error));
+    LP_TRY(lp_network_build_live(&keeper->network, config, (int)keeper->capacity, error));
     LP_TRY(make_rows(keeper, error));
     LP_TRY(simplify(keeper, error));
     LP_TRY(order_nodes(keeper, error));
@@ -188,17 +198,20 @@ void lp_keeper_forget(lp_keeper *keeper)
 
 void lp_keeper_drop(lp_keeper *keeper, int64_t count)
 {
-    const lp_live *live = keeper->network.live;
     int64_t kept = keeper->settled - count;
     if (!keeper->slides || kept <= 0) {
         lp_keeper_forget(keeper);
         return;
     }
+    float *rows = keeper->rows;
     for (int draw = 0; draw < keeper->model->config.draws; draw++)
-        for (int part = 0; part < part_count(keeper); part++)
-            if (new_part(live, part))
-                memmove(kept_row(keeper, draw, part, 0), kept_row(keeper, draw, part, count),
-                        (size_t)kept * (size_t)new_part(live, part)->cols * sizeof(float));
+        for (int part = 0; part < part_count(keeper); part++) {
+            const lp_value *value = kept_part(keeper, part);
+            if (!value)
+                continue;
+            drop_events(value, rows, count, kept);
+            rows += part_size(value);
+        }
     keeper->first = keeper->first > count ? keeper->first - count : 0;
     keeper->settled = kept;
 }
@@ -244,12 +257,15 @@ static void fill(lp_keeper *keeper, const lp_history *history, int64_t first, in
 static void run_network(lp_keeper *keeper, lp_run *run, int draw, int stop)
 {
     int32_t number = draw, asked = run->rows[LP_ROWS_TOKENS] - 1;
+    float *rows = keeper->rows + (size_t)draw * keeper->draw_size;
     keeper->inputs[LP_FEED_DRAW] = &number;
     keeper->inputs[LP_FEED_ASKED] = &asked;
     for (int part = 0; part < part_count(keeper); part++) {
-        const lp_value *value = past_part(keeper->network.live, part);
-        if (value)
-            keeper->inputs[value->slot] = kept_row(keeper, draw, part, keeper->first);
+        const lp_value *value = kept_part(keeper, part);
+        if (!value)
+            continue;
+        keeper->inputs[value->slot] = rows + keeper->first * (is_turned(value) ? 1 : value->cols);
+        rows += part_size(value);
     }
     run->skip = keeper->started ? keeper->fixed : 0;
     run->stop = stop;
@@ -257,26 +273,13 @@ static void run_network(lp_keeper *keeper, lp_run *run, int draw, int stop)
     keeper->started = true;
 }
 
-/* Keeps the rows of all tokens. */
-static void keep(const lp_keeper *keeper, const lp_run *run, int draw)
-{
-    for (int part = 0; part < part_count(keeper); part++) {
-        const lp_value *value = new_part(keeper->network.live, part);
-        if (value)
-            memcpy(kept_row(keeper, draw, part, keeper->settled), lp_run_data(run, value),
-                   (size_t)run->rows[LP_ROWS_TOKENS] * (size_t)value->cols * sizeof(float));
-    }
-}
-
 static void settle(lp_keeper *keeper, const lp_history *history, lp_run *run, int tokens)
 {
     run->rows[LP_ROWS_TOKENS] = tokens;
     run->rows[LP_ROWS_PAST] = (int)(keeper->settled - keeper->first);
     fill(keeper, history, keeper->settled, tokens, 0);
-    for (int draw = 0; draw < keeper->model->config.draws; draw++) {
+    for (int draw = 0; draw < keeper->model->config.draws; draw++)
         run_network(keeper, run, draw, keeper->settling);
-        keep(keeper, run, draw);
-    }
     keeper->settled += tokens;
 }
 

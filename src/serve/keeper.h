@@ -32,10 +32,10 @@ typedef struct lp_keeper {
     void **inputs;        /* by slot; owned */
     int32_t *position;    /* [context]; owned, as are the next two */
     double *time, *until;
-    int64_t capacity; /* events of a history */
-    float *rows;      /* for each draw: basis, then key and value of each block, each [capacity x its columns]; owned */
-    size_t draw_size; /* elements of `rows` for one draw */
-    bool keeps, slides;     /* rows stay from question to question; also when the window moves on */
+    int64_t capacity;   /* events of a history */
+    float *rows;        /* for each draw what its network remembers: basis, then key and value of each block; owned */
+    size_t draw_size;   /* elements of `rows` for one draw */
+    bool keeps, slides; /* rows stay from question to question; also when the window moves on */
     int64_t first, settled; /* events first .. settled - 1 have their rows */
     double origin;          /* of times: the first event there was when the oldest kept row was made */
     int fixed;              /* nodes at the start of the graph that compute from parameters alone */

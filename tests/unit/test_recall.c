@@ -82,27 +82,52 @@ static void *rows_of(const double *numbers, int cols, int from, int count, size_
     return rows;
 }
 
+/* What a session keeps of a part: the past rows, and behind them numbers of older histories, as many as there is room for. */
+static lp_value *kept(graph_run *r, lp_value *x, const double *numbers, int past, int capacity, bool turned,
+                      size_t real_size)
+{
+    lp_value *value = x ? lp_remember(&r->graph, x, capacity, turned) : NULL;
+    if (!value)
+        return NULL;
+    size_t size = (size_t)value->rows * (size_t)value->cols + LP_REMEMBER_LANES;
+    char *rows = lp_alloc(size, real_size);
+    assert_non_null(rows);
+    for (size_t i = 0; i < size; i++) {
+        size_t stride = (size_t)value->cols, event = turned ? i % stride : i / stride;
+        size_t column = turned ? i / stride : i % stride;
+        bool known = (int)event < past && i < size - LP_REMEMBER_LANES;
+        double number = known ? numbers[event * (size_t)x->cols + column] : 1e3 * (double)(i % 7);
+        if (real_size == sizeof(double))
+            ((double *)(void *)rows)[i] = number;
+        else
+            ((float *)(void *)rows)[i] = (float)number;
+    }
+    r->inputs[value->slot] = rows;
+    return value;
+}
+
 static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bool whole, size_t real_size)
 {
-    lp_value *now[PARTS], *before[PARTS];
-    int past = whole ? 0 : s->past, all = s->past + s->now;
+    lp_value *now[PARTS];
+    int past = whole ? 0 : s->past, all = s->past + s->now, capacity = all + s->past % 3;
     *r = (graph_run){.graph = {.value_count = 0}};
     for (int part = 0; part < PARTS; part++) {
         int cols = width(s, part);
         now[part] = input(&r->graph, LP_ROWS_TOKENS, cols);
         if (now[part])
             r->inputs[now[part]->slot] = rows_of(numbers[part], cols, past, all - past, real_size);
-        bool kept = !whole && (part == KEY || part == VALUE || part == BASIS);
-        before[part] = kept ? input(&r->graph, LP_ROWS_PAST, cols) : NULL;
-        if (before[part])
-            r->inputs[before[part]->slot] = rows_of(numbers[part], cols, 0, past, real_size);
     }
-    lp_past kept = {before[KEY], before[VALUE], before[BASIS]};
     lp_value **time_out = s->extra ? &r->time_out : NULL;
-    r->out = whole ? lp_attention(&r->graph, now[QUERY], now[KEY], now[VALUE], now[TIME_QUERY], now[BASIS], s->heads,
-                                  0.6, 0, time_out)
-                   : lp_recall(&r->graph, now[QUERY], now[KEY], now[VALUE], now[TIME_QUERY], now[BASIS], &kept,
-                               s->heads, 0.6, time_out);
+    if (whole) {
+        r->out = lp_attention(&r->graph, now[QUERY], now[KEY], now[VALUE], now[TIME_QUERY], now[BASIS], s->heads, 0.6,
+                              0, time_out);
+    } else {
+        lp_memory memory = {.key = kept(r, now[KEY], numbers[KEY], past, capacity, true, real_size),
+                            .value = kept(r, now[VALUE], numbers[VALUE], past, capacity, false, real_size),
+                            .basis_turned = kept(r, now[BASIS], numbers[BASIS], past, capacity, true, real_size),
+                            .basis = kept(r, now[BASIS], numbers[BASIS], past, capacity, false, real_size)};
+        r->out = lp_recall(&r->graph, now[QUERY], now[TIME_QUERY], &memory, s->heads, 0.6, time_out);
+    }
     lapse_error error = {0};
     if (lp_graph_status(&r->graph, &error) != LAPSE_OK)
         fail_msg("%s", error.message);
@@ -179,19 +204,29 @@ static void check_mistake(lp_graph *graph, const char *message)
 static void wrong_shapes(void **state)
 {
     (void)state;
+    static const char wide[] = "graph: recall wants kept keys and values as wide as the query, which the heads divide";
+    static const char timed[] = "graph: recall wants a time query for each head and column of the kept basis";
     lp_graph graph = {0};
-    lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *before = input(&graph, LP_ROWS_PAST, 4);
-    assert_null(lp_recall(&graph, x, x, x, NULL, NULL, &(lp_past){before, before, NULL}, 3, 1, NULL));
-    check_mistake(&graph, "graph: recall wants query, key and value of one shape, divided by the heads");
-    x = input(&graph, LP_ROWS_TOKENS, 4), before = input(&graph, LP_ROWS_PAST, 4);
-    assert_null(lp_recall(&graph, x, x, x, x, x, &(lp_past){before, before, before}, 2, 1, NULL));
-    check_mistake(&graph, "graph: recall wants a time query for each head and column of the basis");
-    x = input(&graph, LP_ROWS_TOKENS, 4), before = input(&graph, LP_ROWS_PAST, 5);
-    assert_null(lp_recall(&graph, x, x, x, NULL, NULL, &(lp_past){before, before, NULL}, 2, 1, NULL));
-    check_mistake(&graph, "graph: recall wants past keys, values and basis as wide as those of now");
-    x = input(&graph, LP_ROWS_TOKENS, 4), before = input(&graph, LP_ROWS_PAST, 4);
-    assert_null(lp_recall(&graph, x, x, x, NULL, NULL, &(lp_past){before, NULL, NULL}, 2, 1, NULL));
-    check_mistake(&graph, "graph: recall wants past keys, values and basis as wide as those of now");
+    for (int i = 0; i < 7; i++) {
+        lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *other = input(&graph, LP_ROWS_TOKENS, 6);
+        lp_value *turned = lp_remember(&graph, x, 10, true), *plain = lp_remember(&graph, x, 10, false);
+        lp_value *more = lp_remember(&graph, other, 10, true);
+        lp_memory memories[] = {
+            {turned, plain, NULL, NULL},    /* three heads do not divide four columns */
+            {plain, plain, NULL, NULL},     /* keys that were not turned */
+            {more, plain, NULL, NULL},      /* wider than the query */
+            {turned, x, NULL, NULL},        /* not remembered at all */
+            {turned, plain, NULL, NULL},    /* a time query without a basis */
+            {turned, plain, turned, plain}, /* a basis as wide as both heads together */
+            {turned, plain, plain, turned}, /* either in the place of the other */
+        };
+        assert_null(lp_recall(&graph, x, i > 3 ? x : NULL, &memories[i], i == 0 ? 3 : i == 6 ? 1 : 2, 1, NULL));
+        check_mistake(&graph, i > 3 ? timed : wide);
+    }
+    assert_null(lp_remember(&graph, input(&graph, LP_ROWS_TOKENS, 4), 0, false));
+    check_mistake(&graph, "graph: remember wants rows of tokens and a capacity");
+    assert_null(lp_remember(&graph, lp_graph_parameter(&graph, "p", 4, 4, LP_START_ZEROS, 0), 10, false));
+    check_mistake(&graph, "graph: remember wants rows of tokens and a capacity");
 }
 
 /* The loops of an answer, on odd sizes. */

@@ -41,6 +41,7 @@ void LP_FAST(reflect)(const lp_node *node, const lp_run *run);
 void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(attention)(const lp_node *node, const lp_run *run);
 void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(remember)(const lp_node *node, const lp_run *run);
 void LP_FAST(recall)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run);

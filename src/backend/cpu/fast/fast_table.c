@@ -23,6 +23,7 @@ const lp_kernel LP_FAST(kernels)[LP_OP_COUNT] = {
     [LP_OP_REFLECT_GRADIENT] = LP_FAST(reflect_gradient),
     [LP_OP_ATTENTION] = LP_FAST(attention),
     [LP_OP_ATTENTION_GRADIENT] = LP_FAST(attention_gradient),
+    [LP_OP_REMEMBER] = LP_FAST(remember),
     [LP_OP_RECALL] = LP_FAST(recall),
     [LP_OP_CROSS_ENTROPY] = LP_FAST(cross_entropy),
     [LP_OP_CROSS_ENTROPY_GRADIENT] = LP_FAST(cross_entropy_gradient),

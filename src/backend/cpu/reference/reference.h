@@ -40,6 +40,7 @@ void LP_REFERENCE(reflect)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(reflect_gradient)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(remember)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(recall)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run);

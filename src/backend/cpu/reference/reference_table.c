@@ -25,6 +25,7 @@ const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT] = {
     [LP_OP_REFLECT_GRADIENT] = LP_REFERENCE(reflect_gradient),
     [LP_OP_ATTENTION] = LP_REFERENCE(attention),
     [LP_OP_ATTENTION_GRADIENT] = LP_REFERENCE(attention_gradient),
+    [LP_OP_REMEMBER] = LP_REFERENCE(remember),
     [LP_OP_RECALL] = LP_REFERENCE(recall),
     [LP_OP_CROSS_ENTROPY] = LP_REFERENCE(cross_entropy),
     [LP_OP_CROSS_ENTROPY_GRADIENT] = LP_REFERENCE(cross_entropy_gradient),
