@@ -82,28 +82,38 @@ static int uses(const hoist *h, const lp_value *value)
     return count;
 }
 
-/* A product of looked up rows that is added to something: where that is a product that nobody else wants, what is looked up
- * becomes what that one is added to, and has its bias. */
+/* The sum of a value that is used here alone and of what was looked up: the look-up becomes the addend of a product, and
+ * has its bias where it has `taken` it; two look-ups become one; otherwise they are added. */
+static lp_node *sum_of(hoist *h, lp_value *value, const lp_node *found, bool taken)
+{
+    const lp_node *maker = value->maker;
+    bool alone = maker && uses(h, value) == 1;
+    if (alone && maker->op == &lp_op_linear && !maker->inputs[3]) {
+        lp_value *product[] = {maker->inputs[0], maker->inputs[1], taken ? NULL : maker->inputs[2], found->outputs[0]};
+        return lp_graph_node(h->graph, &lp_op_linear, product, &maker->with);
+    }
+    if (alone && maker->op == &lp_op_embed) {
+        lp_value *pair[] = {maker->inputs[0], maker->inputs[1], found->inputs[0], found->inputs[1]};
+        return lp_graph_node(h->graph, &lp_op_embed_pair, pair, NULL);
+    }
+    lp_value *both[] = {value, found->outputs[0]};
+    return lp_graph_node(h->graph, &lp_op_add, both, NULL);
+}
+
+/* A product of looked up rows that is added to something. */
 static bool replace_by_addend(hoist *h, lp_node *node)
 {
     const lp_node *lookup = node->op == &lp_op_linear ? lookup_of(node->inputs[0]) : NULL;
     lp_value *add = lookup ? node->inputs[3] : NULL, *inputs[LP_NODE_INPUTS];
-    if (!add || !lp_value_is_fixed(node->inputs[1]))
+    if (!add || !lp_value_is_fixed(node->inputs[1]) || (node->inputs[2] && !lp_value_is_fixed(node->inputs[2])))
         return false;
     const lp_node *first = add->maker;
-    bool joins = first && first->op == &lp_op_linear && !first->inputs[3] && uses(h, add) == 1;
-    bool takes_bias = joins && !node->inputs[2];
+    bool takes = first && first->op == &lp_op_linear && !first->inputs[3] && uses(h, add) == 1 && !node->inputs[2];
     memcpy(inputs, node->inputs, sizeof inputs);
-    inputs[2] = takes_bias ? first->inputs[2] : node->inputs[2];
+    if (takes)
+        inputs[2] = first->inputs[2];
     inputs[3] = NULL;
-    lp_node *found = look_up(h, node, lookup, inputs), *sum;
-    if (!found)
-        return false;
-    lp_value *product[] = {joins ? first->inputs[0] : NULL, joins ? first->inputs[1] : NULL,
-                           joins && !takes_bias ? first->inputs[2] : NULL, found->outputs[0]};
-    lp_value *both[] = {add, found->outputs[0]};
-    sum = joins ? lp_graph_node(h->graph, &lp_op_linear, product, &first->with)
-                : lp_graph_node(h->graph, &lp_op_add, both, NULL);
+    lp_node *found = look_up(h, node, lookup, inputs), *sum = found ? sum_of(h, add, found, takes) : NULL;
     if (sum)
         hand_over(node, sum);
     return sum != NULL;

@@ -22,6 +22,7 @@ typedef enum lp_op_id {
     LP_OP_TURN,
     LP_OP_EMBED,
     LP_OP_EMBED_GRADIENT,
+    LP_OP_EMBED_PAIR,
     LP_OP_GATHER,
     LP_OP_RELU,
     LP_OP_RELU_GRADIENT,
@@ -112,6 +113,9 @@ lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale);
 
 /* table[ids[t]]   table [V x a] or rows of any kind, ids [T x 1] of rows of any kind -> [T x a] */
 lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids);
+
+/* a[i[t]] + b[j[t]]   a [V x c], b [W x c], i and j [T x 1] -> [T x c]. Only for networks that answer. */
+lp_value *lp_embed_pair(lp_graph *graph, lp_value *a, lp_value *i, lp_value *b, lp_value *j);
 
 /* table[rows[i]], the rows of a table that a shard needs   table [V x a], rows [I x 1], all different -> [I x a] */
 lp_value *lp_gather(lp_graph *graph, lp_value *table, lp_value *rows);

@@ -5,8 +5,8 @@
 #include "graph/op.h"
 
 /* op_basic.c */
-extern const lp_op lp_op_add, lp_op_embed, lp_op_embed_gradient, lp_op_gather, lp_op_relu, lp_op_relu_gradient,
-    lp_op_dropout;
+extern const lp_op lp_op_add, lp_op_embed, lp_op_embed_gradient, lp_op_embed_pair, lp_op_gather, lp_op_relu,
+    lp_op_relu_gradient, lp_op_dropout;
 /* op_linear.c */
 extern const lp_op lp_op_linear, lp_op_linear_outer, lp_op_column_sum, lp_op_column_dot, lp_op_scale_columns,
     lp_op_turn;

@@ -11,6 +11,7 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_TURN] = &lp_op_turn,
     [LP_OP_EMBED] = &lp_op_embed,
     [LP_OP_EMBED_GRADIENT] = &lp_op_embed_gradient,
+    [LP_OP_EMBED_PAIR] = &lp_op_embed_pair,
     [LP_OP_GATHER] = &lp_op_gather,
     [LP_OP_RELU] = &lp_op_relu,
     [LP_OP_RELU_GRADIENT] = &lp_op_relu_gradient,

@@ -28,6 +28,7 @@ void LP_FAST(column_dot)(const lp_node *node, const lp_run *run);
 void LP_FAST(scale_columns)(const lp_node *node, const lp_run *run);
 void LP_FAST(embed)(const lp_node *node, const lp_run *run);
 void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(embed_pair)(const lp_node *node, const lp_run *run);
 void LP_FAST(gather)(const lp_node *node, const lp_run *run);
 void LP_FAST(affine)(const lp_node *node, const lp_run *run);
 void LP_FAST(relu)(const lp_node *node, const lp_run *run);

@@ -177,12 +177,12 @@ enum { THIN = 4 };
  * with zeros for those that it shares with the one before. */
 typedef struct thin_right {
     float terms[THIN][DEPTH + LANES];
-    int whole, last; /* terms in whole vectors; where the last vector begins in a row of the left side */
+    int whole, last; /* terms in vectors before the last one; where that begins in a row of the left side */
 } thin_right;
 
 static void gather_thin(const piece *x, int cols, thin_right *right)
 {
-    right->whole = x->k / LANES * LANES;
+    right->whole = (x->k - 1) / LANES * LANES;
     right->last = x->k - LANES;
     for (int j = 0; j < cols; j++) {
         float *terms = right->terms[j];
@@ -220,7 +220,8 @@ static inline __attribute__((always_inline)) vector thin_tile(const piece *x, co
     return fast_lanes_sums(sum);
 }
 
-/* As many rows as fill tiles; returns them. */
+/* As many rows as fill tiles; returns them. Where c is not read, the last tile ends with the last row, and rows that it shares
+ * with the one before are written twice alike. */
 static int thin_strip(const piece *x, int m, int cols)
 {
     thin_right right;
@@ -230,7 +231,10 @@ static int thin_strip(const piece *x, int m, int cols)
     gather_thin(x, cols, &right);
     if (cols == 3)
         memset(right.terms[3], 0, sizeof right.terms[3]);
-    for (; done + rows <= m; done += rows) {
+    for (; done < m; done += rows) {
+        if (done + rows > m && x->base == x->c)
+            break;
+        done = done + rows > m ? m - rows : done;
         const float *a = x->a + (size_t)done * x->row;
         float *c = x->c + (size_t)done * x->c_stride, sums[LANES];
         const float *base = x->base ? x->base + (size_t)done * x->base_stride : NULL;
@@ -403,6 +407,9 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
         return;
     if (m == 1 && b.transposed && !a.transposed)
         fast_row_product(n, k, alpha, a.data, b.data, (size_t)b.stride, add, c);
+    else if (m == 1 && !a.transposed &&
+             fast_row_times(n, k, alpha, a.data, b.data, (size_t)b.stride, add ? c : NULL, c))
+        return;
     else if (large(m, n, k))
         blas(m, n, k, alpha, a, b, add, c, stride);
     else if (k > 0)
@@ -413,6 +420,9 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
 
 void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride)
 {
+    if (m == 1 && !a.transposed && !b.transposed &&
+        fast_row_times(n, k, 1, a.data, b.data, (size_t)b.stride, base.data, c))
+        return;
     if (m > 0 && n > 0 && k > 0 && !large(m, n, k)) {
         tiled(m, n, k, 1, a, b, (product_base){base.data, base.stride}, false, c, stride);
         return;

@@ -10,6 +10,7 @@ const lp_kernel LP_FAST(kernels)[LP_OP_COUNT] = {
     [LP_OP_SCALE_COLUMNS] = LP_FAST(scale_columns),
     [LP_OP_EMBED] = LP_FAST(embed),
     [LP_OP_EMBED_GRADIENT] = LP_FAST(embed_gradient),
+    [LP_OP_EMBED_PAIR] = LP_FAST(embed_pair),
     [LP_OP_GATHER] = LP_FAST(gather),
     [LP_OP_AFFINE] = LP_FAST(affine),
     [LP_OP_RELU] = LP_FAST(relu),

@@ -26,6 +26,7 @@ void LP_REFERENCE(scale_columns)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(turn)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(embed_gradient)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(embed_pair)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(gather)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(relu)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(relu_gradient)(const lp_node *node, const lp_run *run);

@@ -11,6 +11,7 @@ const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT] = {
     [LP_OP_TURN] = LP_REFERENCE(turn),
     [LP_OP_EMBED] = LP_REFERENCE(embed),
     [LP_OP_EMBED_GRADIENT] = LP_REFERENCE(embed_gradient),
+    [LP_OP_EMBED_PAIR] = LP_REFERENCE(embed_pair),
     [LP_OP_GATHER] = LP_REFERENCE(gather),
     [LP_OP_RELU] = LP_REFERENCE(relu),
     [LP_OP_RELU_GRADIENT] = LP_REFERENCE(relu_gradient),
