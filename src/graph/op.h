@@ -148,19 +148,22 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
 
-/* Writes rows of the tokens behind those of the past, as many as LP_ROWS_PAST says, into a matrix that the caller keeps from
- * run to run: an input of the graph, which is returned. Only for networks that answer.
- *   plain [capacity x a], or turned [a x stride]: on its side, with a stride of whole vectors. A turned one ends with
- *   LP_REMEMBER_LANES elements more, which are read and never used. */
-lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity, bool turned);
+/* The rows of a value are kept by the caller from run to run: whoever makes it writes them behind those of the past, as many as
+ * LP_ROWS_PAST says. It becomes an input of the graph, a matrix of which the caller gives the place of the first token's row;
+ * the rows of the past lie before it. Returns value. Only for networks that answer. */
+lp_value *lp_keep(lp_graph *graph, lp_value *value);
+
+/* The same on its side, [a x stride], where the caller gives the place of the first column of the past: x [T x a] is copied
+ * there. The stride is that of `capacity` events. LP_REMEMBER_LANES elements behind the last row are read and never used. */
+lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity);
 enum { LP_REMEMBER_LANES = 16 };
 
-/* What is remembered of events: basis and basis_turned are NULL without exact lags. */
+/* What is kept of events: key and basis_turned by lp_remember, value and basis by lp_keep; no bases without exact lags. */
 typedef struct lp_memory {
-    lp_value *key /* turned */, *value, *basis_turned, *basis;
+    lp_value *key, *value, *basis_turned, *basis;
 } lp_memory;
 
-/* Attention of the last T events of one segment, all of whose events are remembered. time_query and time_out may be NULL. */
+/* Attention of the last T events of one segment, all of whose events are kept. time_query and time_out may be NULL. */
 lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, const lp_memory *memory, int heads,
                     double scale, lp_value **time_out);
 

@@ -1,9 +1,10 @@
 /* op_recall.c: causal attention of a history's newest events over all of them, where a session keeps what it has computed.
  *
  * Keys, values and bases never depend on the moment asked about, so a live history computes them once an event; what is
- * left of a question is one row of queries in each block. `remember` writes what the events of now give into a matrix that
- * the session keeps, behind those of the past, and `recall` looks at all of it. Keys and bases are kept on their side, as
- * products with queries want them: turning them for each question would take longer than the product.
+ * left of a question is one row of queries in each block. What the events of now give is written into matrices that the
+ * session keeps, behind what those of the past gave, and `recall` looks at all of it. Values and bases are kept as rows, where
+ * their makers write them; keys and bases also on their side (`remember`), as products with queries want them: turning them
+ * for each question would take longer than the product.
  *
  * An op of its own rather than further inputs of `attention`: nothing is learned here, nothing dropped, and there is one
  * segment. */
@@ -27,13 +28,7 @@ static void remember_shape(lp_graph *graph, lp_node *node)
         lp_graph_mistake(graph, "remember wants rows of tokens and a capacity");
         return;
     }
-    bool turned = node->with.transpose;
-    lp_value *kept = lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, turned ? x->cols : capacity,
-                                  turned ? turned_stride(capacity) : x->cols);
-    if (!kept)
-        return;
-    kept->place = LP_PLACE_INPUT;
-    kept->slot = graph->input_count++;
+    lp_keep(graph, lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, x->cols, turned_stride(capacity)));
 }
 
 static lp_cost remember_cost(const lp_node *node, const lp_extent *extent)
@@ -41,14 +36,23 @@ static lp_cost remember_cost(const lp_node *node, const lp_extent *extent)
     return (lp_cost){0, 2 * lp_value_bytes(node->inputs[0], extent)};
 }
 
-lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity, bool turned)
+lp_value *lp_keep(lp_graph *graph, lp_value *value)
 {
-    lp_attributes with = {.capacity = capacity, .transpose = turned};
+    if (!value || value->place != LP_PLACE_WORK)
+        return value;
+    value->place = LP_PLACE_INPUT;
+    value->slot = graph->input_count++;
+    return value;
+}
+
+lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity)
+{
+    lp_attributes with = {.capacity = capacity};
     lp_node *node = lp_graph_node(graph, &lp_op_remember, &x, &with);
     return node ? node->outputs[0] : NULL;
 }
 
-/* x [T x a] -> the caller's matrix with it, [capacity x a] or [a x stride] */
+/* x [T x a] -> the caller's matrix [a x stride] with it */
 const lp_op lp_op_remember = {.id = LP_OP_REMEMBER,
                               .name = "remember",
                               .input_count = 1,
@@ -60,23 +64,25 @@ const lp_op lp_op_remember = {.id = LP_OP_REMEMBER,
 
 enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TURNED, BASIS };
 
-/* Whether a value is what was remembered of `cols` columns. */
-static bool is_kept(const lp_value *value, int cols, bool turned)
+static bool is_turned(const lp_value *value, int cols)
 {
-    return value && value->maker && value->maker->op == &lp_op_remember && value->maker->with.transpose == turned &&
-           (turned ? value->rows : value->cols) == cols;
+    return value && value->maker && value->maker->op == &lp_op_remember && value->rows == cols;
+}
+
+static bool is_kept(const lp_value *value, int cols)
+{
+    return value && value->place == LP_PLACE_INPUT && value->rows_of == LP_ROWS_TOKENS && value->cols == cols;
 }
 
 static void recall_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
-    int heads = node->with.heads;
+    int heads = node->with.heads, extra = in[TIME_QUERY] && heads > 0 ? in[TIME_QUERY]->cols / heads : 0;
     if (!in[QUERY] || in[QUERY]->rows_of != LP_ROWS_TOKENS || heads < 1 || in[QUERY]->cols % heads ||
-        !is_kept(in[KEY], in[QUERY]->cols, true) || !is_kept(in[VALUE], in[QUERY]->cols, false))
+        !is_turned(in[KEY], in[QUERY]->cols) || !is_kept(in[VALUE], in[QUERY]->cols))
         lp_graph_mistake(graph, "recall wants kept keys and values as wide as the query, which the heads divide");
-    else if (!in[TIME_QUERY] != !in[BASIS] || !in[TIME_QUERY] != !in[BASIS_TURNED] ||
-             (in[TIME_QUERY] && (!is_kept(in[BASIS], in[TIME_QUERY]->cols / heads, false) ||
-                                 !is_kept(in[BASIS_TURNED], in[TIME_QUERY]->cols / heads, true))))
+    else if (in[TIME_QUERY] ? !is_turned(in[BASIS_TURNED], extra) || !is_kept(in[BASIS], extra)
+                            : in[BASIS] || in[BASIS_TURNED])
         lp_graph_mistake(graph, "recall wants a time query for each head and column of the kept basis");
     else {
         lp_op_output_like(graph, node, 0, in[QUERY]);

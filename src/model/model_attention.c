@@ -89,10 +89,9 @@ static void go_live(lp_network *network, const lp_model_config *config, const lp
     live->placed = features->token != NULL;
     if (!features->basis || config->projection == LP_PROJECTION_MLP)
         return;
-    lp_value *turned = lp_remember(&network->graph, features->basis, live->capacity, true);
-    lp_value *basis = lp_remember(&network->graph, features->basis, live->capacity, false);
+    lp_value *turned = lp_remember(&network->graph, features->basis, live->capacity);
     for (int i = 0; i < config->blocks; i++)
-        live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = basis};
+        live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = lp_keep(&network->graph, features->basis)};
 }
 
 static void build(lp_network *network, const lp_model_config *config, bool training,

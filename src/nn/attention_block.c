@@ -135,8 +135,8 @@ static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_va
     if (!memory)
         return lp_attention(b->graph, query, key, value, time_query, basis, config->heads, scale, config->dropout,
                             time_out);
-    memory->key = lp_remember(b->graph, key, config->capacity, true);
-    memory->value = lp_remember(b->graph, value, config->capacity, false);
+    memory->key = lp_remember(b->graph, key, config->capacity);
+    memory->value = lp_keep(b->graph, value);
     return lp_recall(b->graph, query, time_query, memory, config->heads, scale, time_out);
 }
 

@@ -12,34 +12,18 @@ enum { HOISTED = 1 << 20 };
 
 /* --------------------------------------------------------------------------------------- what is kept -------- */
 
-enum { BASIS, BASIS_TURNED, KEY, VALUE };
-
-/* What the network remembers: part 0 and 1 are the basis, the others key and value of one block after the other. NULL: it
- * has no such part. */
-static lp_value *kept_part(const lp_keeper *keeper, int part)
-{
-    const lp_memory *blocks = keeper->network.live->blocks;
-    if (part < KEY)
-        return part == BASIS ? blocks[0].basis : blocks[0].basis_turned;
-    return part % 2 ? blocks[(part - KEY) / 2].value : blocks[(part - KEY) / 2].key;
-}
-
-static int part_count(const lp_keeper *keeper)
-{
-    return KEY + 2 * keeper->model->config.blocks;
-}
-
+/* Whether a part is kept on its side, an event a column, rather than as rows. */
 static bool is_turned(const lp_value *part)
 {
-    return part->maker->with.transpose;
+    return part->rows_of == LP_ROWS_FIXED;
 }
 
 /* Elements of a part, with those behind a turned one that are read and never used. */
-static size_t part_size(const lp_value *part)
+static size_t part_size(const lp_keeper *keeper, const lp_value *part)
 {
-    size_t size = (size_t)part->rows * (size_t)part->cols;
-    return (size + (is_turned(part) ? LP_REMEMBER_LANES : 0) + LP_REMEMBER_LANES - 1) / LP_REMEMBER_LANES *
-           LP_REMEMBER_LANES;
+    size_t rows = is_turned(part) ? (size_t)part->rows : (size_t)keeper->capacity;
+    size_t size = rows * (size_t)part->cols + LP_REMEMBER_LANES;
+    return (size + LP_REMEMBER_LANES - 1) / LP_REMEMBER_LANES * LP_REMEMBER_LANES;
 }
 
 /* Moves the events from `count` on to the front. */
@@ -52,10 +36,52 @@ static void drop_events(const lp_value *part, float *kept, int64_t count, int64_
                 (size_t)events * width * sizeof *kept);
 }
 
+static void add_part(lp_keeper *keeper, lp_value *value)
+{
+    bool listed = !value;
+    for (int i = 0; i < keeper->part_count; i++)
+        listed |= keeper->parts[i] == value;
+    if (listed)
+        return;
+    value->kept = true;
+    keeper->parts[keeper->part_count++] = value;
+}
+
+/* Room for all values that there are. */
+static lapse_status reserve_parts(lp_keeper *keeper, lapse_error *error)
+{
+    size_t count = (size_t)keeper->network.graph.value_count;
+    lp_value **parts = lp_grow(keeper->parts, count, sizeof *parts);
+    if (!parts)
+        return lp_fail_memory(error, "a session", count * sizeof *parts);
+    keeper->parts = parts;
+    return LAPSE_OK;
+}
+
+/* What the blocks of the network look back at. */
+static void list_parts(lp_keeper *keeper)
+{
+    for (int i = 0; i < keeper->model->config.blocks; i++) {
+        const lp_memory *memory = &keeper->network.live->blocks[i];
+        add_part(keeper, memory->basis_turned);
+        add_part(keeper, memory->basis);
+        add_part(keeper, memory->key);
+        add_part(keeper, memory->value);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- making it ---- */
 
-/* When a node has to run. */
-typedef enum need { NEED_ANSWER, NEED_ROWS, NEED_ONCE } need;
+/* When a node has to run: once; for each event, by itself; for each event, after others; for a question. */
+typedef enum need { NEED_ANSWER, NEED_ROWS, NEED_EVENTS, NEED_ONCE, NEED_COUNT } need;
+
+static int node_index(const lp_graph *graph, const lp_node *node)
+{
+    int i = 0;
+    while (i < graph->node_count && graph->nodes[i] != node)
+        i++;
+    return i;
+}
 
 /* Nodes that see nothing but parameters, such as frequencies and turned weights. */
 static void find_fixed(const lp_graph *graph, need *needs)
@@ -75,20 +101,47 @@ static void find_fixed(const lp_graph *graph, need *needs)
 
 static void mark_maker(const lp_graph *graph, const lp_value *value, need *needs)
 {
-    for (int j = 0; value && value->maker && j < graph->node_count; j++)
-        if (graph->nodes[j] == value->maker && needs[j] == NEED_ANSWER)
-            needs[j] = NEED_ROWS;
+    int maker = value && value->maker ? node_index(graph, value->maker) : graph->node_count;
+    if (maker < graph->node_count && needs[maker] == NEED_ANSWER)
+        needs[maker] = NEED_ROWS;
 }
 
-/* Nodes that the kept rows are made by. */
+/* Nodes that what is kept is made by. */
 static void find_settling(const lp_keeper *keeper, need *needs)
 {
     const lp_graph *graph = &keeper->network.graph;
-    for (int part = 0; part < part_count(keeper); part++)
-        mark_maker(graph, kept_part(keeper, part), needs);
+    for (int i = 0; i < keeper->part_count; i++)
+        mark_maker(graph, keeper->parts[i], needs);
     for (int i = graph->node_count - 1; i >= 0; i--)
         for (int k = 0; needs[i] == NEED_ROWS && k < graph->nodes[i]->op->input_count; k++)
             mark_maker(graph, graph->nodes[i]->inputs[k], needs);
+}
+
+/* Of these, nodes that see an event by itself, and not what attention has made of it. */
+static void find_events(const lp_graph *graph, need *needs)
+{
+    for (int i = 0; i < graph->node_count; i++) {
+        const lp_node *node = graph->nodes[i];
+        bool alone = needs[i] == NEED_ROWS && node->op->id != LP_OP_RECALL;
+        for (int k = 0; alone && k < node->op->input_count; k++) {
+            const lp_node *maker = node->inputs[k] ? node->inputs[k]->maker : NULL;
+            alone = !maker || needs[node_index(graph, maker)] >= NEED_EVENTS;
+        }
+        if (alone)
+            needs[i] = NEED_EVENTS;
+    }
+}
+
+/* What attention wants of events by themselves is kept, so that it can be made again without them. */
+static void keep_events(lp_keeper *keeper, const need *needs)
+{
+    lp_graph *graph = &keeper->network.graph;
+    for (int i = 0; i < graph->node_count; i++)
+        for (int k = 0; needs[i] == NEED_ROWS && k < graph->nodes[i]->op->input_count; k++) {
+            lp_value *value = graph->nodes[i]->inputs[k];
+            if (value && value->maker && needs[node_index(graph, value->maker)] == NEED_EVENTS)
+                add_part(keeper, lp_keep(graph, value));
+        }
 }
 
 /* Brings nodes into the order in which a question may leave them out. */
@@ -99,19 +152,22 @@ static lapse_status order_nodes(lp_keeper *keeper, lapse_error *error)
     need *needs = lp_alloc(count, sizeof *needs);
     lp_node **old = lp_alloc(count, sizeof *old);
     if (needs && old) {
-        int done = 0;
+        int done = 0, ends[NEED_COUNT];
         find_fixed(graph, needs);
         find_settling(keeper, needs);
+        find_events(graph, needs);
+        if (keeper->renews)
+            keep_events(keeper, needs);
         memcpy(old, graph->nodes, count * sizeof *old);
         for (int wanted = NEED_ONCE; wanted >= NEED_ANSWER; wanted--) {
             for (size_t i = 0; i < count; i++)
                 if ((int)needs[i] == wanted)
                     graph->nodes[done++] = old[i];
-            if (wanted == NEED_ONCE)
-                keeper->fixed = done;
-            else if (wanted == NEED_ROWS)
-                keeper->settling = done;
+            ends[wanted] = done;
         }
+        keeper->fixed = ends[NEED_ONCE];
+        keeper->alone = ends[NEED_EVENTS];
+        keeper->settling = ends[NEED_ROWS];
     }
     lapse_status status = needs && old ? LAPSE_OK : lp_fail_memory(error, "a session", count * sizeof *old);
     lp_free(needs);
@@ -119,25 +175,12 @@ static lapse_status order_nodes(lp_keeper *keeper, lapse_error *error)
     return status;
 }
 
-/* What is kept of events is read after the run; then whatever is the same for all of them is made beforehand. */
-static lapse_status simplify(lp_keeper *keeper, lapse_error *error)
-{
-    for (int part = 0; part < part_count(keeper); part++) {
-        lp_value *value = kept_part(keeper, part);
-        if (value)
-            value->kept = true;
-    }
-    return lp_graph_hoist(&keeper->network.graph, HOISTED, error);
-}
-
 static lapse_status make_rows(lp_keeper *keeper, lapse_error *error)
 {
     const lp_model_config *config = &keeper->model->config;
     size_t context = (size_t)config->context;
-    keeper->keeps = !lp_model_config_anchored(config);
-    keeper->slides = config->blocks == 1 && !keeper->network.live->placed;
-    for (int part = 0; part < part_count(keeper); part++)
-        keeper->draw_size += kept_part(keeper, part) ? part_size(kept_part(keeper, part)) : 0;
+    for (int i = 0; i < keeper->part_count; i++)
+        keeper->draw_size += part_size(keeper, keeper->parts[i]);
     keeper->rows = lp_alloc((size_t)config->draws * keeper->draw_size, sizeof *keeper->rows);
     keeper->inputs = lp_alloc((size_t)keeper->network.graph.input_count, sizeof *keeper->inputs);
     keeper->position = lp_alloc(context, sizeof *keeper->position);
@@ -152,9 +195,15 @@ static lapse_status make(lp_keeper *keeper, lapse_error *error)
 {
     const lp_model_config *config = &keeper->model->config;
     LP_TRY(lp_network_build_live(&keeper->network, config, (int)keeper->capacity, error));
-    LP_TRY(make_rows(keeper, error));
-    LP_TRY(simplify(keeper, error));
+    keeper->keeps = !lp_model_config_anchored(config);
+    keeper->slides = config->blocks == 1 && !keeper->network.live->placed;
+    keeper->renews = config->blocks > 1 && !keeper->network.live->placed && keeper->keeps;
+    LP_TRY(reserve_parts(keeper, error));
+    list_parts(keeper);
+    LP_TRY(lp_graph_hoist(&keeper->network.graph, HOISTED, error));
+    LP_TRY(reserve_parts(keeper, error));
     LP_TRY(order_nodes(keeper, error));
+    LP_TRY(make_rows(keeper, error));
     int64_t context = config->context;
     lp_extent largest = {.pairs = context * (context + 1) / 2, .longest = config->context};
     largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_PAST] = context;
@@ -187,33 +236,32 @@ void lp_keeper_clear(lp_keeper *keeper)
     lp_free(keeper->time);
     lp_free(keeper->until);
     lp_free(keeper->rows);
+    lp_free(keeper->parts);
     lp_graph_clear(&keeper->network.graph);
     *keeper = (lp_keeper){0};
 }
 
 void lp_keeper_forget(lp_keeper *keeper)
 {
-    keeper->first = keeper->settled = 0;
+    keeper->first = keeper->known = keeper->settled = 0;
 }
 
 void lp_keeper_drop(lp_keeper *keeper, int64_t count)
 {
-    int64_t kept = keeper->settled - count;
-    if (!keeper->slides || kept <= 0) {
+    int64_t kept = keeper->known - count;
+    if (!(keeper->slides || keeper->renews) || kept <= 0) {
         lp_keeper_forget(keeper);
         return;
     }
     float *rows = keeper->rows;
     for (int draw = 0; draw < keeper->model->config.draws; draw++)
-        for (int part = 0; part < part_count(keeper); part++) {
-            const lp_value *value = kept_part(keeper, part);
-            if (!value)
-                continue;
-            drop_events(value, rows, count, kept);
-            rows += part_size(value);
+        for (int i = 0; i < keeper->part_count; i++) {
+            drop_events(keeper->parts[i], rows, count, kept);
+            rows += part_size(keeper, keeper->parts[i]);
         }
     keeper->first = keeper->first > count ? keeper->first - count : 0;
-    keeper->settled = kept;
+    keeper->known = kept;
+    keeper->settled = keeper->settled > count ? keeper->settled - count : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ asking ----- */
@@ -226,8 +274,10 @@ static void find_settled(lp_keeper *keeper, const lp_history *history, double ti
     bool moved = first != keeper->first;
     if (!keeper->keeps || (moved && !keeper->slides) || keeper->settled < first)
         keeper->settled = first;
+    if (!keeper->keeps || (moved && !keeper->slides && !keeper->renews) || keeper->known < keeper->settled)
+        keeper->known = keeper->settled;
     keeper->first = first;
-    if (keeper->settled > first)
+    if (keeper->known > first)
         return;
     double last = config->target_known ? time : history->times[history->count - 1];
     keeper->origin = keeper->keeps ? history->times[first] : last;
@@ -253,40 +303,45 @@ static void fill(lp_keeper *keeper, const lp_history *history, int64_t first, in
         inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
 }
 
-/* One draw's way through the network, as far as node `stop` (0: to its end). */
-static void run_network(lp_keeper *keeper, lp_run *run, int draw, int stop)
+/* Takes `tokens` events from `from` on through nodes up to `stop` (0: to the end), beginning behind those that need not run
+ * again. */
+static void run_network(lp_keeper *keeper, lp_run *run, int draw, int skip, int stop)
 {
     int32_t number = draw, asked = run->rows[LP_ROWS_TOKENS] - 1;
     float *rows = keeper->rows + (size_t)draw * keeper->draw_size;
     keeper->inputs[LP_FEED_DRAW] = &number;
     keeper->inputs[LP_FEED_ASKED] = &asked;
-    for (int part = 0; part < part_count(keeper); part++) {
-        const lp_value *value = kept_part(keeper, part);
-        if (!value)
-            continue;
-        keeper->inputs[value->slot] = rows + keeper->first * (is_turned(value) ? 1 : value->cols);
-        rows += part_size(value);
+    for (int i = 0; i < keeper->part_count; i++) {
+        const lp_value *part = keeper->parts[i];
+        keeper->inputs[part->slot] =
+            is_turned(part) ? rows + keeper->first : rows + (keeper->first + run->rows[LP_ROWS_PAST]) * part->cols;
+        rows += part_size(keeper, part);
     }
-    run->skip = keeper->started ? keeper->fixed : 0;
+    run->skip = keeper->started ? skip : 0;
     run->stop = stop;
     keeper->backend->run(run);
     keeper->started = true;
 }
 
-static void settle(lp_keeper *keeper, const lp_history *history, lp_run *run, int tokens)
+/* Takes the events before the last one, from `from` on, through some of the nodes. */
+static void settle(lp_keeper *keeper, const lp_history *history, lp_run *run, int64_t from, int skip, int stop)
 {
+    int tokens = (int)(history->count - 1 - from);
+    int32_t segment[] = {0, tokens};
+    if (tokens < 1 || skip == stop)
+        return;
+    run->segment = segment;
     run->rows[LP_ROWS_TOKENS] = tokens;
-    run->rows[LP_ROWS_PAST] = (int)(keeper->settled - keeper->first);
-    fill(keeper, history, keeper->settled, tokens, 0);
+    run->rows[LP_ROWS_PAST] = (int)(from - keeper->first);
+    fill(keeper, history, from, tokens, 0);
     for (int draw = 0; draw < keeper->model->config.draws; draw++)
-        run_network(keeper, run, draw, keeper->settling);
-    keeper->settled += tokens;
+        run_network(keeper, run, draw, skip, stop);
 }
 
 static void answer(lp_keeper *keeper, lp_run *run, int draw, lp_on_answer on_answer, void *context)
 {
     const lp_network *network = &keeper->network;
-    run_network(keeper, run, draw, 0);
+    run_network(keeper, run, draw, keeper->fixed, 0);
     lp_outcome outcome = {.state = network->state ? lp_run_data(run, network->state) : NULL};
     for (int t = 0; t < LP_TARGET_COUNT; t++)
         outcome.logits[t] = network->logits[t] ? lp_run_data(run, network->logits[t]) : NULL;
@@ -296,21 +351,24 @@ static void answer(lp_keeper *keeper, lp_run *run, int draw, lp_on_answer on_ans
 void lp_keeper_ask(lp_keeper *keeper, const lp_history *history, double time, lp_on_answer on_answer, void *context)
 {
     find_settled(keeper, history, time);
-    int tokens = (int)(history->count - keeper->settled);
-    int32_t segment[] = {0, tokens};
     lp_run run = {.plan = &keeper->plan,
                   .work = keeper->work,
                   .scratch = keeper->scratch,
                   .inputs = keeper->inputs,
                   .parameters = keeper->model->parameters,
                   .rows = {[LP_ROWS_ASKED] = 1},
-                  .segments = 1,
-                  .segment = segment};
-    if (keeper->keeps && tokens > 1) {
-        settle(keeper, history, &run, tokens - 1);
-        tokens = 1;
+                  .segments = 1};
+    if (keeper->keeps) {
+        bool together = keeper->known == keeper->settled;
+        settle(keeper, history, &run, keeper->known, keeper->fixed, together ? keeper->settling : keeper->alone);
+        if (!together)
+            settle(keeper, history, &run, keeper->settled, keeper->alone, keeper->settling);
+        keeper->known = keeper->settled = history->count - 1;
     }
-    run.rows[LP_ROWS_TOKENS] = segment[1] = tokens;
+    int tokens = (int)(history->count - keeper->settled);
+    int32_t segment[] = {0, tokens};
+    run.segment = segment;
+    run.rows[LP_ROWS_TOKENS] = tokens;
     run.rows[LP_ROWS_PAST] = (int)(keeper->settled - keeper->first);
     fill(keeper, history, keeper->settled, tokens, time);
     for (int draw = 0; draw < keeper->model->config.draws; draw++)

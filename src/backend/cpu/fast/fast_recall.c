@@ -13,13 +13,8 @@ _Static_assert((int)FAST_LANES == (int)LP_REMEMBER_LANES, "vectors are as wide a
 
 void LP_FAST(remember)(const lp_node *node, const lp_run *run)
 {
-    const float *x = INPUT(0); /* [T x cols] */
-    float *kept = OUTPUT(0);   /* [capacity x cols] or [cols x stride] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, past = run->rows[LP_ROWS_PAST];
-    if (node->with.transpose)
-        fast_transpose(rows, cols, x, cols, kept + past, node->outputs[0]->cols);
-    else
-        memcpy(kept + (size_t)past * cols, x, (size_t)rows * cols * sizeof *kept);
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    fast_transpose(rows, cols, INPUT(0), cols, OUTPUT(0) + run->rows[LP_ROWS_PAST], node->outputs[0]->cols);
 }
 
 /* `seen` scores become probabilities, and zeros from there to `all`. */
@@ -41,9 +36,10 @@ static void recall_block(const lp_node *node, const lp_run *run, int number, int
     int extra = node->inputs[5] ? node->inputs[5]->cols : 0, count = to - from;
     int past = run->rows[LP_ROWS_PAST], keys = past + to, wide = fast_padded(keys);
     float scale = (float)node->with.scale, *scores = (float *)(void *)run->scratch; /* [count x wide] */
-    matrix query = {INPUT(0) + (size_t)from * all + at, all, false}, value = {INPUT(2) + at, all, false};
+    matrix query = {INPUT(0) + (size_t)from * all + at, all, false},
+           value = {INPUT(2) - (size_t)past * all + at, all, false};
     matrix key = {INPUT(1) + (size_t)at * node->inputs[1]->cols, node->inputs[1]->cols, false};
-    matrix chances = {scores, wide, false}, basis = {INPUT(5), extra, false};
+    matrix chances = {scores, wide, false}, basis = {extra ? INPUT(5) - (size_t)past * extra : NULL, extra, false};
     size_t time_from = ((size_t)from * heads + number) * extra;
     fast_product(count, wide, cols, scale, query, key, false, scores, wide);
     if (extra)

@@ -1,18 +1,17 @@
 /* reference_recall.c: what is kept of events, and plain attention over it. */
 #include "backend/cpu/reference/reference.h"
 
+#include <stddef.h>
 #include <string.h>
 
 void LP_REFERENCE(remember)(const lp_node *node, const lp_run *run)
 {
     const real *x = INPUT(0); /* [T x cols] */
-    real *kept = OUTPUT(0);   /* [capacity x cols] or [cols x stride] */
+    real *kept = OUTPUT(0);   /* [cols x stride] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, past = run->rows[LP_ROWS_PAST];
-    size_t stride = (size_t)node->outputs[0]->cols;
     for (int t = 0; t < rows; t++)
         for (int c = 0; c < cols; c++)
-            kept[node->with.transpose ? c * stride + (size_t)(past + t) : (size_t)(past + t) * stride + (size_t)c] =
-                x[(size_t)t * cols + c];
+            kept[(size_t)c * node->outputs[0]->cols + (size_t)(past + t)] = x[(size_t)t * cols + c];
 }
 
 /* a [count] times column i of the rows from b on */
@@ -35,7 +34,7 @@ static void recall_query(const lp_node *node, const lp_run *run, int number, int
     const real *query = INPUT(0), *time_query = INPUT(3);                                 /* [T x H*d], [T x H*E] */
     const real *key = INPUT(1), *value = INPUT(2), *turned = INPUT(4), *basis = INPUT(5); /* kept */
     int all = node->inputs[0]->cols, cols = all / node->with.heads, from = number * cols;
-    int extra = basis ? node->inputs[5]->cols : 0, keys = run->rows[LP_ROWS_PAST] + q + 1;
+    int extra = basis ? node->inputs[5]->cols : 0, past = run->rows[LP_ROWS_PAST], keys = past + q + 1;
     size_t key_stride = (size_t)node->inputs[1]->cols, extra_stride = basis ? (size_t)node->inputs[4]->cols : 0;
     size_t extra_from = (size_t)q * node->with.heads * extra + (size_t)number * extra;
     real *out = OUTPUT(0) + (size_t)q * all + from;
@@ -51,13 +50,13 @@ static void recall_query(const lp_node *node, const lp_run *run, int number, int
         sum += scores[i] = (real)exp((double)(scores[i] - largest));
     memset(out, 0, (size_t)cols * sizeof *out);
     for (int i = 0; i < keys; i++)
-        add_scaled(out, scores[i] / sum, value + (size_t)i * all + from, cols);
+        add_scaled(out, scores[i] / sum, value + (i - past) * (ptrdiff_t)all + from, cols);
     if (!basis)
         return;
     real *time_out = OUTPUT(1) + extra_from;
     memset(time_out, 0, (size_t)extra * sizeof *time_out);
     for (int i = 0; i < keys; i++)
-        add_scaled(time_out, scores[i] / sum, basis + (size_t)i * extra, extra);
+        add_scaled(time_out, scores[i] / sum, basis + (i - past) * (ptrdiff_t)extra, extra);
 }
 
 void LP_REFERENCE(recall)(const lp_node *node, const lp_run *run)
