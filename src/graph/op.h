@@ -135,6 +135,10 @@ lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics);
 /* u(t) = (cos w_1 t .. cos w_F t, sin w_1 t .. sin w_F t)   time [T x 1], frequency [1 x F] -> [T x 2F] */
 lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency);
 
+/* The same with the frequencies of a basis that is known at other times: of events, where `time` is mostly that of the next
+ * one. Only for networks that answer. */
+lp_value *lp_basis_after(lp_graph *graph, lp_value *time, lp_value *known_time, lp_value *known);
+
 /* The matrix M(t') with M(t') u(t) = u(t' - t), applied to each head of x: given u = u(t'), row by row,
  *     (c, s) -> (c cos w t' + s sin w t',  c sin w t' - s cos w t')      x [T x H*2F], u [T x 2F]
  * M is symmetric and its own inverse: the same op turns queries before attention and outputs after it. */

@@ -83,12 +83,14 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
 }
 
 /* Remembers what all blocks of a live network share. */
-static void go_live(lp_network *network, const lp_model_config *config, const lp_features *features)
+static void go_live(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT],
+                    lp_features *features)
 {
     lp_live *live = network->live;
     live->placed = features->token != NULL;
     if (!features->basis || config->projection == LP_PROJECTION_MLP)
         return;
+    features->until = lp_basis_after(&network->graph, feeds[LP_FEED_UNTIL], feeds[LP_FEED_TIME], features->basis);
     lp_value *turned = lp_remember(&network->graph, features->basis, live->capacity);
     for (int i = 0; i < config->blocks; i++)
         live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = lp_keep(&network->graph, features->basis)};
@@ -111,7 +113,7 @@ static void build(lp_network *network, const lp_model_config *config, bool train
     config->encoding->build(graph, &encoding, feeds, &features);
     lp_live *live = network->live;
     if (live)
-        go_live(network, config, &features);
+        go_live(network, config, feeds, &features);
     lp_value *z = lp_dropout(graph, joint, block.dropout);
     for (int i = 0; i < config->blocks; i++)
         z = lp_attention_block(graph, &block, i, z, &features, live ? &live->blocks[i] : NULL);
