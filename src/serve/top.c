@@ -29,7 +29,7 @@ static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation en
 }
 
 /* Scores looked at together. */
-enum { STRETCH = 32 };
+enum { STRETCH = 16 };
 
 /* Whether one of a stretch is above the mark. */
 static bool reaches(const float *scores, float mark)

@@ -220,32 +220,39 @@ static inline __attribute__((always_inline)) vector thin_tile(const piece *x, co
     return fast_lanes_sums(sum);
 }
 
-/* As many rows as fill tiles; returns them. Where c is not read, the last tile ends with the last row, and rows that it shares
- * with the one before are written twice alike. */
-static int thin_strip(const piece *x, int m, int cols)
+/* As many rows as fill tiles of rows x wide; returns them. Where c is not read, the last tile ends with the last row, and rows
+ * that it shares with the one before are written twice alike. */
+static inline __attribute__((always_inline)) int thin_rows(const piece *x, const thin_right *right, int m, int rows,
+                                                           int wide, int cols)
 {
-    thin_right right;
-    int wide = cols == 3 ? 4 : cols, rows = LANES / wide, done = 0;
-    if (x->step != 1 || x->alike || x->k < LANES || cols > THIN || m < 2 * rows)
-        return 0;
-    gather_thin(x, cols, &right);
-    if (cols == 3)
-        memset(right.terms[3], 0, sizeof right.terms[3]);
+    int done = 0;
     for (; done < m; done += rows) {
         if (done + rows > m && x->base == x->c)
             break;
         done = done + rows > m ? m - rows : done;
-        const float *a = x->a + (size_t)done * x->row;
         float *c = x->c + (size_t)done * x->c_stride, sums[LANES];
         const float *base = x->base ? x->base + (size_t)done * x->base_stride : NULL;
-        *(vector *)sums = x->alpha * (wide == 1   ? thin_tile(x, &right, a, 16, 1)
-                                      : wide == 2 ? thin_tile(x, &right, a, 8, 2)
-                                                  : thin_tile(x, &right, a, 4, 4));
+        *(vector *)sums = x->alpha * thin_tile(x, right, x->a + (size_t)done * x->row, rows, wide);
+        UNROLL16
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < cols; j++)
                 c[i * x->c_stride + j] = sums[i * wide + j] + (base ? base[i * x->base_stride + j] : 0);
     }
     return done;
+}
+
+static int thin_strip(const piece *x, int m, int cols)
+{
+    thin_right right;
+    int rows = cols > 2 ? 4 : LANES / cols;
+    if (x->step != 1 || x->alike || x->k < LANES || cols > THIN || m < 2 * rows)
+        return 0;
+    gather_thin(x, cols, &right);
+    if (cols == 3)
+        memset(right.terms[3], 0, sizeof right.terms[3]);
+    return cols == 1   ? thin_rows(x, &right, m, 16, 1, 1)
+           : cols == 2 ? thin_rows(x, &right, m, 8, 2, 2)
+                       : thin_rows(x, &right, m, 4, 4, cols);
 }
 #else
 static int thin_strip(const piece *x, int m, int cols)
