@@ -83,19 +83,15 @@ static int node_index(const lp_graph *graph, const lp_node *node)
     return i;
 }
 
-/* Nodes that see nothing but parameters, such as frequencies and turned weights. */
+/* Nodes that see nothing but parameters, such as frequencies and turned weights. What others read of them must last. */
 static void find_fixed(const lp_graph *graph, need *needs)
 {
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        bool fixed = false;
-        for (int k = 0; k < node->op->output_count; k++) {
-            lp_value *value = node->outputs[k];
-            if (!value || !lp_value_is_fixed(value))
-                continue;
-            value->kept = fixed = true;
-        }
-        needs[i] = fixed ? NEED_ONCE : NEED_ANSWER;
+        needs[i] = node->outputs[0] && lp_value_is_fixed(node->outputs[0]) ? NEED_ONCE : NEED_ANSWER;
+        for (int k = 0; needs[i] != NEED_ONCE && k < node->op->input_count; k++)
+            if (node->inputs[k] && node->inputs[k]->maker && lp_value_is_fixed(node->inputs[k]))
+                node->inputs[k]->kept = true;
     }
 }
 
@@ -191,6 +187,19 @@ static lapse_status make_rows(lp_keeper *keeper, lapse_error *error)
     return lp_fail_memory(error, "a session", (size_t)config->draws * keeper->draw_size * sizeof *keeper->rows);
 }
 
+/* Runs the nodes that see parameters alone, once and for all. */
+static void run_fixed(lp_keeper *keeper)
+{
+    lp_run run = {.plan = &keeper->plan,
+                  .work = keeper->work,
+                  .scratch = keeper->scratch,
+                  .inputs = keeper->inputs,
+                  .parameters = keeper->model->parameters,
+                  .stop = keeper->fixed};
+    if (keeper->fixed > 0)
+        keeper->backend->run(&run);
+}
+
 static lapse_status make(lp_keeper *keeper, lapse_error *error)
 {
     const lp_model_config *config = &keeper->model->config;
@@ -211,9 +220,10 @@ static lapse_status make(lp_keeper *keeper, lapse_error *error)
     LP_TRY(lp_plan_make(&keeper->plan, &keeper->network.graph, &largest, keeper->backend->real_size, error));
     keeper->work = keeper->backend->buffer_new(keeper->plan.work_size);
     keeper->scratch = keeper->backend->buffer_new(keeper->plan.scratch_size);
-    if (keeper->work && keeper->scratch)
-        return LAPSE_OK;
-    return lp_fail_memory(error, "a session", keeper->plan.work_size + keeper->plan.scratch_size);
+    if (!keeper->work || !keeper->scratch)
+        return lp_fail_memory(error, "a session", keeper->plan.work_size + keeper->plan.scratch_size);
+    run_fixed(keeper);
+    return LAPSE_OK;
 }
 
 lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lapse_error *error)
@@ -317,10 +327,9 @@ static void run_network(lp_keeper *keeper, lp_run *run, int draw, int skip, int 
             is_turned(part) ? rows + keeper->first : rows + (keeper->first + run->rows[LP_ROWS_PAST]) * part->cols;
         rows += part_size(keeper, part);
     }
-    run->skip = keeper->started ? skip : 0;
+    run->skip = skip;
     run->stop = stop;
     keeper->backend->run(run);
-    keeper->started = true;
 }
 
 /* Takes the events before the last one, from `from` on, through some of the nodes. */

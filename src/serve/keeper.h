@@ -46,7 +46,6 @@ typedef struct lp_keeper {
     int fixed;     /* nodes at the start of the graph that compute from parameters alone */
     int alone;     /* nodes, these included, that see events by themselves */
     int settling;  /* nodes, these included, that rows are made by */
-    bool started;  /* the fixed nodes have run */
 } lp_keeper;
 
 /* For histories of up to `capacity` events. */
