@@ -5,6 +5,26 @@
 #include <math.h>
 #include <string.h>
 
+static void norm_row(const float *row, const float *gain, const float *shift, int cols, double epsilon, float *out,
+                     float *moments)
+{
+    float mean = 0, variance = 0;
+#pragma omp simd reduction(+ : mean)
+    for (int c = 0; c < cols; c++)
+        mean += row[c];
+    mean /= (float)cols;
+#pragma omp simd reduction(+ : variance)
+    for (int c = 0; c < cols; c++)
+        variance += (row[c] - mean) * (row[c] - mean);
+    float inverse = (float)(1 / sqrt((double)(variance / (float)cols) + epsilon));
+#pragma omp simd
+    for (int c = 0; c < cols; c++)
+        out[c] = (row[c] - mean) * inverse * gain[c] + shift[c];
+    moments[0] = mean;
+    moments[1] = inverse;
+}
+
+#ifdef __AVX512F__
 /* Columns of a row as whole lanes. The last ones are lanes that end with the row and begin among those before, which `fresh`
  * leaves out of sums. */
 typedef struct layout {
@@ -22,8 +42,8 @@ static layout layout_of(int cols)
 
 #define LANES_AT(row, c) (*(const fast_lanes *)((row) + (c)))
 
-static inline void norm_row(const float *restrict row, const float *restrict gain, const float *restrict shift,
-                            const layout *l, int cols, double epsilon, float *restrict out, float *restrict moments)
+static inline void norm_lanes(const float *restrict row, const float *restrict gain, const float *restrict shift,
+                              const layout *l, int cols, double epsilon, float *restrict out, float *restrict moments)
 {
     fast_lanes sum = l->fresh * LANES_AT(row, l->last), squares, centred;
     for (int c = 0; c < l->whole; c += FAST_LANES)
@@ -44,35 +64,35 @@ static inline void norm_row(const float *restrict row, const float *restrict gai
     moments[1] = inverse;
 }
 
-/* The same for less than a vector's columns. */
-static void norm_short_row(const float *row, const float *gain, const float *shift, int cols, double epsilon,
-                           float *out, float *moments)
+/* The same for rows of a vector or more; returns the rows done. */
+static int norm_wide(const lp_node *node, int rows, int cols, const float *x, const float *gain, const float *shift,
+                     float *y, float *moments)
 {
-    float mean = 0, variance = 0;
-    for (int c = 0; c < cols; c++)
-        mean += row[c];
-    mean /= (float)cols;
-    for (int c = 0; c < cols; c++)
-        variance += (row[c] - mean) * (row[c] - mean);
-    float inverse = (float)(1 / sqrt((double)(variance / (float)cols) + epsilon));
-    for (int c = 0; c < cols; c++)
-        out[c] = (row[c] - mean) * inverse * gain[c] + shift[c];
-    moments[0] = mean;
-    moments[1] = inverse;
+    if (cols < FAST_LANES)
+        return 0;
+    layout l = layout_of(cols);
+    for (int t = 0; t < rows; t++)
+        norm_lanes(x + (size_t)t * cols, gain, shift, &l, cols, node->with.epsilon, y + (size_t)t * cols,
+                   moments + 2 * t);
+    return rows;
 }
+#else
+/* Narrower vectors leave few columns over, and are better left to the compiler. */
+static int norm_wide(const lp_node *node, int rows, int cols, const float *x, const float *gain, const float *shift,
+                     float *y, float *moments)
+{
+    (void)node, (void)rows, (void)cols, (void)x, (void)gain, (void)shift, (void)y, (void)moments;
+    return 0;
+}
+#endif
 
 void LP_FAST(layer_norm)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0), *gain = INPUT(1), *shift = INPUT(2); /* [T x cols], [cols], [cols] */
     float *y = OUTPUT(0), *moments = OUTPUT(1);                     /* [T x cols], [T x 2] */
     int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
-    layout l = layout_of(cols);
-    for (int t = 0; t < rows; t++, x += cols, y += cols, moments += 2) {
-        if (cols >= FAST_LANES)
-            norm_row(x, gain, shift, &l, cols, node->with.epsilon, y, moments);
-        else
-            norm_short_row(x, gain, shift, cols, node->with.epsilon, y, moments);
-    }
+    for (int t = norm_wide(node, rows, cols, x, gain, shift, y, moments); t < rows; t++)
+        norm_row(x + (size_t)t * cols, gain, shift, cols, node->with.epsilon, y + (size_t)t * cols, moments + 2 * t);
 }
 
 static void norm_row_gradient(const float *row, const float *drow, const float *gain, const float *moments, float *dx,
