@@ -6,8 +6,8 @@
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
-/* One tile of a product: more rows are more pairs above the diagonal. */
-enum { ROWS = FAST_ROWS };
+/* Two tiles of a product: fewer rows cost more calls, more rows more pairs above the diagonal. */
+enum { ROWS = 2 * FAST_ROWS };
 _Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 _Static_assert((int)FAST_LANES == (int)LP_REMEMBER_LANES, "vectors are as wide as what is kept was padded for");
 
