@@ -17,18 +17,23 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   endforeach()
   add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/memory.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
-  target_include_directories(lapse_cuda_emulated PRIVATE include src tests/emulate)
-  target_compile_options(lapse_cuda_emulated PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
-    -ffp-contract=off -U_FORTIFY_SOURCE) # jumps between stacks
-  if(LAPSE_WERROR)
-    target_compile_options(lapse_cuda_emulated PRIVATE -Werror)
-  endif()
-  if(LAPSE_SANITIZE)
-    # Not the stacks: fibers leave theirs by jumps.
-    target_compile_options(lapse_cuda_emulated PRIVATE -fsanitize=${LAPSE_SANITIZE}
-      $<$<C_COMPILER_ID:GNU>:--param=asan-stack=0> $<$<C_COMPILER_ID:Clang>:SHELL:-mllvm -asan-stack=0>)
-    target_link_options(lapse_cuda_emulated PRIVATE -fsanitize=${LAPSE_SANITIZE})
-  endif()
+  # Groups of sums that no graph asks for: their kernels without the rest of the plugin.
+  add_library(lapse_sums_emulated STATIC ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_sums.cpp
+    ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_sums_kernel.cpp tests/emulate/emulate.cpp tests/emulate/emulate_sums.cpp)
+  foreach(emulated lapse_cuda_emulated lapse_sums_emulated)
+    target_include_directories(${emulated} PRIVATE include src tests tests/emulate)
+    target_compile_options(${emulated} PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
+      -ffp-contract=off -U_FORTIFY_SOURCE) # jumps between stacks
+    if(LAPSE_WERROR)
+      target_compile_options(${emulated} PRIVATE -Werror)
+    endif()
+    if(LAPSE_SANITIZE)
+      # Not the stacks: fibers leave theirs by jumps.
+      target_compile_options(${emulated} PRIVATE -fsanitize=${LAPSE_SANITIZE}
+        $<$<C_COMPILER_ID:GNU>:--param=asan-stack=0> $<$<C_COMPILER_ID:Clang>:SHELL:-mllvm -asan-stack=0>)
+      target_link_options(${emulated} PRIVATE -fsanitize=${LAPSE_SANITIZE})
+    endif()
+  endforeach()
 endif()
 
 # Unit tests: one program for each tests/unit/test_*.c; what they share lies in tests/support.
@@ -54,6 +59,9 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     endif()
     target_include_directories(${name} PRIVATE include src tests)
     target_link_libraries(${name} PRIVATE ${LAPSE_TEST_LIBRARIES} lapse lapse_flags PkgConfig::CMOCKA PkgConfig::JANSSON Threads::Threads m)
+    if(name STREQUAL "test_cuda_sums")
+      target_link_libraries(${name} PRIVATE lapse_sums_emulated)
+    endif()
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endforeach()
 endif()

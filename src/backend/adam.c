@@ -2,11 +2,11 @@
 
 #include "backend/backend.h"
 
-/* Parts of the gradient that the finest backend sums by itself: 64 elements of a row at the least. */
+/* Parts of the gradient that the finest backend sums by itself: 64 elements of a row at the least, and an end of each table. */
 static size_t norm_count(const lp_adam *adam)
 {
     size_t rows = (size_t)adam->shards * (size_t)adam->item_capacity;
-    return (adam->size - adam->table_size) / LP_PARAMETER_ALIGN + rows + 2;
+    return (adam->size - adam->table_size) / LP_PARAMETER_ALIGN + rows + LP_TABLE_LIMIT + 2;
 }
 
 static void take_tables(lp_adam *adam, const lp_graph *graph)

@@ -70,7 +70,9 @@ typedef struct lp_backend {
     /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it
      * gives from then on is worth nothing. NULL in place of the function: nothing can. */
     const char *(*problem)(void);
-    int rest;  /* of places in the work buffer, for nodes that run side by side: lp_plan_make_rested */
+    /* When each node of a graph runs, where that is not in their order; false: out of memory. NULL: in their order. */
+    bool (*arrange)(const lp_graph *graph, lp_moment *moments);
+    int rest;  /* of places in the work buffer, for what runs side by side: lp_plan_make_at */
     bool host; /* its memory is the host's, and every call returns when it is done */
 } lp_backend;
 
@@ -81,6 +83,10 @@ const lp_backend *lp_backend_find(const char *name);
  * it; "auto": cuda where it works, otherwise cpu. The plugin is looked for beside the library and the program, in the library
  * folder of an installed tree, and where LAPSE_CUDA_PLUGIN says. */
 lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error);
+
+/* A plan for runs on this backend. */
+lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph *graph, const lp_extent *largest,
+                             lapse_error *error);
 
 /* Where a value's data lies in this run. */
 static inline void *lp_run_data(const lp_run *run, const lp_value *value)

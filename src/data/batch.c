@@ -93,23 +93,61 @@ static void shift_times(const double *time, double last, size_t count, double *o
         out[i] = time[i] - last;
 }
 
+/* Whether the events from `first` on are all asked for. */
+static bool wants_all(const lp_targets *targets, int64_t first, int count)
+{
+    int others = 0; /* no early way out, so that the compiler makes vectors of it */
+    if (targets->wanted == LP_SPLIT_COUNT)
+        return true;
+    for (int i = 0; i < count; i++)
+        others |= targets->split[first + i] != (uint8_t)targets->wanted;
+    return !others;
+}
+
 /* Lists the places of a window, whose first token has the number `token` in its shard, that the model is asked at. */
 static void ask(lp_batch *batch, const lp_window *window, int token, const lp_targets *targets,
                 const lp_event_columns *columns)
 {
-    int32_t *asked = batch->asked, *target = batch->target;
-    int count = batch->targets;
+    int count = batch->targets, places = window->count - window->from;
+    int64_t first = window->first + window->from + 1; /* event that is asked for */
+    int32_t *asked = batch->asked + count, *target = batch->target + count, *action = batch->action + count;
+    if (wants_all(targets, first, places)) {
+        for (int i = 0; i < places; i++)
+            asked[i] = token + window->from + i;
+        memcpy(target, columns->kind + first, (size_t)places * sizeof *target);
+        if (columns->action)
+            memcpy(action, columns->action + first, (size_t)places * sizeof *action);
+        batch->targets += places;
+        return;
+    }
     for (int place = window->from; place < window->count; place++) {
         int64_t next = window->first + place + 1;
         if (!lp_targets_want(targets, next))
             continue;
-        asked[count] = token + place;
-        target[count] = columns->kind[next];
+        *asked++ = token + place;
+        *target++ = columns->kind[next];
         if (columns->action)
-            batch->action[count] = columns->action[next];
-        count++;
+            *action++ = columns->action[next];
+        batch->targets++;
     }
-    batch->targets = count;
+}
+
+/* Windows lie anywhere in the dataset: what those ahead need is on its way while this one is laid out. */
+enum { AHEAD = 2, LINE = 64 };
+
+static void fetch(const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i += LINE)
+        __builtin_prefetch((const char *)data + i);
+}
+
+static void fetch_window(const lp_window *window, const lp_targets *targets, const lp_event_columns *columns)
+{
+    size_t first = (size_t)window->first, count = (size_t)window->count;
+    fetch(targets->dataset->time + first, (count + 1) * sizeof *targets->dataset->time);
+    fetch(columns->kind + first, (count + 1) * sizeof *columns->kind);
+    if (targets->wanted != LP_SPLIT_COUNT)
+        fetch(targets->split + first, count + 1);
 }
 
 static void add_window(lp_batch *batch, const lp_window *window, int shard_token, const lp_targets *targets,
@@ -125,8 +163,9 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
     memcpy(batch->kind + token, kind, count * sizeof *kind);
     shift_times(time, last, count, batch->time + token);
     shift_times(target_known ? time + 1 : time, last, count, batch->until + token);
-    for (int place = 0; place < window->count; place++)
-        batch->position[token + (size_t)place] = place;
+    int32_t *position = batch->position + token;
+    for (int32_t place = 0; place < (int32_t)count; place++)
+        position[place] = place;
     ask(batch, window, batch->tokens - shard_token, targets, columns);
     batch->tokens += window->count;
     batch->event[batch->windows] = window->first;
@@ -146,6 +185,8 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
         int32_t *segment = batch->segment + begin + shard;
         *segment++ = 0;
         for (int w = begin; w < end; w++) {
+            if (w + AHEAD < count)
+                fetch_window(&list->windows[first + w + AHEAD], targets, columns);
             add_window(batch, &list->windows[first + w], batch->shard_token[shard], targets, target_known, columns);
             *segment++ = batch->tokens - batch->shard_token[shard];
         }

@@ -55,10 +55,15 @@ static int32_t place_of(listing *list, int32_t item)
     return mark->place;
 }
 
+/* place_of for each of them. What the list consists of is kept out of memory that ids might lie in. */
 static void renumber(listing *list, int32_t *ids, int count)
 {
-    for (int i = 0; i < count; i++)
-        ids[i] = place_of(list, ids[i]);
+    lp_mark *const marks = list->marks;
+    const uint32_t number = list->number;
+    for (int i = 0; i < count; i++) {
+        const lp_mark *mark = &marks[ids[i]];
+        ids[i] = mark->list == number ? mark->place : place_of(list, ids[i]);
+    }
 }
 
 enum { ATTEMPTS = 100 }; /* to find an item that a sequence does not have, before any will do */
@@ -159,8 +164,23 @@ void lp_union_clear(lp_union *rows)
     *rows = (lp_union){0};
 }
 
+/* That of one shard is its list. */
+static void copy_list(lp_union *rows, const lp_batch *batch)
+{
+    rows->count = batch->shard_items[0];
+    for (int32_t i = 0; i < rows->count; i++) {
+        rows->row[i] = batch->item[i];
+        rows->first[i] = rows->place[i] = i;
+    }
+    rows->first[rows->count] = rows->count;
+}
+
 void lp_union_make(lp_union *rows, lp_shortlists *lists, const lp_batch *batch)
 {
+    if (batch->shard_count == 1) {
+        copy_list(rows, batch);
+        return;
+    }
     lp_mark *marks = lists->marks[0];
     listing list = {marks, next_number(marks, lists->items, &lists->lists[0]), rows->row, 0};
     int32_t *next = rows->first + 1; /* next[i]: the places of row i, then where they begin, then where they end */

@@ -19,6 +19,24 @@ static lapse_status reserve(lp_windows *list, const lp_targets *targets, int str
     return LAPSE_OK;
 }
 
+/* How many of `count` events from `first` on are asked for. */
+static int64_t count_wanted(const lp_targets *targets, int64_t first, int64_t count)
+{
+    enum { TOGETHER = 255 }; /* whose number a byte can hold */
+    if (targets->wanted == LP_SPLIT_COUNT)
+        return count;
+    const uint8_t *split = targets->split + first, wanted = (uint8_t)targets->wanted;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < count; i += TOGETHER) {
+        int64_t end = i + TOGETHER < count ? i + TOGETHER : count;
+        uint8_t some = 0;
+        for (int64_t k = i; k < end; k++)
+            some = (uint8_t)(some + (split[k] == wanted));
+        sum += some;
+    }
+    return sum;
+}
+
 /* Covers one sequence. A window that has to ask for the event after place `ask` ends `stride` places later (the first
  * at `first_end`); where windows overlap it reaches back as far as the context allows. */
 static void cover(lp_windows *list, const lp_targets *targets, int64_t sequence, int64_t first_end, int64_t stride,
@@ -43,8 +61,7 @@ static void cover(lp_windows *list, const lp_targets *targets, int64_t sequence,
         int64_t first = overlap ? reach : begin;
         list->windows[list->count++] =
             (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(ask - first)};
-        for (int64_t place = ask; place < done; place++)
-            list->targets += lp_targets_want(targets, start + place + 1);
+        list->targets += count_wanted(targets, start + ask + 1, done - ask);
     }
 }
 
@@ -55,9 +72,8 @@ static void cover_last(lp_windows *list, const lp_targets *targets, int64_t sequ
     int64_t start = (int64_t)dataset->start[sequence], done = (int64_t)dataset->start[sequence + 1] - 1 - start;
     while (done > 0 && !lp_targets_want(targets, start + done))
         done--;
-    int64_t first = done > targets->context ? done - targets->context : 0, wanted = 0;
-    for (int64_t place = first; place < done; place++)
-        wanted += lp_targets_want(targets, start + place + 1);
+    int64_t first = done > targets->context ? done - targets->context : 0;
+    int64_t wanted = count_wanted(targets, start + first + 1, done - first);
     if (wanted > 0)
         list->windows[list->count++] = (lp_window){sequence, start + first, (int32_t)(done - first), 0};
     list->targets += wanted;

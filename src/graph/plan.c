@@ -1,19 +1,22 @@
 #include "graph/plan.h"
 
+#include <limits.h>
+
 typedef struct life {
     lp_value *value;
-    int first, last; /* nodes; the rest of its place included */
+    int first, last; /* moments; the rest of its place included */
     size_t size;
 } life;
 
-static void touch(life *lives, const lp_value *value, int node)
+static void touch(life *lives, const lp_value *value, lp_moment when)
 {
     if (!value || value->place != LP_PLACE_WORK)
         return;
     life *mine = &lives[value->id];
-    if (mine->first < 0)
-        mine->first = node;
-    mine->last = node;
+    if (mine->first < 0 || when.first < mine->first)
+        mine->first = when.first;
+    if (when.last > mine->last)
+        mine->last = when.last;
 }
 
 /* First fit: the lowest offset at which `mine` overlaps no placed value that lives at the same time. `placed` is
@@ -56,14 +59,14 @@ static void place_all(life *lives, life **placed, int count, size_t *work_size)
 lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
                           lapse_error *error)
 {
-    return lp_plan_make_rested(plan, graph, largest, real_size, 0, error);
+    return lp_plan_make_at(plan, graph, largest, real_size, NULL, 0, error);
 }
 
-lapse_status lp_plan_make_rested(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size, int rest,
-                                 lapse_error *error)
+lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
+                             const lp_moment *moments, int rest, lapse_error *error)
 {
     LP_TRY(lp_graph_status(graph, error));
-    *plan = (lp_plan){.graph = graph, .real_size = real_size, .largest = *largest};
+    *plan = (lp_plan){.graph = graph, .real_size = real_size, .largest = *largest, .arranged = moments};
     size_t count = (size_t)graph->value_count;
     life *lives = lp_alloc(count, sizeof *lives), **placed = lp_alloc(count, sizeof *placed);
     if (!lives || !placed) {
@@ -79,10 +82,11 @@ lapse_status lp_plan_make_rested(lp_plan *plan, lp_graph *graph, const lp_extent
     }
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
+        lp_moment when = moments ? moments[i] : (lp_moment){i, i};
         for (int k = 0; k < node->op->input_count; k++)
-            touch(lives, node->inputs[k], i);
+            touch(lives, node->inputs[k], when);
         for (int k = 0; k < node->op->output_count; k++)
-            touch(lives, node->outputs[k], i);
+            touch(lives, node->outputs[k], when);
         if (node->op->scratch) {
             size_t scratch = node->op->scratch(node, largest, real_size);
             plan->scratch_size = scratch > plan->scratch_size ? scratch : plan->scratch_size;
@@ -90,7 +94,7 @@ lapse_status lp_plan_make_rested(lp_plan *plan, lp_graph *graph, const lp_extent
     }
     for (int i = 0; i < graph->value_count; i++)
         if (lives[i].first >= 0)
-            lives[i].last = graph->values[i]->kept ? graph->node_count : lives[i].last + rest;
+            lives[i].last = graph->values[i]->kept ? INT_MAX : lives[i].last + rest;
     place_all(lives, placed, graph->value_count, &plan->work_size);
     lp_free(lives);
     lp_free(placed);

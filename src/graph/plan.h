@@ -15,13 +15,21 @@ typedef struct lp_plan {
     lp_extent largest;   /* shard */
     size_t work_size;    /* bytes of the work buffer */
     size_t scratch_size; /* bytes of the scratch buffer */
+    bool arranged;       /* made for the moments that a backend chose */
 } lp_plan;
 
-/* Sets value->offset of every LP_PLACE_WORK value. The graph must be complete. rest: for so many nodes nobody uses the bytes that
- * a value has left. Nodes that follow each other then seldom have to wait only because one writes where the other reads, and
- * may run side by side where a backend can do that. lp_plan_make: 0, which takes the least room. */
-lapse_status lp_plan_make_rested(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size, int rest,
-                                 lapse_error *error);
+/* When a node runs. Nodes of one moment run side by side, or as one, or in their order; those of later moments after them. One that runs
+ * in pieces has more than one moment. */
+typedef struct lp_moment {
+    int first, last;
+} lp_moment;
+
+/* Sets value->offset of every LP_PLACE_WORK value. The graph must be complete. moments: of every node, where a backend does not run them
+ * in their order; NULL: node i runs at moment i. rest: for so many moments nobody uses the bytes that a value has left. What follows
+ * then seldom has to wait only because it writes where others read, and may run side by side with them where a backend can do that.
+ * lp_plan_make: in order and without rest, which takes the least room. */
+lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
+                             const lp_moment *moments, int rest, lapse_error *error);
 lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
                           lapse_error *error);
 

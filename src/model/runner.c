@@ -27,7 +27,7 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     lp_extent largest = {.pairs = tokens * (context + 1) / 2, .longest = batch->context};
     largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_ASKED] = tokens;
     largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
-    LP_TRY(lp_plan_make_rested(&runner->plan, &network->graph, &largest, backend->real_size, backend->rest, error));
+    LP_TRY(lp_backend_plan(backend, &runner->plan, &network->graph, &largest, error));
     runner->threads = runner->backend->threads(threads);
     runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
     runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);

@@ -1,10 +1,11 @@
 /* device_steps.c: training on a real GPU, at the sizes that matter: does it follow the CPU, does it repeat itself to the bit, and
  * how long does a step take, by op. Needs a GPU, and so is built but not run where tests run.
  *
- *   device_steps [STEPS [rest=N] [PART...]]
+ *   device_steps [STEPS] [rest=N] [PART...]
  *
- * Parts are bits, time, evaluation and curves; all of them where none is named. rest: another number of nodes for which places
- * of the work buffer rest.
+ * Parts are bits, time, evaluation and curves; all of them where none is named. STEPS: of time and curves, 200 at first. rest:
+ * another number of nodes for which places of the work buffer rest. fp32, tf32 and bf16, and bce, softmax and sampled-softmax, leave
+ * out of the times what is not named.
  *
  * The data is made up: as many sequences, events and items as MovieLens-1M has, with a rule to be learned.
  */
@@ -187,7 +188,7 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-static double by_op[LP_OP_COUNT], *by_node;
+static double *by_node, *in_all; /* a launch of several nodes counts for the first of them */
 static int runs;
 
 static void run_and_time(const lp_run *run)
@@ -198,7 +199,7 @@ static void run_and_time(const lp_run *run)
     lp_backend_open("cuda", &cuda, &error);
     cuda->run_timed(run, by_node);
     for (int i = 0; i < graph->node_count; i++)
-        by_op[graph->nodes[i]->op->id] += by_node[i];
+        in_all[i] += by_node[i];
     runs++;
 }
 
@@ -207,27 +208,25 @@ static void time_ops(lp_trainer *trainer)
     lp_backend timed = *trainer->backend;
     timed.run = run_and_time;
     trainer->runner.backend = &timed;
-    by_node = calloc((size_t)trainer->network.graph.node_count, sizeof *by_node);
+    const lp_graph *graph = &trainer->network.graph;
+    by_node = calloc((size_t)graph->node_count, sizeof *by_node);
+    in_all = calloc((size_t)graph->node_count, sizeof *in_all);
     for (int s = 0; s < 3; s++)
         step(trainer, true);
-    memset(by_op, 0, sizeof by_op);
+    memset(in_all, 0, (size_t)graph->node_count * sizeof *in_all);
     runs = 0;
     for (int s = 0; s < 10; s++)
         step(trainer, true);
     trainer->runner.backend = trainer->backend;
     double sum = 0;
-    for (int op = 0; op < LP_OP_COUNT; op++)
-        sum += by_op[op];
-    for (int op = 0; op < LP_OP_COUNT; op++) {
-        int count = 0;
-        for (int i = 0; i < trainer->network.graph.node_count; i++)
-            count += (int)trainer->network.graph.nodes[i]->op->id == op;
-        if (count)
-            printf("       %-24s %3d nodes %9.1f us %5.1f %%\n", lp_op_table[op]->name, count, 1e6 * by_op[op] / runs,
-                   100 * by_op[op] / sum);
+    for (int i = 0; i < graph->node_count; i++) {
+        sum += in_all[i];
+        if (in_all[i] > 0)
+            printf("       %3d %-24s %9.1f us\n", i, graph->nodes[i]->op->name, 1e6 * in_all[i] / runs);
     }
-    printf("       %-24s           %9.1f us a step, launched one by one\n", "all", 1e6 * sum / runs);
+    printf("       %-24s     %9.1f us a step, launched one by one\n", "all", 1e6 * sum / runs);
     free(by_node);
+    free(in_all);
 }
 
 static void time_steps(const lapse_dataset *dataset, const char *loss, const char *precision, int steps)
@@ -299,44 +298,83 @@ static void time_evaluation(const lapse_dataset *dataset)
     fflush(stdout);
 }
 
-static bool wanted(const char *part, int argc, char **argv)
+/* What the command line says. */
+static const char *const parts[] = {"bits", "time", "evaluation", "curves", NULL};
+static const char *const precisions[] = {"fp32", "tf32", "bf16", NULL};
+static const char *const losses[] = {"bce", "softmax", "sampled-softmax", NULL};
+static int steps = 200, rest = -1;
+
+static int place_in(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* Whether a name is among the arguments, or none of its kind is. */
+static bool wanted(const char *const *names, const char *name, char **argv)
 {
     bool named = false, any = false;
-    for (int i = 2; i < argc; i++) {
-        any = any || !strchr(argv[i], '=');
-        named = named || strcmp(argv[i], part) == 0;
+    for (int i = 1; argv[i]; i++) {
+        any = any || place_in(names, argv[i]) >= 0;
+        named = named || strcmp(argv[i], name) == 0;
     }
     return named || !any;
 }
 
+static bool read_arguments(char **argv)
+{
+    for (int i = 1; argv[i]; i++) {
+        char *end;
+        long number = strtol(argv[i], &end, 10);
+        if (*argv[i] && !*end && number > 0 && number <= 1000000)
+            steps = (int)number;
+        else if (strncmp(argv[i], "rest=", 5) == 0)
+            rest = atoi(argv[i] + 5);
+        else if (place_in(parts, argv[i]) < 0 && place_in(precisions, argv[i]) < 0 && place_in(losses, argv[i]) < 0) {
+            fprintf(stderr,
+                    "device_steps: '%s' is neither a number of steps, nor rest=N, nor one of bits, time, evaluation, "
+                    "curves, fp32, tf32, bf16, bce, softmax, sampled-softmax\n",
+                    argv[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The plugin's table is not const. */
-static void set_rest(int argc, char **argv)
+static void set_rest(void)
 {
     const lp_backend *cuda;
     lapse_error error;
-    for (int i = 2; i < argc; i++)
-        if (strncmp(argv[i], "rest=", 5) == 0 && lp_backend_open("cuda", &cuda, &error) == LAPSE_OK)
-            ((lp_backend *)(uintptr_t)cuda)->rest = atoi(argv[i] + 5);
+    if (rest >= 0 && lp_backend_open("cuda", &cuda, &error) == LAPSE_OK)
+        ((lp_backend *)(uintptr_t)cuda)->rest = rest;
+}
+
+static void time_all(const lapse_dataset *dataset, char **argv)
+{
+    for (int p = 0; precisions[p]; p++)
+        for (int i = 0; losses[i]; i++)
+            if ((p == 0 || i < 2) && wanted(precisions, precisions[p], argv) && wanted(losses, losses[i], argv))
+                time_steps(dataset, losses[i], precisions[p], steps);
 }
 
 int main(int argc, char **argv)
 {
-    int steps = argc > 1 ? atoi(argv[1]) : 200;
-    static const char *const losses[] = {"bce", "softmax", "sampled-softmax"};
+    (void)argc;
+    if (!read_arguments(argv))
+        return 2;
     lapse_dataset *dataset = make_data();
-    set_rest(argc, argv);
-    for (int i = 0; i < 3 && wanted("bits", argc, argv); i++)
+    set_rest();
+    for (int i = 0; losses[i] && wanted(parts, "bits", argv); i++)
         compare_bits(dataset, losses[i], "fp32");
-    for (int i = 0; i < 3 && wanted("time", argc, argv); i++)
-        time_steps(dataset, losses[i], "fp32", steps);
-    for (int i = 0; i < 2 && wanted("time", argc, argv); i++) {
-        time_steps(dataset, losses[i], "tf32", steps);
-        time_steps(dataset, losses[i], "bf16", steps);
-    }
-    if (wanted("evaluation", argc, argv))
+    if (wanted(parts, "time", argv))
+        time_all(dataset, argv);
+    if (wanted(parts, "evaluation", argv))
         time_evaluation(dataset);
-    if (wanted("curves", argc, argv)) {
-        for (int i = 0; i < 3; i++)
+    if (wanted(parts, "curves", argv)) {
+        for (int i = 0; losses[i]; i++)
             compare_curves(dataset, losses[i], "fp32", steps, 1e-3);
         compare_curves(dataset, "bce", "tf32", steps, 1e-2);
         compare_curves(dataset, "bce", "bf16", steps, 3e-2);

@@ -1,4 +1,4 @@
-/* op_speed.c: how long each op but attention and the losses takes on a GPU at the sizes of a step on MovieLens, forward and back, and what
+/* op_speed.c: how long each op but attention and the losses over whole catalogues takes on a GPU at the sizes of a step on MovieLens, forward and back, and what
  * share of the machine that is. Needs a GPU, and so is built but not run where tests run.
  *
  *   op_speed [fp32|tf32] [TOKENS]
@@ -101,12 +101,11 @@ static void time_nodes(graph_case *this)
         say(this->graph.nodes[i], by_node[i], &extent);
 }
 
-/* A graph that makes this matrix of tokens, and a loss of it; its nodes and those of its gradient are timed. */
-static void time_graph(graph_case *this, lp_value *logits, const char *name)
+/* A graph that makes this loss; its nodes and those of its gradient are timed. */
+static void time_loss(graph_case *this, lp_value *loss, const char *name)
 {
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 0);
-    lp_value *target = lp_graph_input(&this->graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
-    graph_case_gradients(this, lp_cross_entropy(&this->graph, logits, target)->maker);
+    graph_case_gradients(this, loss->maker);
     graph_case_fill(this, &random);
     this->precision = precision;
     printf("-- %s\n", name);
@@ -116,6 +115,13 @@ static void time_graph(graph_case *this, lp_value *logits, const char *name)
         time_nodes(this);
     fflush(stdout);
     graph_case_clear(this);
+}
+
+/* The same with a loss of this matrix of tokens. */
+static void time_graph(graph_case *this, lp_value *logits, const char *name)
+{
+    lp_value *target = lp_graph_input(&this->graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    time_loss(this, lp_cross_entropy(&this->graph, logits, target), name);
 }
 
 static graph_case start(void)
@@ -179,6 +185,19 @@ static void time_weights(void)
     time_graph(&this, lp_linear(graph, events(graph, "x", DIMS), product, NULL, NULL, 1, false), "weights");
 }
 
+/* A choice between the event that came and another, at all places. */
+static void time_choices(void)
+{
+    graph_case this = start();
+    lp_graph *graph = &this.graph;
+    lp_value *items = lp_example_fixed(graph, "items", ITEMS, DIMS), *bias = lp_example_fixed(graph, "bias", ITEMS, 1);
+    lp_value *kind = lp_graph_input(graph, "kind", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    lp_value *z = lp_embed(graph, items, kind);
+    time_loss(&this, lp_choice_loss(graph, z, items, bias, target, negative), "choices");
+}
+
 int main(int argc, char **argv)
 {
     lapse_error error = {0};
@@ -197,6 +216,7 @@ int main(int argc, char **argv)
         time_rows();
         time_time();
         time_weights();
+        time_choices();
     }
     return 0;
 }

@@ -23,6 +23,7 @@ typedef struct graph_case {
     uint64_t first_token;
     int misalign; /* bytes by which inputs are put off their alignment */
     lp_precision precision;
+    bool in_order; /* on a backend: node by node, not as it would arrange them */
 } graph_case;
 
 /* What a run gave, by value id (NULL: not looked at); gradients of parameters as one block. */

@@ -69,12 +69,11 @@ static void check_same_bits(const graph_case *this, const graph_result *a, const
 
 /* Against the plain kernels; and three runs with one program, the last of which replays what the second recorded, give the bits
  * that one run gives; as one does whose blocks come in the opposite order. */
-static void check_case(graph_case *this, int room)
+static void check_runs(graph_case *this, int room, const graph_result *wanted)
 {
-    graph_result wanted, once, replayed;
-    graph_case_run(this, sizeof(double), lp_reference_kernels_double, &wanted);
+    graph_result once, replayed;
     graph_case_run_on(this, device, room, 1, &once);
-    check_results(this, &once, &wanted, 1e-4);
+    check_results(this, &once, wanted, 1e-4);
     graph_case_run_on(this, device, room, 3, &replayed);
     check_same_bits(this, &once, &replayed);
     graph_result_clear(&replayed);
@@ -82,9 +81,20 @@ static void check_case(graph_case *this, int room)
     graph_case_run_on(this, device, room, 1, &replayed);
     unsetenv("LAPSE_EMULATE_REVERSE");
     check_same_bits(this, &once, &replayed);
-    graph_result_clear(&wanted);
     graph_result_clear(&once);
     graph_result_clear(&replayed);
+}
+
+/* Node by node, and in stages. */
+static void check_case(graph_case *this, int room)
+{
+    graph_result wanted;
+    graph_case_run(this, sizeof(double), lp_reference_kernels_double, &wanted);
+    for (int k = 0; k < 2; k++) {
+        this->in_order = k == 0;
+        check_runs(this, room, &wanted);
+    }
+    graph_result_clear(&wanted);
     graph_case_clear(this);
 }
 
@@ -220,24 +230,68 @@ static void test_rows(void **state)
     }
 }
 
-/* A few ids that many tokens share, and many that few do. */
+/* Gives all but `kept` of 4 elements of an input of ids the same one. */
+static void crowd(graph_case *this, const lp_value *ids, int id, int kept)
+{
+    for (int i = 0; i < graph_case_elements(this, ids); i++)
+        if (i % 4 >= kept)
+            this->inputs[ids->slot][i] = id;
+}
+
+/* A few ids that many tokens share, many that few do, and one that most have among many that never occur. */
 static void test_embed_gradients(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    static const int rows[] = {1, 2, 5, 40, 3000};
-    for (int i = 0; i < 5; i++) {
+    static const struct {
+        int rows, cols, tokens, kept; /* of 4 ids: not the crowded one */
+    } sizes[] = {{1, 35, 700, 4},    {2, 50, 700, 4},    {5, 64, 700, 4},   {40, 7, 700, 4},
+                 {3000, 35, 700, 4}, {3000, 50, 700, 1}, {800, 1, 2000, 0}, {90, 200, 90, 0},
+                 {60, 129, 64, 0},   {60, 50, 0, 4},     {1, 6, 20, 4}};
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 206);
-        graph_case_segments(&this, (int[]){700, 1, 300}, 3);
-        lp_value *table = lp_example_fixed(&this.graph, "table", rows[i], 35);
+        graph_case_segments(&this, (int[]){sizes[i].tokens, 1}, sizes[i].tokens ? 2 : 0);
+        lp_value *table = lp_example_fixed(&this.graph, "table", sizes[i].rows, sizes[i].cols);
         lp_value *ids = lp_graph_input(&this.graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *other = lp_graph_input(&this.graph, "other", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *both = lp_add(&this.graph, lp_embed(&this.graph, table, ids), lp_embed(&this.graph, table, other));
         graph_case_gradients(&this, both->maker);
         graph_case_fill(&this, &random);
-        snprintf(what, sizeof what, "table of %d rows", rows[i]);
+        crowd(&this, ids, sizes[i].rows - 1, sizes[i].kept);
+        snprintf(what, sizeof what, "table of %d rows and %d columns, %d tokens", sizes[i].rows, sizes[i].cols,
+                 sizes[i].tokens);
         check_case(&this, 500);
+    }
+}
+
+/* Choices among few items and many, with one negative and more than a warp has lanes; items that never occur, and one that almost
+ * every place has for its target, its negative, or both. */
+static void test_choices(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    static const struct {
+        int items, cols, places, negatives, targets_kept, negatives_kept;
+    } sizes[] = {{400, 50, 900, 1, 4, 4}, {1, 50, 300, 1, 4, 4},   {3000, 64, 200, 1, 0, 4}, {3000, 33, 200, 1, 4, 0},
+                 {500, 50, 300, 1, 0, 0}, {30, 130, 40, 33, 4, 4}, {700, 6, 70, 70, 1, 4},   {40, 50, 0, 2, 4, 4}};
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++) {
+        graph_case this = {.gap = 1};
+        lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 208);
+        graph_case_segments(&this, &sizes[i].places, sizes[i].places > 0);
+        lp_graph *graph = &this.graph;
+        lp_value *z = lp_example_tokens(graph, "z", sizes[i].cols);
+        lp_value *items = lp_example_fixed(graph, "items", sizes[i].items, sizes[i].cols);
+        lp_value *bias = lp_example_fixed(graph, "bias", sizes[i].items, 1);
+        lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+        lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, sizes[i].negatives);
+        graph_case_gradients(&this, lp_choice_loss(graph, z, items, bias, target, negative)->maker);
+        graph_case_fill(&this, &random);
+        crowd(&this, target, sizes[i].items / 2, sizes[i].targets_kept);
+        crowd(&this, negative, sizes[i].items / 2, sizes[i].negatives_kept);
+        snprintf(what, sizeof what, "choices of %d places, %d of %d items, %d columns", sizes[i].places,
+                 1 + sizes[i].negatives, sizes[i].items, sizes[i].cols);
+        check_case(&this, i * 50);
     }
 }
 
@@ -269,8 +323,9 @@ static void test_basis_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples), cmocka_unit_test(test_samples),         cmocka_unit_test(test_products),
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_basis_error),
+        cmocka_unit_test(test_examples),    cmocka_unit_test(test_samples),         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_rows),        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_basis_error),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

@@ -251,7 +251,7 @@ static void test_plan(void **state)
                 assert_int_equal(lp_plan_make(&plan, &graph, &extents[size], size == 1 ? 8 : 4, &error), LAPSE_OK);
                 check_plan(&plan, 0);
                 assert_int_equal(
-                    lp_plan_make_rested(&plan, &graph, &extents[size], size == 1 ? 8 : 4, 1 + sample % 4, &error),
+                    lp_plan_make_at(&plan, &graph, &extents[size], size == 1 ? 8 : 4, NULL, 1 + sample % 4, &error),
                     LAPSE_OK);
                 check_plan(&plan, 1 + sample % 4);
             }
@@ -271,7 +271,7 @@ static void test_plan_shares(void **state)
         x = lp_relu(&graph, x);
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 2 * 10 * 16 * 4);
-    assert_int_equal(lp_plan_make_rested(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, 3, &error), LAPSE_OK);
+    assert_int_equal(lp_plan_make_at(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, NULL, 3, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 5 * 10 * 16 * 4);
     graph.values[4]->kept = true;
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);

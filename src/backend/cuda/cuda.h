@@ -181,12 +181,14 @@ LP_CUDA_OP(tanh_gradient);
 LP_CUDA_OP(mask);
 LP_CUDA_OP(noise);
 /* cuda_columns.cu */
-LP_CUDA_OP(column_sum);
-LP_CUDA_OP(column_dot);
 LP_CUDA_OP(scale_columns);
 /* cuda_linear.cu */
 LP_CUDA_OP(linear);
+/* cuda_sums.cu */
 LP_CUDA_OP(linear_outer);
+LP_CUDA_OP(column_sum);
+LP_CUDA_OP(column_dot);
+LP_CUDA_OP(basis_gradient);
 /* cuda_embed.cu */
 LP_CUDA_OP(embed);
 LP_CUDA_OP(embed_gradient);
@@ -195,7 +197,6 @@ LP_CUDA_OP(gather);
 LP_CUDA_OP(harmonics);
 LP_CUDA_OP(harmonics_gradient);
 LP_CUDA_OP(basis);
-LP_CUDA_OP(basis_gradient);
 LP_CUDA_OP(reflect);
 LP_CUDA_OP(reflect_gradient);
 /* cuda_loss.cu */

@@ -1,91 +1,66 @@
 /* cuda_adam.cu: Adam's step on the device: all parameters, dense ones and the rows of tables that occurred, in two launches, one
- * that sums shards and squares and one that steps.
+ * that sums squares and one that steps.
  *
- * Blocks 0 .. dense - 1 take DENSE parameters each, later ones WARPS rows of the tables. A block's squared norm has its own
- * place, and every block of the second launch adds all of them up in the same order.
+ * A batch is one shard here, so gradients are there as they are needed: row i of the optimizer's list has row i of the shard's
+ * gradients. Blocks are dealt out to parts: the dense parameters first, then the tables one after another. A block's squared norm
+ * has its own place, and the block that comes last adds all of them up in their order.
  */
 #include "backend/cuda/cuda_adam.h"
+#include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_rows.h"
 
-enum { DENSE = 1024, THREADS = 256, WARPS = THREADS / 32 };
+enum { DENSE = 4, THREADS = 256, WARPS = THREADS / 32, PARTS = 1 + LP_TABLE_LIMIT };
+static_assert(LP_PARAMETER_ALIGN % DENSE == 0, "what a thread takes has one rate");
 
-/* The rows of tables, on the device. */
-typedef struct row_lists {
-    int count;
-    const int32_t *row, *first, *place;
-} row_lists;
-
-typedef struct adam_task {
-    lp_adam adam;
-    row_lists rows;
-    float *parameters;
-    int dense_blocks, blocks;
-    float rate, correction2; /* of this step */
-} adam_task;
-
-/* Elements that a thread handles one after another: begin, begin + stride, ... below end. */
-typedef struct reach {
+/* The dense parameters (one long row), or the rows of a table that occurred. A row is taken by `lanes` threads side by side, each of
+ * which takes `width` columns at a time. */
+typedef struct part {
+    const int32_t *row; /* on the device; NULL: dense */
     float *parameters, *moment1, *moment2, *gradients;
     const float *rates; /* of groups of LP_PARAMETER_ALIGN; NULL: `rate` */
     float rate;
-    int begin, end, stride;
-} reach;
+    int rows, cols, width, lanes, blocks;
+} part;
 
-__device__ static inline reach dense_reach(const adam_task &task, int block)
+typedef struct adam_task {
+    part parts[PARTS];
+    double *norms; /* of blocks; then what the gradient is multiplied with */
+    float beta1, beta2, epsilon, l2;
+    double clip;
+    float rate, correction2; /* of this step */
+    lp_device_letter letter;
+} adam_task;
+
+/* A few elements of a part: where they lie among parameters and moments, and where their gradients do. */
+typedef struct spot {
+    size_t place, gradient;
+    float rate;
+} spot;
+
+/* Calls act(part, spot) for all that this thread takes of a part. */
+template <typename action_type> __device__ static inline void visit(const part &p, int block, const action_type &act)
 {
-    const lp_adam &adam = task.adam;
-    size_t dense = adam.size - adam.table_size, begin = (size_t)block * DENSE, place = adam.table_size + begin;
-    int count = (int)(dense - begin < DENSE ? dense - begin : (size_t)DENSE);
-    reach r = {task.parameters + place,
-               adam.moment1 + place,
-               adam.moment2 + place,
-               adam.gradients + begin,
-               adam.rates + begin / LP_PARAMETER_ALIGN,
-               0,
-               (int)threadIdx.x,
-               count,
-               THREADS};
-    return r;
+    int row = 0, c = p.width * (block * THREADS + (int)threadIdx.x), step = p.cols;
+    if (p.row) {
+        row = block * (THREADS / p.lanes) + (int)threadIdx.x / p.lanes;
+        c = p.width * ((int)threadIdx.x % p.lanes);
+        step = p.width * p.lanes;
+    }
+    if (row >= p.rows)
+        return;
+    size_t there = p.row ? (size_t)p.row[row] * p.cols : 0;
+#pragma unroll 1
+    for (; c < p.cols; c += step)
+        act(p, spot{there + c, (size_t)row * p.cols + c, p.rates ? p.rates[c / LP_PARAMETER_ALIGN] : p.rate});
 }
 
-/* The gradient of row `place` (shard * capacity + row of its list) of a table. */
-__device__ static inline float *row_gradient(const lp_adam &adam, const lp_table &table, int32_t place)
+/* The same for the part whose turn it is in this block. */
+template <typename action_type> __device__ static inline void visit_all(const adam_task &task, const action_type &act)
 {
-    size_t capacity = (size_t)adam.item_capacity, shard = (size_t)place / capacity, row = (size_t)place % capacity;
-    return adam.row_gradients + (shard * (size_t)adam.table_cols + (size_t)table.before) * capacity +
-           row * (size_t)table.cols;
-}
-
-__device__ static inline reach row_reach(const adam_task &task, const lp_table &table, int row)
-{
-    const lp_adam &adam = task.adam;
-    size_t place = table.offset + (size_t)task.rows.row[row] * (size_t)table.cols;
-    reach r = {task.parameters + place,
-               adam.moment1 + place,
-               adam.moment2 + place,
-               row_gradient(adam, table, task.rows.place[task.rows.first[row]]),
-               NULL,
-               table.rate,
-               (int)(threadIdx.x % 32),
-               table.cols,
-               32};
-    return r;
-}
-
-/* The row of tables that this warp takes, or -1. */
-__device__ static inline int row_of(const adam_task &task)
-{
-    int row = ((int)blockIdx.x - task.dense_blocks) * WARPS + (int)threadIdx.x / 32;
-    return (int)blockIdx.x >= task.dense_blocks && row < task.rows.count ? row : -1;
-}
-
-/* Adds l2, drops what is fixed, and returns the square. */
-__device__ static inline double finish(const reach &r, int i, float gradient, float l2)
-{
-    gradient += l2 * r.parameters[i];
-    if (r.rates && r.rates[i / LP_PARAMETER_ALIGN] == 0)
-        gradient = 0;
-    r.gradients[i] = gradient;
-    return (double)gradient * (double)gradient;
+    int block = (int)blockIdx.x, number = 0;
+    while (block >= task.parts[number].blocks)
+        block -= task.parts[number++].blocks;
+    visit(task.parts[number], block, act);
 }
 
 /* The sum of all threads' numbers in a fixed order, in thread 0. */
@@ -93,6 +68,7 @@ __device__ static double block_sum(double mine)
 {
     __shared__ double sums[WARPS];
     mine = lp_warp_sum(mine);
+    __syncthreads();
     if (threadIdx.x % 32 == 0)
         sums[threadIdx.x / 32] = mine;
     __syncthreads();
@@ -102,77 +78,83 @@ __device__ static double block_sum(double mine)
     return sum;
 }
 
-__global__ void adam_sum_kernel(adam_task task)
+/* Adds l2 and drops the gradient of what is fixed; returns the sum of squares. */
+template <int n> __device__ static inline float finish(const part &p, const spot &at, float l2)
 {
-    const lp_adam &adam = task.adam;
-    float l2 = (float)adam.l2;
+    lp_floats<n> gradient = lp_read<n>(p.gradients + at.gradient);
+    float sum = 0;
+    if (l2 != 0) {
+        lp_floats<n> parameter = lp_read<n>(p.parameters + at.place);
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            gradient.at[i] += l2 * parameter.at[i];
+    }
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        gradient.at[i] = at.rate == 0 ? 0 : gradient.at[i];
+        sum += gradient.at[i] * gradient.at[i];
+    }
+    if (l2 != 0 || at.rate == 0)
+        lp_write<n>(p.gradients + at.gradient, gradient, 0);
+    return sum;
+}
+
+__global__ void __launch_bounds__(THREADS) adam_sum_kernel(const __grid_constant__ adam_task task, int blocks)
+{
     double norm = 0;
-    int row = row_of(task);
-    if ((int)blockIdx.x < task.dense_blocks) {
-        reach r = dense_reach(task, (int)blockIdx.x);
-        for (int i = r.begin; i < r.end; i += r.stride) {
-            float sum = r.gradients[i];
-            for (int shard = 1; shard < adam.shards; shard++)
-                sum += r.gradients[(size_t)shard * (adam.size - adam.table_size) + i];
-            norm += finish(r, i, sum, l2);
-        }
-    }
-    for (int t = 0; row >= 0 && t < adam.table_count; t++) {
-        reach r = row_reach(task, adam.tables[t], row);
-        for (int i = r.begin; i < r.end; i += r.stride) {
-            float sum = r.gradients[i];
-            for (int k = task.rows.first[row] + 1; k < task.rows.first[row + 1]; k++)
-                sum += row_gradient(adam, adam.tables[t], task.rows.place[k])[i];
-            norm += finish(r, i, sum, l2);
-        }
-    }
+    if (blockIdx.x + threadIdx.x == 0 && task.letter.to)
+        *task.letter.to = *task.letter.from;
+    visit_all(task, [&](const part &p, const spot &at) {
+        norm += (double)(p.width == 4   ? finish<4>(p, at, task.l2)
+                         : p.width == 2 ? finish<2>(p, at, task.l2)
+                                        : finish<1>(p, at, task.l2));
+    });
     norm = block_sum(norm);
     if (threadIdx.x == 0)
-        adam.norms[blockIdx.x] = norm;
-}
-
-__device__ static void take_steps(const adam_task &task, const reach &r, float scale)
-{
-    const lp_adam &adam = task.adam;
-    float beta1 = (float)adam.beta1, beta2 = (float)adam.beta2, epsilon = (float)adam.epsilon;
-    for (int i = r.begin; i < r.end; i += r.stride) {
-        float rate = task.rate * (r.rates ? r.rates[i / LP_PARAMETER_ALIGN] : r.rate);
-        float gradient = r.gradients[i] * scale;
-        float first = beta1 * r.moment1[i] + (1 - beta1) * gradient;
-        float second = beta2 * r.moment2[i] + (1 - beta2) * gradient * gradient;
-        r.moment1[i] = first;
-        r.moment2[i] = second;
-        r.parameters[i] -= rate * first / (sqrtf(second) * task.correction2 + epsilon);
-    }
-}
-
-/* What the gradient is multiplied with so that its norm is no longer than `clip`. */
-__device__ static float clip_scale(const adam_task &task)
-{
-    __shared__ float scale;
+        task.norms[blockIdx.x] = norm;
+    if (!lp_last_block(0))
+        return;
     double sum = 0;
-    for (int i = (int)threadIdx.x; i < task.blocks; i += THREADS)
-        sum += task.adam.norms[i];
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < blocks; i += THREADS)
+        sum += task.norms[i];
     sum = block_sum(sum);
-    if (threadIdx.x == 0) {
-        double norm = sqrt(sum);
-        scale = task.adam.clip > 0 && norm > task.adam.clip ? (float)(task.adam.clip / norm) : 1;
-    }
-    __syncthreads();
-    return scale;
+    if (threadIdx.x == 0) /* so that its norm is no longer than `clip` */
+        task.norms[blocks] = task.clip > 0 && sqrt(sum) > task.clip ? task.clip / sqrt(sum) : 1;
 }
 
-__global__ void adam_step_kernel(adam_task task)
+template <int n>
+__device__ static inline void take_step(const adam_task &task, const part &p, const spot &at, const double *scale)
 {
-    float scale = clip_scale(task);
-    int row = row_of(task);
-    if ((int)blockIdx.x < task.dense_blocks)
-        take_steps(task, dense_reach(task, (int)blockIdx.x), scale);
-    for (int t = 0; row >= 0 && t < task.adam.table_count; t++)
-        take_steps(task, row_reach(task, task.adam.tables[t], row), scale);
+    lp_floats<n> gradient = lp_read<n>(p.gradients + at.gradient), first = lp_read<n>(p.moment1 + at.place);
+    lp_floats<n> second = lp_read<n>(p.moment2 + at.place), parameter = lp_read<n>(p.parameters + at.place);
+    float factor = (float)*scale, rate = task.rate * at.rate;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        float g = gradient.at[i] * factor;
+        first.at[i] = task.beta1 * first.at[i] + (1 - task.beta1) * g;
+        second.at[i] = task.beta2 * second.at[i] + (1 - task.beta2) * g * g;
+        parameter.at[i] -= rate * first.at[i] / (sqrtf(second.at[i]) * task.correction2 + task.epsilon);
+    }
+    lp_write<n>(p.moment1 + at.place, first, 0);
+    lp_write<n>(p.moment2 + at.place, second, 0);
+    lp_write<n>(p.parameters + at.place, parameter, 0);
 }
 
-/* ---- the lists of rows on their way to the device ------------------------------------------------------------ */
+__global__ void __launch_bounds__(THREADS) adam_step_kernel(const __grid_constant__ adam_task task, int blocks)
+{
+    const double *scale = task.norms + blocks;
+    visit_all(task, [&](const part &p, const spot &at) {
+        if (p.width == 4)
+            take_step<4>(task, p, at, scale);
+        else if (p.width == 2)
+            take_step<2>(task, p, at, scale);
+        else
+            take_step<1>(task, p, at, scale);
+    });
+}
+
+/* ---- the list of rows on its way to the device --------------------------------------------------------------- */
 
 static char *staging[LP_DEVICE_MARKS], *arrival[LP_DEVICE_MARKS]; /* on the host, and on the device */
 static size_t list_size;
@@ -197,38 +179,92 @@ static bool make_room(size_t size)
     return good;
 }
 
-/* Sends the lists; they lie in place `mark` of those that are used in turn. */
-static bool send_rows(const lp_union *rows, int mark, row_lists *lists)
+/* Sends the list; it lies in place `mark` of those that are used in turn. NULL: there is no room for it. */
+static const int32_t *send_rows(const lp_union *rows, int mark)
 {
-    size_t count = (size_t)rows->count, places = (size_t)rows->first[rows->count];
-    size_t size = (2 * count + 1 + places) * sizeof(int32_t);
+    size_t size = (size_t)rows->count * sizeof(int32_t);
     if (!make_room(size)) {
         lp_device_problem_set("the optimizer's rows", "there is not enough memory on the GPU");
-        return false;
+        return NULL;
     }
     lp_device_wait(LP_DEVICE_ADAM, mark);
-    int32_t *host = (int32_t *)staging[mark], *there = (int32_t *)arrival[mark];
-    memcpy(host, rows->row, count * sizeof *host);
-    memcpy(host + count, rows->first, (count + 1) * sizeof *host);
-    memcpy(host + 2 * count + 1, rows->place, places * sizeof *host);
-    lp_device_deliver(LP_DEVICE_ADAM, mark, there, host, size);
-    *lists = {rows->count, there, there + count, there + 2 * count + 1};
-    return true;
+    memcpy(staging[mark], rows->row, size);
+    lp_device_deliver(LP_DEVICE_ADAM, mark, arrival[mark], staging[mark], size);
+    return (const int32_t *)arrival[mark];
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------- */
+
+static part dense_part(const lp_adam *adam, float *parameters)
+{
+    size_t first = adam->table_size;
+    int cols = (int)(adam->size - first);
+    part p = {NULL,
+              parameters + first,
+              adam->moment1 + first,
+              adam->moment2 + first,
+              adam->gradients,
+              adam->rates,
+              1,
+              1,
+              cols,
+              DENSE,
+              THREADS,
+              (int)lp_blocks(cols, DENSE * THREADS)};
+    return p;
+}
+
+static part table_part(const lp_adam *adam, const lp_table *table, const int32_t *row, int rows, float *parameters)
+{
+    size_t first = table->offset;
+    part p = {row,
+              parameters + first,
+              adam->moment1 + first,
+              adam->moment2 + first,
+              adam->row_gradients + (size_t)table->before * (size_t)adam->item_capacity,
+              NULL,
+              table->rate,
+              rows,
+              table->cols,
+              1,
+              1,
+              0};
+    p.width = lp_width((uintptr_t)p.parameters | (uintptr_t)p.moment1 | (uintptr_t)p.moment2 | (uintptr_t)p.gradients,
+                       p.cols);
+    while (p.lanes < 32 && p.lanes * p.width < p.cols)
+        p.lanes *= 2;
+    p.blocks = (int)lp_blocks(rows, THREADS / p.lanes);
+    return p;
 }
 
 void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
 {
-    size_t dense = adam->size - adam->table_size;
-    adam_task task = {*adam, {0, NULL, NULL, NULL}, parameters, 0, 0, 0, 0};
-    int mark = (int)(uploads++ % LP_DEVICE_MARKS);
-    if (lp_device_problem() || (rows && rows->count && !send_rows(rows, mark, &task.rows)))
+    adam_task task = {};
+    int mark = (int)(uploads++ % LP_DEVICE_MARKS), count = rows ? rows->count : 0;
+    const int32_t *row = NULL;
+    if (adam->shards != 1)
+        lp_device_problem_set("the optimizer", "a batch must be one shard on a GPU");
+    if (lp_device_problem() || (count && !(row = send_rows(rows, mark))))
         return;
-    task.dense_blocks = (int)lp_blocks((int64_t)dense, DENSE);
-    task.blocks = task.dense_blocks + (int)lp_blocks(task.rows.count, WARPS);
+    int blocks = 0, parts = 0;
+    task.parts[parts++] = dense_part(adam, parameters);
+    for (int t = 0; count && t < adam->table_count; t++)
+        task.parts[parts++] = table_part(adam, &adam->tables[t], row, count, parameters);
+    for (int i = 0; i < parts; i++)
+        blocks += task.parts[i].blocks;
+    task.norms = adam->norms;
+    task.beta1 = (float)adam->beta1;
+    task.beta2 = (float)adam->beta2;
+    task.epsilon = (float)adam->epsilon;
+    task.l2 = (float)adam->l2;
+    task.clip = adam->clip;
     task.rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, (double)step)));
     task.correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, (double)step)));
+    if (blocks)
+        task.letter = lp_device_letter_take();
     lp_cuda_run none = {};
-    LP_LAUNCH(&none, adam_sum_kernel, (unsigned)task.blocks, THREADS, 0, task);
-    LP_LAUNCH(&none, adam_step_kernel, (unsigned)task.blocks, THREADS, 0, task);
-    lp_device_mark(LP_DEVICE_ADAM, mark);
+    LP_LAUNCH(&none, adam_sum_kernel, (unsigned)blocks, THREADS, 0, task, blocks);
+    LP_LAUNCH(&none, adam_step_kernel, (unsigned)blocks, THREADS, 0, task, blocks);
+    if (count)
+        lp_device_mark(LP_DEVICE_ADAM, mark);
 }

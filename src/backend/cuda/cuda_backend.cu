@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_plugin.h"
 #include "backend/cuda/cuda_program.h"
+#include "backend/cuda/cuda_stage.h"
 
 static void buffer_free(void *buffer)
 {
@@ -16,9 +17,8 @@ static int one_thread(int wanted)
     return 1;
 }
 
-/* Nodes for which places rest. With 4, steps of training are as free to run side by side as if no place were used twice, and take a
- * tenth more memory than with 0. */
-enum { REST = 4 };
+/* Moments for which places rest, so that sums may run beside what comes after them. */
+enum { REST = 2 };
 
 extern "C" const lp_backend *lp_cuda_open(uint32_t version, const char **reason)
 {
@@ -45,6 +45,7 @@ extern "C" const lp_backend *lp_cuda_open(uint32_t version, const char **reason)
     backend.adam_step = lp_cuda_adam_step;
     backend.sync = lp_device_sync;
     backend.problem = lp_device_problem;
+    backend.arrange = lp_cuda_arrange;
     backend.rest = REST;
     return &backend;
 }

@@ -1,96 +1,176 @@
-/* cuda_by_id.h: sums of rows that share an id, without atomics and always in one order.
+/* cuda_by_id.h: sums of rows that share an id, without atomics and always in one order, in one launch.
  *
- * The host has sorted the ids of the shard (cuda_lists.h): a warp sums one piece of up to LP_CUDA_PIECE elements of one id, and
- * ids with several pieces are added up by a second kernel.
+ * The host has sorted the ids of the shard (cuda_lists.h). A warp sums the elements of one id, and writes zeros for an id without
+ * any, so that nothing has to be cleared before. An id with many elements would keep its warp busy long after all others are done: the
+ * warps of its block share it, and their sums are added in the order of the warps.
  */
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
 
 #include "backend/cuda/cuda_lists.h"
+#include "backend/cuda/cuda_rows.h"
 
-enum { LP_BY_ID_WARPS = 8 };
-static_assert((int)LP_CUDA_PIECE <= 32, "a lane for each element of a piece");
+enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MOST_WARPS = 16, LP_BY_ID_MANY = 64 };
 
-/* Where the sums go: out [ids x cols], weights [ids] or NULL. */
+/* Where the sums go: out [ids x cols] or NULL, weights [ids] or NULL. */
 typedef struct lp_by_id_place {
     float *out, *weights;
-    int cols;
+    int cols, adds, weights_add;
 } lp_by_id_place;
 
-/* A piece by a warp: sum over its elements e of term.weight(e) * row term.row(e) of term.source. */
-template <typename term_type>
-__global__ void by_id_pieces_kernel(lp_cuda_lists lists, term_type term, lp_by_id_place to, float *partial)
+/* The elements of an id in up to two lists, one after the other: where they begin in each, and how many they are. */
+typedef struct lp_id_elements {
+    int begin[2], count[2];
+} lp_id_elements;
+
+__device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, int *begin)
 {
-    int n = (int)(blockIdx.x * LP_BY_ID_WARPS + threadIdx.x / 32);
-    if (n >= lists.counts->pieces)
-        return;
-    lp_cuda_piece piece = lists.pieces[n];
-    int cols = to.cols, lane = (int)(threadIdx.x % 32);
-    float *place = piece.place >= 0 ? partial + (size_t)piece.place * (cols + 1) : NULL;
-    /* Two columns a lane, so that what is read for both is under way at once. */
-    for (int c = lane; to.out && c < cols; c += 64) {
-        float sum[2] = {0, 0};
-        bool second = c + 32 < cols;
-#pragma unroll 4
-        for (int k = piece.begin; k < piece.end; k++) {
-            int e = lists.order[k];
-            float weight = term.weight(e);
-            const float *row = term.source + (size_t)term.row(e) * cols + c;
-            sum[0] += weight * row[0];
-            sum[1] += second ? weight * row[32] : 0;
+    if (id >= *lists.ids)
+        return 0;
+    *begin = lists.starts[id];
+    return lists.starts[id + 1] - *begin;
+}
+
+/* A warp: columns c .. c + n - 1 of the sum over terms number begin .. end - 1 of term.weight(i) * row term.row(i) of source; *weights
+ * gets the lane's share of the sum of weights. Lanes find rows and weights each for its own term, and hand them round. */
+template <int n, typename term_type>
+__device__ static inline lp_floats<n> lp_weighted_rows(const term_type &term, int begin, int end, const float *source,
+                                                       int cols, int c, float *weights)
+{
+    enum { AHEAD = 4 }; /* rows under way at once */
+    int lane = (int)(threadIdx.x % 32);
+    lp_floats<n> sum = {};
+    *weights = 0;
+#pragma unroll 1
+    for (int first = begin; first < end; first += 32) {
+        int count = min(end - first, 32), row = 0;
+        float weight = 0;
+        if (lane < count)
+            term.find(first + lane, &row, &weight);
+        *weights += weight;
+#pragma unroll 1
+        for (int k = 0; k < count; k += AHEAD) {
+            lp_floats<n> x[AHEAD];
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                int there = __shfl_sync(0xFFFFFFFFu, row, k + i);
+                x[i] = {};
+                if (k + i < count && c < cols)
+                    x[i] = lp_read<n>(source + (size_t)there * cols + c);
+            }
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                float factor = __shfl_sync(0xFFFFFFFFu, weight, k + i);
+#pragma unroll
+                for (int j = 0; j < n; j++)
+                    sum.at[j] += factor * x[i].at[j];
+            }
         }
-        for (int i = 0; i < 1 + second; i++)
-            if (place)
-                place[c + 32 * i] = sum[i];
-            else
-                to.out[(size_t)piece.id * cols + c + 32 * i] += sum[i];
     }
-    if (to.weights) { /* after the columns: the sum of the weights */
-        float sum = piece.begin + lane < piece.end ? term.weight(lists.order[piece.begin + lane]) : 0;
-        sum = lp_warp_sum(sum);
-        if (lane == 0 && place)
-            place[cols] = sum;
-        else if (lane == 0)
-            to.weights[piece.id] += sum;
+    return sum;
+}
+
+/* The terms of an id, as a type of lists numbers them: lists.find(elements, i, &row, &weight). */
+template <typename lists_type> struct lp_id_terms {
+    const lists_type &lists;
+    lp_id_elements elements;
+    __device__ void find(int i, int *row, float *weight) const
+    {
+        lists.find(elements, i, row, weight);
+    }
+};
+
+/* A warp takes an id. */
+template <int n, typename lists_type>
+__device__ static inline void lp_sum_id(const lists_type &lists, int id, lp_id_elements elements, const float *source,
+                                        lp_by_id_place to)
+{
+    int lane = (int)(threadIdx.x % 32), cols = to.out ? to.cols : 0;
+    lp_id_terms<lists_type> terms = {lists, elements};
+    for (int first = 0; first == 0 || first < cols; first += 32 * n) {
+        int c = first + n * lane;
+        float weights;
+        lp_floats<n> sum =
+            lp_weighted_rows<n>(terms, 0, elements.count[0] + elements.count[1], source, cols, c, &weights);
+        if (c < cols)
+            lp_write<n>(to.out + (size_t)id * to.cols + c, sum, to.adds);
+        if (first == 0 && to.weights) {
+            weights = lp_warp_sum(weights);
+            if (lane == 0)
+                lp_store(&to.weights[id], weights, to.weights_add);
+        }
     }
 }
 
-/* The ids with several pieces, each by a warp. A template so that several files may have it. */
-template <typename none>
-__global__ void by_id_groups_kernel(lp_cuda_lists lists, lp_by_id_place to, const float *partial)
+/* All warps of a block take an id. */
+template <int n, typename lists_type>
+__device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id_elements elements, const float *source,
+                                          lp_by_id_place to)
 {
-    int n = (int)(blockIdx.x * LP_BY_ID_WARPS + threadIdx.x / 32);
-    if (n >= lists.counts->groups)
+    enum { WIDE = 32 * n };
+    __shared__ float sums[LP_BY_ID_MOST_WARPS][WIDE + 1];
+    int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32), warps = (int)(blockDim.x / 32);
+    int count = elements.count[0] + elements.count[1], each = (count + warps - 1) / warps;
+    int begin = min(warp * each, count), end = min(begin + each, count), cols = to.out ? to.cols : 0;
+    lp_id_terms<lists_type> terms = {lists, elements};
+    for (int first = 0; first == 0 || first < cols; first += WIDE) {
+        float weights;
+        lp_floats<n> mine = lp_weighted_rows<n>(terms, begin, end, source, cols, first + n * lane, &weights);
+        for (int j = 0; j < n; j++)
+            sums[warp][n * lane + j] = mine.at[j];
+        weights = lp_warp_sum(weights);
+        if (lane == 0)
+            sums[warp][WIDE] = weights;
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i <= WIDE; i += (int)blockDim.x) {
+            float sum = 0;
+            for (int k = 0; k < warps; k++)
+                sum += sums[k][i];
+            if (i < WIDE && first + i < cols)
+                lp_store(&to.out[(size_t)id * to.cols + first + i], sum, to.adds);
+            else if (i == WIDE && first == 0 && to.weights)
+                lp_store(&to.weights[id], sum, to.weights_add);
+        }
+        __syncthreads();
+    }
+}
+
+/* A block takes `each` ids (at most as many as it has warps) from `first` on, of `count` there are. Every thread must come. */
+template <int n, typename lists_type>
+__device__ static inline void lp_sum_ids(const lists_type &lists, int first, int each, int count, const float *source,
+                                         lp_by_id_place to)
+{
+    __shared__ lp_id_elements all[LP_BY_ID_MOST_WARPS];
+    int warp = (int)(threadIdx.x / 32), id = first + warp;
+    lp_id_elements mine = {{0, 0}, {0, 0}};
+    bool have = warp < each && id < count, many = false;
+    if (have) {
+        mine = lists.elements(id);
+        many = mine.count[0] + mine.count[1] > LP_BY_ID_MANY;
+    }
+    if (threadIdx.x % 32 == 0)
+        all[warp] = mine;
+    if (have && !many)
+        lp_sum_id<n>(lists, id, mine, source, to);
+    if (!__syncthreads_or(many))
         return;
-    lp_cuda_group group = lists.groups[n];
-    int cols = to.cols;
-    for (int c = (int)(threadIdx.x % 32); c <= cols; c += 32) {
-        float sum = 0;
-#pragma unroll 4
-        for (int k = 0; k < group.count; k++)
-            sum += partial[((size_t)group.place + k) * (cols + 1) + c];
-        if (c < cols && to.out)
-            to.out[(size_t)group.id * cols + c] += sum;
-        else if (c == cols && to.weights)
-            to.weights[group.id] += sum;
-    }
+#pragma unroll 1
+    for (int i = 0; i < each; i++)
+        if (all[i].count[0] + all[i].count[1] > LP_BY_ID_MANY)
+            lp_share_id<n>(lists, first + i, all[i], source, to);
 }
 
-/* Bytes of scratch that lp_cuda_sum_by_id wants. */
-static inline size_t lp_by_id_scratch(const lp_cuda_lists *lists, int cols)
-{
-    return (size_t)lists->largest_partial * (size_t)(cols + 1) * sizeof(float);
-}
+/* How a launch for so many ids and elements is cut into blocks. Where ids are few and elements many, an id has a block to itself. */
+typedef struct lp_by_id_shape {
+    int each, blocks, threads; /* ids of a block */
+} lp_by_id_shape;
 
-/* Adds the sums to what is there. */
-template <typename term_type>
-static inline void lp_cuda_sum_by_id(const lp_cuda_run *run, lp_cuda_lists lists, term_type term, lp_by_id_place to,
-                                     float *scratch)
+static inline lp_by_id_shape lp_by_id_shape_of(int64_t ids, int64_t elements)
 {
-    LP_LAUNCH(run, by_id_pieces_kernel<term_type>, lp_blocks(lists.largest_pieces, LP_BY_ID_WARPS), LP_BY_ID_WARPS * 32,
-              0, lists, term, to, scratch);
-    LP_LAUNCH(run, by_id_groups_kernel<void>, lp_blocks(lists.largest_groups, LP_BY_ID_WARPS), LP_BY_ID_WARPS * 32, 0,
-              lists, to, scratch);
+    bool crowded = elements > ids * LP_BY_ID_MANY;
+    int each = crowded ? 1 : LP_BY_ID_WARPS, warps = crowded ? LP_BY_ID_MOST_WARPS : LP_BY_ID_WARPS;
+    lp_by_id_shape shape = {each, (int)lp_blocks(ids, each), 32 * warps};
+    return shape;
 }
 
 #endif

@@ -1,7 +1,8 @@
-/* cuda_choice_loss.cu: the choice between a target and its negatives. A warp takes a row. */
+/* cuda_choice_loss.cu: the choice between a target and its negatives. A warp takes a row; of the gradients by item, an item. */
 #include "backend/cuda/cuda_by_id.h"
+#include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 8 };
+enum { WARPS = 16 }; /* rows a block takes forward */
 
 /* What the scores are made of. */
 typedef struct choice {
@@ -21,117 +22,225 @@ __device__ static inline float softplus(float x)
     return x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x));
 }
 
-/* Scores to slopes, in place; every lane has the row's loss. */
-__device__ static float choose(const choice &c, float *slope, int lane)
+/* Products of a row of z with those of `count` (up to 32) items, of which every lane holds one: lane k gets that of item k. */
+template <int n> __device__ static inline float score_items(const choice &c, const float *z, int item, int count)
 {
-    float loss = 0;
-    for (int i = lane; i < c.count; i += 32) {
-        float s = slope[i];
-        loss += softplus(i ? s : -s);
-        slope[i] = 1 / (1 + expf(-s)) - (i ? 0 : 1);
+    enum { AHEAD = 4 }; /* items under way at once */
+    int lane = (int)(threadIdx.x % 32);
+    float score = 0;
+#pragma unroll 1
+    for (int k = 0; k < count; k += AHEAD) {
+        const float *vector[AHEAD];
+        float sum[AHEAD];
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            vector[i] = c.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k + i) * c.cols;
+            sum[i] = 0;
+        }
+#pragma unroll 1
+        for (int col = n * lane; col < c.cols; col += 32 * n) {
+            lp_floats<n> mine = lp_read<n>(z + col), other[AHEAD];
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                other[i] = {};
+                if (k + i < count)
+                    other[i] = lp_read<n>(vector[i] + col);
+            }
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++)
+#pragma unroll
+                for (int j = 0; j < n; j++)
+                    sum[i] += mine.at[j] * other[i].at[j];
+        }
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++)
+            if (k + i < count) {
+                float whole = lp_warp_sum(sum[i]);
+                score = lane == k + i ? whole : score;
+            }
     }
-    return lp_warp_sum(loss);
+    return score;
 }
 
-__global__ void choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, float *slopes,
-                                   float *losses)
+/* A warp writes the slopes of a row, and returns what the lane has of its loss. */
+template <int n> __device__ static inline float choose(const choice &c, int row, float *slope)
 {
-    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    float *slope = slopes + (size_t)row * c.count;
-    const float *z = c.z + (size_t)row * c.cols;
-    for (int i = 0; i < c.count; i++) {
-        int item = item_of(c, row, i);
-        const float *vector = c.items + (size_t)item * c.cols;
-        float sum = 0;
-        for (int k = lane; k < c.cols; k += 32)
-            sum += z[k] * vector[k];
-        sum = lp_warp_sum(sum);
-        if (lane == 0)
-            slope[i] = sum + c.bias[item];
+    int lane = (int)(threadIdx.x % 32);
+    float loss = 0;
+#pragma unroll 1
+    for (int first = 0; first < c.count; first += 32) {
+        int i = first + lane, count = min(c.count - first, 32), item = i < c.count ? item_of(c, row, i) : 0;
+        float bias = i < c.count ? c.bias[item] : 0;
+        float score = score_items<n>(c, c.z + (size_t)row * c.cols, item, count) + bias;
+        if (i < c.count) {
+            loss += softplus(i ? score : -score);
+            slope[i] = 1 / (1 + expf(-score)) - (i ? 0 : 1);
+        }
     }
-    __syncwarp();
-    float loss = choose(c, slope, lane);
-    if (lane == 0)
-        losses[row] = loss;
+    return loss;
+}
+
+/* The sum of all threads' numbers in a fixed order, in thread 0. */
+__device__ static inline double block_sum(double mine)
+{
+    __shared__ double sums[WARPS];
+    mine = lp_warp_sum(mine);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = mine;
+    __syncthreads();
+    double sum = 0;
+    for (int i = 0; threadIdx.x == 0 && i < WARPS; i++)
+        sum += sums[i];
+    return sum;
+}
+
+/* The block that comes last adds up what the blocks have of the loss. */
+template <int n>
+__global__ void __launch_bounds__(WARPS * 32, 3)
+    choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, float *slopes, double *partial,
+                       float *loss, int lane)
+{
+    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32);
+    double mine = 0;
+    if (row < lp_rows_now(rows, shard))
+        mine = (double)choose<n>(c, row, slopes + (size_t)row * c.count);
+    mine = block_sum(mine);
+    if (threadIdx.x == 0)
+        partial[blockIdx.x] = mine;
+    if (!lp_last_block(lane))
+        return;
+    double sum = 0;
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < (int)gridDim.x; i += WARPS * 32)
+        sum += partial[i];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0)
+        *loss = (float)sum;
 }
 
 void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0];
-    int largest = lp_cuda_largest(run, z);
-    float *losses = (float *)lp_cuda_scratch(run, (size_t)largest * sizeof *losses);
-    if (!losses)
+    /* One block at the least: an empty shard has a loss too. */
+    unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS);
+    double *partial = (double *)lp_cuda_scratch(run, blocks * sizeof *partial);
+    if (!partial)
         return;
     choice c = {LP_INPUT(0), LP_INPUT(1),           LP_INPUT(2), LP_INPUT_AS(int32_t, 4), LP_INPUT_AS(int32_t, 5),
                 z->cols,     node->outputs[1]->cols};
-    LP_LAUNCH(run, choice_loss_kernel, lp_blocks(largest, WARPS), WARPS * 32, 0, run->shard, lp_cuda_rows_of(z), c,
-              LP_OUTPUT(1), losses);
-    lp_cuda_loss_sum(run, z, losses, LP_OUTPUT(0));
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_rows rows = lp_cuda_rows_of(z);
+    float *slopes = LP_OUTPUT(1), *loss = LP_OUTPUT(0);
+    int lane = run->lane;
+    lp_by_width(lp_width((uintptr_t)c.z | (uintptr_t)c.items, c.cols), [&](auto by) {
+        LP_LAUNCH(run, choice_loss_kernel<decltype(by)::value>, blocks, WARPS * 32, 0, shard, rows, c, slopes, partial,
+                  loss, lane);
+    });
 }
 
-/* dz = dloss * sum of slope * item */
-__global__ void choice_state_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, const float *slopes,
-                                    const float *dloss, float *dz, int adds)
-{
-    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    const float *slope = slopes + (size_t)row * c.count;
-    for (int k = lane; k < c.cols; k += 32) {
-        float sum = 0;
-        for (int i = 0; i < c.count; i++)
-            sum += slope[i] * c.items[(size_t)item_of(c, row, i) * c.cols + k];
-        lp_store(&dz[(size_t)row * c.cols + k], *dloss * sum, adds);
-    }
-}
+/* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* Element e of the targets (`count` 1, `from` 0) or of the negatives: its row, and its slope. */
-struct choice_term {
-    const float *source, *slopes, *dloss;
-    int count, from, stride; /* ids a row; place of the first among the slopes of a row; slopes of a row */
-    __device__ int row(int e) const
+/* What the gradients by item are summed over: the places whose target an item is, then those which have it for a negative. */
+struct choice_lists {
+    lp_cuda_lists targets, negatives;
+    const float *slopes, *dloss;
+    int count; /* slopes of a row */
+    __device__ lp_id_elements elements(int id) const
     {
-        return e / count;
+        lp_id_elements all = {{0, 0}, {0, 0}};
+        all.count[0] = lp_elements_of(targets, id, &all.begin[0]);
+        all.count[1] = lp_elements_of(negatives, id, &all.begin[1]);
+        return all;
     }
-    __device__ float weight(int e) const
+    __device__ void find(const lp_id_elements &all, int i, int *row, float *weight) const
     {
-        return *dloss * slopes[(size_t)(e / count) * stride + from + e % count];
+        int slope = 0;
+        if (i < all.count[0]) {
+            *row = targets.order[all.begin[0] + i];
+        } else {
+            int e = negatives.order[all.begin[1] + i - all.count[0]];
+            *row = e / (count - 1);
+            slope = 1 + e - *row * (count - 1);
+        }
+        *weight = *dloss * slopes[(size_t)*row * count + slope];
     }
 };
 
-/* Adds what the slopes of the targets, then of the negatives, give to items and biases. */
-static void spread_to_items(const lp_node *node, const lp_cuda_run *run)
+/* The items of a row, weighted by their slopes. */
+struct row_terms {
+    const choice &c;
+    const float *slope, *dloss;
+    int row_here;
+    __device__ void find(int i, int *row, float *weight) const
+    {
+        *row = item_of(c, row_here, i);
+        *weight = *dloss * slope[i];
+    }
+};
+
+/* A warp: dz of a row = dloss * sum of slope * item */
+template <int n>
+__device__ static inline void state_gradient(const choice &c, const choice_lists &lists, int row, float *dz, int adds)
 {
-    const lp_value *items = node->inputs[1];
-    int count = node->inputs[4]->cols;
-    lp_cuda_lists lists[] = {lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3])};
-    size_t first = lp_by_id_scratch(&lists[0], items->cols), second = lp_by_id_scratch(&lists[1], items->cols);
-    float *scratch = (float *)lp_cuda_scratch(run, first > second ? first : second);
-    if (!scratch)
+    row_terms terms = {c, lists.slopes + (size_t)row * c.count, lists.dloss, row};
+    for (int first = 0; first < c.cols; first += 32 * n) {
+        int col = first + n * (int)(threadIdx.x % 32);
+        float weights;
+        lp_floats<n> sum = lp_weighted_rows<n>(terms, 0, c.count, c.items, c.cols, col, &weights);
+        if (col < c.cols)
+            lp_write<n>(dz + (size_t)row * c.cols + col, sum, adds);
+    }
+}
+
+typedef struct gradient_task {
+    choice c;
+    choice_lists lists;
+    lp_cuda_rows rows, items;
+    lp_by_id_shape shape; /* no blocks: nobody wants gradients by item */
+    lp_by_id_place to;
+    float *dz;
+    int adds;
+} gradient_task;
+
+/* The first blocks take items, the rest rows: neither waits for the other. */
+template <int n>
+__global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
+    choice_gradient_kernel(const lp_cuda_shard *shard, gradient_task task)
+{
+    int block = (int)blockIdx.x, by_item = task.shape.blocks;
+    if (block < by_item) {
+        lp_sum_ids<n>(task.lists, block * task.shape.each, task.shape.each, lp_rows_now(task.items, shard), task.c.z,
+                      task.to);
         return;
-    for (int i = 1; i < 3; i++)
-        if (node->outputs[i] && !LP_ADDS(i))
-            lp_cuda_clear(run, LP_OUTPUT(i),
-                          (size_t)lp_cuda_largest(run, node->outputs[i]) * (size_t)node->outputs[i]->cols *
-                              sizeof(float));
-    lp_by_id_place to = {LP_OUTPUT(1), LP_OUTPUT(2), items->cols};
-    choice_term targets = {LP_INPUT(0), LP_INPUT(4), LP_INPUT(5), 1, 0, count};
-    choice_term negatives = {LP_INPUT(0), LP_INPUT(4), LP_INPUT(5), count - 1, 1, count};
-    lp_cuda_sum_by_id(run, lists[0], targets, to, scratch);
-    lp_cuda_sum_by_id(run, lists[1], negatives, to, scratch);
+    }
+    int row = (block - by_item) * (int)(blockDim.x / 32) + (int)(threadIdx.x / 32);
+    if (row < lp_rows_now(task.rows, shard))
+        state_gradient<n>(task.c, task.lists, row, task.dz, task.adds);
 }
 
 void lp_cuda_choice_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *z = node->inputs[0];
-    if (node->outputs[0]) {
-        choice c = {LP_INPUT(0), LP_INPUT(1),          NULL, LP_INPUT_AS(int32_t, 2), LP_INPUT_AS(int32_t, 3),
-                    z->cols,     node->inputs[4]->cols};
-        LP_LAUNCH(run, choice_state_kernel, lp_blocks(lp_cuda_largest(run, z), WARPS), WARPS * 32, 0, run->shard,
-                  lp_cuda_rows_of(z), c, LP_INPUT(4), LP_INPUT(5), LP_OUTPUT(0), LP_ADDS(0));
-    }
-    if (node->outputs[1] || node->outputs[2])
-        spread_to_items(node, run);
+    const lp_value *z = node->inputs[0], *items = node->inputs[1];
+    int count = node->inputs[4]->cols;
+    gradient_task task = {};
+    task.c = {LP_INPUT(0), LP_INPUT(1), NULL, LP_INPUT_AS(int32_t, 2), LP_INPUT_AS(int32_t, 3), z->cols, count};
+    task.lists = {lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3]), LP_INPUT(4),
+                  LP_INPUT(5), count};
+    task.rows = lp_cuda_rows_of(z);
+    task.items = lp_cuda_rows_of(items);
+    task.shape = lp_by_id_shape_of(lp_cuda_largest(run, items), (int64_t)task.lists.targets.largest_elements +
+                                                                    task.lists.negatives.largest_elements);
+    task.to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, LP_ADDS(1), LP_ADDS(2)};
+    if (!task.to.out && !task.to.weights)
+        task.shape.blocks = 0;
+    task.dz = LP_OUTPUT(0);
+    task.adds = LP_ADDS(0);
+    unsigned rows = task.dz ? lp_blocks(lp_cuda_largest(run, z), task.shape.threads / 32) : 0;
+    uintptr_t all = (uintptr_t)task.c.z | (uintptr_t)task.c.items | (uintptr_t)task.to.out | (uintptr_t)task.dz;
+    const lp_cuda_shard *shard = run->shard;
+    lp_by_width(lp_width(all, z->cols), [&](auto by) {
+        LP_LAUNCH(run, choice_gradient_kernel<decltype(by)::value>, (unsigned)task.shape.blocks + rows,
+                  (unsigned)task.shape.threads, 0, shard, task);
+    });
 }

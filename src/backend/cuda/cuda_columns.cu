@@ -1,39 +1,5 @@
-/* cuda_columns.cu: sums of columns, and factors for them. */
-#include "backend/cuda/cuda_reduce.h"
+/* cuda_columns.cu: factors for columns. Their sums are in cuda_sums.cu. */
 #include "backend/cuda/cuda_rows.h"
-
-struct column_sum_term {
-    const float *x;
-    int cols;
-    __device__ float operator()(int row, int col) const
-    {
-        return x[(size_t)row * cols + col];
-    }
-};
-
-void lp_cuda_column_sum(const lp_node *node, const lp_cuda_run *run)
-{
-    int cols = node->inputs[0]->cols;
-    column_sum_term term = {LP_INPUT(0), cols};
-    lp_cuda_column_sums<float>(run, node->inputs[0], cols, term, LP_OUTPUT(0), LP_ADDS(0));
-}
-
-struct column_dot_term {
-    const float *x, *y;
-    int cols;
-    __device__ float operator()(int row, int col) const
-    {
-        size_t i = (size_t)row * cols + col;
-        return x[i] * y[i];
-    }
-};
-
-void lp_cuda_column_dot(const lp_node *node, const lp_cuda_run *run)
-{
-    int cols = node->inputs[0]->cols;
-    column_dot_term term = {LP_INPUT(0), LP_INPUT(1), cols};
-    lp_cuda_column_sums<float>(run, node->inputs[0], cols, term, LP_OUTPUT(0), LP_ADDS(0));
-}
 
 template <int n>
 __global__ void scale_columns_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *x,

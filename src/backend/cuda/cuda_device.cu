@@ -16,6 +16,32 @@ void lp_device_problem_set(const char *what, const char *reason)
         snprintf(problem, sizeof problem, "%s: %s", what, reason);
 }
 
+static lp_device_letter waiting;
+static void copy_back(void *to, const void *from, size_t size);
+
+lp_device_letter lp_device_letter_take(void)
+{
+    lp_device_letter letter = waiting;
+    waiting = {NULL, NULL};
+    return letter;
+}
+
+static void send_letter(void)
+{
+    lp_device_letter letter = lp_device_letter_take();
+    if (letter.to)
+        copy_back(letter.to, letter.from, sizeof *letter.to);
+}
+
+void lp_device_fetch(void *to, const void *from, size_t size)
+{
+    send_letter();
+    if (size == sizeof *waiting.to)
+        waiting = {(float *)to, (const float *)from};
+    else
+        copy_back(to, from, size);
+}
+
 #ifdef __CUDACC__
 
 static cudaStream_t lanes[LP_CUDA_LANES]; /* all but the first are used in recordings alone */
@@ -90,6 +116,7 @@ void *lp_device_alloc(size_t size)
 
 void lp_device_free(void *data)
 {
+    send_letter();
     if (data)
         lp_cuda_check(cudaFree(data), "freeing memory");
 }
@@ -106,17 +133,19 @@ void *lp_device_pinned(size_t size)
 
 void lp_device_pinned_free(void *data)
 {
+    send_letter();
     if (data)
         lp_cuda_check(cudaFreeHost(data), "freeing memory");
 }
 
 void lp_device_upload(void *to, const void *from, size_t size)
 {
+    send_letter();
     if (size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, lanes[0]), "copying to the GPU");
 }
 
-void lp_device_fetch(void *to, const void *from, size_t size)
+static void copy_back(void *to, const void *from, size_t size)
 {
     if (size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, lanes[0]), "copying from the GPU");
@@ -124,7 +153,7 @@ void lp_device_fetch(void *to, const void *from, size_t size)
 
 void lp_device_download(void *to, const void *from, size_t size)
 {
-    lp_device_fetch(to, from, size);
+    copy_back(to, from, size);
     lp_device_sync();
 }
 
@@ -136,6 +165,7 @@ void lp_device_clear(void *data, size_t size)
 
 void lp_device_sync(void)
 {
+    send_letter();
     lp_cuda_check(cudaStreamSynchronize(lanes[0]), "running on the GPU");
 }
 
@@ -160,6 +190,7 @@ void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from
 
 void lp_device_move(void *to, const void *from, size_t size)
 {
+    send_letter();
     if (size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, lanes[0]), "copying on the GPU");
 }
@@ -293,6 +324,7 @@ void *lp_device_alloc(size_t size)
 
 void lp_device_free(void *data)
 {
+    send_letter();
     lp_free(data);
 }
 
@@ -303,24 +335,27 @@ void *lp_device_pinned(size_t size)
 
 void lp_device_pinned_free(void *data)
 {
+    send_letter();
     lp_free(data);
 }
 
 void lp_device_upload(void *to, const void *from, size_t size)
 {
+    send_letter();
     if (size)
         memcpy(to, from, size);
 }
 
-void lp_device_fetch(void *to, const void *from, size_t size)
+static void copy_back(void *to, const void *from, size_t size)
 {
-    lp_device_download(to, from, size);
+    if (size)
+        memcpy(to, from, size);
 }
 
 void lp_device_download(void *to, const void *from, size_t size)
 {
-    if (size)
-        memcpy(to, from, size);
+    send_letter();
+    copy_back(to, from, size);
 }
 
 void lp_device_clear(void *data, size_t size)
@@ -331,6 +366,7 @@ void lp_device_clear(void *data, size_t size)
 
 void lp_device_sync(void)
 {
+    send_letter();
 }
 
 void lp_device_mark(lp_device_user user, int mark)

@@ -21,6 +21,13 @@ void lp_device_pinned_free(void *data);
 void lp_device_upload(void *to, const void *from, size_t size);
 /* Into pinned memory; there after the next sync. */
 void lp_device_fetch(void *to, const void *from, size_t size);
+/* A single float is not fetched at once, since a copy takes the stream microseconds: it waits, and the kernel that is launched next may
+ * take it along by *to = *from. Whatever else is asked of the stream before fetches it first. to is NULL where nothing waits. */
+typedef struct lp_device_letter {
+    float *to;
+    const float *from;
+} lp_device_letter;
+lp_device_letter lp_device_letter_take(void);
 /* Returns when the data is there. */
 void lp_device_download(void *to, const void *from, size_t size);
 void lp_device_clear(void *data, size_t size);

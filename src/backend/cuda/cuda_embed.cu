@@ -1,5 +1,6 @@
 /* cuda_embed.cu: rows of tables, and the sums of gradients by row. */
 #include "backend/cuda/cuda_by_id.h"
+#include "backend/cuda/cuda_reduce.h"
 #include "backend/cuda/cuda_rows.h"
 
 template <int n>
@@ -37,28 +38,98 @@ void lp_cuda_gather(const lp_node *node, const lp_cuda_run *run)
     lp_cuda_embed(node, run);
 }
 
-struct embed_gradient_term {
-    const float *source;
-    __device__ float weight(int) const
+/* The tokens of each id. */
+struct token_lists {
+    lp_cuda_lists tokens;
+    __device__ lp_id_elements elements(int id) const
     {
-        return 1;
+        lp_id_elements all = {{0, 0}, {0, 0}};
+        all.count[0] = lp_elements_of(tokens, id, &all.begin[0]);
+        return all;
     }
-    __device__ int row(int e) const
+    __device__ void find(const lp_id_elements &all, int i, int *row, float *weight) const
     {
-        return e;
+        *row = tokens.order[all.begin[0] + i];
+        *weight = 1;
     }
 };
+
+template <int n>
+__global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
+    embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, int each, const float *dy,
+                          lp_by_id_place to)
+{
+    lp_sum_ids<n>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
+}
+
+/* Tables of few rows, such as those of a field with two categories: `parts` blocks sum the tokens of a row between them, and the block
+ * that comes last adds up the parts in their order. */
+enum { PART_TOKENS = 512 };
+
+template <int n>
+__global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
+    embed_parts_kernel(token_lists lists, int parts, int ids, const float *dy, float *partial, lp_by_id_place to,
+                       int lane)
+{
+    int part = (int)blockIdx.x % parts;
+    lp_id_elements mine = lists.elements((int)blockIdx.x / parts);
+    int each = (mine.count[0] + parts - 1) / parts, first = min(part * each, mine.count[0]);
+    mine.begin[0] += first;
+    mine.count[0] = min(each, mine.count[0] - first);
+    lp_by_id_place place = {partial, NULL, to.cols, 0, 0};
+    lp_share_id<n>(lists, (int)blockIdx.x, mine, dy, place);
+    if (!lp_last_block(lane))
+        return;
+    for (int i = (int)threadIdx.x; i < ids * to.cols; i += (int)blockDim.x) {
+        int id = i / to.cols, c = i - id * to.cols;
+        float sum = 0;
+#pragma unroll 4
+        for (int k = 0; k < parts; k++)
+            sum += partial[((size_t)id * parts + k) * to.cols + c];
+        lp_store(&to.out[i], sum, to.adds);
+    }
+}
+
+/* How many blocks share the tokens of a row. The rows of a table that is the shard's own are another number in every shard. */
+static int parts_of(const lp_value *table, const token_lists &lists)
+{
+    int64_t most = (int64_t)table->rows * PART_TOKENS;
+    bool few = table->rows_of == LP_ROWS_FIXED && lists.tokens.largest_elements > most;
+    return few ? (int)lp_blocks(lists.tokens.largest_elements, most) : 1;
+}
+
+static void embed_gradient_in_parts(const lp_node *node, const lp_cuda_run *run, token_lists lists, int parts)
+{
+    const lp_value *out = node->outputs[0];
+    int ids = out->rows, lane = run->lane;
+    size_t blocks = (size_t)ids * (size_t)parts;
+    float *partial = (float *)lp_cuda_scratch(run, blocks * (size_t)out->cols * sizeof *partial);
+    if (!partial)
+        return;
+    const float *dy = LP_INPUT(0);
+    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_by_width(lp_width((uintptr_t)dy | (uintptr_t)partial, out->cols), [&](auto by) {
+        LP_LAUNCH(run, embed_parts_kernel<decltype(by)::value>, (unsigned)blocks, LP_BY_ID_MOST_WARPS * 32, 0, lists,
+                  parts, ids, dy, partial, to, lane);
+    });
+}
 
 void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    lp_cuda_lists lists = lp_cuda_lists_of(run, node->inputs[1]);
-    float *scratch = (float *)lp_cuda_scratch(run, lp_by_id_scratch(&lists, out->cols));
-    if (!scratch)
+    token_lists lists = {lp_cuda_lists_of(run, node->inputs[1])};
+    int parts = parts_of(out, lists);
+    if (parts > 1) {
+        embed_gradient_in_parts(node, run, lists, parts);
         return;
-    if (!LP_ADDS(0))
-        lp_cuda_clear(run, LP_OUTPUT(0), (size_t)lp_cuda_largest(run, out) * (size_t)out->cols * sizeof(float));
-    embed_gradient_term term = {LP_INPUT(0)};
-    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols};
-    lp_cuda_sum_by_id(run, lists, term, to, scratch);
+    }
+    const float *dy = LP_INPUT(0);
+    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_by_id_shape shape = lp_by_id_shape_of(lp_cuda_largest(run, out), lists.tokens.largest_elements);
+    const lp_cuda_shard *shard = run->shard;
+    lp_cuda_rows rows = lp_cuda_rows_of(out);
+    lp_by_width(lp_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
+        LP_LAUNCH(run, embed_gradient_kernel<decltype(by)::value>, (unsigned)shape.blocks, (unsigned)shape.threads, 0,
+                  shard, rows, lists, shape.each, dy, to);
+    });
 }

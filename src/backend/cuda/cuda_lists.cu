@@ -17,81 +17,75 @@ static size_t round_up(size_t size)
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids)
 {
     lp_cuda_list_layout layout;
-    int64_t full = elements / LP_CUDA_PIECE; /* pieces that are full; each divided id has one at least */
-    layout.largest_pieces = (int)(full + (elements < ids ? elements : ids));
-    layout.largest_groups = (int)full;
-    layout.largest_partial = (int)(2 * full);
-    layout.order = round_up(sizeof(lp_cuda_list_counts));
-    layout.pieces = layout.order + round_up((size_t)elements * sizeof(int32_t));
-    layout.groups = layout.pieces + round_up((size_t)layout.largest_pieces * sizeof(lp_cuda_piece));
-    layout.size = layout.groups + round_up((size_t)layout.largest_groups * sizeof(lp_cuda_group));
+    layout.largest_ids = (int)ids;
+    layout.largest_elements = (int)elements;
+    layout.starts = sizeof(int32_t);
+    layout.order = round_up(layout.starts + ((size_t)ids + 2) * sizeof(int32_t)); /* one more, for the sorting */
+    layout.size = layout.order + round_up((size_t)elements * sizeof(int32_t));
     return layout;
 }
 
 lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *block)
 {
-    lp_cuda_lists lists = {(const lp_cuda_list_counts *)block,
-                           (const int32_t *)(block + layout->order),
-                           (const lp_cuda_piece *)(block + layout->pieces),
-                           (const lp_cuda_group *)(block + layout->groups),
-                           layout->largest_pieces,
-                           layout->largest_groups,
-                           layout->largest_partial};
+    lp_cuda_lists lists = {(const int32_t *)block, (const int32_t *)(block + layout->starts),
+                           (const int32_t *)(block + layout->order), layout->largest_ids, layout->largest_elements};
     return lists;
-}
-
-/* Counting sort: stable, so elements of an id keep their order. Afterwards id v has order[starts[v - 1]] .. */
-static void sort_ids(const int32_t *ids, int64_t elements, int64_t id_count, int32_t *starts, int32_t *order)
-{
-    memset(starts, 0, ((size_t)id_count + 1) * sizeof *starts);
-    for (int64_t i = 0; i < elements; i++)
-        starts[ids[i] + 1]++;
-    for (int64_t v = 0; v < id_count; v++)
-        starts[v + 1] += starts[v];
-    for (int64_t i = 0; i < elements; i++)
-        order[starts[ids[i]]++] = (int32_t)i;
 }
 
 /* Ids that grow from element to element, as places that are asked at do, are sorted already and occur once. */
 static bool grows(const int32_t *ids, int64_t elements)
 {
+    enum { TOGETHER = 256 }; /* without a way out between them, so that the compiler makes vectors of it */
     bool good = true;
-    for (int64_t i = 1; good && i < elements; i++)
-        good = ids[i - 1] < ids[i];
+    for (int64_t first = 1; good && first < elements; first += TOGETHER) {
+        int64_t end = first + TOGETHER < elements ? first + TOGETHER : elements;
+        int32_t wrong = 0;
+        for (int64_t i = first; i < end; i++)
+            wrong |= ids[i - 1] >= ids[i];
+        good = !wrong;
+    }
     return good;
 }
 
-static void fill_grown(const int32_t *ids, int64_t elements, int32_t *order, lp_cuda_piece *pieces)
+static void fill_grown(const int32_t *ids, int32_t elements, int32_t *starts, int32_t *order)
 {
-    for (int32_t i = 0; i < (int32_t)elements; i++) {
+    int32_t v = 0, all = elements > 0 && ids[elements - 1] == elements - 1; /* then there is every id */
+    for (int32_t i = 0; i < elements; i++)
         order[i] = i;
-        pieces[i] = {ids[i], i, i + 1, -1};
-    }
+    for (int32_t i = 0; !all && i < elements; i++)
+        for (; v <= ids[i]; v++)
+            starts[v] = i;
+    for (; all && v < elements; v++)
+        starts[v] = v;
+    starts[v] = elements;
 }
 
-void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements,
-                       int64_t id_count, int32_t *starts)
+/* Counting sort: stable, so elements of an id keep their order. Counts stand two places late; summed up, one place late are the
+ * places where ids begin; and when all elements have been placed, each has moved on to where the next id begins. */
+static void sort_ids(const int32_t *__restrict ids, int32_t elements, int32_t id_count, int32_t *__restrict starts,
+                     int32_t *__restrict order)
 {
-    lp_cuda_list_counts *counts = (lp_cuda_list_counts *)block;
-    lp_cuda_piece *pieces = (lp_cuda_piece *)(block + layout->pieces);
-    lp_cuda_group *groups = (lp_cuda_group *)(block + layout->groups);
-    int32_t *order = (int32_t *)(block + layout->order), places = 0, begin = 0, piece = 0, group = 0;
+    memset(starts, 0, ((size_t)id_count + 2) * sizeof *starts);
+    int32_t *counts = starts + 2, *next = starts + 1;
+    for (int32_t i = 0; i < elements; i++)
+        counts[ids[i]]++;
+    for (int32_t v = 0; v < id_count; v++)
+        next[v + 1] += next[v];
+    for (int32_t i = 0; i < elements; i++)
+        order[next[ids[i]]++] = i;
+}
+
+void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements)
+{
+    int32_t *id_count = (int32_t *)block, *starts = (int32_t *)(block + layout->starts);
+    int32_t *order = (int32_t *)(block + layout->order), largest = -1;
     if (grows(ids, elements)) {
-        fill_grown(ids, elements, order, pieces);
-        *counts = {(int32_t)elements, 0};
+        *id_count = elements ? ids[elements - 1] + 1 : 0;
+        fill_grown(ids, (int32_t)elements, starts, order);
         return;
     }
-    sort_ids(ids, elements, id_count, starts, order);
-    for (int32_t v = 0; begin < elements; v++) {
-        int32_t end = starts[v];
-        bool divided = end - begin > LP_CUDA_PIECE;
-        if (divided)
-            groups[group++] = {v, places, (end - begin + LP_CUDA_PIECE - 1) / LP_CUDA_PIECE};
-        for (; begin < end; begin += LP_CUDA_PIECE) {
-            int32_t stop = begin + LP_CUDA_PIECE < end ? begin + LP_CUDA_PIECE : end;
-            pieces[piece++] = {v, begin, stop, divided ? places++ : -1};
-        }
-        begin = end;
-    }
-    *counts = {piece, group};
+    for (int64_t i = 0; i < elements; i++)
+        largest = ids[i] > largest ? ids[i] : largest;
+    *id_count = largest + 1;
+    sort_ids(ids, (int32_t)elements, *id_count, starts, order);
 }

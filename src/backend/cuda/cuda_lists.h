@@ -1,38 +1,18 @@
 /* cuda_lists.h: the ids of an input, sorted: which of its elements have which id.
  *
  * Made on the host for every shard, for each input of ids that some node's gradient sums by (lp_cuda_sorted_by). The
- * elements of an id stand together and in their order; an id with many is cut into pieces, so that no thread has much more to
- * do than the others.
+ * elements of an id stand together and in their order.
  */
 #ifndef LP_CUDA_LISTS_H
 #define LP_CUDA_LISTS_H
 
 #include "backend/cuda/cuda.h"
 
-enum { LP_CUDA_PIECE = 32 }; /* elements of a piece at most */
-
-/* Elements order[begin] .. order[end - 1] have this id. place: -1 where these are all, otherwise the number of the piece
- * among those of divided ids. */
-typedef struct lp_cuda_piece {
-    int32_t id, begin, end, place;
-} lp_cuda_piece;
-
-/* A divided id: pieces place .. place + count - 1. */
-typedef struct lp_cuda_group {
-    int32_t id, place, count;
-} lp_cuda_group;
-
-typedef struct lp_cuda_list_counts {
-    int32_t pieces, groups;
-} lp_cuda_list_counts;
-
-/* On the device, but for the largest numbers. */
+/* On the device, but for the largest numbers. Id v has the elements order[starts[v]] .. order[starts[v + 1] - 1], as far as v is
+ * below *ids; later ones have none. */
 typedef struct lp_cuda_lists {
-    const lp_cuda_list_counts *counts;
-    const int32_t *order;
-    const lp_cuda_piece *pieces;
-    const lp_cuda_group *groups;
-    int largest_pieces, largest_groups, largest_partial; /* partial: places */
+    const int32_t *ids, *starts, *order;
+    int largest_ids, largest_elements;
 } lp_cuda_lists;
 
 /* Where input k of the node holds ids that its kernel wants sorted: the value whose rows they are; otherwise NULL. */
@@ -45,15 +25,14 @@ lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids);
 
 /* Where the parts lie in a block of memory. */
 typedef struct lp_cuda_list_layout {
-    size_t order, pieces, groups, size; /* counts at 0 */
-    int largest_pieces, largest_groups, largest_partial;
+    size_t starts, order, size; /* the number of ids at 0 */
+    int largest_ids, largest_elements;
 } lp_cuda_list_layout;
 
 /* For at most so many elements and ids. */
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids);
 lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *block);
-/* Fills a block. starts: room for ids + 1 numbers. */
-void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements,
-                       int64_t id_count, int32_t *starts);
+/* Fills a block. */
+void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements);
 
 #endif

@@ -1,5 +1,5 @@
 /* cuda_loss.cu: cross entropy over stored logits. A warp takes a row. */
-#include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda.h"
 
 enum { WARPS = 8 }; /* rows a block takes */
 

@@ -1,12 +1,14 @@
-/* cuda_program.cu: the node loop, recorded once and replayed.
+/* cuda_program.cu: the loop over a step's stages, recorded once and replayed.
  *
  * Inputs, segments and the numbers of a shard come from the host and change with every run, the places they go to do not:
  * all lie in one block of device memory at offsets made for the largest shard. The host lays out such a block in pinned memory
  * and sends it, in one copy, while the device may still be busy with shards before; there are several of both, used in turn.
  * When the shard's turn comes it is moved to its place, which takes the device microseconds.
  */
+#include "backend/cuda/cuda_chain.h"
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
+#include "backend/cuda/cuda_sums.h"
 
 enum { KEPT = 16, ALIGN = 256 };
 
@@ -18,7 +20,6 @@ typedef struct input {
     int64_t ids; /* the most there are; 0: nobody does */
     lp_cuda_list_layout layout;
     size_t list_place;
-    int32_t *starts; /* [ids + 1] */
 } input;
 
 typedef struct lp_cuda_program {
@@ -34,10 +35,13 @@ typedef struct lp_cuda_program {
     input *inputs; /* by slot */
     void **data;   /* by slot: on the device */
     int largest_segments;
-    /* Scratch of the nodes. */
+    lp_cuda_stages stages;
+    lp_cuda_chain *chains; /* by stage */
+    char *chain_programs;  /* of all of them, on the device */
+    /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
-    const lp_cuda_slot *slots; /* by node */
+    const lp_cuda_slot *slots; /* by stage */
     uint64_t runs;
     void *recording;
     lp_arena arena;
@@ -57,6 +61,7 @@ static void release(lp_cuda_program *program)
     lp_device_sync();
     lp_device_record_free(program->recording);
     lp_device_free(program->block);
+    lp_device_free(program->chain_programs);
     for (int i = 0; i < LP_CUDA_LANES; i++)
         lp_device_free(program->scratch[i]);
     for (int i = 0; i < LP_DEVICE_MARKS; i++) {
@@ -144,6 +149,35 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
     program->block_size = size;
 }
 
+/* The chains' programs, end to end, go to the device in one copy. */
+static bool make_chains(lp_cuda_program *program, const lp_cuda_run *run)
+{
+    const lp_cuda_stages *stages = &program->stages;
+    lp_buffer all = {};
+    chain_program *one = (chain_program *)lp_alloc(1, sizeof *one);
+    program->chains = (lp_cuda_chain *)lp_arena_alloc(&program->arena, ((size_t)stages->count + 1) * sizeof *program->chains);
+    bool good = one && program->chains;
+    for (int i = 0; good && i < stages->count; i++) {
+        const lp_cuda_stage *stage = &stages->all[i];
+        if (stage->kind != LP_STAGE_CHAIN)
+            continue;
+        lp_cuda_chain *chain = &program->chains[i];
+        lp_cuda_chain_make(stage->pieces, stage->count, stages->touches, run, chain, one);
+        size_t steps = (size_t)one->count * sizeof one->steps[0], asks = (size_t)one->ask_count * sizeof one->asks[0];
+        chain->place = all.size;
+        good = lp_buffer_add(&all, one->steps, steps) && lp_buffer_add(&all, one->asks, asks);
+    }
+    lp_free(one);
+    program->chain_programs = good ? (char *)lp_device_alloc(all.size + 1) : NULL;
+    good = program->chain_programs != NULL;
+    for (int i = 0; good && i < stages->count; i++)
+        program->chains[i].program = program->chain_programs + program->chains[i].place;
+    if (good && all.size)
+        lp_device_upload(program->chain_programs, all.data, all.size);
+    lp_buffer_clear(&all);
+    return good;
+}
+
 static bool fill(lp_cuda_program *program, const lp_run *run)
 {
     const lp_graph *graph = run->plan->graph;
@@ -153,7 +187,10 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     if (!program->inputs || !program->data)
         return false;
     lp_cuda_run sizes = {run, NULL, NULL, 0, 0, NULL};
-    program->slots = lp_cuda_schedule(run->plan, &program->arena);
+    /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
+    if (!lp_cuda_stages_make(graph, !run->plan->arranged, &program->arena, &program->stages))
+        return false;
+    program->slots = lp_cuda_schedule(run->plan, &program->stages, &program->arena);
     if (!program->slots)
         return false;
     find_inputs(program, &sizes);
@@ -170,12 +207,11 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
         input *mine = &program->inputs[slot];
         if (mine->value)
             program->data[slot] = program->block + mine->place;
-        if (mine->ids) {
-            mine->starts = (int32_t *)lp_arena_alloc(&program->arena, ((size_t)mine->ids + 1) * sizeof *mine->starts);
-            good = mine->starts != NULL;
-        }
     }
-    return good;
+    lp_run there = *run;
+    there.inputs = program->data;
+    sizes.run = &there;
+    return good && make_chains(program, &sizes);
 }
 
 /* What no kernel exists for. */
@@ -240,8 +276,7 @@ static void stage_input(const input *mine, char *staging, const lp_run *run)
     if (size)
         memcpy(staging + mine->place, from, size);
     if (mine->ids)
-        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols,
-                          mine->ids, mine->starts);
+        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols);
 }
 
 static void upload(lp_cuda_program *program, const lp_run *run)
@@ -266,38 +301,48 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     lp_device_mark(LP_DEVICE_RUN, mark);
 }
 
-static void launch_node(const lp_cuda_run *run, int i)
+static void launch_stage(const lp_cuda_run *run, int i)
 {
-    const lp_node *node = run->run->plan->graph->nodes[i];
+    const lp_cuda_stages *stages = &run->program->stages;
+    const lp_cuda_stage *stage = &stages->all[i];
     lp_cuda_run mine = *run;
     mine.lane = run->program->slots[i].lane;
-    if (!failing)
-        lp_cuda_kernel_of(node->op->id)(node, &mine);
+    if (failing)
+        return;
+    if (stage->kind == LP_STAGE_CHAIN)
+        lp_cuda_chain_launch(&run->program->chains[i], &mine);
+    else if (stage->kind == LP_STAGE_SUMS)
+        lp_cuda_sums(stage->pieces, stage->count, &mine);
+    else
+        lp_cuda_kernel_of(stage->pieces[0].node->op->id)(stage->pieces[0].node, &mine);
 }
 
-/* All in one lane. With seconds: how long each node took. */
+/* All in one lane. With seconds: how long each stage took, by its first node. */
 static void launch_in_order(const lp_cuda_run *run, double *seconds)
 {
+    const lp_cuda_stages *stages = &run->program->stages;
     failing = false;
-    for (int i = 0; i < run->run->plan->graph->node_count; i++) {
+    for (int i = 0; seconds && i < run->run->plan->graph->node_count; i++)
+        seconds[i] = 0;
+    for (int i = 0; i < stages->count; i++) {
         if (seconds)
             lp_device_watch_start();
-        launch_node(run, i);
+        launch_stage(run, i);
         if (seconds)
-            seconds[i] = lp_device_watch_stop();
+            seconds[stages->all[i].pieces[0].number] += lp_device_watch_stop();
     }
 }
 
-/* Every node in its lane, and after those it waits for. */
+/* Every stage in its lane, and after those it waits for. */
 static void launch_in_lanes(const lp_cuda_run *run)
 {
     const lp_cuda_slot *slots = run->program->slots;
     failing = false;
-    for (int i = 0; i < run->run->plan->graph->node_count; i++) {
+    for (int i = 0; i < run->program->stages.count; i++) {
         lp_device_use(slots[i].lane);
         for (int k = 0; k < slots[i].wait_count; k++)
             lp_device_wait_for(slots[i].waits[k]);
-        launch_node(run, i);
+        launch_stage(run, i);
         if (slots[i].awaited)
             lp_device_signal(i);
     }
@@ -306,18 +351,18 @@ static void launch_in_lanes(const lp_cuda_run *run)
 
 #ifdef LP_CUDA_EMULATED
 
-/* What cannot be recorded runs in an order as far from that of the nodes as the schedule allows: what the schedule forgot to
+/* What cannot be recorded runs in an order as far from that of the stages as the schedule allows: what the schedule forgot to
  * wait for, gives wrong results. Every lane has come as far as `done` says; each goes on as long as it may. */
 static bool advance_lane(const lp_cuda_run *run, int lane, int done[LP_CUDA_LANES])
 {
     const lp_cuda_slot *slots = run->program->slots;
     bool moved = false;
-    for (int i = done[lane]; i < run->run->plan->graph->node_count; i++) {
+    for (int i = done[lane]; i < run->program->stages.count; i++) {
         for (int k = 0; slots[i].lane == lane && k < slots[i].wait_count; k++)
             if (slots[i].waits[k] >= done[slots[slots[i].waits[k]].lane])
                 return moved;
         if (slots[i].lane == lane)
-            launch_node(run, i);
+            launch_stage(run, i);
         moved = true;
         done[lane] = i + 1;
     }

@@ -6,10 +6,11 @@ typedef struct extent_of_bytes {
     size_t begin, end;
 } bytes;
 
-typedef struct node_bytes {
-    bytes reads[LP_NODE_INPUTS + LP_NODE_OUTPUTS], writes[LP_NODE_OUTPUTS];
+/* What a stage touches: in the arena of the schedule. */
+typedef struct stage_bytes {
+    bytes *reads, *writes;
     int read_count, write_count;
-} node_bytes;
+} stage_bytes;
 
 /* The bytes of a value; false where nobody writes them. */
 static bool bytes_of(const lp_plan *plan, const lp_value *value, bytes *out)
@@ -26,19 +27,27 @@ static bool bytes_of(const lp_plan *plan, const lp_value *value, bytes *out)
     return true;
 }
 
-static node_bytes bytes_of_node(const lp_plan *plan, const lp_node *node)
+/* False when out of memory. */
+static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stage *stage, lp_arena *arena, stage_bytes *all)
 {
-    node_bytes all = {};
-    bytes one;
-    for (int i = 0; i < node->op->input_count; i++)
-        if (bytes_of(plan, node->inputs[i], &one))
-            all.reads[all.read_count++] = one;
-    for (int i = 0; i < node->op->output_count; i++)
-        if (bytes_of(plan, node->outputs[i], &one)) {
-            all.writes[all.write_count++] = one;
-            all.reads[all.read_count++] = one; /* in case it adds */
-        }
-    return all;
+    size_t most = (size_t)stage->count * (LP_NODE_INPUTS + LP_NODE_OUTPUTS);
+    all->reads = (bytes *)lp_arena_alloc(arena, most * sizeof *all->reads);
+    all->writes = (bytes *)lp_arena_alloc(arena, most * sizeof *all->writes);
+    if (!all->reads || !all->writes)
+        return false;
+    for (int p = 0; p < stage->count; p++) {
+        const lp_stage_piece *piece = &stage->pieces[p];
+        bytes one;
+        for (int i = 0; i < piece->node->op->input_count; i++)
+            if (bytes_of(plan, piece->node->inputs[i], &one))
+                all->reads[all->read_count++] = one;
+        for (int i = 0; i < piece->node->op->output_count; i++)
+            if (lp_piece_makes(piece, i) && bytes_of(plan, piece->node->outputs[i], &one)) {
+                all->writes[all->write_count++] = one;
+                all->reads[all->read_count++] = one; /* in case it adds */
+            }
+    }
+    return true;
 }
 
 static bool overlap(const bytes *a, int a_count, const bytes *b, int b_count)
@@ -51,7 +60,7 @@ static bool overlap(const bytes *a, int a_count, const bytes *b, int b_count)
 }
 
 /* Outputs stand among the reads too, so two that write the same are seen. */
-static bool conflict(const node_bytes *a, const node_bytes *b)
+static bool conflict(const stage_bytes *a, const stage_bytes *b)
 {
     return overlap(a->writes, a->write_count, b->reads, b->read_count) ||
            overlap(a->reads, a->read_count, b->writes, b->write_count);
@@ -60,11 +69,11 @@ static bool conflict(const node_bytes *a, const node_bytes *b)
 typedef struct planner {
     int count;
     lp_cuda_slot *slots;
-    bool *before;            /* [count x count]: node j comes after node i, directly or through others */
-    int last[LP_CUDA_LANES]; /* newest node of each lane, -1: none */
+    bool *before;            /* [count x count]: stage j comes after stage i, directly or through others */
+    int last[LP_CUDA_LANES]; /* newest stage of each lane, -1: none */
 } planner;
 
-/* The lane whose newest node this one waits for anyway, the newest of them; otherwise the one that has rested longest. */
+/* The lane whose newest stage this one waits for anyway, the newest of them; otherwise the one that has rested longest. */
 static int choose_lane(const planner *this_one, const bool *direct)
 {
     int best = -1, oldest = 0;
@@ -78,8 +87,8 @@ static int choose_lane(const planner *this_one, const bool *direct)
     return best >= 0 ? best : oldest;
 }
 
-/* Waits for what is not waited for already: of each lane the newest node that matters, since that has waited for the others. */
-static void place_node(planner *this_one, int j, bool *direct)
+/* Waits for what is not waited for already: of each lane the newest stage that matters, since that has waited for the others. */
+static void place_stage(planner *this_one, int j, bool *direct)
 {
     bool *mine = this_one->before + (size_t)j * this_one->count;
     lp_cuda_slot *slot = &this_one->slots[j];
@@ -101,24 +110,25 @@ static void place_node(planner *this_one, int j, bool *direct)
     this_one->last[slot->lane] = j;
 }
 
-lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, lp_arena *arena)
+lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, lp_arena *arena)
 {
-    int count = plan->graph->node_count;
+    int count = stages->count;
+    lp_arena own = {};
     lp_cuda_slot *slots = (lp_cuda_slot *)lp_arena_alloc(arena, ((size_t)count + 1) * sizeof *slots);
-    node_bytes *all = (node_bytes *)lp_alloc((size_t)count, sizeof *all);
-    bool *before = (bool *)lp_alloc((size_t)count * (size_t)count, 1), *direct = (bool *)lp_alloc((size_t)count, 1);
+    stage_bytes *all = (stage_bytes *)lp_arena_alloc(&own, ((size_t)count + 1) * sizeof *all);
+    bool *before = (bool *)lp_arena_alloc(&own, (size_t)count * (size_t)count + 1);
+    bool *direct = (bool *)lp_arena_alloc(&own, (size_t)count + 1);
     bool good = slots && all && before && direct;
     planner this_one = {count, slots, before, {}};
     for (int lane = 0; lane < LP_CUDA_LANES; lane++)
         this_one.last[lane] = -1;
     for (int j = 0; good && j < count; j++) {
-        all[j] = bytes_of_node(plan, plan->graph->nodes[j]);
-        for (int i = 0; i < count; i++)
+        good = bytes_of_stage(plan, &stages->all[j], &own, &all[j]);
+        for (int i = 0; good && i < count; i++)
             direct[i] = i < j && conflict(&all[i], &all[j]);
-        place_node(&this_one, j, direct);
+        if (good)
+            place_stage(&this_one, j, direct);
     }
-    lp_free(all);
-    lp_free(before);
-    lp_free(direct);
+    lp_arena_clear(&own);
     return good ? slots : NULL;
 }

@@ -9,6 +9,10 @@
  *   node    any other by itself
  *
  * A node whose outputs are partly rows and partly sums over them (the gradient of layer norm) is cut into two pieces.
+ *
+ * A piece has to wait for those before it that write what it reads or writes, or read what it writes. Its moment is the earliest at which
+ * all of these are over, where one in the same chain need not be: there the order of the pieces does. Stages of one moment do not depend
+ * on one another, and may run side by side.
  */
 #ifndef LP_CUDA_STAGE_H
 #define LP_CUDA_STAGE_H
@@ -18,16 +22,35 @@
 typedef enum lp_cuda_stage_kind { LP_STAGE_NODE, LP_STAGE_CHAIN, LP_STAGE_SUMS } lp_cuda_stage_kind;
 
 /* A node, as far as some of its outputs go. */
-typedef struct lp_cuda_piece {
+typedef struct lp_stage_piece {
     const lp_node *node;
     int number;       /* of the node in its graph */
     unsigned outputs; /* bit i: makes output i */
-} lp_cuda_piece;
+} lp_stage_piece;
 
-/* Pieces stand in the order of their nodes. */
 typedef struct lp_cuda_stage {
     lp_cuda_stage_kind kind;
-    int first, count; /* of the pieces */
+    int moment;
+    const lp_stage_piece *pieces; /* in the order of their nodes */
+    int count;
 } lp_cuda_stage;
+
+typedef struct lp_cuda_stages {
+    lp_cuda_stage *all; /* in an order in which they may run one by one */
+    int count;
+    int *touches; /* by value: how many pieces read or write it */
+} lp_cuda_stages;
+
+/* Whether the piece makes output i of its node. */
+static inline bool lp_piece_makes(const lp_stage_piece *piece, int i)
+{
+    return piece->node->outputs[i] && (piece->outputs >> i & 1);
+}
+
+/* one_by_one: a stage for each node, in their order. False when out of memory. */
+bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages);
+
+/* lp_backend.arrange */
+bool lp_cuda_arrange(const lp_graph *graph, lp_moment *moments);
 
 #endif

@@ -1,6 +1,5 @@
 /* cuda_time.cu: frequencies, their cosines and sines, and shifts of time. Phases are double until they have lost their whole
- * turns; frequencies and their gradients are double throughout. */
-#include "backend/cuda/cuda_reduce.h"
+ * turns; frequencies and their gradients are double throughout. The gradient of a basis is a sum over rows (cuda_sums.cu). */
 #include "backend/cuda/cuda_rows.h"
 
 #define TWO_PI 6.283185307179586476925
@@ -63,24 +62,6 @@ void lp_cuda_basis(const lp_node *node, const lp_cuda_run *run)
     dim3 block = lp_row_block(count);
     LP_LAUNCH(run, basis_kernel, lp_blocks(lp_cuda_largest(run, out), block.y), block, 0, run->shard,
               lp_cuda_rows_of(out), count, LP_INPUT_AS(double, 0), LP_INPUT_AS(double, 1), LP_OUTPUT(0));
-}
-
-struct basis_gradient_term {
-    const double *time;
-    const float *u, *du;
-    int count;
-    __device__ double operator()(int row, int f) const
-    {
-        size_t c = (size_t)row * 2 * count + f, s = c + count;
-        return time[row] * ((double)du[s] * u[c] - (double)du[c] * u[s]);
-    }
-};
-
-void lp_cuda_basis_gradient(const lp_node *node, const lp_cuda_run *run)
-{
-    int count = node->outputs[0]->cols;
-    basis_gradient_term term = {LP_INPUT_AS(double, 0), LP_INPUT(1), LP_INPUT(2), count};
-    lp_cuda_column_sums<double>(run, node->inputs[1], count, term, LP_OUTPUT_AS(double, 0), LP_ADDS(0));
 }
 
 template <int n>

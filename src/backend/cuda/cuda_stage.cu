@@ -1,0 +1,221 @@
+#include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_sums.h"
+
+namespace
+{
+
+/* A piece, with what decides where it goes. */
+typedef struct candidate {
+    lp_stage_piece piece;
+    lp_cuda_stage_kind kind;
+    unsigned by_row; /* inputs of which it reads its own row alone */
+    lp_rows rows_of; /* of a chain */
+    int rows;
+    int moment;
+    bool taken; /* by a stage */
+} candidate;
+
+/* ---- moments ------------------------------------------------------------------------------------------------- */
+
+/* How a piece touches a value. */
+typedef struct contact {
+    bool reads, writes, whole; /* whole: not only row by row */
+} contact;
+
+contact contact_of(const candidate *one, const lp_value *value)
+{
+    const lp_node *node = one->piece.node;
+    contact found = {};
+    for (int i = 0; i < node->op->input_count; i++)
+        if (node->inputs[i] == value) {
+            found.reads = true;
+            found.whole = found.whole || !(one->by_row >> i & 1);
+        }
+    for (int i = 0; i < node->op->output_count; i++)
+        found.writes = found.writes || (node->outputs[i] == value && lp_piece_makes(&one->piece, i));
+    found.whole = found.whole || one->kind != LP_STAGE_CHAIN;
+    return found;
+}
+
+bool same_chain(const candidate *a, const candidate *b)
+{
+    return a->kind == LP_STAGE_CHAIN && b->kind == LP_STAGE_CHAIN && a->rows_of == b->rows_of && a->rows == b->rows;
+}
+
+/* The earliest moment for `later` as far as the value goes, that `earlier` touches before it. */
+int moment_after(const candidate *earlier, const candidate *later, const lp_value *value)
+{
+    contact a = contact_of(earlier, value), b = contact_of(later, value);
+    if (!(a.writes && (b.reads || b.writes)) && !(a.reads && b.writes))
+        return 0;
+    if (same_chain(earlier, later) && !a.whole && !b.whole)
+        return earlier->moment;
+    /* Sums are added to the same place in the order of the pieces. */
+    if (earlier->kind == LP_STAGE_SUMS && later->kind == LP_STAGE_SUMS && !a.reads && !b.reads)
+        return earlier->moment;
+    return earlier->moment + 1;
+}
+
+void find_moment(candidate *all, int at)
+{
+    candidate *mine = &all[at];
+    const lp_node *node = mine->piece.node;
+    for (int i = 0; i < at; i++) {
+        if (all[i].piece.node == node)
+            continue; /* pieces of one node write different outputs */
+        for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
+            int out = k - node->op->input_count;
+            const lp_value *value = out < 0 ? node->inputs[k] : node->outputs[out];
+            if (!value || (out >= 0 && !lp_piece_makes(&mine->piece, out)))
+                continue;
+            int moment = moment_after(&all[i], mine, value);
+            mine->moment = moment > mine->moment ? moment : mine->moment;
+        }
+    }
+}
+
+/* ---- pieces -------------------------------------------------------------------------------------------------- */
+
+unsigned outputs_of(const lp_node *node)
+{
+    unsigned all = 0;
+    for (int i = 0; i < node->op->output_count; i++)
+        all |= node->outputs[i] ? 1u << i : 0;
+    return all;
+}
+
+void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_kind kind,
+         unsigned by_row)
+{
+    const lp_value *out = node->outputs[0] ? node->outputs[0] : node->inputs[0];
+    candidate one = {};
+    one.piece.node = node;
+    one.piece.number = number;
+    one.piece.outputs = outputs;
+    one.kind = kind;
+    one.by_row = by_row;
+    one.rows_of = out->rows_of;
+    one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
+    all[(*count)++] = one;
+}
+
+/* One or two; returns how many there are now. */
+int add_pieces(candidate *all, int count, const lp_node *node, int number)
+{
+    unsigned there = outputs_of(node), by_row = 0, sums = 0;
+    unsigned rows = lp_cuda_chain_takes(node, &by_row) & there;
+    if (!lp_cuda_sums_takes(node, &sums))
+        sums = 0;
+    if (!there || (rows | sums) != there) {
+        add(all, &count, node, number, there, LP_STAGE_NODE, 0);
+        return count;
+    }
+    if (rows)
+        add(all, &count, node, number, rows, LP_STAGE_CHAIN, by_row);
+    if (sums)
+        add(all, &count, node, number, sums, LP_STAGE_SUMS, 0);
+    return count;
+}
+
+/* ---- stages -------------------------------------------------------------------------------------------------- */
+
+/* Whether the piece can go where the first of these is. */
+bool joins(const candidate *first, const candidate *other)
+{
+    if (other->taken || other->moment != first->moment || other->kind != first->kind)
+        return false;
+    return first->kind == LP_STAGE_SUMS || same_chain(first, other);
+}
+
+bool has_room(const lp_cuda_stages *stages, const lp_cuda_stage *stage, int count)
+{
+    return stage->kind == LP_STAGE_SUMS ? count <= LP_CUDA_SUMS_MOST
+                                        : lp_cuda_chain_fits(stage->pieces, count, stages->touches);
+}
+
+/* The stage that begins with this piece: as many as belong to it and have room. A piece that finds none ends it, since those after it may
+ * wait for it. */
+void fill_stage(const lp_cuda_stages *stages, candidate *all, int count, int at, lp_cuda_stage *stage,
+                lp_stage_piece *pieces)
+{
+    stage->kind = all[at].kind;
+    stage->moment = all[at].moment;
+    stage->pieces = pieces;
+    for (int i = at; i < count; i++) {
+        if (i > at && (stage->kind == LP_STAGE_NODE || !joins(&all[at], &all[i])))
+            continue;
+        pieces[stage->count] = all[i].piece;
+        if (i > at && !has_room(stages, stage, stage->count + 1))
+            break;
+        all[i].taken = true;
+        stage->count++;
+    }
+    /* A whole node alone has a kernel of its own. */
+    if (stage->count == 1 && pieces[0].outputs == outputs_of(pieces[0].node))
+        stage->kind = LP_STAGE_NODE;
+}
+
+/* A piece that touches a value twice counts once. */
+void count_touches(const candidate *all, int count, const lp_graph *graph, int *touches)
+{
+    for (int v = 0; v < graph->value_count; v++)
+        for (int i = 0; i < count; i++) {
+            contact found = contact_of(&all[i], graph->values[v]);
+            touches[v] += found.reads || found.writes;
+        }
+}
+
+} // namespace
+
+bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages)
+{
+    size_t most = 2 * (size_t)graph->node_count + 1, values = (size_t)graph->value_count + 1;
+    candidate *all = (candidate *)lp_alloc(most, sizeof *all);
+    lp_stage_piece *pieces = (lp_stage_piece *)lp_arena_alloc(arena, most * sizeof *pieces);
+    *stages = lp_cuda_stages();
+    stages->all = (lp_cuda_stage *)lp_arena_alloc(arena, most * sizeof *stages->all);
+    stages->touches = (int *)lp_arena_alloc(arena, values * sizeof *stages->touches);
+    bool good = all && pieces && stages->all && stages->touches;
+    int count = 0, last = 0;
+    for (int i = 0; good && i < graph->node_count; i++) {
+        if (one_by_one)
+            add(all, &count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE, 0);
+        else
+            count = add_pieces(all, count, graph->nodes[i], i);
+    }
+    for (int i = 0; i < count; i++) {
+        if (one_by_one)
+            all[i].moment = i;
+        else
+            find_moment(all, i);
+        last = all[i].moment > last ? all[i].moment : last;
+    }
+    if (good)
+        count_touches(all, count, graph, stages->touches);
+    for (int moment = 0; moment <= last; moment++)
+        for (int i = 0; i < count; i++)
+            if (!all[i].taken && all[i].moment == moment) {
+                lp_cuda_stage *stage = &stages->all[stages->count++];
+                fill_stage(stages, all, count, i, stage, pieces);
+                pieces += stage->count;
+            }
+    lp_free(all);
+    return good;
+}
+
+bool lp_cuda_arrange(const lp_graph *graph, lp_moment *moments)
+{
+    lp_arena arena = {};
+    lp_cuda_stages stages;
+    bool good = lp_cuda_stages_make(graph, false, &arena, &stages);
+    for (int i = 0; i < graph->node_count; i++)
+        moments[i] = {-1, -1};
+    for (int s = 0; good && s < stages.count; s++)
+        for (int p = 0; p < stages.all[s].count; p++) {
+            lp_moment *mine = &moments[stages.all[s].pieces[p].number];
+            mine->first = mine->first < 0 ? stages.all[s].moment : mine->first;
+            mine->last = stages.all[s].moment;
+        }
+    lp_arena_clear(&arena);
+    return good;
+}
