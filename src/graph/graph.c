@@ -223,6 +223,16 @@ lp_node *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs
     return node;
 }
 
+void lp_graph_append(lp_graph *graph, lp_node *node)
+{
+    if (graph->error.status != LAPSE_OK)
+        return;
+    if (grow((void **)&graph->nodes, graph->node_count, sizeof *graph->nodes))
+        graph->nodes[graph->node_count++] = node;
+    else
+        out_of_memory(graph);
+}
+
 lp_value *lp_op_output(lp_graph *graph, lp_node *node, int i, lp_type type, lp_rows rows_of, int rows, int cols)
 {
     lp_value *value = value_new(graph, node->op->name, type, LP_PLACE_WORK, rows_of, rows, cols);

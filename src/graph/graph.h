@@ -75,6 +75,7 @@ typedef enum lp_mask_layer { LP_LAYER_FIRST, LP_LAYER_MIDDLE, LP_LAYER_LAST, LP_
 typedef struct lp_attributes {
     int heads;
     bool transpose;
+    int capacity; /* remember: events that there is room for */
     int harmonics;
     double rate; /* chance that an element is dropped */
     double scale;
@@ -158,6 +159,9 @@ lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value);
 /* One node. inputs holds the op's inputs (NULL for absent optional ones) and has op->input_count elements. Returns the
  * node with its outputs made, or NULL. */
 lp_node *lp_graph_node(lp_graph *graph, const struct lp_op *op, lp_value *const *inputs, const lp_attributes *with);
+
+/* Puts a node of this graph behind the others, for those who write the list of nodes anew. */
+void lp_graph_append(lp_graph *graph, lp_node *node);
 
 /* A stream of random numbers no other node of this graph has. */
 uint32_t lp_graph_stream(lp_graph *graph);

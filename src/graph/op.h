@@ -19,8 +19,10 @@ typedef enum lp_op_id {
     LP_OP_COLUMN_SUM,
     LP_OP_COLUMN_DOT,
     LP_OP_SCALE_COLUMNS,
+    LP_OP_TURN,
     LP_OP_EMBED,
     LP_OP_EMBED_GRADIENT,
+    LP_OP_EMBED_PAIR,
     LP_OP_GATHER,
     LP_OP_RELU,
     LP_OP_RELU_GRADIENT,
@@ -35,6 +37,7 @@ typedef enum lp_op_id {
     LP_OP_REFLECT_GRADIENT,
     LP_OP_ATTENTION,
     LP_OP_ATTENTION_GRADIENT,
+    LP_OP_REMEMBER,
     LP_OP_RECALL,
     LP_OP_CROSS_ENTROPY,
     LP_OP_CROSS_ENTROPY_GRADIENT,
@@ -102,11 +105,17 @@ lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b);
 lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, lp_value *add, int heads,
                     bool transpose);
 
+/* W_h^T for each head   weight [H*a x b] -> [H*b x a]. Only for networks that answer. */
+lp_value *lp_turn(lp_graph *graph, lp_value *weight, int heads);
+
 /* x[r][c] * scale[c]   x [rows x a], scale [1 x a] */
 lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale);
 
 /* table[ids[t]]   table [V x a] or rows of any kind, ids [T x 1] of rows of any kind -> [T x a] */
 lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids);
+
+/* a[i[t]] + b[j[t]]   a [V x c], b [W x c], i and j [T x 1] -> [T x c]. Only for networks that answer. */
+lp_value *lp_embed_pair(lp_graph *graph, lp_value *a, lp_value *i, lp_value *b, lp_value *j);
 
 /* table[rows[i]], the rows of a table that a shard needs   table [V x a], rows [I x 1], all different -> [I x a] */
 lp_value *lp_gather(lp_graph *graph, lp_value *table, lp_value *rows);
@@ -126,6 +135,10 @@ lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics);
 /* u(t) = (cos w_1 t .. cos w_F t, sin w_1 t .. sin w_F t)   time [T x 1], frequency [1 x F] -> [T x 2F] */
 lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency);
 
+/* The same with the frequencies of a basis that is known at other times: of events, where `time` is mostly that of the next
+ * one. Only for networks that answer. */
+lp_value *lp_basis_after(lp_graph *graph, lp_value *time, lp_value *known_time, lp_value *known);
+
 /* The matrix M(t') with M(t') u(t) = u(t' - t), applied to each head of x: given u = u(t'), row by row,
  *     (c, s) -> (c cos w t' + s sin w t',  c sin w t' - s cos w t')      x [T x H*2F], u [T x 2F]
  * M is symmetric and its own inverse: the same op turns queries before attention and outputs after it. */
@@ -139,13 +152,24 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
 
-/* The same for the last T events of one segment whose earlier P have been seen before: the keys, values and basis of these
- * are given. Only for networks that answer.  past_key, past_value [P x H*d], past_basis [P x E] */
-typedef struct lp_past {
-    lp_value *key, *value, *basis;
-} lp_past;
-lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                    lp_value *basis, const lp_past *past, int heads, double scale, lp_value **time_out);
+/* The rows of a value are kept by the caller from run to run: whoever makes it writes them behind those of the past, as many as
+ * LP_ROWS_PAST says. It becomes an input of the graph, a matrix of which the caller gives the place of the first token's row;
+ * the rows of the past lie before it. Returns value. Only for networks that answer. */
+lp_value *lp_keep(lp_graph *graph, lp_value *value);
+
+/* The same on its side, [a x stride], where the caller gives the place of the first column of the past: x [T x a] is copied
+ * there. The stride is that of `capacity` events. LP_REMEMBER_LANES elements behind the last row are read and never used. */
+lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity);
+enum { LP_REMEMBER_LANES = 16 };
+
+/* What is kept of events: key and basis_turned by lp_remember, value and basis by lp_keep; no bases without exact lags. */
+typedef struct lp_memory {
+    lp_value *key, *value, *basis_turned, *basis;
+} lp_memory;
+
+/* Attention of the last T events of one segment, all of whose events are kept. time_query and time_out may be NULL. */
+lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, const lp_memory *memory, int heads,
+                    double scale, lp_value **time_out);
 
 /* sum over rows of -log softmax(logits)[target]   logits [A x C], target [A x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);

@@ -105,6 +105,39 @@ const lp_op lp_op_embed = {.id = LP_OP_EMBED,
                            .cost = cost_copy,
                            .example = embed_example};
 
+static void embed_pair_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *const *in = node->inputs;
+    for (int k = 0; k < 4; k += 2)
+        if (!in[k] || !in[k + 1] || in[k + 1]->type != LP_TYPE_INT32 || in[k + 1]->cols != 1 ||
+            in[k]->cols != in[0]->cols || !lp_value_same_shape(in[k + 1], in[1])) {
+            lp_graph_mistake(graph, "embed_pair wants two tables of one width and an id a row for each");
+            return;
+        }
+    lp_op_limit(in[1], in[0]);
+    lp_op_limit(in[3], in[2]);
+    lp_op_output(graph, node, 0, LP_TYPE_REAL, in[1]->rows_of, in[1]->rows, in[0]->cols);
+}
+
+static lp_cost embed_pair_cost(const lp_node *node, const lp_extent *extent)
+{
+    double bytes = lp_value_bytes(node->outputs[0], extent);
+    return (lp_cost){bytes / 4, 3 * bytes};
+}
+
+lp_value *lp_embed_pair(lp_graph *graph, lp_value *a, lp_value *i, lp_value *b, lp_value *j)
+{
+    lp_node *node = lp_graph_node(graph, &lp_op_embed_pair, (lp_value *[]){a, i, b, j}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_embed_pair = {.id = LP_OP_EMBED_PAIR,
+                                .name = "embed_pair",
+                                .input_count = 4,
+                                .output_count = 1,
+                                .shape = embed_pair_shape,
+                                .cost = embed_pair_cost};
+
 /* (dy [T x a], ids [T x 1]) -> dtable [V x a]: row v is the sum of dy over the tokens whose id is v, in their order */
 const lp_op lp_op_embed_gradient = {.id = LP_OP_EMBED_GRADIENT,
                                     .name = "embed_gradient",

@@ -155,3 +155,31 @@ const lp_op lp_op_scale_columns = {.id = LP_OP_SCALE_COLUMNS,
                                    .gradient = scale_columns_gradient,
                                    .cost = scale_columns_cost,
                                    .example = scale_columns_example};
+
+/* ------------------------------------------------------------------------------------------------- turn ------ */
+
+static void turn_shape(lp_graph *graph, lp_node *node)
+{
+    const lp_value *weight = node->inputs[0];
+    int heads = node->with.heads;
+    if (!weight || weight->type != LP_TYPE_REAL || weight->rows_of != LP_ROWS_FIXED || heads < 1 ||
+        weight->rows % heads)
+        lp_graph_mistake(graph, "turn wants a weight whose rows the heads divide");
+    else
+        lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, heads * weight->cols, weight->rows / heads);
+}
+
+static lp_cost turn_cost(const lp_node *node, const lp_extent *extent)
+{
+    return lp_op_cost_elementwise(node, extent, 0);
+}
+
+lp_value *lp_turn(lp_graph *graph, lp_value *weight, int heads)
+{
+    lp_attributes with = {.heads = heads};
+    lp_node *node = lp_graph_node(graph, &lp_op_turn, &weight, &with);
+    return node ? node->outputs[0] : NULL;
+}
+
+const lp_op lp_op_turn = {
+    .id = LP_OP_TURN, .name = "turn", .input_count = 1, .output_count = 1, .shape = turn_shape, .cost = turn_cost};

@@ -1,30 +1,89 @@
-/* op_recall.c: causal attention of a history's newest events, where the keys and values of the older ones are kept.
+/* op_recall.c: causal attention of a history's newest events over all of them, where a session keeps what it has computed.
  *
  * Keys, values and bases never depend on the moment asked about, so a live history computes them once an event; what is
- * left of a question is one row of queries in each block. An op of its own rather than further inputs of `attention`:
- * nothing is learned here, nothing dropped, there is one segment, and the kernels are shaped for few rows. */
+ * left of a question is one row of queries in each block. What the events of now give is written into matrices that the
+ * session keeps, behind what those of the past gave, and `recall` looks at all of it. Values and bases are kept as rows, where
+ * their makers write them; keys and bases also on their side (`remember`), as products with queries want them: turning them
+ * for each question would take longer than the product.
+ *
+ * An op of its own rather than further inputs of `attention`: nothing is learned here, nothing dropped, and there is one
+ * segment. */
 #include "graph/op_rows.h"
 
-enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS, PAST_KEY, PAST_VALUE, PAST_BASIS };
+/* ------------------------------------------------------------------------------------------------ remember ---- */
 
-static bool fits_past(const lp_value *past, const lp_value *now)
+/* Columns of a matrix on its side: whole vectors, and an odd number of them, so that its rows do not all fall on the same
+ * lines of a cache. */
+static int turned_stride(int capacity)
 {
-    return !past == !now && (!past || (past->rows_of == LP_ROWS_PAST && past->cols == now->cols));
+    int vectors = (capacity + LP_REMEMBER_LANES - 1) / LP_REMEMBER_LANES;
+    return (vectors + !(vectors % 2)) * LP_REMEMBER_LANES;
+}
+
+static void remember_shape(lp_graph *graph, lp_node *node)
+{
+    const lp_value *x = node->inputs[0];
+    int capacity = node->with.capacity;
+    if (!x || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS || capacity < 1) {
+        lp_graph_mistake(graph, "remember wants rows of tokens and a capacity");
+        return;
+    }
+    lp_keep(graph, lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, x->cols, turned_stride(capacity)));
+}
+
+static lp_cost remember_cost(const lp_node *node, const lp_extent *extent)
+{
+    return (lp_cost){0, 2 * lp_value_bytes(node->inputs[0], extent)};
+}
+
+lp_value *lp_keep(lp_graph *graph, lp_value *value)
+{
+    if (!value || value->place != LP_PLACE_WORK)
+        return value;
+    value->place = LP_PLACE_INPUT;
+    value->slot = graph->input_count++;
+    return value;
+}
+
+lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity)
+{
+    lp_attributes with = {.capacity = capacity};
+    lp_node *node = lp_graph_node(graph, &lp_op_remember, &x, &with);
+    return node ? node->outputs[0] : NULL;
+}
+
+/* x [T x a] -> the caller's matrix [a x stride] with it */
+const lp_op lp_op_remember = {.id = LP_OP_REMEMBER,
+                              .name = "remember",
+                              .input_count = 1,
+                              .output_count = 1,
+                              .shape = remember_shape,
+                              .cost = remember_cost};
+
+/* -------------------------------------------------------------------------------------------------- recall ---- */
+
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TURNED, BASIS };
+
+static bool is_turned(const lp_value *value, int cols)
+{
+    return value && value->maker && value->maker->op == &lp_op_remember && value->rows == cols;
+}
+
+static bool is_kept(const lp_value *value, int cols)
+{
+    return value && value->place == LP_PLACE_INPUT && value->rows_of == LP_ROWS_TOKENS && value->cols == cols;
 }
 
 static void recall_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
-    int heads = node->with.heads;
-    if (!in[QUERY] || !in[KEY] || !in[VALUE] || in[QUERY]->rows_of != LP_ROWS_TOKENS ||
-        !lp_value_same_shape(in[QUERY], in[KEY]) || !lp_value_same_shape(in[QUERY], in[VALUE]) || heads < 1 ||
-        in[QUERY]->cols % heads)
-        lp_graph_mistake(graph, "recall wants query, key and value of one shape, divided by the heads");
-    else if (!in[TIME_QUERY] != !in[BASIS] || (in[BASIS] && in[TIME_QUERY]->cols != heads * in[BASIS]->cols))
-        lp_graph_mistake(graph, "recall wants a time query for each head and column of the basis");
-    else if (!fits_past(in[PAST_KEY], in[KEY]) || !fits_past(in[PAST_VALUE], in[VALUE]) ||
-             !fits_past(in[PAST_BASIS], in[BASIS]))
-        lp_graph_mistake(graph, "recall wants past keys, values and basis as wide as those of now");
+    int heads = node->with.heads, extra = in[TIME_QUERY] && heads > 0 ? in[TIME_QUERY]->cols / heads : 0;
+    if (!in[QUERY] || in[QUERY]->rows_of != LP_ROWS_TOKENS || heads < 1 || in[QUERY]->cols % heads ||
+        !is_turned(in[KEY], in[QUERY]->cols) || !is_kept(in[VALUE], in[QUERY]->cols))
+        lp_graph_mistake(graph, "recall wants kept keys and values as wide as the query, which the heads divide");
+    else if (in[TIME_QUERY] ? !is_turned(in[BASIS_TURNED], extra) || !is_kept(in[BASIS], extra)
+                            : in[BASIS] || in[BASIS_TURNED])
+        lp_graph_mistake(graph, "recall wants a time query for each head and column of the kept basis");
     else {
         lp_op_output_like(graph, node, 0, in[QUERY]);
         if (in[TIME_QUERY])
@@ -46,24 +105,30 @@ static size_t recall_scratch(const lp_node *node, const lp_extent *extent, size_
 {
     (void)node;
     size_t keys = (size_t)(extent->rows[LP_ROWS_TOKENS] + extent->rows[LP_ROWS_PAST]);
-    return LP_ATTENTION_ROWS * (keys + 16) * real_size;
+    return LP_ATTENTION_ROWS * (keys + LP_REMEMBER_LANES) * real_size;
 }
 
-lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                    lp_value *basis, const lp_past *past, int heads, double scale, lp_value **time_out)
+lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, const lp_memory *memory, int heads,
+                    double scale, lp_value **time_out)
 {
     lp_attributes with = {.heads = heads, .scale = scale};
-    lp_value *inputs[] = {query, key, value, time_query, basis, past->key, past->value, past->basis};
+    bool timed = time_query != NULL;
+    lp_value *inputs[] = {query,
+                          memory->key,
+                          memory->value,
+                          time_query,
+                          timed ? memory->basis_turned : NULL,
+                          timed ? memory->basis : NULL};
     lp_node *node = lp_graph_node(graph, &lp_op_recall, inputs, &with);
     if (time_out)
         *time_out = node ? node->outputs[1] : NULL;
     return node ? node->outputs[0] : NULL;
 }
 
-/* (query, key, value, time_query?, basis?, past_key, past_value, past_basis?) -> out [T x H*d], time_out [T x H*E] */
+/* (query, key, value, time_query?, basis_turned?, basis?) -> out [T x H*d], time_out [T x H*E] */
 const lp_op lp_op_recall = {.id = LP_OP_RECALL,
                             .name = "recall",
-                            .input_count = 8,
+                            .input_count = 6,
                             .output_count = 2,
                             .shape = recall_shape,
                             .cost = recall_cost,

@@ -65,6 +65,9 @@ static void basis_shape(lp_graph *graph, lp_node *node)
     if (!time || !frequency || time->type != LP_TYPE_DOUBLE || time->cols != 1 || frequency->type != LP_TYPE_DOUBLE ||
         frequency->rows_of != LP_ROWS_FIXED || frequency->rows != 1)
         lp_graph_mistake(graph, "basis wants times and one row of frequencies, both double");
+    else if (node->inputs[2] && (!lp_value_same_shape(node->inputs[2], time) || !node->inputs[3] ||
+                                 node->inputs[3]->cols != 2 * frequency->cols))
+        lp_graph_mistake(graph, "basis wants the times that a basis is known at");
     else
         lp_op_output(graph, node, 0, LP_TYPE_REAL, time->rows_of, time->rows, 2 * frequency->cols);
 }
@@ -90,13 +93,21 @@ static lp_node *basis_example(lp_graph *graph, lp_random *random)
 
 lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency}, NULL);
+    lp_node *node = lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency, NULL, NULL}, NULL);
     return node ? node->outputs[0] : NULL;
 }
 
+lp_value *lp_basis_after(lp_graph *graph, lp_value *time, lp_value *known_time, lp_value *known)
+{
+    lp_value *frequency = known && known->maker ? known->maker->inputs[1] : NULL;
+    lp_node *node = lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency, known_time, known}, NULL);
+    return node ? node->outputs[0] : NULL;
+}
+
+/* (time, frequency, known_time?, known?): a kernel may take rows of `known` where times are equal, or may not */
 const lp_op lp_op_basis = {.id = LP_OP_BASIS,
                            .name = "basis",
-                           .input_count = 2,
+                           .input_count = 4,
                            .output_count = 1,
                            .shape = basis_shape,
                            .gradient = basis_gradient,

@@ -113,14 +113,15 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     return build_network(network, config, training, error);
 }
 
-lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, lapse_error *error)
+lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity, lapse_error *error)
 {
     *network = (lp_network){0};
     lp_graph *graph = &network->graph;
     lp_live *live = lp_graph_alloc(graph, sizeof *live);
-    lp_kept *blocks = lp_graph_alloc(graph, (size_t)config->blocks * sizeof *blocks);
+    lp_memory *blocks = lp_graph_alloc(graph, (size_t)config->blocks * sizeof *blocks);
     if (live && blocks) {
         live->blocks = blocks;
+        live->capacity = capacity;
         network->live = live;
     }
     return build_network(network, config, false, error);

@@ -83,11 +83,11 @@ typedef struct lp_tensor {
     void *data;
 } lp_tensor;
 
-/* What a live network, which sees only the newest events, needs and gives of the others. In the graph's arena. */
+/* What a live network, which sees only the newest events, remembers of the others. In the graph's arena. */
 typedef struct lp_live {
-    lp_value *past_basis, *basis; /* input [P x 2F], and of the tokens of now [T x 2F]; NULL without exact lags */
-    bool placed;                  /* events are seen at their places in the window, which change when it slides */
-    lp_kept *blocks;              /* of each block */
+    int capacity;      /* events that there is room for */
+    bool placed;       /* events are seen at their places in the window, which change when it slides */
+    lp_memory *blocks; /* of each block; they share the basis */
 } lp_live;
 
 /* A graph that answers, and when training also learns. */
@@ -184,8 +184,9 @@ float lp_model_standardize(const lp_model_field *field, double number);
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
 
-/* The same for a network that answers, fed with the newest events of one history and what it kept of the others. */
-lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, lapse_error *error);
+/* The same for a network that answers, fed with the newest events of one history, which remembers `capacity` of them. */
+lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity,
+                                   lapse_error *error);
 
 /* What an encoding sees of the configuration. */
 lp_encoding_config lp_model_encoding(const lp_model_config *config);

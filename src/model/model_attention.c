@@ -82,18 +82,18 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
     return sum;
 }
 
-/* Declares what of all blocks a live network is given, and keeps what they will want. */
-static void go_live(lp_network *network, const lp_model_config *config, const lp_features *features)
+/* Remembers what all blocks of a live network share. */
+static void go_live(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT],
+                    lp_features *features)
 {
     lp_live *live = network->live;
     live->placed = features->token != NULL;
     if (!features->basis || config->projection == LP_PROJECTION_MLP)
         return;
-    live->basis = features->basis;
-    live->past_basis =
-        lp_graph_input(&network->graph, "past.basis", LP_TYPE_REAL, LP_ROWS_PAST, 0, features->basis->cols);
+    features->until = lp_basis_after(&network->graph, feeds[LP_FEED_UNTIL], feeds[LP_FEED_TIME], features->basis);
+    lp_value *turned = lp_remember(&network->graph, features->basis, live->capacity);
     for (int i = 0; i < config->blocks; i++)
-        live->blocks[i].past.basis = live->past_basis;
+        live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = lp_keep(&network->graph, features->basis)};
 }
 
 static void build(lp_network *network, const lp_model_config *config, bool training,
@@ -106,13 +106,14 @@ static void build(lp_network *network, const lp_model_config *config, bool train
                              .heads = config->heads,
                              .dropout = training ? config->dropout : 0,
                              .projection = config->projection,
-                             .combine = config->combine};
+                             .combine = config->combine,
+                             .capacity = network->live ? network->live->capacity : 0};
     lp_value *joint = joint_vector(network, config, training, feeds);
     lp_features features = {0};
     config->encoding->build(graph, &encoding, feeds, &features);
     lp_live *live = network->live;
     if (live)
-        go_live(network, config, &features);
+        go_live(network, config, feeds, &features);
     lp_value *z = lp_dropout(graph, joint, block.dropout);
     for (int i = 0; i < config->blocks; i++)
         z = lp_attention_block(graph, &block, i, z, &features, live ? &live->blocks[i] : NULL);

@@ -72,8 +72,8 @@ typedef struct block {
     const lp_block_config *config;
     int index;
     const lp_features *features;
-    lp_value *shared; /* E [dims x columns] where time is added */
-    lp_kept *kept;    /* NULL: all events are there */
+    lp_value *shared;  /* E [dims x columns] where time is added */
+    lp_memory *memory; /* NULL: all events are there */
 } block;
 
 /* Query, key or value: how it sees events, and how it sees time. */
@@ -125,28 +125,19 @@ static role project(const block *b, const char *name, lp_value *z, lp_value *tok
     return r;
 }
 
-static lp_value *past_input(const block *b, const char *name)
-{
-    char full[NAME_SIZE];
-    snprintf(full, sizeof full, "block.%d.past.%s", b->index, name);
-    return lp_graph_input(b->graph, full, LP_TYPE_REAL, LP_ROWS_PAST, 0, b->config->dims);
-}
-
 /* time_query, basis and time_out may be NULL. */
 static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                            lp_value *basis, lp_value **time_out)
 {
     const lp_block_config *config = b->config;
     double scale = 1 / sqrt((double)config->dims / config->heads);
-    lp_kept *kept = b->kept;
-    if (!kept)
+    lp_memory *memory = b->memory;
+    if (!memory)
         return lp_attention(b->graph, query, key, value, time_query, basis, config->heads, scale, config->dropout,
                             time_out);
-    kept->past.key = past_input(b, "key");
-    kept->past.value = past_input(b, "value");
-    kept->key = key;
-    kept->value = value;
-    return lp_recall(b->graph, query, key, value, time_query, basis, &kept->past, config->heads, scale, time_out);
+    memory->key = lp_remember(b->graph, key, config->capacity);
+    memory->value = lp_keep(b->graph, value);
+    return lp_recall(b->graph, query, time_query, memory, config->heads, scale, time_out);
 }
 
 static lp_value *attend(block *b, lp_value *z, lp_value *normal)
@@ -181,13 +172,13 @@ static lp_features anchored(const lp_features *features)
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kept *kept)
+                             lp_features *features, lp_memory *memory)
 {
     char full[NAME_SIZE];
     if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
         features->lag = lp_reflect(graph, features->basis, features->until);
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
-    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .kept = kept};
+    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .memory = memory};
     snprintf(full, sizeof full, "block.%d.norm", index);
     lp_value *mixed = attend(&b, z, lp_norm(graph, full, z));
     snprintf(full, sizeof full, "block.%d.forward.norm", index);

@@ -24,17 +24,13 @@ typedef struct lp_block_config {
     double dropout;
     lp_projection projection;
     lp_combine combine;
+    int capacity; /* events that a live network remembers */
 } lp_block_config;
 
-/* What a block of a live network keeps of its events: rows of old ones come in, those of new ones go out. */
-typedef struct lp_kept {
-    lp_past past;          /* inputs; the basis, which all blocks share, is given */
-    lp_value *key, *value; /* [T x dims]: of the tokens of now */
-} lp_kept;
-
-/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… kept: in a live network, otherwise NULL. */
+/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… memory: in a live network, whose events so far it holds;
+ * the basis, which all blocks share, is given, key and value are filled in. Otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kept *kept);
+                             lp_features *features, lp_memory *memory);
 
 /* A layer norm with parameters <name>.gain and <name>.shift. */
 lp_value *lp_norm(lp_graph *graph, const char *name, lp_value *x);

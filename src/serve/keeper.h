@@ -7,7 +7,8 @@
  * through all of it. So the same question gets the same bits again.
  *
  * When the window slides, deeper blocks have seen an event that is no longer there, and places count from another event:
- * all rows are made again, by the next question. With one block and no places they stay. Where times are measured from
+ * all rows are made again, by the next question; but without places, what the first block sees of events by themselves (queries,
+ * keys, values) stays. With one block and no places all rows stay. Where times are measured from
  * the moment asked about (projection mlp), nothing is kept.
  */
 #ifndef LP_KEEPER_H
@@ -33,14 +34,18 @@ typedef struct lp_keeper {
     int32_t *position;    /* [context]; owned, as are the next two */
     double *time, *until;
     int64_t capacity; /* events of a history */
-    float *rows;      /* for each draw: basis, then key and value of each block, each [capacity x its columns]; owned */
-    size_t draw_size; /* elements of `rows` for one draw */
+    lp_value **parts; /* what is kept of events: rows, or matrices on their side; owned */
+    int part_count;
+    float *rows;            /* for each draw its parts, one behind the other; owned */
+    size_t draw_size;       /* elements of `rows` for one draw */
     bool keeps, slides;     /* rows stay from question to question; also when the window moves on */
-    int64_t first, settled; /* events first .. settled - 1 have their rows */
-    double origin;          /* of times: the first event there was when the oldest kept row was made */
-    int fixed;              /* nodes at the start of the graph that compute from parameters alone */
-    int settling;           /* nodes, these included, that rows are made by */
-    bool started;           /* the fixed nodes have run */
+    bool renews;            /* when the window moves on, those rows stay that are an event's alone */
+    int64_t first, settled; /* events first .. settled - 1 have all their rows */
+    int64_t known; /* those before it, the settled ones and maybe more, have the rows that are an event's alone */
+    double origin; /* of times: the first event there was when the oldest kept row was made */
+    int fixed;     /* nodes at the start of the graph that compute from parameters alone */
+    int alone;     /* nodes, these included, that see events by themselves */
+    int settling;  /* nodes, these included, that rows are made by */
 } lp_keeper;
 
 /* For histories of up to `capacity` events. */

@@ -1,4 +1,5 @@
-/* top.c: a heap of the best so far, the worst of them on top. Most scores are below it and cost one comparison. */
+/* top.c: a heap of the best so far, the worst of them on top. Most scores are below it and cost one comparison, many
+ * of them at a time. */
 #include "serve/top.h"
 
 /* Whether a comes after b in the answer. */
@@ -27,19 +28,43 @@ static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation en
     heap[at] = entry;
 }
 
+/* Scores looked at together, as vectors of what every CPU has: a compiler that must mind exceptions makes none of a loop. */
+enum { LANES = 4, STRETCH = 8 * LANES };
+
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+typedef int32_t lane_mask __attribute__((vector_size(LANES * sizeof(float))));
+
+/* Whether one of a stretch is above the mark. */
+static bool reaches(const float *scores, float mark)
+{
+    lanes marks = {mark, mark, mark, mark};
+    lane_mask above = {0};
+    for (int i = 0; i < STRETCH; i += LANES)
+        above |= *(const lanes *)(scores + i) > marks;
+    return (above[0] | above[1] | above[2] | above[3]) != 0;
+}
+
+static void offer_one(lp_top *top, double score, int64_t item, lp_top_skip skip, const void *context)
+{
+    if (top->size == top->most && !(score > top->best[0].score))
+        return;
+    if (score != score || (skip && skip(context, item)))
+        return;
+    lapse_recommendation entry = {.item = item, .score = score};
+    if (top->size < top->most)
+        rise(top->best, top->size++, entry);
+    else
+        sink(top->best, top->size, 0, entry);
+}
+
 void lp_top_offer(lp_top *top, const float *scores, int64_t count, int64_t first, lp_top_skip skip, const void *context)
 {
-    for (int64_t i = 0; i < count && top->most > 0; i++) {
-        double score = (double)scores[i];
-        if (top->size == top->most && !(score > top->best[0].score))
+    for (int64_t i = 0, end; i < count && top->most > 0; i = end) {
+        end = i + STRETCH < count ? i + STRETCH : count;
+        if (top->size == top->most && end - i == STRETCH && !reaches(scores + i, (float)top->best[0].score))
             continue;
-        if (score != score || (skip && skip(context, first + i)))
-            continue;
-        lapse_recommendation entry = {.item = first + i, .score = score};
-        if (top->size < top->most)
-            rise(top->best, top->size++, entry);
-        else
-            sink(top->best, top->size, 0, entry);
+        for (int64_t k = i; k < end; k++)
+            offer_one(top, (double)scores[k], first + k, skip, context);
     }
 }
 

@@ -25,7 +25,8 @@ static int width(const shape *s, int part)
 typedef struct graph_run {
     lp_graph graph;
     lp_value *out, *time_out;
-    void *inputs[2 * PARTS];
+    void *inputs[2 * PARTS]; /* where the rows of now begin */
+    void *blocks[2 * PARTS]; /* what was allocated for them */
 } graph_run;
 
 static lp_value *input(lp_graph *graph, lp_rows rows, int cols)
@@ -82,27 +83,52 @@ static void *rows_of(const double *numbers, int cols, int from, int count, size_
     return rows;
 }
 
+/* What a session keeps of a part on its side: the past, and behind it numbers of older histories, as many as there is room
+ * for. */
+static lp_value *turned(graph_run *r, lp_value *x, const double *numbers, int past, int capacity, size_t real_size)
+{
+    lp_value *value = x ? lp_remember(&r->graph, x, capacity) : NULL;
+    if (!value)
+        return NULL;
+    size_t stride = (size_t)value->cols, size = (size_t)value->rows * stride;
+    char *rows = lp_alloc(size + LP_REMEMBER_LANES, real_size);
+    assert_non_null(rows);
+    for (size_t i = 0; i < size + LP_REMEMBER_LANES; i++) {
+        bool known = i < size && (int)(i % stride) < past;
+        double number = known ? numbers[i % stride * (size_t)x->cols + i / stride] : 1e3 * (double)(i % 7);
+        if (real_size == sizeof(double))
+            ((double *)(void *)rows)[i] = number;
+        else
+            ((float *)(void *)rows)[i] = (float)number;
+    }
+    r->blocks[value->slot] = r->inputs[value->slot] = rows;
+    return value;
+}
+
 static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bool whole, size_t real_size)
 {
-    lp_value *now[PARTS], *before[PARTS];
-    int past = whole ? 0 : s->past, all = s->past + s->now;
+    lp_value *now[PARTS];
+    int past = whole ? 0 : s->past, all = s->past + s->now, capacity = all + s->past % 3;
     *r = (graph_run){.graph = {.value_count = 0}};
     for (int part = 0; part < PARTS; part++) {
         int cols = width(s, part);
         now[part] = input(&r->graph, LP_ROWS_TOKENS, cols);
-        if (now[part])
-            r->inputs[now[part]->slot] = rows_of(numbers[part], cols, past, all - past, real_size);
-        bool kept = !whole && (part == KEY || part == VALUE || part == BASIS);
-        before[part] = kept ? input(&r->graph, LP_ROWS_PAST, cols) : NULL;
-        if (before[part])
-            r->inputs[before[part]->slot] = rows_of(numbers[part], cols, 0, past, real_size);
+        if (!now[part])
+            continue;
+        r->blocks[now[part]->slot] = rows_of(numbers[part], cols, 0, all, real_size);
+        r->inputs[now[part]->slot] = (char *)r->blocks[now[part]->slot] + (size_t)(past * cols) * real_size;
     }
-    lp_past kept = {before[KEY], before[VALUE], before[BASIS]};
     lp_value **time_out = s->extra ? &r->time_out : NULL;
-    r->out = whole ? lp_attention(&r->graph, now[QUERY], now[KEY], now[VALUE], now[TIME_QUERY], now[BASIS], s->heads,
-                                  0.6, 0, time_out)
-                   : lp_recall(&r->graph, now[QUERY], now[KEY], now[VALUE], now[TIME_QUERY], now[BASIS], &kept,
-                               s->heads, 0.6, time_out);
+    if (whole) {
+        r->out = lp_attention(&r->graph, now[QUERY], now[KEY], now[VALUE], now[TIME_QUERY], now[BASIS], s->heads, 0.6,
+                              0, time_out);
+    } else {
+        lp_memory memory = {.key = turned(r, now[KEY], numbers[KEY], past, capacity, real_size),
+                            .value = now[VALUE],
+                            .basis_turned = turned(r, now[BASIS], numbers[BASIS], past, capacity, real_size),
+                            .basis = now[BASIS]};
+        r->out = lp_recall(&r->graph, now[QUERY], now[TIME_QUERY], &memory, s->heads, 0.6, time_out);
+    }
     lapse_error error = {0};
     if (lp_graph_status(&r->graph, &error) != LAPSE_OK)
         fail_msg("%s", error.message);
@@ -111,7 +137,7 @@ static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bo
 static void clear(graph_run *r)
 {
     for (int i = 0; i < 2 * PARTS; i++)
-        lp_free(r->inputs[i]);
+        lp_free(r->blocks[i]);
     lp_graph_clear(&r->graph);
 }
 
@@ -179,19 +205,29 @@ static void check_mistake(lp_graph *graph, const char *message)
 static void wrong_shapes(void **state)
 {
     (void)state;
+    static const char wide[] = "graph: recall wants kept keys and values as wide as the query, which the heads divide";
+    static const char timed[] = "graph: recall wants a time query for each head and column of the kept basis";
     lp_graph graph = {0};
-    lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *before = input(&graph, LP_ROWS_PAST, 4);
-    assert_null(lp_recall(&graph, x, x, x, NULL, NULL, &(lp_past){before, before, NULL}, 3, 1, NULL));
-    check_mistake(&graph, "graph: recall wants query, key and value of one shape, divided by the heads");
-    x = input(&graph, LP_ROWS_TOKENS, 4), before = input(&graph, LP_ROWS_PAST, 4);
-    assert_null(lp_recall(&graph, x, x, x, x, x, &(lp_past){before, before, before}, 2, 1, NULL));
-    check_mistake(&graph, "graph: recall wants a time query for each head and column of the basis");
-    x = input(&graph, LP_ROWS_TOKENS, 4), before = input(&graph, LP_ROWS_PAST, 5);
-    assert_null(lp_recall(&graph, x, x, x, NULL, NULL, &(lp_past){before, before, NULL}, 2, 1, NULL));
-    check_mistake(&graph, "graph: recall wants past keys, values and basis as wide as those of now");
-    x = input(&graph, LP_ROWS_TOKENS, 4), before = input(&graph, LP_ROWS_PAST, 4);
-    assert_null(lp_recall(&graph, x, x, x, NULL, NULL, &(lp_past){before, NULL, NULL}, 2, 1, NULL));
-    check_mistake(&graph, "graph: recall wants past keys, values and basis as wide as those of now");
+    for (int i = 0; i < 7; i++) {
+        lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *wider = input(&graph, LP_ROWS_TOKENS, 6);
+        lp_value *key = lp_remember(&graph, x, 10), *more = lp_remember(&graph, wider, 10);
+        lp_value *made = lp_relu(&graph, x);
+        lp_memory memories[] = {
+            {key, x, NULL, NULL},    /* three heads do not divide four columns */
+            {x, x, NULL, NULL},      /* keys that were not turned */
+            {more, x, NULL, NULL},   /* wider than the query */
+            {key, made, NULL, NULL}, /* not kept at all */
+            {key, x, NULL, NULL},    /* a time query without a basis */
+            {key, x, key, x},        /* a basis as wide as both heads together */
+            {key, x, x, key},        /* either in the place of the other */
+        };
+        assert_null(lp_recall(&graph, x, i > 3 ? x : NULL, &memories[i], i == 0 ? 3 : i == 6 ? 1 : 2, 1, NULL));
+        check_mistake(&graph, i > 3 ? timed : wide);
+    }
+    assert_null(lp_remember(&graph, input(&graph, LP_ROWS_TOKENS, 4), 0));
+    check_mistake(&graph, "graph: remember wants rows of tokens and a capacity");
+    assert_null(lp_remember(&graph, lp_graph_parameter(&graph, "p", 4, 4, LP_START_ZEROS, 0), 10));
+    check_mistake(&graph, "graph: remember wants rows of tokens and a capacity");
 }
 
 /* The loops of an answer, on odd sizes. */

@@ -119,22 +119,12 @@ static void score_block(const part *p, int from, int to)
                      scores, p->stride);
 }
 
-/* Scores behind the row's own become minus infinity, up to a whole vector. The vector is written as one: single
- * elements would have to leave the store buffer before it can be read again. */
-static void hide(float *row, int count)
-{
-    int length = fast_padded(count);
-#pragma omp simd
-    for (int i = length - FAST_LANES; i < length; i++)
-        row[i] = i < count ? row[i] : -INFINITY;
-}
-
 /* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
  * of exp. */
 static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
 {
     int length = fast_padded(count);
-    hide(row, count);
+    fast_fill(row, count, -INFINITY);
     float largest = fast_largest(row, length);
     float sum = fast_powers(row, row, length, largest);
     float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
@@ -199,9 +189,8 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
 {
     float share = (float)(65536.0 / (65536.0 - threshold));
     int length = fast_padded(count);
-    hide(row, count);
-    for (int i = length - FAST_LANES; i < length; i++)
-        drow[i] = i < count ? drow[i] : 0;
+    fast_fill(row, count, -INFINITY);
+    fast_fill(drow, count, 0);
 #pragma omp simd
     for (int i = 0; i < length; i++) {
         float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;

@@ -21,6 +21,18 @@ void LP_FAST(add)(const lp_node *node, const lp_run *run)
         y[i] = other[i] + a[i];
 }
 
+/* A row as whole vectors, the last of which ends with it: rows are short, and a call takes as long as one. */
+static inline void copy_row(float *restrict to, const float *restrict from, int cols)
+{
+    if (cols < FAST_LANES) {
+        memcpy(to, from, (size_t)cols * sizeof *to);
+        return;
+    }
+    for (int c = 0; c < cols - FAST_LANES; c += FAST_LANES)
+        *(fast_lanes *)(to + c) = *(const fast_lanes *)(from + c);
+    *(fast_lanes *)(to + cols - FAST_LANES) = *(const fast_lanes *)(from + cols - FAST_LANES);
+}
+
 void LP_FAST(embed)(const lp_node *node, const lp_run *run)
 {
     const float *table = INPUT(0);                          /* [V x cols] */
@@ -28,7 +40,29 @@ void LP_FAST(embed)(const lp_node *node, const lp_run *run)
     float *y = OUTPUT(0);                                   /* [T x cols] */
     int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
     for (int t = 0; t < rows; t++)
-        memcpy(y + (size_t)t * cols, table + (size_t)ids[t] * cols, (size_t)cols * sizeof *y);
+        copy_row(y + (size_t)t * cols, table + (size_t)ids[t] * cols, cols);
+}
+
+/* to = a + b, as above */
+static inline void add_row(float *restrict to, const float *restrict a, const float *restrict b, int cols)
+{
+    for (int c = 0; c < cols - FAST_LANES; c += FAST_LANES)
+        *(fast_lanes *)(to + c) = *(const fast_lanes *)(a + c) + *(const fast_lanes *)(b + c);
+    int last = cols - FAST_LANES;
+    if (last >= 0)
+        *(fast_lanes *)(to + last) = *(const fast_lanes *)(a + last) + *(const fast_lanes *)(b + last);
+    for (int c = 0; c < cols && last < 0; c++)
+        to[c] = a[c] + b[c];
+}
+
+void LP_FAST(embed_pair)(const lp_node *node, const lp_run *run)
+{
+    const float *a = INPUT(0), *b = INPUT(2); /* [V x cols], [W x cols] */
+    const int32_t *i = lp_run_data(run, node->inputs[1]), *j = lp_run_data(run, node->inputs[3]); /* [T] */
+    float *y = OUTPUT(0);                                                                         /* [T x cols] */
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    for (int t = 0; t < rows; t++)
+        add_row(y + (size_t)t * cols, a + (size_t)i[t] * cols, b + (size_t)j[t] * cols, cols);
 }
 
 void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run)

@@ -9,17 +9,16 @@
 
 #include <string.h>
 
-/* e^x within 2e-7 of itself for x in [-87, 88]; 0 below (also for -infinity), e^88 above. */
-static inline float fast_exp(float x)
+/* e^x of a number that is between -87 and 88. */
+static inline float fast_exp_within(float x)
 {
-    float in = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
     /* Adding 1.5 * 2^23 rounds to the nearest whole number, which then stands in the lowest bits. */
     union {
         float value;
         uint32_t bits;
-    } rounded = {.value = in * 1.44269504f + 12582912.0f};
+    } rounded = {.value = x * 1.44269504f + 12582912.0f};
     float whole = rounded.value - 12582912.0f;
-    float rest = (in - whole * 0.693145752f) - whole * 1.42860677e-6f;
+    float rest = (x - whole * 0.693145752f) - whole * 1.42860677e-6f;
     float power = 1.98756906e-4f;
     power = power * rest + 1.39819995e-3f;
     power = power * rest + 8.33345111e-3f;
@@ -31,7 +30,21 @@ static inline float fast_exp(float x)
         uint32_t bits;
         float value;
     } scale = {.bits = (rounded.bits - 0x4B400000u + 127u) << 23};
-    return x < -87.0f ? 0.0f : power * scale.value;
+    return power * scale.value;
+}
+
+/* e^x within 2e-7 of itself for x in [-87, 88]; 0 below (also for -infinity), e^88 above. */
+static inline float fast_exp(float x)
+{
+    float power = fast_exp_within(x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x);
+    return x < -87.0f ? 0.0f : power;
+}
+
+/* The same for x that is not above 88. */
+static inline float fast_exp_low(float x)
+{
+    float power = fast_exp_within(x < -87.0f ? -87.0f : x);
+    return x < -87.0f ? 0.0f : power;
 }
 
 /* Rows that are summed or searched are padded to whole lanes, and their lanes are brought together as a tree: a
@@ -54,31 +67,69 @@ static inline float fast_lanes_sum(const fast_lanes *lanes)
     return v[0] + v[1];
 }
 
+#ifdef __AVX512F__
+/* Lane i of the result is the sum of all lanes of s[i]. */
+static inline fast_lanes fast_lanes_sums(const fast_lanes s[FAST_LANES])
+{
+    fast_lanes quarter[4], pair[2];
+#pragma GCC unroll 4
+    for (int w = 0; w < 4; w++) {
+        fast_lanes a = s[w], b = s[4 + w], c = s[8 + w], d = s[12 + w];
+        fast_lanes ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+                        __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        fast_lanes cd = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+                        __builtin_shufflevector(c, d, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        quarter[w] = __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+                     __builtin_shufflevector(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    }
+#pragma GCC unroll 4
+    for (int w = 0; w < 2; w++)
+        pair[w] = __builtin_shufflevector(quarter[2 * w], quarter[2 * w + 1], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25,
+                                          12, 13, 28, 29) +
+                  __builtin_shufflevector(quarter[2 * w], quarter[2 * w + 1], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26,
+                                          27, 14, 15, 30, 31);
+    return __builtin_shufflevector(pair[0], pair[1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30) +
+           __builtin_shufflevector(pair[0], pair[1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
+}
+#endif
+
 static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
 {
-    fast_mask greater = (fast_mask)(*other > *most);
-    *most = (fast_lanes)(((fast_mask)*other & greater) | ((fast_mask)*most & ~greater));
+    float *to = (float *)most;
+    const float *from = (const float *)other;
+#pragma omp simd
+    for (int l = 0; l < FAST_LANES; l++)
+        to[l] = from[l] > to[l] ? from[l] : to[l];
 }
 
-/* The largest of a padded row. Long rows go four vectors at a time: one comparison need not wait for the last. */
+/* Elements of a row from `count` on become `rest`, up to a whole vector. The vector is written as one: single elements would
+ * have to leave the store buffer before it can be read again. */
+static inline void fast_fill(float *row, int count, float rest)
+{
+    int first = fast_padded(count) - FAST_LANES;
+    const fast_mask lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    fast_mask own = lane < (fast_mask){0} + (count - first);
+    fast_lanes *last = (fast_lanes *)(row + first), other = (fast_lanes){0} + rest;
+    *last = (fast_lanes)(((fast_mask)*last & own) | ((fast_mask)other & ~own));
+}
+
+/* The largest of a padded row, four vectors at a time: one comparison need not wait for the last. */
 static inline float fast_largest(const float *row, int length)
 {
-    enum { WIDE = 4 * FAST_LANES };
-    fast_lanes v = *(const fast_lanes *)row, w;
-    int i = FAST_LANES;
-    if (length >= 2 * WIDE) {
-        float wide[WIDE];
-        memcpy(wide, row, sizeof wide);
-        for (i = WIDE; i + WIDE <= length; i += WIDE) {
-#pragma omp simd
-            for (int l = 0; l < WIDE; l++)
-                wide[l] = row[i + l] > wide[l] ? row[i + l] : wide[l];
-        }
-        for (int l = 0; l < WIDE; l += FAST_LANES)
-            fast_lanes_raise(&v, (const fast_lanes *)(wide + l));
-    }
+    enum { WIDE = 4 };
+    fast_lanes most[WIDE], v, w;
+    int i = 0;
+    for (int k = 0; k < WIDE; k++)
+        most[k] = *(const fast_lanes *)row;
+    for (; i + WIDE * FAST_LANES <= length; i += WIDE * FAST_LANES)
+        for (int k = 0; k < WIDE; k++)
+            fast_lanes_raise(&most[k], (const fast_lanes *)(row + i + k * FAST_LANES));
     for (; i < length; i += FAST_LANES)
-        fast_lanes_raise(&v, (const fast_lanes *)(row + i));
+        fast_lanes_raise(&most[0], (const fast_lanes *)(row + i));
+    fast_lanes_raise(&most[0], &most[1]);
+    fast_lanes_raise(&most[2], &most[3]);
+    fast_lanes_raise(&most[0], &most[2]);
+    v = most[0];
     w = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
     fast_lanes_raise(&v, &w);
     w = __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
@@ -88,14 +139,14 @@ static inline float fast_largest(const float *row, int length)
     return v[0] > v[1] ? v[0] : v[1];
 }
 
-/* out = exp(in - most), padded rows that may be one; returns the sum. */
+/* out = exp(in - most), padded rows that may be one, with nothing above `most`; returns the sum. */
 static inline float fast_powers(const float *in, float *out, int length, float most)
 {
     fast_lanes sum = {0};
     for (int i = 0; i < length; i += FAST_LANES) {
 #pragma omp simd
         for (int l = 0; l < FAST_LANES; l++)
-            out[i + l] = fast_exp(in[i + l] - most);
+            out[i + l] = fast_exp_low(in[i + l] - most);
         sum += *(const fast_lanes *)(out + i);
     }
     return fast_lanes_sum(&sum);

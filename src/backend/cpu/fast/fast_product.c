@@ -6,6 +6,7 @@
  *
  * Vectors are the compiler's own (vector_size), so the same lines serve every CPU.
  */
+#include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
 #include <cblas.h>
@@ -25,8 +26,10 @@ typedef int32_t half_mask __attribute__((vector_size(HALF * sizeof(float))));
 /* The loops over a tile must vanish, or its sums would live in memory. */
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL16 UNROLL
 #else
 #define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL16 _Pragma("GCC unroll 16")
 #endif
 
 /* One piece of a product: element (i, p) of the left side is a[i * row + p * step]. */
@@ -41,6 +44,7 @@ typedef struct piece {
         *base; /* what the product is added to: c itself, other rows, one row for all (base_stride 0), or NULL */
     size_t base_stride;
     int overlap; /* lanes of an edge's vector that the tile before it has already added to c */
+    bool alike;  /* every element is to be summed in the same order, whatever its place */
 } piece;
 
 /* What an edge adds: nothing in the lanes that overlap. */
@@ -148,15 +152,115 @@ static void half_strip(const piece *x, int m)
 {
     const float *a = x->a, *base = x->base;
     float *c = x->c;
-    for (; m > 0; m -= ROWS, a += ROWS * x->row, c += ROWS * x->c_stride) {
-        for (int i = 0; i < m && m < ROWS; i++)
-            half_tile(x, a + i * x->row, base ? base + i * x->base_stride : NULL, c + i * x->c_stride, 1);
-        if (m >= ROWS)
+    while (m > 0) {
+        int rows = m >= ROWS ? ROWS : m >= 4 ? 4 : 1;
+        if (rows == ROWS)
             half_tile(x, a, base, c, ROWS);
+        else if (rows == 4)
+            half_tile(x, a, base, c, 4);
+        else
+            half_tile(x, a, base, c, 1);
+        a += rows * x->row;
+        c += rows * x->c_stride;
         if (base)
-            base += ROWS * x->base_stride;
+            base += rows * x->base_stride;
+        m -= rows;
     }
 }
+
+#ifdef __AVX512F__
+/* A few columns left over, of rows that lie in place: dot products along the terms, sixteen of them at a time, which are
+ * brought together as one vector. A vector along the columns would be mostly empty. */
+enum { THIN = 4 };
+
+/* The columns of the right side, one behind the other. The last terms stand once more as a vector that ends with them,
+ * with zeros for those that it shares with the one before. */
+typedef struct thin_right {
+    float terms[THIN][DEPTH + LANES];
+    int whole, last; /* terms in vectors before the last one; where that begins in a row of the left side */
+} thin_right;
+
+static void gather_thin(const piece *x, int cols, thin_right *right)
+{
+    right->whole = (x->k - 1) / LANES * LANES;
+    right->last = x->k - LANES;
+    for (int j = 0; j < cols; j++) {
+        float *terms = right->terms[j];
+        for (int p = 0; p < right->whole; p++)
+            terms[p] = x->b[(size_t)p * x->b_stride + (size_t)j];
+        for (int l = 0; l < LANES; l++) {
+            int p = right->last + l;
+            terms[right->whole + l] = p >= right->whole ? x->b[(size_t)p * x->b_stride + (size_t)j] : 0;
+        }
+    }
+}
+
+/* Elements of `rows` x `cols`, sixteen in all. */
+static inline __attribute__((always_inline)) vector thin_tile(const piece *x, const thin_right *right, const float *a,
+                                                              int rows, int cols)
+{
+    vector sum[LANES];
+    UNROLL16
+    for (int i = 0; i < LANES; i++)
+        sum[i] = (vector){0};
+    for (int p = 0; p <= right->whole; p += LANES) {
+        int at = p < right->whole ? p : right->last;
+        vector terms[THIN];
+        UNROLL
+        for (int j = 0; j < cols; j++)
+            terms[j] = *(const vector *)(right->terms[j] + p);
+        UNROLL16
+        for (int i = 0; i < rows; i++) {
+            vector left = *(const vector *)(a + i * x->row + at);
+            UNROLL
+            for (int j = 0; j < cols; j++)
+                sum[i * cols + j] += left * terms[j];
+        }
+    }
+    return fast_lanes_sums(sum);
+}
+
+/* As many rows as fill tiles of rows x wide; returns them. Where c is not read, the last tile ends with the last row, and rows
+ * that it shares with the one before are written twice alike. */
+static inline __attribute__((always_inline)) int thin_rows(const piece *x, const thin_right *right, int m, int rows,
+                                                           int wide, int cols)
+{
+    int done = 0;
+    for (; done < m; done += rows) {
+        if (done + rows > m && x->base == x->c)
+            break;
+        done = done + rows > m ? m - rows : done;
+        float *c = x->c + (size_t)done * x->c_stride, sums[LANES];
+        const float *base = x->base ? x->base + (size_t)done * x->base_stride : NULL;
+        *(vector *)sums = x->alpha * thin_tile(x, right, x->a + (size_t)done * x->row, rows, wide);
+        UNROLL16
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < cols; j++)
+                c[i * x->c_stride + j] = sums[i * wide + j] + (base ? base[i * x->base_stride + j] : 0);
+    }
+    return done;
+}
+
+static int thin_strip(const piece *x, int m, int cols)
+{
+    thin_right right;
+    int rows = cols > 2 ? 4 : LANES / cols;
+    if (x->step != 1 || x->alike || x->k < LANES || cols > THIN || m < 2 * rows)
+        return 0;
+    gather_thin(x, cols, &right);
+    if (cols == 3)
+        memset(right.terms[3], 0, sizeof right.terms[3]);
+    return cols == 1   ? thin_rows(x, &right, m, 16, 1, 1)
+           : cols == 2 ? thin_rows(x, &right, m, 8, 2, 2)
+                       : thin_rows(x, &right, m, 4, 4, cols);
+}
+#else
+static int thin_strip(const piece *x, int m, int cols)
+{
+    (void)x, (void)m, (void)cols;
+    return 0;
+}
+#endif
 
 static void strip(const piece *x, int m, int vectors)
 {
@@ -225,12 +329,21 @@ static void column_strip(const piece *x, int m, int cols, bool transposed)
     strip(&y, m, full);
     if (!rest)
         return;
+    y.b += full * LANES;
+    y.c += full * LANES;
+    if (y.base)
+        y.base += full * LANES;
+    int done = thin_strip(&y, m, rest);
+    if (done == m)
+        return;
     /* The last columns as one more vector that ends with them and begins among those already done. */
     int last = rest <= HALF ? HALF : LANES;
-    y.b += cols - last;
-    y.c += cols - last;
+    m -= done;
+    y.a += (size_t)done * y.row;
+    y.b -= last - rest;
+    y.c += (size_t)done * y.c_stride - (size_t)(last - rest);
     if (y.base)
-        y.base += cols - last;
+        y.base += (size_t)done * y.base_stride - (size_t)(last - rest);
     y.overlap = y.base == y.c ? last - rest : 0; /* where c is not read, columns are written twice alike */
     if (last == HALF)
         half_strip(&y, m);
@@ -250,13 +363,15 @@ typedef struct product_base {
     int stride;
 } product_base;
 
-static void tiled(int m, int n, int k, float alpha, matrix a, matrix b, product_base base, float *c, int stride)
+static void tiled(int m, int n, int k, float alpha, matrix a, matrix b, product_base base, bool alike, float *c,
+                  int stride)
 {
     piece x = {.row = a.transposed ? 1 : (size_t)a.stride,
                .step = a.transposed ? (size_t)a.stride : 1,
                .b_stride = (size_t)b.stride,
                .c_stride = (size_t)stride,
-               .alpha = alpha};
+               .alpha = alpha,
+               .alike = alike};
     for (int p = 0; p < k; p += DEPTH) {
         x.k = k - p < DEPTH ? k - p : DEPTH;
         x.a = a.data + p * x.step;
@@ -279,7 +394,7 @@ void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b
 {
     if (k == 0 && !add)
         clear(m, n, c, stride);
-    tiled(m, n, k, alpha, a, b, (product_base){add ? c : NULL, stride}, c, stride);
+    tiled(m, n, k, alpha, a, b, (product_base){add ? c : NULL, stride}, true, c, stride);
 }
 
 static bool large(int m, int n, int k)
@@ -299,16 +414,24 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
         return;
     if (m == 1 && b.transposed && !a.transposed)
         fast_row_product(n, k, alpha, a.data, b.data, (size_t)b.stride, add, c);
+    else if (m == 1 && !a.transposed &&
+             fast_row_times(n, k, alpha, a.data, b.data, (size_t)b.stride, add ? c : NULL, c))
+        return;
     else if (large(m, n, k))
         blas(m, n, k, alpha, a, b, add, c, stride);
-    else
-        fast_tiled_product(m, n, k, alpha, a, b, add, c, stride);
+    else if (k > 0)
+        tiled(m, n, k, alpha, a, b, (product_base){add ? c : NULL, stride}, false, c, stride);
+    else if (!add)
+        clear(m, n, c, stride);
 }
 
 void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride)
 {
+    if (m == 1 && !a.transposed && !b.transposed &&
+        fast_row_times(n, k, 1, a.data, b.data, (size_t)b.stride, base.data, c))
+        return;
     if (m > 0 && n > 0 && k > 0 && !large(m, n, k)) {
-        tiled(m, n, k, 1, a, b, (product_base){base.data, base.stride}, c, stride);
+        tiled(m, n, k, 1, a, b, (product_base){base.data, base.stride}, false, c, stride);
         return;
     }
     for (int i = 0; i < m; i++)

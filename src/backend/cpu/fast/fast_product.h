@@ -39,6 +39,11 @@ void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b
 void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float *b, size_t stride, bool add, float *c);
 #define fast_row_product LP_FAST(row_product)
 
+/* c [n] = base [n] + alpha * a [k] * b [k x n]; the base may be c or NULL. False: so few columns are for others. */
+bool LP_FAST(row_times)(int n, int k, float alpha, const float *a, const float *b, size_t stride, const float *base,
+                        float *c);
+#define fast_row_times LP_FAST(row_times)
+
 /* out [cols x stride] = in [rows x cols] on its side. */
 void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, float *out, int out_stride);
 #define fast_transpose LP_FAST(transpose)

@@ -1,45 +1,27 @@
-/* fast_recall.c: attention over kept keys and values and those of now, a block of queries at a time.
+/* fast_recall.c: what is kept of events, and attention over it, a block of queries at a time.
  *
- * A question is one query, for which a product with the keys on their side is a dot product for each event, in place
- * (fast_product has a way of its own for one row); longer runs, of a history seen for the first time, are blocks of
- * matrix products as in fast_attention.c.
- */
+ * Keys and bases are kept on their side, so scores are products with what lies in place, for one query as for many. What
+ * stands behind the keys there, up to a whole vector, is of older histories: its scores are made, and then hidden. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
+/* Two tiles of a product: fewer rows cost more calls, more rows more pairs above the diagonal. */
 enum { ROWS = 2 * FAST_ROWS };
 _Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
+_Static_assert((int)FAST_LANES == (int)LP_REMEMBER_LANES, "vectors are as wide as what is kept was padded for");
 
-/* Rows of a block against what was and what is, for one head. */
-typedef struct part {
-    int past, to, count; /* kept events, events of now that the last query sees, queries */
-    int stride;          /* of the scores */
-    float *scores;       /* [count x stride] */
-} part;
-
-/* scores = or += scale * queries [count x cols] times keys on their side, of the past and then of now. */
-static void score(const part *p, int cols, float scale, matrix queries, matrix before, matrix now, bool add)
+void LP_FAST(remember)(const lp_node *node, const lp_run *run)
 {
-    before.transposed = now.transposed = true;
-    fast_product(p->count, p->past, cols, scale, queries, before, add, p->scores, p->stride);
-    fast_product(p->count, p->to, cols, scale, queries, now, add, p->scores + p->past, p->stride);
-}
-
-/* out = probabilities times values, of the past and then of now. */
-static void mix(const part *p, int cols, matrix before, matrix now, float *out, int stride)
-{
-    matrix then = {p->scores, p->stride, false}, here = {p->scores + p->past, p->stride, false};
-    fast_product(p->count, cols, p->past, 1, then, before, false, out, stride);
-    fast_product(p->count, cols, p->to, 1, here, now, true, out, stride);
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    fast_transpose(rows, cols, INPUT(0), cols, OUTPUT(0) + run->rows[LP_ROWS_PAST], node->outputs[0]->cols);
 }
 
 /* `seen` scores become probabilities, and zeros from there to `all`. */
 static void softmax_row(float *row, int seen, int all)
 {
     int length = fast_padded(seen);
-    for (int i = seen; i < length; i++)
-        row[i] = -INFINITY;
+    fast_fill(row, seen, -INFINITY);
     float sum = fast_powers(row, row, length, fast_largest(row, length)), share = 1 / sum;
 #pragma omp simd
     for (int i = 0; i < length; i++)
@@ -50,26 +32,24 @@ static void softmax_row(float *row, int seen, int all)
 
 static void recall_block(const lp_node *node, const lp_run *run, int number, int from, int to)
 {
-    const float *query = INPUT(0), *time_query = INPUT(3);
     int heads = node->with.heads, all = node->inputs[0]->cols, cols = all / heads, at = number * cols;
-    int extra = node->inputs[4] ? node->inputs[4]->cols : 0;
-    float scale = (float)node->with.scale;
-    part p = {.past = run->rows[LP_ROWS_PAST], .to = to, .count = to - from};
-    p.stride = fast_padded(p.past + to);
-    p.scores = (float *)(void *)run->scratch;
-    matrix before = {INPUT(5) + at, all, false}, now = {INPUT(1) + at, all, false};
-    score(&p, cols, scale, (matrix){query + (size_t)from * all + at, all, false}, before, now, false);
-    matrix bases_before = {INPUT(7), extra, false}, bases_now = {INPUT(4), extra, false};
+    int extra = node->inputs[5] ? node->inputs[5]->cols : 0, count = to - from;
+    int past = run->rows[LP_ROWS_PAST], keys = past + to, wide = fast_padded(keys);
+    float scale = (float)node->with.scale, *scores = (float *)(void *)run->scratch; /* [count x wide] */
+    matrix query = {INPUT(0) + (size_t)from * all + at, all, false},
+           value = {INPUT(2) - (size_t)past * all + at, all, false};
+    matrix key = {INPUT(1) + (size_t)at * node->inputs[1]->cols, node->inputs[1]->cols, false};
+    matrix chances = {scores, wide, false}, basis = {extra ? INPUT(5) - (size_t)past * extra : NULL, extra, false};
+    size_t time_from = ((size_t)from * heads + number) * extra;
+    fast_product(count, wide, cols, scale, query, key, false, scores, wide);
     if (extra)
-        score(&p, extra, scale, (matrix){time_query + ((size_t)from * heads + number) * extra, heads * extra, false},
-              bases_before, bases_now, true);
+        fast_product(count, wide, extra, scale, (matrix){INPUT(3) + time_from, heads * extra, false},
+                     (matrix){INPUT(4), node->inputs[4]->cols, false}, true, scores, wide);
     for (int q = from; q < to; q++)
-        softmax_row(p.scores + (size_t)(q - from) * p.stride, p.past + q + 1, p.past + to);
-    before.data = INPUT(6) + at;
-    now.data = INPUT(2) + at;
-    mix(&p, cols, before, now, OUTPUT(0) + (size_t)from * all + at, all);
+        softmax_row(scores + (size_t)(q - from) * wide, past + q + 1, keys);
+    fast_product(count, cols, keys, 1, chances, value, false, OUTPUT(0) + (size_t)from * all + at, all);
     if (extra)
-        mix(&p, extra, bases_before, bases_now, OUTPUT(1) + ((size_t)from * heads + number) * extra, heads * extra);
+        fast_product(count, extra, keys, 1, chances, basis, false, OUTPUT(1) + time_from, heads * extra);
 }
 
 void LP_FAST(recall)(const lp_node *node, const lp_run *run)

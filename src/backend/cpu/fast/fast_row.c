@@ -1,7 +1,7 @@
-/* fast_row.c: one row times a matrix on its side: what a question is made of.
+/* fast_row.c: one row times a matrix: what a question is made of.
  *
- * Each element is a dot product of two rows that lie in place, so nothing is turned or copied; four of them share the
- * loads of the row and hide one another's waiting. */
+ * On its side, each element is a dot product of two rows that lie in place, so nothing is turned or copied; several of them share
+ * the loads of the row and hide one another's waiting. */
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
@@ -37,9 +37,46 @@ static float one_dot(const float *restrict a, const float *restrict b, int count
     return total;
 }
 
+#ifdef __AVX512F__
+/* Sixteen dot products at a time, brought together as one vector, and the terms left over as a vector that ends with the
+ * row, with zeros for what it shares with the one before. Returns the rows done. */
+static int sixteen_dots(int n, int k, float alpha, const float *a, const float *b, size_t stride, bool add, float *c)
+{
+    if (k < LANES)
+        return 0;
+    int whole = (k - 1) / LANES * LANES, last = k - LANES, done = 0;
+    float rest[LANES];
+    for (int l = 0; l < LANES; l++)
+        rest[l] = last + l >= whole ? a[last + l] : 0;
+    for (; done + LANES <= n; done += LANES, b += LANES * stride) {
+        fast_lanes sum[LANES], left = *(const fast_lanes *)rest, *to = (fast_lanes *)(c + done);
+#pragma GCC unroll 16
+        for (int r = 0; r < LANES; r++)
+            sum[r] = left * *(const fast_lanes *)(b + r * stride + last);
+        for (int i = 0; i < whole; i += LANES) {
+            left = *(const fast_lanes *)(a + i);
+#pragma GCC unroll 16
+            for (int r = 0; r < LANES; r++)
+                sum[r] += left * *(const fast_lanes *)(b + r * stride + i);
+        }
+        left = alpha * fast_lanes_sums(sum);
+        if (add)
+            left += *to;
+        *to = left;
+    }
+    return done;
+}
+#else
+static int sixteen_dots(int n, int k, float alpha, const float *a, const float *b, size_t stride, bool add, float *c)
+{
+    (void)n, (void)k, (void)alpha, (void)a, (void)b, (void)stride, (void)add, (void)c;
+    return 0;
+}
+#endif
+
 void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float *b, size_t stride, bool add, float *c)
 {
-    int i = 0;
+    int i = sixteen_dots(n, k, alpha, a, b, stride, add, c);
     for (; i + 4 <= n; i += 4) {
         float four[4];
         four_dots(a, b + (size_t)i * stride, stride, k, four);
@@ -48,4 +85,67 @@ void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float
     }
     for (; i < n; i++)
         c[i] = alpha * one_dot(a, b + (size_t)i * stride, k) + (add ? c[i] : 0);
+}
+
+/* ------------------------------------------------------------------------------------- not on its side ------- */
+
+/* Sums of a strip that may be under way at once: a multiply-add waits four times as long as it takes. */
+enum { STRIP = 8 };
+
+typedef float row_vector __attribute__((vector_size(FAST_WIDTH * sizeof(float)), aligned(4), may_alias));
+
+/* `vectors` vectors of c, the last of which begins at column `last`. What is added to is read before anything is written,
+ * as the last one may begin among the columns of the one before. */
+static inline __attribute__((always_inline)) void row_strip(int vectors, int last, int k, float alpha, const float *a,
+                                                            const float *b, size_t stride, const float *base, float *c)
+{
+    row_vector sum[STRIP];
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; j++)
+        sum[j] = (row_vector){0};
+    for (int p = 0; p < k; p++, b += stride) {
+#pragma GCC unroll 8
+        for (int j = 0; j < vectors; j++)
+            sum[j] += a[p] * *(const row_vector *)(b + (j + 1 < vectors ? j * FAST_WIDTH : last));
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; j++) {
+        sum[j] *= alpha;
+        if (base)
+            sum[j] += *(const row_vector *)(base + (j + 1 < vectors ? j * FAST_WIDTH : last));
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; j++)
+        *(row_vector *)(c + (j + 1 < vectors ? j * FAST_WIDTH : last)) = sum[j];
+}
+
+bool LP_FAST(row_times)(int n, int k, float alpha, const float *a, const float *b, size_t stride, const float *base,
+                        float *c)
+{
+    int vectors = (n + FAST_WIDTH - 1) / FAST_WIDTH, strips = (vectors + STRIP - 1) / STRIP, done = 0;
+    if (n < FAST_WIDTH)
+        return false;
+    for (int s = 0; s < strips; s++) {
+        /* Of like width, so that the last has two vectors at least where it needs them. */
+        int count = vectors * (s + 1) / strips - vectors * s / strips;
+        int last = s + 1 < strips ? (count - 1) * FAST_WIDTH : n - done - FAST_WIDTH;
+        const float *right = b + done, *under = base ? base + done : NULL;
+        switch (count) {
+#define CASE(v)                                                          \
+    case v:                                                              \
+        row_strip(v, last, k, alpha, a, right, stride, under, c + done); \
+        break
+            CASE(1);
+            CASE(2);
+            CASE(3);
+            CASE(4);
+            CASE(5);
+            CASE(6);
+            CASE(7);
+            CASE(8);
+#undef CASE
+        }
+        done += count * FAST_WIDTH;
+    }
+    return true;
 }

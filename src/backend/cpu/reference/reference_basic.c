@@ -36,6 +36,17 @@ void LP_REFERENCE(embed_gradient)(const lp_node *node, const lp_run *run)
             dtable[(size_t)ids[t] * cols + c] += dy[(size_t)t * cols + c];
 }
 
+void LP_REFERENCE(embed_pair)(const lp_node *node, const lp_run *run)
+{
+    const real *a = INPUT(0), *b = INPUT(2); /* [V x cols], [W x cols] */
+    const int32_t *i = lp_run_data(run, node->inputs[1]), *j = lp_run_data(run, node->inputs[3]); /* [T] */
+    real *y = OUTPUT(0);                                                                          /* [T x cols] */
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
+    for (int t = 0; t < rows; t++)
+        for (int c = 0; c < cols; c++)
+            y[(size_t)t * cols + c] = a[(size_t)i[t] * cols + c] + b[(size_t)j[t] * cols + c];
+}
+
 void LP_REFERENCE(gather)(const lp_node *node, const lp_run *run)
 {
     LP_REFERENCE(embed)(node, run); /* the kernel is the same; the gradients differ */

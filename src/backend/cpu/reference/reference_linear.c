@@ -79,3 +79,14 @@ void LP_REFERENCE(scale_columns)(const lp_node *node, const lp_run *run)
         for (int c = 0; c < cols; c++)
             STORE(0, y[(size_t)t * cols + c], x[(size_t)t * cols + c] * scale[c]);
 }
+
+void LP_REFERENCE(turn)(const lp_node *node, const lp_run *run)
+{
+    const real *weight = INPUT(0); /* [H*a x b] */
+    real *out = OUTPUT(0);         /* [H*b x a] */
+    int heads = node->with.heads, a = node->inputs[0]->rows / heads, b = node->inputs[0]->cols;
+    for (int h = 0; h < heads; h++)
+        for (int i = 0; i < a; i++)
+            for (int j = 0; j < b; j++)
+                out[((size_t)h * b + j) * a + i] = weight[((size_t)h * a + i) * b + j];
+}

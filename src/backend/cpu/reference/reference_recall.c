@@ -1,19 +1,25 @@
-/* reference_recall.c: plain attention over kept keys and values and those of now. */
+/* reference_recall.c: what is kept of events, and plain attention over it. */
 #include "backend/cpu/reference/reference.h"
 
+#include <stddef.h>
 #include <string.h>
 
-/* Row i of what was and is: the first `past` rows lie in before, the rest in now. */
-static const real *row_of(const real *before, const real *now, int past, int i, int cols)
+void LP_REFERENCE(remember)(const lp_node *node, const lp_run *run)
 {
-    return i < past ? before + (size_t)i * cols : now + (size_t)(i - past) * cols;
+    const real *x = INPUT(0); /* [T x cols] */
+    real *kept = OUTPUT(0);   /* [cols x stride] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, past = run->rows[LP_ROWS_PAST];
+    for (int t = 0; t < rows; t++)
+        for (int c = 0; c < cols; c++)
+            kept[(size_t)c * node->outputs[0]->cols + (size_t)(past + t)] = x[(size_t)t * cols + c];
 }
 
-static real dot(const real *a, const real *b, int count)
+/* a [count] times column i of the rows from b on */
+static real dot(const real *a, const real *b, size_t stride, int i, int count)
 {
     real sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += a[i] * b[i];
+    for (int c = 0; c < count; c++)
+        sum += a[c] * b[c * stride + (size_t)i];
     return sum;
 }
 
@@ -25,17 +31,18 @@ static void add_scaled(real *to, real factor, const real *from, int count)
 
 static void recall_query(const lp_node *node, const lp_run *run, int number, int q)
 {
-    const real *query = INPUT(0), *key = INPUT(1), *value = INPUT(2), *time_query = INPUT(3), *basis = INPUT(4);
-    const real *past_key = INPUT(5), *past_value = INPUT(6), *past_basis = INPUT(7);
+    const real *query = INPUT(0), *time_query = INPUT(3);                                 /* [T x H*d], [T x H*E] */
+    const real *key = INPUT(1), *value = INPUT(2), *turned = INPUT(4), *basis = INPUT(5); /* kept */
     int all = node->inputs[0]->cols, cols = all / node->with.heads, from = number * cols;
-    int extra = basis ? node->inputs[4]->cols : 0, past = run->rows[LP_ROWS_PAST], keys = past + q + 1;
-    real *out = OUTPUT(0) + (size_t)q * all + from;
+    int extra = basis ? node->inputs[5]->cols : 0, past = run->rows[LP_ROWS_PAST], keys = past + q + 1;
+    size_t key_stride = (size_t)node->inputs[1]->cols, extra_stride = basis ? (size_t)node->inputs[4]->cols : 0;
     size_t extra_from = (size_t)q * node->with.heads * extra + (size_t)number * extra;
+    real *out = OUTPUT(0) + (size_t)q * all + from;
     real *scores = (real *)(void *)run->scratch, largest = 0, sum = 0;
     for (int i = 0; i < keys; i++) {
-        real score = dot(query + (size_t)q * all + from, row_of(past_key, key, past, i, all) + from, cols);
+        real score = dot(query + (size_t)q * all + from, key + from * key_stride, key_stride, i, cols);
         if (basis)
-            score += dot(time_query + extra_from, row_of(past_basis, basis, past, i, extra), extra);
+            score += dot(time_query + extra_from, turned, extra_stride, i, extra);
         scores[i] = (real)node->with.scale * score;
         largest = i == 0 || scores[i] > largest ? scores[i] : largest;
     }
@@ -43,13 +50,13 @@ static void recall_query(const lp_node *node, const lp_run *run, int number, int
         sum += scores[i] = (real)exp((double)(scores[i] - largest));
     memset(out, 0, (size_t)cols * sizeof *out);
     for (int i = 0; i < keys; i++)
-        add_scaled(out, scores[i] / sum, row_of(past_value, value, past, i, all) + from, cols);
+        add_scaled(out, scores[i] / sum, value + (i - past) * (ptrdiff_t)all + from, cols);
     if (!basis)
         return;
     real *time_out = OUTPUT(1) + extra_from;
     memset(time_out, 0, (size_t)extra * sizeof *time_out);
     for (int i = 0; i < keys; i++)
-        add_scaled(time_out, scores[i] / sum, row_of(past_basis, basis, past, i, extra), extra);
+        add_scaled(time_out, scores[i] / sum, basis + (i - past) * (ptrdiff_t)extra, extra);
 }
 
 void LP_REFERENCE(recall)(const lp_node *node, const lp_run *run)
