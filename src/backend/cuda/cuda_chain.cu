@@ -178,7 +178,6 @@ void fill_own(const lp_node *node, const lp_cuda_run *run, chain_step *step)
     switch (node->op->id) {
     case LP_OP_LINEAR:
         step->in_parts = parts_of(node->inputs[0]->cols);
-        step->in_cols = node->inputs[0]->cols / step->in_parts;
         break;
     case LP_OP_LAYER_NORM:
         step->shift = (float)node->with.epsilon;
@@ -227,9 +226,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
             note_stored(make, node->outputs[i]);
     if (!run)
         return;
-    const lp_value *like = node->outputs[0] ? node->outputs[0] : node->inputs[0];
-    step->parts = parts_of(like->cols);
-    step->cols = like->cols / step->parts;
+    step->parts = parts_of((node->outputs[0] ? node->outputs[0] : node->inputs[0])->cols);
     step->scale = (float)node->with.scale;
     step->shift = (float)node->with.shift;
     int first = op->main, second = op->other[0];
@@ -292,18 +289,25 @@ void write_steps(maker *make, const lp_cuda_run *run, chain_step *steps)
 
 } // namespace
 
+int lp_cuda_chain_cols(const lp_node *node)
+{
+    int cols = (node->outputs[0] ? node->outputs[0] : node->inputs[0])->cols, parts = parts_of(cols);
+    return parts ? cols / parts : 0;
+}
+
 unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
 {
     const chain_op *op = find_op(node->op->id);
     if (!op || !one_head(node))
         return 0;
-    for (int i = 0; i < node->op->input_count; i++)
-        if (row_input(node, i) && parts_of(node->inputs[i]->cols) == 0)
-            return 0;
-    for (int i = 0; i < node->op->output_count; i++) {
-        int parts = node->outputs[i] && (op->outputs >> i & 1) ? parts_of(node->outputs[i]->cols) : -1;
-        bool moments = op->id == LP_OP_LAYER_NORM && i == 1;
-        if (parts == 0 || (!moments && parts == 1 && !op->narrow) || (parts == 2 && !op->wide))
+    int half = lp_cuda_chain_cols(node);
+    for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
+        int i = k - node->op->input_count;
+        bool moments = (op->id == LP_OP_LAYER_NORM && i == 1) || (op->id == LP_OP_LAYER_NORM_GRADIENT && k == 2);
+        if (moments || !(i < 0 ? row_input(node, k) : node->outputs[i] && (op->outputs >> i & 1)))
+            continue;
+        int cols = (i < 0 ? node->inputs[k] : node->outputs[i])->cols, parts = parts_of(cols);
+        if (parts == 0 || cols != parts * half || (i >= 0 && !(parts == 1 ? op->narrow : op->wide)))
             return 0;
     }
     if (op->id == LP_OP_LINEAR && node->inputs[1]->rows_of != LP_ROWS_FIXED)
@@ -313,7 +317,7 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
 }
 
 void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
-                        lp_cuda_chain *chain, chain_step *steps)
+                        lp_cuda_chain *chain, chain_step *steps, chain_rows *reads)
 {
     maker make = {};
     make.pieces = stage->pieces;
@@ -326,6 +330,10 @@ void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
     *chain = lp_cuda_chain();
     chain->count = stage->count;
+    chain->read_count = make.stored_count < LP_CHAIN_READS ? make.stored_count : (int)LP_CHAIN_READS;
+    for (int i = 0; i < chain->read_count; i++)
+        reads[i] = rows_of(run, make.stored[i]);
+    chain->cols = lp_cuda_chain_cols(first);
     chain->rows = lp_cuda_rows_of(like);
     chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_WARPS * LP_CHAIN_ROWS);
 }

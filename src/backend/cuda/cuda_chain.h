@@ -8,7 +8,8 @@
  * Weights are packed before, in the order in which lanes read them, and rounded: what a warp reads at once lies side by side.
  *
  * A value is narrow, up to 56 columns, or wide: two halves of as many, such as cosines and sines. Wide ones go through memory, half by half.
- * Whatever is wider, has several heads, or is to be computed in float goes node by node.
+ * The values of a chain have all the same number of columns, or twice as many. Whatever is wider, has several heads, or is to be computed
+ * in float goes node by node.
  *
  * The host makes the program (cuda_chain.cu): which steps there are, in which order, and what goes where. The kernel (cuda_chain_kernel.cu)
  * runs it.
@@ -23,7 +24,8 @@ enum {
     LP_CHAIN_WARPS = 2,  /* of a block */
     LP_CHAIN_TILES = 7,  /* of 8 columns, in half a value */
     LP_CHAIN_COLS = 8 * LP_CHAIN_TILES,
-    LP_CHAIN_STEPS = 32
+    LP_CHAIN_STEPS = 32,
+    LP_CHAIN_READS = 48 /* values that are asked for before the first step; there may be more */
 };
 
 /* The rows of a value in memory; NULL: not there. */
@@ -34,7 +36,7 @@ typedef struct chain_rows {
 
 typedef struct chain_step {
     int op;              /* lp_op_id */
-    int parts, cols;     /* of the result: halves, and columns of each */
+    int parts;           /* halves of the result */
     bool follows;        /* its main input is what the step before left in the registers */
     bool again;          /* linear: x is that of the product before */
     chain_rows main;     /* its main input, where it does not follow */
@@ -42,7 +44,7 @@ typedef struct chain_step {
     chain_rows old[2];   /* what results are added to */
     chain_rows result[2];
     const float *weight;      /* linear: packed */
-    int in_parts, in_cols;    /* linear */
+    int in_parts;             /* linear: halves of x */
     const void *factors;      /* of columns: bias, scale, gain, frequencies; NULL: none */
     const float *shifts;      /* layer norm */
     const double *time;       /* basis */
@@ -64,9 +66,10 @@ typedef struct chain_pack {
 
 /* A chain or pack that is ready to be launched. */
 typedef struct lp_cuda_chain {
-    const char *program; /* on the device: its chain_steps, or chain_packs */
+    const char *program; /* on the device: its chain_steps and the rows they read, or chain_packs */
     size_t place;        /* of it among the programs of all */
-    int count;
+    int count, read_count;
+    int cols; /* of half a value */
     lp_cuda_rows rows;
     unsigned blocks;
 } lp_cuda_chain;
@@ -74,10 +77,13 @@ typedef struct lp_cuda_chain {
 /* Which outputs of a node a chain can make, and of which inputs it reads its own row alone. 0: none. */
 unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row);
 
-/* Makes the program of a chain for these runs, of up to LP_CHAIN_STEPS pieces; the caller brings it to the device and says where it is.
- * packed: where the weights of all products are. */
+/* The columns of half a value in a chain with this node. */
+int lp_cuda_chain_cols(const lp_node *node);
+
+/* Makes the program of a chain for these runs, of up to LP_CHAIN_STEPS pieces, and LP_CHAIN_READS values that they read from memory; the caller
+ * brings it to the device and says where it is. packed: where the weights of all products are. */
 void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
-                        lp_cuda_chain *chain, chain_step *steps);
+                        lp_cuda_chain *chain, chain_step *steps, chain_rows *reads);
 
 /* The same of a pack: a chain_pack for each of its pieces. */
 void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,

@@ -1,6 +1,10 @@
 /* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h), 16 rows to a warp.
  *
- * A lane has two rows, g and g + 8 of the warp's, and of every tile of 8 columns two side by side. Columns beyond a value's own are 0.
+ * A lane has two rows, g and g + 8 of the warp's, and of every tile of 8 columns two side by side. Columns beyond a value's own, and rows
+ * that are not there, hold any number: they are not read from memory nor written to it, not summed, and meet a weight of 0.
+ *
+ * There are some seven warps to a multiprocessor, so what they wait for is not hidden: the rows that a chain reads are asked for before
+ * its first step, to be near when their step comes.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain.h"
@@ -19,65 +23,96 @@ typedef struct strip {
     float at[TILES][4];
 } strip;
 
-/* A lane: its first column, its rows, and which of them there are. */
+/* A lane. */
 typedef struct chain_lane {
     const lp_cuda_shard *shard;
     uint4 *drawn; /* the warp's: [8 x DRAWS] */
-    int group, member, column;
-    int64_t row;
-    bool there[2];
+    int group, member, column; /* column: its first */
+    int cols;                  /* of half a value */
+    int64_t row;               /* its first */
+    uint32_t there;   /* bit 2 j + h: that row h and tile j are there */
+    uint32_t columns; /* bit j: that tile j is */
 } chain_lane;
 
-__device__ inline float2 read_two(const float *from, bool there)
+/* For the compiler, which does not know where pointers that lie in memory point to. */
+__device__ inline const float *global(const float *place)
 {
-    float2 none = {0, 0};
-    return there ? *(const float2 *)from : none;
+#ifdef __CUDACC__
+    __builtin_assume(__isGlobal(place));
+#endif
+    return place;
 }
 
-/* Where the lane's first column of its first row is, in half `part` of so many columns. */
-__device__ inline float *place_of(const chain_lane &me, const chain_rows &rows, int part, int cols)
+__device__ inline float *global(float *place)
 {
-    return rows.data + me.row * rows.stride + part * cols + me.column;
+#ifdef __CUDACC__
+    __builtin_assume(__isGlobal(place));
+#endif
+    return place;
+}
+
+__device__ inline bool there(const chain_lane &me, int j, int half)
+{
+    return me.there >> (2 * j + half) & 1;
+}
+
+/* Whether the row is, whatever its columns. */
+__device__ inline bool row_there(const chain_lane &me, int half)
+{
+    return me.there >> half & 1;
+}
+
+/* Where the lane's first column of its first row is, in half `part`. */
+__device__ inline float *place_of(const chain_lane &me, const chain_rows &rows, int part)
+{
+    return global(rows.data) + me.row * rows.stride + part * me.cols + me.column;
 }
 
 /* x = rows, or more by them. Rows may be absent. */
 template <bool adds>
-__device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part, int cols)
+__device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part)
 {
-    const float *first = place_of(me, rows, part, cols), *second = first + 8 * rows.stride;
-    bool upper = rows.data && me.there[0], lower = rows.data && me.there[1];
-    if (adds && !rows.data)
+    const float *first = place_of(me, rows, part), *second = first + 8 * rows.stride;
+    if (!rows.data)
         return;
+    float2 one[TILES] = {}, two[TILES] = {};
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        bool column = me.column + 8 * j < cols;
-        float2 one = read_two(first + 8 * j, column && upper), two = read_two(second + 8 * j, column && lower);
-        x.at[j][0] = adds ? x.at[j][0] + one.x : one.x;
-        x.at[j][1] = adds ? x.at[j][1] + one.y : one.y;
-        x.at[j][2] = adds ? x.at[j][2] + two.x : two.x;
-        x.at[j][3] = adds ? x.at[j][3] + two.y : two.y;
+        if (there(me, j, 0))
+            one[j] = *(const float2 *)(first + 8 * j);
+        if (there(me, j, 1))
+            two[j] = *(const float2 *)(second + 8 * j);
+    }
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        x.at[j][0] = adds ? x.at[j][0] + one[j].x : one[j].x;
+        x.at[j][1] = adds ? x.at[j][1] + one[j].y : one[j].y;
+        x.at[j][2] = adds ? x.at[j][2] + two[j].x : two[j].x;
+        x.at[j][3] = adds ? x.at[j][3] + two[j].y : two[j].y;
     }
 }
 
-__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part, int cols)
+__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part)
 {
-    float *first = place_of(me, rows, part, cols), *second = first + 8 * rows.stride;
+    float *first = place_of(me, rows, part), *second = first + 8 * rows.stride;
     if (!rows.data)
         return;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        bool column = me.column + 8 * j < cols;
-        if (column && me.there[0])
+        if (there(me, j, 0))
             *(float2 *)(first + 8 * j) = make_float2(x.at[j][0], x.at[j][1]);
-        if (column && me.there[1])
+        if (there(me, j, 1))
             *(float2 *)(second + 8 * j) = make_float2(x.at[j][2], x.at[j][3]);
     }
 }
 
-/* Numbers of columns, the same for all rows. */
-__device__ inline float2 read_factors(const chain_lane &me, const float *factors, int j, int cols)
+/* Numbers of columns, the same for all rows: 0 where there is no column. */
+__device__ inline float2 read_factors(const chain_lane &me, const float *factors, int j)
 {
-    return read_two(factors + me.column + 8 * j, factors && me.column + 8 * j < cols);
+    float2 two = {0, 0};
+    if (me.columns >> j & 1)
+        two = *(const float2 *)(global(factors) + me.column + 8 * j);
+    return two;
 }
 
 /* ---- products ------------------------------------------------------------------------------------------------ */
@@ -86,7 +121,7 @@ __device__ inline float2 read_factors(const chain_lane &me, const float *factors
  * t + 4: as the lane has them. */
 __device__ inline void multiply(strip &sum, const strip &x, const float *weight)
 {
-    const float4 *right = (const float4 *)weight + ((int)threadIdx.x & 31);
+    const float4 *right = (const float4 *)global(weight) + ((int)threadIdx.x & 31);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         const float left[4] = {tile_round(x.at[j][0]), tile_round(x.at[j][2]), tile_round(x.at[j][1]),
@@ -104,29 +139,30 @@ __device__ inline void multiply(strip &sum, const strip &x, const float *weight)
 /* y = x W + bias + addend + what was there. `x` stays as it is for a product that follows. */
 __device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here, strip &x)
 {
-    int cols = step.cols, in = step.in_cols, in_parts = step.in_parts;
+    int in_parts = step.in_parts;
     bool reads = !step.follows && !step.again; /* x */
     const float *weight = step.weight, *bias = (const float *)step.factors;
     if (step.follows)
         x = here;
 #pragma unroll 1
     for (int to = 0; to < step.parts; to++) {
-        strip sum;
+        strip sum = {};
+        if (bias)
 #pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            float2 more = read_factors(me, bias ? bias + to * cols : NULL, j, cols);
-            sum.at[j][0] = sum.at[j][2] = more.x;
-            sum.at[j][1] = sum.at[j][3] = more.y;
-        }
-        read_strip<true>(me, sum, step.other[0], to, cols);
-        read_strip<true>(me, sum, step.old[0], to, cols);
+            for (int j = 0; j < TILES; j++) {
+                float2 more = read_factors(me, bias + to * me.cols, j);
+                sum.at[j][0] = sum.at[j][2] = more.x;
+                sum.at[j][1] = sum.at[j][3] = more.y;
+            }
+        read_strip<true>(me, sum, step.other[0], to);
+        read_strip<true>(me, sum, step.old[0], to);
 #pragma unroll 1
         for (int from = 0; from < in_parts; from++) {
             if (reads && (to == 0 || in_parts > 1))
-                read_strip<false>(me, x, step.main, from, in);
+                read_strip<false>(me, x, step.main, from);
             multiply(sum, x, weight + (from * step.parts + to) * LP_PACK_BLOCK);
         }
-        write_strip(me, sum, step.result[0], to, cols);
+        write_strip(me, sum, step.result[0], to);
         if (step.parts == 1)
             here = sum;
     }
@@ -167,23 +203,21 @@ __device__ inline void drop(const chain_lane &me, strip &x, float scale, uint32_
 /* x = f(x, y), where y is the other input's part. */
 __device__ inline void apply(const chain_lane &me, const chain_step &step, strip &x, int part)
 {
-    int cols = step.cols;
     float scale = step.scale, shift = step.shift;
-    const float *factors = step.factors ? (const float *)step.factors + part * cols : NULL;
     strip y;
     switch (step.op) {
     case LP_OP_ADD:
-        return read_strip<true>(me, x, step.other[0], part, cols);
+        return read_strip<true>(me, x, step.other[0], part);
     case LP_OP_DROPOUT:
         return drop(me, x, scale, step.threshold);
     case LP_OP_RELU_GRADIENT:
-        read_strip<false>(me, y, step.other[0], part, cols);
+        read_strip<false>(me, y, step.other[0], part);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] = y.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
         return;
     case LP_OP_MULTIPLY:
-        read_strip<false>(me, y, step.other[0], part, cols);
+        read_strip<false>(me, y, step.other[0], part);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] *= y.at[k / 4][k % 4];
@@ -196,12 +230,12 @@ __device__ inline void apply(const chain_lane &me, const chain_step &step, strip
     case LP_OP_AFFINE:
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] = me.column + 8 * (k / 4) < cols ? scale * x.at[k / 4][k % 4] + shift : 0;
+            x.at[k / 4][k % 4] = scale * x.at[k / 4][k % 4] + shift;
         return;
     case LP_OP_SCALE_COLUMNS:
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
-            float2 factor = read_factors(me, factors, j, cols);
+            float2 factor = read_factors(me, (const float *)step.factors + part * me.cols, j);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 x.at[j][i] *= i % 2 ? factor.y : factor.x;
@@ -213,18 +247,19 @@ __device__ inline void apply(const chain_lane &me, const chain_step &step, strip
 __device__ inline void read_table(const chain_lane &me, const chain_step &step, strip &x, int part)
 {
     const int32_t *ids = step.ids + me.row;
-    int cols = step.cols, stride = step.main.stride;
-    const float *table = step.main.data + part * cols + me.column;
-    const float *first = table + (me.there[0] ? (int64_t)ids[0] * stride : 0);
-    const float *second = table + (me.there[1] ? (int64_t)ids[8] * stride : 0);
+    int stride = step.main.stride;
+    const float *table = global(step.main.data) + part * me.cols + me.column;
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        bool column = me.column + 8 * j < cols;
-        float2 one = read_two(first + 8 * j, column && me.there[0]), two = read_two(second + 8 * j, column && me.there[1]);
-        x.at[j][0] = one.x;
-        x.at[j][1] = one.y;
-        x.at[j][2] = two.x;
-        x.at[j][3] = two.y;
+    for (int half = 0; half < 2; half++) {
+        const float *row = table + (row_there(me, half) ? (int64_t)ids[8 * half] * stride : 0);
+#pragma unroll
+        for (int j = 0; j < TILES; j++) {
+            float2 two = {0, 0};
+            if (there(me, j, half))
+                two = *(const float2 *)(row + 8 * j);
+            x.at[j][2 * half] = two.x;
+            x.at[j][2 * half + 1] = two.y;
+        }
     }
 }
 
@@ -237,10 +272,10 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
         if (step.ids)
             read_table(me, step, here, part);
         else if (!step.follows)
-            read_strip<false>(me, here, step.main, part, step.cols);
+            read_strip<false>(me, here, step.main, part);
         apply(me, step, here, part);
-        read_strip<true>(me, here, step.old[0], part, step.cols);
-        write_strip(me, here, step.result[0], part, step.cols);
+        read_strip<true>(me, here, step.old[0], part);
+        write_strip(me, here, step.result[0], part);
     }
 }
 
@@ -255,53 +290,54 @@ __device__ inline float row_sum(float value)
 
 __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, strip &x)
 {
-    int cols = step.cols;
-    float share = 1.0f / (float)cols, mean[2], inverse[2];
+    float share = 1.0f / (float)me.cols, mean[2], inverse[2];
     if (!step.follows)
-        read_strip<false>(me, x, step.main, 0, cols);
+        read_strip<false>(me, x, step.main, 0);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         float sum = 0, square = 0;
 #pragma unroll
         for (int j = 0; j < TILES; j++)
-            sum += x.at[j][2 * half] + x.at[j][2 * half + 1];
+            sum += me.columns >> j & 1 ? x.at[j][2 * half] + x.at[j][2 * half + 1] : 0;
         mean[half] = row_sum(sum) * share;
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
             float one = x.at[j][2 * half] - mean[half], two = x.at[j][2 * half + 1] - mean[half];
-            square += me.column + 8 * j < cols ? one * one + two * two : 0;
+            square += me.columns >> j & 1 ? one * one + two * two : 0;
         }
         inverse[half] = rsqrtf(row_sum(square) * share + step.shift);
-        float2 *moments = (float2 *)(step.result[1].data + (me.row + 8 * half) * 2);
-        if (step.result[1].data && me.there[half] && me.member == 0)
+        float2 *moments = (float2 *)(global(step.result[1].data) + (me.row + 8 * half) * 2);
+        if (step.result[1].data && row_there(me, half) && me.member == 0)
             *moments = make_float2(mean[half], inverse[half]);
     }
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        float2 gain = read_factors(me, (const float *)step.factors, j, cols);
-        float2 shift = read_factors(me, step.shifts, j, cols);
+        float2 gain = read_factors(me, (const float *)step.factors, j), shift = read_factors(me, step.shifts, j);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            x.at[j][i] = (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
+            x.at[j][i] =
+                (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
     }
-    write_strip(me, x, step.result[0], 0, cols);
+    write_strip(me, x, step.result[0], 0);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
 __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_step &step, strip &here)
 {
-    int cols = step.cols;
-    float share = 1.0f / (float)cols;
+    float share = 1.0f / (float)me.cols;
     strip normal;
     if (!step.follows)
-        read_strip<false>(me, here, step.main, 0, cols);
-    read_strip<false>(me, normal, step.other[0], 0, cols);
-    const float *first = step.other[1].data + me.row * 2;
-    float2 moments[2] = {read_two(first, me.there[0]), read_two(first + 16, me.there[1])};
+        read_strip<false>(me, here, step.main, 0);
+    read_strip<false>(me, normal, step.other[0], 0);
+    float2 moments[2] = {};
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        if (row_there(me, half))
+            moments[half] = *(const float2 *)(global(step.other[1].data) + (me.row + 8 * half) * 2);
     float sum[2] = {0, 0}, dot[2] = {0, 0};
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        float2 gain = read_factors(me, (const float *)step.factors, j, cols);
+        float2 gain = read_factors(me, (const float *)step.factors, j); /* 0 where there is no column */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             normal.at[j][i] = (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y;
@@ -319,11 +355,9 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
     for (int j = 0; j < TILES; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            here.at[j][i] = me.column + 8 * j < cols ? moments[i / 2].y * (here.at[j][i] - sum[i / 2] -
-                                                                         normal.at[j][i] * dot[i / 2])
-                                                   : 0;
-    read_strip<true>(me, here, step.old[0], 0, cols);
-    write_strip(me, here, step.result[0], 0, cols);
+            here.at[j][i] = moments[i / 2].y * (here.at[j][i] - sum[i / 2] - normal.at[j][i] * dot[i / 2]);
+    read_strip<true>(me, here, step.old[0], 0);
+    write_strip(me, here, step.result[0], 0);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
@@ -331,9 +365,9 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 __device__ inline void basis(const chain_lane &me, const chain_step &step)
 {
     const double *frequency = (const double *)step.factors, *time = step.time + me.row;
-    int cols = step.cols, stride = step.result[0].stride;
-    float *to = step.result[0].data + me.row * stride + me.column;
-    double at[2] = {me.there[0] ? time[0] : 0, me.there[1] ? time[8] : 0};
+    int cols = me.cols, stride = step.result[0].stride;
+    float *to = place_of(me, step.result[0], 0);
+    double at[2] = {row_there(me, 0) ? time[0] : 0, row_there(me, 1) ? time[8] : 0};
 #pragma unroll 1
     for (int j = 0; me.column + 8 * j < cols; j++) {
         double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI), frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
@@ -346,7 +380,7 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
                 sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
             }
             float *here = to + 8 * half * stride + 8 * j;
-            if (me.there[half]) {
+            if (row_there(me, half)) {
                 *(float2 *)here = make_float2(cosine[0], cosine[1]);
                 *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
             }
@@ -359,21 +393,17 @@ typedef struct turn {
     float2 c[TILES], s[TILES];
 } turn;
 
-__device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows &rows, int half, int cols)
+__device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows &rows, int half)
 {
-    const float *from = rows.data + (me.row + 8 * half) * rows.stride + me.column;
-    bool there = rows.data && me.there[half];
+    const float *from = global(rows.data) + (me.row + 8 * half) * rows.stride + me.column;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        bool column = there && me.column + 8 * j < cols;
-        x.c[j] = read_two(from + 8 * j, column);
-        x.s[j] = read_two(from + cols + 8 * j, column);
+        x.c[j] = x.s[j] = make_float2(0, 0);
+        if (rows.data && me.there >> (2 * j + half) & 1) {
+            x.c[j] = *(const float2 *)(from + 8 * j);
+            x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
+        }
     }
-}
-
-__device__ inline float2 add_two(float2 a, float2 b)
-{
-    return make_float2(a.x + b.x, a.y + b.y);
 }
 
 /* a b + sign c d */
@@ -382,39 +412,47 @@ __device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sig
     return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
 }
 
-__device__ inline void write_turn(const chain_lane &me, const turn &x, const turn &old, const chain_rows &rows, int half,
-                                  int cols)
+__device__ inline void write_turn(const chain_lane &me, const turn &x, const chain_rows &rows, int half)
 {
-    float *to = rows.data + (me.row + 8 * half) * rows.stride + me.column;
+    float *to = global(rows.data) + (me.row + 8 * half) * rows.stride + me.column;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
-        if (rows.data && me.there[half] && me.column + 8 * j < cols) {
-            *(float2 *)(to + 8 * j) = add_two(x.c[j], old.c[j]);
-            *(float2 *)(to + cols + 8 * j) = add_two(x.s[j], old.s[j]);
+        if (rows.data && me.there >> (2 * j + half) & 1) {
+            *(float2 *)(to + 8 * j) = x.c[j];
+            *(float2 *)(to + me.cols + 8 * j) = x.s[j];
         }
+}
+
+__device__ inline void add_turn(turn &x, const turn &more)
+{
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        x.c[j] = make_float2(x.c[j].x + more.c[j].x, x.c[j].y + more.c[j].y);
+        x.s[j] = make_float2(x.s[j].x + more.s[j].x, x.s[j].y + more.s[j].y);
+    }
 }
 
 /* x, u -> y: (c, s) -> (c cosine + s sine, c sine - s cosine). Where there are three: dy, u, x -> dx, du. */
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
-    int cols = step.cols;
     bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
-        turn x, u, from, more, old;
-        read_turn(me, x, step.main, half, cols);
-        read_turn(me, u, step.other[0], half, cols);
-        read_turn(me, old, step.old[0], half, cols);
+        turn x, u, more;
+        read_turn(me, x, step.main, half);
+        read_turn(me, u, step.other[0], half);
         if (slopes) {
-            read_turn(me, from, step.other[1], half, cols);
-            read_turn(me, more, step.old[1], half, cols);
+            turn from;
+            read_turn(me, from, step.other[1], half);
+            read_turn(me, more, step.old[1], half);
 #pragma unroll
             for (int j = 0; j < TILES; j++) {
                 float2 c = from.c[j];
                 from.c[j] = cross(c, x.c[j], from.s[j], x.s[j], -1);
                 from.s[j] = cross(from.s[j], x.c[j], c, x.s[j], 1);
             }
-            write_turn(me, from, more, step.result[1], half, cols);
+            add_turn(from, more);
+            write_turn(me, from, step.result[1], half);
         }
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
@@ -422,24 +460,48 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
             x.c[j] = cross(c, u.c[j], x.s[j], u.s[j], 1);
             x.s[j] = cross(c, u.s[j], x.s[j], u.c[j], -1);
         }
-        write_turn(me, x, old, step.result[0], half, cols);
+        if (step.old[0].data) {
+            read_turn(me, more, step.old[0], half);
+            add_turn(x, more);
+        }
+        write_turn(me, x, step.result[0], half);
     }
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
+/* The rows of a warp lie side by side: a lane for each 128 bytes of them. */
+__device__ inline void ask_for(const chain_rows &rows, int64_t first, int count, int lane)
+{
+    const char *from = (const char *)(rows.data + first * rows.stride), *end = from + 4 * count * rows.stride;
+    for (from += 128 * lane; from < end; from += 128 * 32)
+#ifdef __CUDACC__
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
+#else
+        (void)from;
+#endif
+}
+
 __global__ void __launch_bounds__(THREADS)
-    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const char *program, int count)
+    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count,
+                 int read_count)
 {
     __shared__ chain_step steps[LP_CHAIN_STEPS];
     __shared__ uint4 drawn[WARPS][8 * DRAWS];
+    int present = lp_rows_now(rows, shard);
+    tile_lane lane = tile_lane_now();
+    int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS;
+    const chain_rows *reads = (const chain_rows *)(program + count * sizeof(chain_step));
+    for (int i = 0; first < present && i < read_count; i++)
+        ask_for(reads[i], first, (int)min(present - first, (int64_t)LP_CHAIN_ROWS), lane.lane);
     for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
-    tile_lane lane = tile_lane_now();
-    int present = lp_rows_now(rows, shard);
-    int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS, row = first + lane.group;
-    chain_lane me = {shard,      drawn[lane.warp], lane.group, lane.member, 2 * lane.member, row,
-                     {row < present, row + 8 < present}};
+    chain_lane me = {shard, drawn[lane.warp], lane.group, lane.member, 2 * lane.member, cols, first + lane.group, 0, 0};
+    for (int j = 0; j < TILES; j++)
+        if (me.column + 8 * j < cols) {
+            me.columns |= 1u << j;
+            me.there |= (me.row < present ? 1u : 0u) << (2 * j) | (me.row + 8 < present ? 2u : 0u) << (2 * j);
+        }
     __syncthreads();
     if (first >= present)
         return;
@@ -493,7 +555,7 @@ __global__ void __launch_bounds__(PACK_THREADS) pack_kernel(const char *program)
         bool there = term < task.in && column < task.out;
         float2 two = {0, 0};
         if (there && task.transpose)
-            two = read_two(weight + column * task.stride + term, true);
+            two = *(const float2 *)(weight + column * task.stride + term);
         if (there && !task.transpose)
             two = make_float2(weight[term * task.stride + column], weight[(term + 1) * task.stride + column]);
         packed[k] = make_float2(tile_round(two.x), tile_round(two.y));
@@ -517,5 +579,6 @@ void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_chain mine = *chain;
-    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.program, mine.count);
+    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.cols, mine.program, mine.count,
+              mine.read_count);
 }

@@ -10,7 +10,7 @@ typedef struct candidate {
     lp_cuda_stage_kind kind;
     unsigned by_row; /* inputs of which it reads its own row alone */
     lp_rows rows_of; /* of a chain */
-    int rows;
+    int rows, cols;
     int moment;
     bool taken; /* by a stage */
 } candidate;
@@ -39,7 +39,8 @@ contact contact_of(const candidate *one, const lp_value *value)
 
 bool same_chain(const candidate *a, const candidate *b)
 {
-    return a->kind == LP_STAGE_CHAIN && b->kind == LP_STAGE_CHAIN && a->rows_of == b->rows_of && a->rows == b->rows;
+    return a->kind == LP_STAGE_CHAIN && b->kind == LP_STAGE_CHAIN && a->rows_of == b->rows_of && a->rows == b->rows &&
+           a->cols == b->cols;
 }
 
 /* The earliest moment for `later` as far as the value goes, that `earlier` touches before it. */
@@ -96,6 +97,7 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
     one.by_row = by_row;
     one.rows_of = out->rows_of;
     one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
+    one.cols = kind == LP_STAGE_CHAIN ? lp_cuda_chain_cols(node) : 0;
     all[(*count)++] = one;
 }
 
