@@ -300,6 +300,9 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
     const chain_op *op = find_op(node->op->id);
     if (!op || !one_head(node))
         return 0;
+    /* Few rows are few warps: their nodes are sooner done side by side than one after the other. */
+    if ((node->outputs[0] ? node->outputs[0] : node->inputs[0])->rows_of == LP_ROWS_FIXED)
+        return 0;
     int half = lp_cuda_chain_cols(node);
     for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
         int i = k - node->op->input_count;

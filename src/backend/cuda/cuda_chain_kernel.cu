@@ -118,34 +118,42 @@ __device__ inline float2 read_factors(const chain_lane &me, const float *factors
 /* ---- products ------------------------------------------------------------------------------------------------ */
 
 /* sum += x W, W a packed block. A step of the tensor core takes the terms 8 j + 2 t in the place of t, and 8 j + 2 t + 1 in that of
- * t + 4: as the lane has them. */
+ * t + 4: as the lane has them. x is cut to tf32 by the tensor core: rounding it takes more instructions than all else here. The weights of
+ * the next step are under way while one is at work. */
 __device__ inline void multiply(strip &sum, const strip &x, const float *weight)
 {
+    enum { PAIRS = LP_PACK_TILES / 2 };
     const float4 *right = (const float4 *)global(weight) + ((int)threadIdx.x & 31);
+    float4 next[PAIRS];
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++)
+        next[i] = __ldg(right + i * 32);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        const float left[4] = {tile_round(x.at[j][0]), tile_round(x.at[j][2]), tile_round(x.at[j][1]),
-                               tile_round(x.at[j][3])};
+        const float left[4] = {x.at[j][0], x.at[j][2], x.at[j][1], x.at[j][3]};
+        float4 now[PAIRS];
 #pragma unroll
-        for (int i = 0; i < TILES; i += 2) {
-            float4 two = __ldg(right + (j * LP_PACK_TILES + i) * 16);
-            tile_multiply(sum.at[i], left, two.x, two.y);
-            if (i + 1 < TILES)
-                tile_multiply(sum.at[i + 1 < TILES ? i + 1 : 0], left, two.z, two.w);
+        for (int i = 0; i < PAIRS; i++) {
+            now[i] = next[i];
+            if (j + 1 < TILES)
+                next[i] = __ldg(right + ((j + 1) * PAIRS + i) * 32);
         }
+#pragma unroll
+        for (int i = 0; i < TILES; i++)
+            tile_multiply(sum.at[i], left, i % 2 ? now[i / 2].z : now[i / 2].x, i % 2 ? now[i / 2].w : now[i / 2].y);
     }
 }
 
 /* y = x W + bias + addend + what was there. `x` stays as it is for a product that follows. */
 __device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here, strip &x)
 {
-    int in_parts = step.in_parts;
+    int parts = step.parts, in_parts = step.in_parts;
     bool reads = !step.follows && !step.again; /* x */
     const float *weight = step.weight, *bias = (const float *)step.factors;
     if (step.follows)
         x = here;
 #pragma unroll 1
-    for (int to = 0; to < step.parts; to++) {
+    for (int to = 0; to < parts; to++) {
         strip sum = {};
         if (bias)
 #pragma unroll
@@ -160,10 +168,10 @@ __device__ inline void linear(const chain_lane &me, const chain_step &step, stri
         for (int from = 0; from < in_parts; from++) {
             if (reads && (to == 0 || in_parts > 1))
                 read_strip<false>(me, x, step.main, from);
-            multiply(sum, x, weight + (from * step.parts + to) * LP_PACK_BLOCK);
+            multiply(sum, x, weight + (from * parts + to) * LP_PACK_BLOCK);
         }
         write_strip(me, sum, step.result[0], to);
-        if (step.parts == 1)
+        if (parts == 1)
             here = sum;
     }
 }
@@ -177,7 +185,7 @@ __device__ inline void draw(const chain_lane &me, const chain_step &step)
     const lp_cuda_shard *shard = me.shard;
     uint64_t first = shard->first_token + (uint64_t)me.row;
     __syncwarp();
-#pragma unroll 1
+#pragma unroll 2
     for (int i = me.member; i < DRAWS; i += 4) {
         int lower = i >= TILES, tile = lower ? i - TILES : i;
         lp_random_block block =
@@ -474,6 +482,7 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 __device__ inline void ask_for(const chain_rows &rows, int64_t first, int count, int lane)
 {
     const char *from = (const char *)(rows.data + first * rows.stride), *end = from + 4 * count * rows.stride;
+#pragma unroll 1
     for (from += 128 * lane; from < end; from += 128 * 32)
 #ifdef __CUDACC__
         asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
@@ -482,20 +491,24 @@ __device__ inline void ask_for(const chain_rows &rows, int64_t first, int count,
 #endif
 }
 
+/* The steps, and behind them the rows that they read from memory: first of all to shared memory, since what comes with a launch is far away
+ * when it is read for the first time. */
+enum { PROGRAM_SIZE = LP_CHAIN_STEPS * sizeof(chain_step) + LP_CHAIN_READS * sizeof(chain_rows) };
+
 __global__ void __launch_bounds__(THREADS)
     chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count,
                  int read_count)
 {
-    __shared__ chain_step steps[LP_CHAIN_STEPS];
+    __shared__ __align__(16) unsigned char memory[PROGRAM_SIZE];
     __shared__ uint4 drawn[WARPS][8 * DRAWS];
+    const chain_step *steps = (const chain_step *)memory;
+    const chain_rows *reads = (const chain_rows *)(steps + count);
+    int size = (int)((unsigned)count * sizeof(chain_step) + (unsigned)read_count * sizeof(chain_rows));
+    for (int i = (int)threadIdx.x; i < size / 8; i += THREADS)
+        ((uint2 *)memory)[i] = ((const uint2 *)program)[i];
     int present = lp_rows_now(rows, shard);
     tile_lane lane = tile_lane_now();
     int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS;
-    const chain_rows *reads = (const chain_rows *)(program + count * sizeof(chain_step));
-    for (int i = 0; first < present && i < read_count; i++)
-        ask_for(reads[i], first, (int)min(present - first, (int64_t)LP_CHAIN_ROWS), lane.lane);
-    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
-        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
     chain_lane me = {shard, drawn[lane.warp], lane.group, lane.member, 2 * lane.member, cols, first + lane.group, 0, 0};
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
@@ -505,6 +518,10 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (first >= present)
         return;
+    int there_are = (int)min(present - first, (int64_t)LP_CHAIN_ROWS);
+#pragma unroll 1
+    for (int i = 0; i < read_count; i++)
+        ask_for(reads[i], first, there_are, lane.lane);
     strip here = {}, x = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
