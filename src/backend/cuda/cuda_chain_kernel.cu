@@ -3,6 +3,9 @@
  * A lane has two rows, g and g + 8 of the warp's, and of every tile of 8 columns two side by side. Columns beyond a value's own, and rows
  * that are not there, hold any number: they are not read from memory nor written to it, not summed, and meet a weight of 0.
  *
+ * Rows come and go in straight runs: 16 rows of a narrow value lie side by side in memory, and so do those of a wide one. A warp has room in shared
+ * memory in which they change from that order to its own; stored from the registers, every sector would be written in two parts.
+ *
  * There are some seven warps to a multiprocessor, so what they wait for is not hidden: the rows that a chain reads are asked for before
  * its first step, to be near when their step comes.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
@@ -14,6 +17,7 @@ namespace
 {
 
 enum { TILES = LP_CHAIN_TILES, WARPS = LP_CHAIN_WARPS, THREADS = 32 * WARPS };
+enum { ROOM = LP_CHAIN_ROWS * 2 * LP_CHAIN_COLS + 8 * TILES }; /* a wide value, and what is read behind its last row */
 enum { DRAWS = 2 * TILES }; /* random blocks of a lane's two rows: one for each tile */
 
 #define TWO_PI 6.283185307179586476925
@@ -27,6 +31,8 @@ typedef struct strip {
 typedef struct chain_lane {
     const lp_cuda_shard *shard;
     uint4 *drawn; /* the warp's: [8 x DRAWS] */
+    float *room;  /* the warp's: two of ROOM */
+    int lane, rows; /* rows: of the warp that are there */
     int group, member, column; /* column: its first */
     int cols;                  /* of half a value */
     int64_t row;               /* its first */
@@ -62,48 +68,78 @@ __device__ inline bool row_there(const chain_lane &me, int half)
     return me.there >> half & 1;
 }
 
-/* Where the lane's first column of its first row is, in half `part`. */
-__device__ inline float *place_of(const chain_lane &me, const chain_rows &rows, int part)
+/* The warp's first row. */
+__device__ inline float *rows_at(const chain_lane &me, const chain_rows &rows)
 {
-    return global(rows.data) + me.row * rows.stride + part * me.cols + me.column;
+    return global(rows.data) + (me.row - me.group) * rows.stride;
 }
 
-/* x = rows, or more by them. Rows may be absent. */
+/* Rows of `cols` columns from the room, where they lie side by side, to memory: all of a value. */
+__device__ inline void store_room(const chain_lane &me, const float *room, const chain_rows &rows, int cols)
+{
+    float *to = rows_at(me, rows);
+    int count = me.rows * cols, i = 4 * me.lane; /* floats: a multiple of 2 */
+    __syncwarp();
+#pragma unroll 2
+    for (; i + 4 <= count; i += 128)
+        *(float4 *)(to + i) = *(const float4 *)(room + i);
+    if (i < count)
+        *(float2 *)(to + i) = *(const float2 *)(room + i);
+    __syncwarp();
+}
+
+/* x = rows, or more by them. Rows may be absent. Half a wide value comes a row at a time. */
 template <bool adds>
 __device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part)
 {
-    const float *first = place_of(me, rows, part), *second = first + 8 * rows.stride;
+    int cols = me.cols, stride = rows.stride;
     if (!rows.data)
         return;
-    float2 one[TILES] = {}, two[TILES] = {};
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        if (there(me, j, 0))
-            one[j] = *(const float2 *)(first + 8 * j);
-        if (there(me, j, 1))
-            two[j] = *(const float2 *)(second + 8 * j);
+    const float *from = rows_at(me, rows) + part * cols;
+    float *room = me.room;
+    __syncwarp();
+    if (stride == cols) {
+        int count = me.rows * cols, i = 4 * me.lane;
+#pragma unroll 1
+        for (; i + 4 <= count; i += 128)
+            tile_copy<4>(room + i, from + i);
+        if (i < count)
+            tile_copy<2>(room + i, from + i);
+    } else if (2 * me.lane < cols) {
+#pragma unroll 1
+        for (int r = 0; r < me.rows; r++)
+            tile_copy<2>(room + r * cols + 2 * me.lane, from + r * stride + 2 * me.lane);
     }
+    tile_wait();
+    __syncwarp();
+    const float *first = room + me.group * cols + me.column, *second = first + 8 * cols;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        x.at[j][0] = adds ? x.at[j][0] + one[j].x : one[j].x;
-        x.at[j][1] = adds ? x.at[j][1] + one[j].y : one[j].y;
-        x.at[j][2] = adds ? x.at[j][2] + two[j].x : two[j].x;
-        x.at[j][3] = adds ? x.at[j][3] + two[j].y : two[j].y;
+        float2 one = *(const float2 *)(first + 8 * j), two = *(const float2 *)(second + 8 * j);
+        x.at[j][0] = adds ? x.at[j][0] + one.x : one.x;
+        x.at[j][1] = adds ? x.at[j][1] + one.y : one.y;
+        x.at[j][2] = adds ? x.at[j][2] + two.x : two.x;
+        x.at[j][3] = adds ? x.at[j][3] + two.y : two.y;
     }
 }
 
-__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part)
+/* Half `part` of so many; the last one sends the value on its way. */
+__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part, int parts)
 {
-    float *first = place_of(me, rows, part), *second = first + 8 * rows.stride;
+    int stride = parts * me.cols;
+    /* Halves that wait for one another do so in the second room: the first serves for reading. */
+    float *room = me.room + ROOM, *first = room + me.group * stride + part * me.cols + me.column,
+          *second = first + 8 * stride;
     if (!rows.data)
         return;
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        if (there(me, j, 0))
+    for (int j = 0; j < TILES; j++)
+        if (me.columns >> j & 1) {
             *(float2 *)(first + 8 * j) = make_float2(x.at[j][0], x.at[j][1]);
-        if (there(me, j, 1))
             *(float2 *)(second + 8 * j) = make_float2(x.at[j][2], x.at[j][3]);
-    }
+        }
+    if (part + 1 == parts)
+        store_room(me, room, rows, stride);
 }
 
 /* Numbers of columns, the same for all rows: 0 where there is no column. */
@@ -170,7 +206,7 @@ __device__ inline void linear(const chain_lane &me, const chain_step &step, stri
                 read_strip<false>(me, x, step.main, from);
             multiply(sum, x, weight + (from * parts + to) * LP_PACK_BLOCK);
         }
-        write_strip(me, sum, step.result[0], to);
+        write_strip(me, sum, step.result[0], to, parts);
         if (parts == 1)
             here = sum;
     }
@@ -283,7 +319,7 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
             read_strip<false>(me, here, step.main, part);
         apply(me, step, here, part);
         read_strip<true>(me, here, step.old[0], part);
-        write_strip(me, here, step.result[0], part);
+        write_strip(me, here, step.result[0], part, step.parts);
     }
 }
 
@@ -326,7 +362,7 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
             x.at[j][i] =
                 (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
     }
-    write_strip(me, x, step.result[0], 0);
+    write_strip(me, x, step.result[0], 0, 1);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
@@ -365,7 +401,7 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
         for (int i = 0; i < 4; i++)
             here.at[j][i] = moments[i / 2].y * (here.at[j][i] - sum[i / 2] - normal.at[j][i] * dot[i / 2]);
     read_strip<true>(me, here, step.old[0], 0);
-    write_strip(me, here, step.result[0], 0);
+    write_strip(me, here, step.result[0], 0, 1);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
@@ -373,9 +409,10 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 __device__ inline void basis(const chain_lane &me, const chain_step &step)
 {
     const double *frequency = (const double *)step.factors, *time = step.time + me.row;
-    int cols = me.cols, stride = step.result[0].stride;
-    float *to = place_of(me, step.result[0], 0);
+    int cols = me.cols;
+    float *to = me.room + me.group * 2 * cols + me.column;
     double at[2] = {row_there(me, 0) ? time[0] : 0, row_there(me, 1) ? time[8] : 0};
+    __syncwarp();
 #pragma unroll 1
     for (int j = 0; me.column + 8 * j < cols; j++) {
         double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI), frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
@@ -387,13 +424,12 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
                 double turns = at[half] * speed[i];
                 sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
             }
-            float *here = to + 8 * half * stride + 8 * j;
-            if (row_there(me, half)) {
-                *(float2 *)here = make_float2(cosine[0], cosine[1]);
-                *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
-            }
+            float *here = to + 16 * half * cols + 8 * j;
+            *(float2 *)here = make_float2(cosine[0], cosine[1]);
+            *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
         }
     }
+    store_room(me, me.room, step.result[0], 2 * cols);
 }
 
 /* One row of a lane: cosines and sines, or what belongs to them. All of it is asked for before any is waited for. */
@@ -420,12 +456,13 @@ __device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sig
     return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
 }
 
-__device__ inline void write_turn(const chain_lane &me, const turn &x, const chain_rows &rows, int half)
+/* To a room, which is stored when both rows of all lanes are there. */
+__device__ inline void write_turn(const chain_lane &me, const turn &x, float *room, int half)
 {
-    float *to = global(rows.data) + (me.row + 8 * half) * rows.stride + me.column;
+    float *to = room + (me.group + 8 * half) * 2 * me.cols + me.column;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
-        if (rows.data && me.there >> (2 * j + half) & 1) {
+        if (me.columns >> j & 1) {
             *(float2 *)(to + 8 * j) = x.c[j];
             *(float2 *)(to + me.cols + 8 * j) = x.s[j];
         }
@@ -444,6 +481,7 @@ __device__ inline void add_turn(turn &x, const turn &more)
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
     bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
+    __syncwarp();
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         turn x, u, more;
@@ -460,7 +498,7 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
                 from.s[j] = cross(from.s[j], x.c[j], c, x.s[j], 1);
             }
             add_turn(from, more);
-            write_turn(me, from, step.result[1], half);
+            write_turn(me, from, me.room + ROOM, half);
         }
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
@@ -472,8 +510,12 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
             read_turn(me, more, step.old[0], half);
             add_turn(x, more);
         }
-        write_turn(me, x, step.result[0], half);
+        write_turn(me, x, me.room, half);
     }
+    if (step.result[0].data)
+        store_room(me, me.room, step.result[0], 2 * me.cols);
+    if (slopes)
+        store_room(me, me.room + ROOM, step.result[1], 2 * me.cols);
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
@@ -501,6 +543,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     __shared__ __align__(16) unsigned char memory[PROGRAM_SIZE];
     __shared__ uint4 drawn[WARPS][8 * DRAWS];
+    __shared__ __align__(16) float rooms[WARPS][2 * ROOM];
     const chain_step *steps = (const chain_step *)memory;
     const chain_rows *reads = (const chain_rows *)(steps + count);
     int size = (int)((unsigned)count * sizeof(chain_step) + (unsigned)read_count * sizeof(chain_rows));
@@ -509,7 +552,12 @@ __global__ void __launch_bounds__(THREADS)
     int present = lp_rows_now(rows, shard);
     tile_lane lane = tile_lane_now();
     int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS;
-    chain_lane me = {shard, drawn[lane.warp], lane.group, lane.member, 2 * lane.member, cols, first + lane.group, 0, 0};
+    for (int i = lane.lane; i < 2 * ROOM; i += 32)
+        rooms[lane.warp][i] = 0; /* any number will do, but it must be one */
+    int rows_there = (int)min(present - first, (int64_t)LP_CHAIN_ROWS);
+    chain_lane me = {shard,       drawn[lane.warp], rooms[lane.warp],   lane.lane, rows_there,
+                     lane.group,  lane.member,      2 * lane.member,    cols,      first + lane.group,
+                     0,           0};
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
@@ -518,10 +566,9 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (first >= present)
         return;
-    int there_are = (int)min(present - first, (int64_t)LP_CHAIN_ROWS);
 #pragma unroll 1
     for (int i = 0; i < read_count; i++)
-        ask_for(reads[i], first, there_are, lane.lane);
+        ask_for(reads[i], first, rows_there, lane.lane);
     strip here = {}, x = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
