@@ -234,7 +234,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
         first = 1;
         second = 0;
     }
-    if (first >= 0 && !step->follows)
+    if (first >= 0 && !step->follows && !step->again)
         step->main = rows_of(run, node->inputs[first]);
     if (second >= 0)
         step->other[0] = rows_of(run, node->inputs[second]);
@@ -320,7 +320,7 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
 }
 
 void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
-                        lp_cuda_chain *chain, chain_step *steps, chain_rows *reads)
+                        lp_cuda_chain *chain, chain_step *steps)
 {
     maker make = {};
     make.pieces = stage->pieces;
@@ -333,9 +333,6 @@ void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
     *chain = lp_cuda_chain();
     chain->count = stage->count;
-    chain->read_count = make.stored_count < LP_CHAIN_READS ? make.stored_count : (int)LP_CHAIN_READS;
-    for (int i = 0; i < chain->read_count; i++)
-        reads[i] = rows_of(run, make.stored[i]);
     chain->cols = lp_cuda_chain_cols(first);
     chain->rows = lp_cuda_rows_of(like);
     chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_WARPS * LP_CHAIN_ROWS);

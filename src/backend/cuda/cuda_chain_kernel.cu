@@ -6,8 +6,8 @@
  * Rows come and go in straight runs: 16 rows of a narrow value lie side by side in memory, and so do those of a wide one. A warp has room in shared
  * memory in which they change from that order to its own; stored from the registers, every sector would be written in two parts.
  *
- * There are some seven warps to a multiprocessor, so what they wait for is not hidden: the rows that a chain reads are asked for before
- * its first step, to be near when their step comes.
+ * There are some seven warps to a multiprocessor, so what they wait for is not hidden: the rows that a step reads are asked for while the step
+ * before it is at work.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain.h"
@@ -521,11 +521,13 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
 /* The rows of a warp lie side by side: a lane for each 128 bytes of them. */
-__device__ inline void ask_for(const chain_rows &rows, int64_t first, int count, int lane)
+__device__ inline void ask_for(const chain_lane &me, const chain_rows &rows)
 {
-    const char *from = (const char *)(rows.data + first * rows.stride), *end = from + 4 * count * rows.stride;
+    if (!rows.data)
+        return;
+    const char *from = (const char *)rows_at(me, rows), *end = from + 4 * me.rows * rows.stride;
 #pragma unroll 1
-    for (from += 128 * lane; from < end; from += 128 * 32)
+    for (from += 128 * me.lane; from < end; from += 128 * 32)
 #ifdef __CUDACC__
         asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
 #else
@@ -533,31 +535,37 @@ __device__ inline void ask_for(const chain_rows &rows, int64_t first, int count,
 #endif
 }
 
-/* The steps, and behind them the rows that they read from memory: first of all to shared memory, since what comes with a launch is far away
- * when it is read for the first time. */
-enum { PROGRAM_SIZE = LP_CHAIN_STEPS * sizeof(chain_step) + LP_CHAIN_READS * sizeof(chain_rows) };
-
-__global__ void __launch_bounds__(THREADS)
-    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count,
-                 int read_count)
+/* All that a step reads. */
+__device__ inline void ask_step(const chain_lane &me, const chain_step &step)
 {
-    __shared__ __align__(16) unsigned char memory[PROGRAM_SIZE];
+    if (!step.ids)
+        ask_for(me, step.main);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        ask_for(me, step.other[i]);
+        ask_for(me, step.old[i]);
+    }
+}
+
+/* The steps come to shared memory first of all, since what comes with a launch is far away when it is read for the first time. */
+__global__ void __launch_bounds__(THREADS)
+    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count)
+{
+    __shared__ chain_step steps[LP_CHAIN_STEPS];
     __shared__ uint4 drawn[WARPS][8 * DRAWS];
     __shared__ __align__(16) float rooms[WARPS][2 * ROOM];
-    const chain_step *steps = (const chain_step *)memory;
-    const chain_rows *reads = (const chain_rows *)(steps + count);
-    int size = (int)((unsigned)count * sizeof(chain_step) + (unsigned)read_count * sizeof(chain_rows));
-    for (int i = (int)threadIdx.x; i < size / 8; i += THREADS)
-        ((uint2 *)memory)[i] = ((const uint2 *)program)[i];
+    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
+        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
     int present = lp_rows_now(rows, shard);
     tile_lane lane = tile_lane_now();
     int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS;
-    for (int i = lane.lane; i < 2 * ROOM; i += 32)
-        rooms[lane.warp][i] = 0; /* any number will do, but it must be one */
+    /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
+    for (int i = 4 * lane.lane; i < LP_CHAIN_ROWS * cols + 8 * TILES; i += 128)
+        *(float4 *)(rooms[lane.warp] + i) = make_float4(0, 0, 0, 0);
     int rows_there = (int)min(present - first, (int64_t)LP_CHAIN_ROWS);
-    chain_lane me = {shard,       drawn[lane.warp], rooms[lane.warp],   lane.lane, rows_there,
-                     lane.group,  lane.member,      2 * lane.member,    cols,      first + lane.group,
-                     0,           0};
+    chain_lane me = {shard,      drawn[lane.warp], rooms[lane.warp], lane.lane, rows_there,
+                     lane.group, lane.member,      2 * lane.member,  cols,      first + lane.group,
+                     0,          0};
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
@@ -566,13 +574,13 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (first >= present)
         return;
-#pragma unroll 1
-    for (int i = 0; i < read_count; i++)
-        ask_for(reads[i], first, rows_there, lane.lane);
+    ask_step(me, steps[0]);
     strip here = {}, x = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const chain_step &step = steps[i];
+        if (i + 1 < count)
+            ask_step(me, steps[i + 1]);
         switch (step.op) {
         case LP_OP_LINEAR:
             linear(me, step, here, x);
@@ -643,6 +651,5 @@ void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_chain mine = *chain;
-    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.cols, mine.program, mine.count,
-              mine.read_count);
+    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.cols, mine.program, mine.count);
 }
