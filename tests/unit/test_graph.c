@@ -271,7 +271,8 @@ static void test_plan_shares(void **state)
         x = lp_relu(&graph, x);
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 2 * 10 * 16 * 4);
-    assert_int_equal(lp_plan_make_at(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, NULL, 3, &error), LAPSE_OK);
+    assert_int_equal(lp_plan_make_at(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, NULL, 3, &error),
+                     LAPSE_OK);
     assert_int_equal(plan.work_size, 5 * 10 * 16 * 4);
     graph.values[4]->kept = true;
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);

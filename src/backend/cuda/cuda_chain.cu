@@ -73,7 +73,7 @@ typedef struct maker {
     int count;
     const lp_cuda_stages *stages;
     float *packed;
-    const lp_value *here, *x; /* what the registers hold, and the x of the newest product; NULL: nothing */
+    const lp_value *here, *x;       /* what the registers hold, and the x of the newest product; NULL: nothing */
     const lp_value *stored[VALUES]; /* those that a later piece reads from memory */
     int stored_count;
 } maker;
@@ -351,9 +351,12 @@ void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage,
     for (int p = 0; p < stage->count; p++) {
         const lp_node *node = stage->pieces[p].node;
         chain_rows weight = rows_of(run, node->inputs[1]);
-        int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in), out_parts = parts_of(out);
-        chain_pack pack = {weight.data, packed + stages->packed[stage->pieces[p].number], in / in_parts, out / out_parts,
-                           in_parts,    out_parts, weight.stride, node->with.transpose};
+        int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in),
+            out_parts = parts_of(out);
+        chain_pack pack = {weight.data,   packed + stages->packed[stage->pieces[p].number],
+                           in / in_parts, out / out_parts,
+                           in_parts,      out_parts,
+                           weight.stride, node->with.transpose};
         packs[p] = pack;
     }
 }

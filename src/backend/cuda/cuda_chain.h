@@ -20,9 +20,9 @@
 #include "backend/cuda/cuda_stage.h"
 
 enum {
-    LP_CHAIN_ROWS = 16,  /* of a warp */
-    LP_CHAIN_WARPS = 2,  /* of a block */
-    LP_CHAIN_TILES = 7,  /* of 8 columns, in half a value */
+    LP_CHAIN_ROWS = 16, /* of a warp */
+    LP_CHAIN_WARPS = 2, /* of a block */
+    LP_CHAIN_TILES = 7, /* of 8 columns, in half a value */
     LP_CHAIN_COLS = 8 * LP_CHAIN_TILES,
     LP_CHAIN_STEPS = 32
 };
@@ -42,12 +42,12 @@ typedef struct chain_step {
     chain_rows other[2]; /* what else it reads: an addend, a turn, the x of a gradient; its moments */
     chain_rows old[2];   /* what results are added to */
     chain_rows result[2];
-    const float *weight;      /* linear: packed */
-    int in_parts;             /* linear: halves of x */
-    const void *factors;      /* of columns: bias, scale, gain, frequencies; NULL: none */
-    const float *shifts;      /* layer norm */
-    const double *time;       /* basis */
-    const int32_t *ids;       /* embed: of the rows of main */
+    const float *weight; /* linear: packed */
+    int in_parts;        /* linear: halves of x */
+    const void *factors; /* of columns: bias, scale, gain, frequencies; NULL: none */
+    const float *shifts; /* layer norm */
+    const double *time;  /* basis */
+    const int32_t *ids;  /* embed: of the rows of main */
     float scale, shift;
     uint32_t threshold, purpose; /* dropout */
 } chain_step;

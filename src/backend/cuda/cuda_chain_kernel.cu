@@ -5,9 +5,6 @@
  *
  * Rows come and go in straight runs: 16 rows of a narrow value lie side by side in memory, and so do those of a wide one. A warp has room in shared
  * memory in which they change from that order to its own; stored from the registers, every sector would be written in two parts.
- *
- * There are some seven warps to a multiprocessor, so what they wait for is not hidden: the rows that a step reads are asked for while the step
- * before it is at work.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain.h"
@@ -30,14 +27,14 @@ typedef struct strip {
 /* A lane. */
 typedef struct chain_lane {
     const lp_cuda_shard *shard;
-    uint4 *drawn; /* the warp's: [8 x DRAWS] */
-    float *room;  /* the warp's: two of ROOM */
-    int lane, rows; /* rows: of the warp that are there */
+    uint4 *drawn;              /* the warp's: [8 x DRAWS] */
+    float *room;               /* the warp's: two of ROOM */
+    int lane, rows;            /* rows: of the warp that are there */
     int group, member, column; /* column: its first */
     int cols;                  /* of half a value */
     int64_t row;               /* its first */
-    uint32_t there;   /* bit 2 j + h: that row h and tile j are there */
-    uint32_t columns; /* bit j: that tile j is */
+    uint32_t there;            /* bit 2 j + h: that row h and tile j are there */
+    uint32_t columns;          /* bit j: that tile j is */
 } chain_lane;
 
 /* For the compiler, which does not know where pointers that lie in memory point to. */
@@ -89,8 +86,7 @@ __device__ inline void store_room(const chain_lane &me, const float *room, const
 }
 
 /* x = rows, or more by them. Rows may be absent. Half a wide value comes a row at a time. */
-template <bool adds>
-__device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part)
+template <bool adds> __device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part)
 {
     int cols = me.cols, stride = rows.stride;
     if (!rows.data)
@@ -415,7 +411,8 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
     __syncwarp();
 #pragma unroll 1
     for (int j = 0; me.column + 8 * j < cols; j++) {
-        double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI), frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
+        double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI),
+                           frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             float sine[2], cosine[2];
@@ -520,33 +517,6 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
-/* The rows of a warp lie side by side: a lane for each 128 bytes of them. */
-__device__ inline void ask_for(const chain_lane &me, const chain_rows &rows)
-{
-    if (!rows.data)
-        return;
-    const char *from = (const char *)rows_at(me, rows), *end = from + 4 * me.rows * rows.stride;
-#pragma unroll 1
-    for (from += 128 * me.lane; from < end; from += 128 * 32)
-#ifdef __CUDACC__
-        asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
-#else
-        (void)from;
-#endif
-}
-
-/* All that a step reads. */
-__device__ inline void ask_step(const chain_lane &me, const chain_step &step)
-{
-    if (!step.ids)
-        ask_for(me, step.main);
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        ask_for(me, step.other[i]);
-        ask_for(me, step.old[i]);
-    }
-}
-
 /* The steps come to shared memory first of all, since what comes with a launch is far away when it is read for the first time. */
 __global__ void __launch_bounds__(THREADS)
     chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count)
@@ -563,9 +533,18 @@ __global__ void __launch_bounds__(THREADS)
     for (int i = 4 * lane.lane; i < LP_CHAIN_ROWS * cols + 8 * TILES; i += 128)
         *(float4 *)(rooms[lane.warp] + i) = make_float4(0, 0, 0, 0);
     int rows_there = (int)min(present - first, (int64_t)LP_CHAIN_ROWS);
-    chain_lane me = {shard,      drawn[lane.warp], rooms[lane.warp], lane.lane, rows_there,
-                     lane.group, lane.member,      2 * lane.member,  cols,      first + lane.group,
-                     0,          0};
+    chain_lane me = {shard,
+                     drawn[lane.warp],
+                     rooms[lane.warp],
+                     lane.lane,
+                     rows_there,
+                     lane.group,
+                     lane.member,
+                     2 * lane.member,
+                     cols,
+                     first + lane.group,
+                     0,
+                     0};
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
@@ -574,13 +553,10 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (first >= present)
         return;
-    ask_step(me, steps[0]);
     strip here = {}, x = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const chain_step &step = steps[i];
-        if (i + 1 < count)
-            ask_step(me, steps[i + 1]);
         switch (step.op) {
         case LP_OP_LINEAR:
             linear(me, step, here, x);
@@ -622,7 +598,8 @@ __global__ void __launch_bounds__(PACK_THREADS) pack_kernel(const char *program)
 #pragma unroll 4
     for (int k = (int)threadIdx.x; k < LP_PACK_BLOCK / 2; k += PACK_THREADS) {
         /* Of the pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
-        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_PACK_TILES / 2), i = 2 * (pair % (LP_PACK_TILES / 2)) + (k & 1);
+        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_PACK_TILES / 2),
+            i = 2 * (pair % (LP_PACK_TILES / 2)) + (k & 1);
         int term = 8 * j + 2 * (lane & 3), column = 8 * i + (lane >> 2);
         bool there = term < task.in && column < task.out;
         float2 two = {0, 0};
