@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "bench/bench_check.h"
 #include "bench/bench_machine.h"
+#include "train/train_options.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -43,6 +44,15 @@ typedef struct bench {
 
 /* ----------------------------------------------------------------------------------------------- the work ----- */
 
+/* Steps are whole batches only: the last one of an epoch would be another step. */
+static lapse_status check_batch(int batch, int64_t windows, lapse_error *error)
+{
+    if (batch <= windows)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE, "batch cannot be %d: the preset has %lld windows", batch,
+                   (long long)windows);
+}
+
 /* One round as a user has it: the next step, or all of the validation split. */
 static lapse_status work(bench *b, lapse_error *error)
 {
@@ -55,14 +65,11 @@ static lapse_status work(bench *b, lapse_error *error)
         b->times.adam = lp_clock_nanoseconds() - start;
         return LAPSE_OK;
     }
-    /* Whole batches only: the last one of an epoch would be another step. */
     if (trainer->windows.count - trainer->state.window < trainer->options.batch) {
         trainer->state.epoch += trainer->windows.count > 0;
         trainer->state.window = 0;
         LP_TRY(lp_trainer_epoch(trainer, error));
-        if (trainer->windows.count < trainer->options.batch)
-            return lp_fail(error, LAPSE_ERROR_USAGE, "batch cannot be %d: the preset has %lld windows",
-                           trainer->options.batch, (long long)trainer->windows.count);
+        LP_TRY(check_batch(trainer->options.batch, trainer->windows.count, error));
     }
     lp_trainer_step(trainer);
     if (!b->straight)
@@ -318,6 +325,24 @@ static void bench_clear(bench *b)
     lp_free(b->steps);
 }
 
+/* Refuses a batch of more windows than the first epoch has, before memory is asked for it. */
+static lapse_status check_windows(const lapse_dataset *dataset, lapse_train_options options, lapse_error *error)
+{
+    lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_TRAIN};
+    lp_windows windows = {0};
+    uint8_t *split = NULL;
+    LP_TRY(lp_train_options_split(dataset, &options, &split, error));
+    targets.split = split;
+    targets.context = options.context;
+    targets.last_windows = strcmp(options.windows, "last") == 0;
+    lapse_status status = lp_windows_training(&windows, &targets, options.seed, 0, error);
+    if (status == LAPSE_OK)
+        status = check_batch(options.batch, windows.count, error);
+    lp_windows_clear(&windows);
+    lp_free(split);
+    return status;
+}
+
 /* Data, and a trainer that is ready for its first step. */
 static lapse_status prepare(bench *b, lapse_error *error)
 {
@@ -332,6 +357,7 @@ static lapse_status prepare(bench *b, lapse_error *error)
     train.shards = options->shards ? options->shards : train.shards;
     int64_t items = options->items ? options->items : b->preset->items;
     LP_TRY(lp_bench_data(b->preset, b->preset->sequences, items, options->seed, &b->dataset, error));
+    LP_TRY(check_windows(b->dataset, train, error));
     LP_TRY(lp_trainer_init(&b->trainer, b->dataset, &train, error));
     const lp_adam *adam = &b->trainer.adam;
     if (b->trainer.backend->host) { /* memory that a run has touched after its first steps */
