@@ -1,10 +1,11 @@
 /* bench.c: lapse_bench: a check, then steps timed as a user has them, then the same batch again and again with a clock around
- * every node. The two are apart because the second one's clocks would be in the first one's times. */
+ * every node, or on a GPU every launch. The two are apart because the second one's clocks would be in the first one's times. */
 #include "backend/cpu/cpu.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "bench/bench_check.h"
+#include "bench/bench_launches.h"
 #include "bench/bench_machine.h"
 #include "train/train_options.h"
 #include "train/trainer.h"
@@ -33,6 +34,7 @@ typedef struct bench {
     const lp_runner *runner; /* that does the work, and its graph */
     const lp_graph *graph;
     int shards;                 /* that the runner's batches have */
+    lp_bench_launches launches; /* of a device, in place of the clocks */
     int64_t *clocks, *least;    /* [shards x (nodes + 1)]: nanoseconds of the newest round; the least of all */
     double part_seconds[PARTS]; /* of threads, the least of all rounds */
     lp_cost part_costs[PARTS];
@@ -228,13 +230,15 @@ static double node_seconds(const bench *b, int node)
     return 1e-9 * (double)sum;
 }
 
-/* One batch again and again, with a clock around every node. */
+/* One batch again and again, with a clock around every node or launch. */
 static lapse_status time_nodes(bench *b, lapse_error *error)
 {
     lp_trainer *trainer = &b->trainer;
     bool lists = b->train && trainer->batch.item_capacity > 0;
     size_t clocks = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
+    lp_watch watch = {lp_bench_launches_take, &b->launches};
     b->times.run = trainer->evaluator.times = b->clocks;
+    b->times.watch = trainer->evaluator.watch = &watch;
     trainer->times = b->train ? &b->times : NULL;
     for (int i = 0; i < b->options.rounds; i++) {
         memset(b->clocks, 0, clocks * sizeof *b->clocks);
@@ -243,13 +247,15 @@ static lapse_status time_nodes(bench *b, lapse_error *error)
         LP_TRY(work(b, error));
         b->times.total = lp_clock_nanoseconds() - start;
         keep_round(b, i == 0);
+        lp_bench_launches_keep(&b->launches, i == 0);
     }
     count_round(b);
     count_parts(b);
     b->part_seconds[PART_LISTS] = lists ? node_seconds(b, b->graph->node_count) : 0;
     trainer->times = NULL;
     trainer->evaluator.times = NULL;
-    return LAPSE_OK;
+    trainer->evaluator.watch = NULL;
+    return b->launches.lost ? lp_fail_memory(error, "launches", 0) : LAPSE_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------- report ----- */
@@ -260,19 +266,9 @@ static int by_seconds(const void *a, const void *b)
     return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
 }
 
-/* Nodes summed by op, then the other parts. */
-static lapse_status make_rows(bench *b, lapse_error *error)
+/* Nodes summed by op. */
+static void add_ops(bench *b, lapse_bench_row *rows)
 {
-    lapse_bench_report *report = b->report;
-    double nodes = 0;
-    for (int i = 0; i < b->graph->node_count; i++)
-        nodes += node_seconds(b, i);
-    report->step_least = nodes > 0 ? 0 : report->step_best;
-    if (nodes <= 0) /* the backend has no clocks */
-        return LAPSE_OK;
-    lapse_bench_row *rows = report->rows = lp_alloc(LP_OP_COUNT + PARTS, sizeof *rows);
-    if (!rows)
-        return lp_fail_memory(error, "a report", (LP_OP_COUNT + PARTS) * sizeof *rows);
     for (int i = 0; i < b->graph->node_count; i++) {
         lapse_bench_row *row = &rows[b->graph->nodes[i]->op->id];
         row->name = b->graph->nodes[i]->op->name;
@@ -281,13 +277,42 @@ static lapse_status make_rows(bench *b, lapse_error *error)
         row->flop += b->costs[i].flop;
         row->bytes += b->costs[i].bytes;
     }
+}
+
+/* While a device works the host makes the next batch, so of the other parts only the optimizer is left, and ranking, which the host
+ * does and the device's peak says nothing about. */
+static void add_parts(bench *b, lapse_bench_row *rows)
+{
+    bool host = b->runner->backend->host;
     for (int i = 0; i < PARTS; i++) {
-        rows[LP_OP_COUNT + i] =
-            (lapse_bench_row){part_names[i], 1, b->part_seconds[i], b->part_costs[i].flop, b->part_costs[i].bytes, 0};
-        if (b->part_seconds[i] <= 0)
-            rows[LP_OP_COUNT + i].name = NULL;
+        lapse_bench_row row = {.name = part_names[i], .calls = 1, .seconds = b->part_seconds[i]};
+        if (host || i == PART_ADAM) {
+            row.flop = b->part_costs[i].flop;
+            row.bytes = b->part_costs[i].bytes;
+        }
+        if (row.seconds > 0 && (host || i == PART_ADAM || i == PART_RANK))
+            rows[i] = row;
     }
-    for (int i = 0; i < LP_OP_COUNT + PARTS; i++)
+}
+
+/* Ops or launches, then the other parts. */
+static lapse_status make_rows(bench *b, lapse_error *error)
+{
+    lapse_bench_report *report = b->report;
+    bool host = b->runner->backend->host;
+    int all = (host ? (int)LP_OP_COUNT : b->launches.count) + PARTS;
+    report->step_least = host || b->launches.count ? 0 : report->step_best;
+    if (!host && !b->launches.count) /* the backend has no clocks */
+        return LAPSE_OK;
+    lapse_bench_row *rows = report->rows = lp_alloc((size_t)all, sizeof *rows);
+    if (!rows)
+        return lp_fail_memory(error, "a report", (size_t)all * sizeof *rows);
+    if (host)
+        add_ops(b, rows);
+    else
+        lp_bench_launches_rows(&b->launches, b->graph, b->costs, rows);
+    add_parts(b, rows + all - PARTS);
+    for (int i = 0; i < all; i++)
         if (rows[i].name)
             rows[report->row_count++] = rows[i];
     for (int i = 0; i < report->row_count; i++) {
@@ -309,6 +334,7 @@ static lapse_status make_room(bench *b, lapse_error *error)
     b->costs = lp_alloc(nodes, sizeof *b->costs);
     b->calls = lp_alloc(nodes, sizeof *b->calls);
     b->steps = lp_alloc((size_t)b->options.rounds, sizeof *b->steps);
+    LP_TRY(lp_bench_launches_init(&b->launches, (int)nodes, error));
     if (b->clocks && b->least && b->costs && b->calls && b->steps)
         return LAPSE_OK;
     return lp_fail_memory(error, "clocks", shards * nodes * sizeof *b->clocks);
@@ -318,6 +344,7 @@ static void bench_clear(bench *b)
 {
     lp_trainer_clear(&b->trainer);
     lapse_dataset_close(b->dataset);
+    lp_bench_launches_clear(&b->launches);
     lp_free(b->clocks);
     lp_free(b->least);
     lp_free(b->costs);
@@ -389,6 +416,8 @@ static lapse_status measure(bench *b, lapse_error *error)
     if (host) {
         report->peak = lp_bench_peak(report->threads);
         LP_TRY(lp_bench_bandwidth(report->threads, b->runner->plan.work_size, &report->bandwidth, error));
+    } else if (b->runner->backend->speed) {
+        b->runner->backend->speed(b->runner->precision, b->runner->plan.work_size, &report->peak, &report->bandwidth);
     }
     LP_TRY(time_rounds(b, error));
     if (!host && b->train)
