@@ -38,8 +38,7 @@ typedef struct lp_run {
     uint32_t step;
     uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
     lp_precision precision;
-    int64_t *
-        times; /* nanoseconds are added here, node by node, where the backend is the host; NULL: nobody wants to know */
+    int64_t *times; /* the host adds nanoseconds here, node by node; NULL: nobody wants to know */
 } lp_run;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);

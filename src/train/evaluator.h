@@ -38,7 +38,7 @@ typedef struct lp_evaluator {
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
     int64_t *times;        /* as lp_pass.times, for who measures; not owned, NULL at first */
-    const lp_watch *watch; /* the same */
+    const lp_watch *watch; /* as lp_pass.watch; the same */
     float *parameters;     /* of the model, in the memory of a device: lp_evaluator_run_model; owned */
 } lp_evaluator;
 
