@@ -258,9 +258,8 @@ void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, in
     lp_extent extent = extent_of(this);
     for (int i = 1; i < LP_ROWS_COUNT; i++)
         extent.rows[i] += room;
-    lapse_status planned = this->in_order
-                               ? lp_plan_make(&this->plan, &this->graph, &extent, backend->real_size, &error)
-                               : lp_backend_plan(backend, &this->plan, &this->graph, &extent, &error);
+    lapse_status planned = this->in_order ? lp_plan_make(&this->plan, &this->graph, &extent, backend->real_size, &error)
+                                          : lp_backend_plan(backend, &this->plan, &this->graph, &extent, &error);
     assert_int_equal(planned, LAPSE_OK);
     size_t parameter_size = this->graph.parameter_size * backend->real_size;
     size_t sizes[] = {this->plan.work_size, parameter_size,

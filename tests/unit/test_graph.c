@@ -271,11 +271,43 @@ static void test_plan_shares(void **state)
         x = lp_relu(&graph, x);
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 2 * 10 * 16 * 4);
-    assert_int_equal(lp_plan_make_at(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, NULL, 3, &error), LAPSE_OK);
+    assert_int_equal(lp_plan_make_at(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, NULL, 3, &error),
+                     LAPSE_OK);
     assert_int_equal(plan.work_size, 5 * 10 * 16 * 4);
     graph.values[4]->kept = true;
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 3 * 10 * 16 * 4);
+    lp_graph_clear(&graph);
+}
+
+/* What runs at one moment is alive at once, however its nodes are numbered; what runs in an order of its own shares bytes by that. */
+static void test_plan_moments(void **state)
+{
+    (void)state;
+    enum { LINKS = 6 };
+    lp_graph graph = {0};
+    lp_plan plan;
+    lapse_error error;
+    lp_extent extent = {{0, 10, 10, 10}, 10, 10};
+    const size_t size = 10 * 16 * 4;
+    lp_moment together[LINKS] = {{0, 0}}, pairs[LINKS], pieces[LINKS];
+    lp_value *x = tokens(&graph, 16);
+    for (int i = 0; i < LINKS; i++) {
+        x = lp_relu(&graph, x);
+        pairs[i] = (lp_moment){i / 2, i / 2};
+        pieces[i] = (lp_moment){i, i == 0 ? LINKS - 1 : i};
+    }
+    assert_int_equal(lp_plan_make_at(&plan, &graph, &extent, 4, together, 0, &error), LAPSE_OK);
+    assert_true(plan.arranged);
+    assert_int_equal(plan.work_size, LINKS * size);
+    assert_int_equal(lp_plan_make_at(&plan, &graph, &extent, 4, pairs, 0, &error), LAPSE_OK);
+    assert_int_equal(plan.work_size, 3 * size); /* two of a moment, and the last of the one before */
+    /* The first node's second piece reads what it read at first: its output lives on. */
+    assert_int_equal(lp_plan_make_at(&plan, &graph, &extent, 4, pieces, 0, &error), LAPSE_OK);
+    assert_int_equal(plan.work_size, 3 * size);
+    assert_int_equal(lp_plan_make(&plan, &graph, &extent, 4, &error), LAPSE_OK);
+    assert_false(plan.arranged);
+    assert_int_equal(plan.work_size, 2 * size);
     lp_graph_clear(&graph);
 }
 
@@ -347,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_dump),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_plan_shares),
+        cmocka_unit_test(test_plan_moments),
         cmocka_unit_test(test_plan_empty),
         cmocka_unit_test(test_memory),
     };

@@ -73,7 +73,7 @@ typedef struct maker {
     int count;
     const lp_cuda_stages *stages;
     float *packed;
-    const lp_value *here, *x; /* what the registers hold, and the x of the newest product; NULL: nothing */
+    const lp_value *here, *x;       /* what the registers hold, and the x of the newest product; NULL: nothing */
     const lp_value *stored[VALUES]; /* those that a later piece reads from memory */
     int stored_count;
 } maker;
@@ -234,7 +234,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
         first = 1;
         second = 0;
     }
-    if (first >= 0 && !step->follows)
+    if (first >= 0 && !step->follows && !step->again)
         step->main = rows_of(run, node->inputs[first]);
     if (second >= 0)
         step->other[0] = rows_of(run, node->inputs[second]);
@@ -300,6 +300,9 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
     const chain_op *op = find_op(node->op->id);
     if (!op || !one_head(node))
         return 0;
+    /* Few rows are few warps: their nodes are sooner done side by side than one after the other. */
+    if ((node->outputs[0] ? node->outputs[0] : node->inputs[0])->rows_of == LP_ROWS_FIXED)
+        return 0;
     int half = lp_cuda_chain_cols(node);
     for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
         int i = k - node->op->input_count;
@@ -317,7 +320,7 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
 }
 
 void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
-                        lp_cuda_chain *chain, chain_step *steps, chain_rows *reads)
+                        lp_cuda_chain *chain, chain_step *steps)
 {
     maker make = {};
     make.pieces = stage->pieces;
@@ -330,9 +333,6 @@ void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
     *chain = lp_cuda_chain();
     chain->count = stage->count;
-    chain->read_count = make.stored_count < LP_CHAIN_READS ? make.stored_count : (int)LP_CHAIN_READS;
-    for (int i = 0; i < chain->read_count; i++)
-        reads[i] = rows_of(run, make.stored[i]);
     chain->cols = lp_cuda_chain_cols(first);
     chain->rows = lp_cuda_rows_of(like);
     chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_WARPS * LP_CHAIN_ROWS);
@@ -351,9 +351,12 @@ void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage,
     for (int p = 0; p < stage->count; p++) {
         const lp_node *node = stage->pieces[p].node;
         chain_rows weight = rows_of(run, node->inputs[1]);
-        int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in), out_parts = parts_of(out);
-        chain_pack pack = {weight.data, packed + stages->packed[stage->pieces[p].number], in / in_parts, out / out_parts,
-                           in_parts,    out_parts, weight.stride, node->with.transpose};
+        int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in),
+            out_parts = parts_of(out);
+        chain_pack pack = {weight.data,   packed + stages->packed[stage->pieces[p].number],
+                           in / in_parts, out / out_parts,
+                           in_parts,      out_parts,
+                           weight.stride, node->with.transpose};
         packs[p] = pack;
     }
 }

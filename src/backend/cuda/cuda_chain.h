@@ -20,12 +20,11 @@
 #include "backend/cuda/cuda_stage.h"
 
 enum {
-    LP_CHAIN_ROWS = 16,  /* of a warp */
-    LP_CHAIN_WARPS = 2,  /* of a block */
-    LP_CHAIN_TILES = 7,  /* of 8 columns, in half a value */
+    LP_CHAIN_ROWS = 16, /* of a warp */
+    LP_CHAIN_WARPS = 2, /* of a block */
+    LP_CHAIN_TILES = 7, /* of 8 columns, in half a value */
     LP_CHAIN_COLS = 8 * LP_CHAIN_TILES,
-    LP_CHAIN_STEPS = 32,
-    LP_CHAIN_READS = 48 /* values that are asked for before the first step; there may be more */
+    LP_CHAIN_STEPS = 32
 };
 
 /* The rows of a value in memory; NULL: not there. */
@@ -43,12 +42,12 @@ typedef struct chain_step {
     chain_rows other[2]; /* what else it reads: an addend, a turn, the x of a gradient; its moments */
     chain_rows old[2];   /* what results are added to */
     chain_rows result[2];
-    const float *weight;      /* linear: packed */
-    int in_parts;             /* linear: halves of x */
-    const void *factors;      /* of columns: bias, scale, gain, frequencies; NULL: none */
-    const float *shifts;      /* layer norm */
-    const double *time;       /* basis */
-    const int32_t *ids;       /* embed: of the rows of main */
+    const float *weight; /* linear: packed */
+    int in_parts;        /* linear: halves of x */
+    const void *factors; /* of columns: bias, scale, gain, frequencies; NULL: none */
+    const float *shifts; /* layer norm */
+    const double *time;  /* basis */
+    const int32_t *ids;  /* embed: of the rows of main */
     float scale, shift;
     uint32_t threshold, purpose; /* dropout */
 } chain_step;
@@ -66,9 +65,9 @@ typedef struct chain_pack {
 
 /* A chain or pack that is ready to be launched. */
 typedef struct lp_cuda_chain {
-    const char *program; /* on the device: its chain_steps and the rows they read, or chain_packs */
+    const char *program; /* on the device: its chain_steps, or chain_packs */
     size_t place;        /* of it among the programs of all */
-    int count, read_count;
+    int count;
     int cols; /* of half a value */
     lp_cuda_rows rows;
     unsigned blocks;
@@ -80,10 +79,10 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row);
 /* The columns of half a value in a chain with this node. */
 int lp_cuda_chain_cols(const lp_node *node);
 
-/* Makes the program of a chain for these runs, of up to LP_CHAIN_STEPS pieces, and LP_CHAIN_READS values that they read from memory; the caller
- * brings it to the device and says where it is. packed: where the weights of all products are. */
+/* Makes the program of a chain for these runs, of up to LP_CHAIN_STEPS pieces; the caller brings it to the device and says where it is.
+ * packed: where the weights of all products are. */
 void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
-                        lp_cuda_chain *chain, chain_step *steps, chain_rows *reads);
+                        lp_cuda_chain *chain, chain_step *steps);
 
 /* The same of a pack: a chain_pack for each of its pieces. */
 void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,

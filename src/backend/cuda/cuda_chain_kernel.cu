@@ -3,8 +3,8 @@
  * A lane has two rows, g and g + 8 of the warp's, and of every tile of 8 columns two side by side. Columns beyond a value's own, and rows
  * that are not there, hold any number: they are not read from memory nor written to it, not summed, and meet a weight of 0.
  *
- * There are some seven warps to a multiprocessor, so what they wait for is not hidden: the rows that a chain reads are asked for before
- * its first step, to be near when their step comes.
+ * Rows come and go in straight runs: 16 rows of a narrow value lie side by side in memory, and so do those of a wide one. A warp has room in shared
+ * memory in which they change from that order to its own; stored from the registers, every sector would be written in two parts.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain.h"
@@ -14,6 +14,7 @@ namespace
 {
 
 enum { TILES = LP_CHAIN_TILES, WARPS = LP_CHAIN_WARPS, THREADS = 32 * WARPS };
+enum { ROOM = LP_CHAIN_ROWS * 2 * LP_CHAIN_COLS + 8 * TILES }; /* a wide value, and what is read behind its last row */
 enum { DRAWS = 2 * TILES }; /* random blocks of a lane's two rows: one for each tile */
 
 #define TWO_PI 6.283185307179586476925
@@ -26,12 +27,14 @@ typedef struct strip {
 /* A lane. */
 typedef struct chain_lane {
     const lp_cuda_shard *shard;
-    uint4 *drawn; /* the warp's: [8 x DRAWS] */
+    uint4 *drawn;              /* the warp's: [8 x DRAWS] */
+    float *room;               /* the warp's: two of ROOM */
+    int lane, rows;            /* rows: of the warp that are there */
     int group, member, column; /* column: its first */
     int cols;                  /* of half a value */
     int64_t row;               /* its first */
-    uint32_t there;   /* bit 2 j + h: that row h and tile j are there */
-    uint32_t columns; /* bit j: that tile j is */
+    uint32_t there;            /* bit 2 j + h: that row h and tile j are there */
+    uint32_t columns;          /* bit j: that tile j is */
 } chain_lane;
 
 /* For the compiler, which does not know where pointers that lie in memory point to. */
@@ -62,48 +65,77 @@ __device__ inline bool row_there(const chain_lane &me, int half)
     return me.there >> half & 1;
 }
 
-/* Where the lane's first column of its first row is, in half `part`. */
-__device__ inline float *place_of(const chain_lane &me, const chain_rows &rows, int part)
+/* The warp's first row. */
+__device__ inline float *rows_at(const chain_lane &me, const chain_rows &rows)
 {
-    return global(rows.data) + me.row * rows.stride + part * me.cols + me.column;
+    return global(rows.data) + (me.row - me.group) * rows.stride;
 }
 
-/* x = rows, or more by them. Rows may be absent. */
-template <bool adds>
-__device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part)
+/* Rows of `cols` columns from the room, where they lie side by side, to memory: all of a value. */
+__device__ inline void store_room(const chain_lane &me, const float *room, const chain_rows &rows, int cols)
 {
-    const float *first = place_of(me, rows, part), *second = first + 8 * rows.stride;
+    float *to = rows_at(me, rows);
+    int count = me.rows * cols, i = 4 * me.lane; /* floats: a multiple of 2 */
+    __syncwarp();
+#pragma unroll 2
+    for (; i + 4 <= count; i += 128)
+        *(float4 *)(to + i) = *(const float4 *)(room + i);
+    if (i < count)
+        *(float2 *)(to + i) = *(const float2 *)(room + i);
+    __syncwarp();
+}
+
+/* x = rows, or more by them. Rows may be absent. Half a wide value comes a row at a time. */
+template <bool adds> __device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part)
+{
+    int cols = me.cols, stride = rows.stride;
     if (!rows.data)
         return;
-    float2 one[TILES] = {}, two[TILES] = {};
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        if (there(me, j, 0))
-            one[j] = *(const float2 *)(first + 8 * j);
-        if (there(me, j, 1))
-            two[j] = *(const float2 *)(second + 8 * j);
+    const float *from = rows_at(me, rows) + part * cols;
+    float *room = me.room;
+    __syncwarp();
+    if (stride == cols) {
+        int count = me.rows * cols, i = 4 * me.lane;
+#pragma unroll 1
+        for (; i + 4 <= count; i += 128)
+            tile_copy<4>(room + i, from + i);
+        if (i < count)
+            tile_copy<2>(room + i, from + i);
+    } else if (2 * me.lane < cols) {
+#pragma unroll 1
+        for (int r = 0; r < me.rows; r++)
+            tile_copy<2>(room + r * cols + 2 * me.lane, from + r * stride + 2 * me.lane);
     }
+    tile_wait();
+    __syncwarp();
+    const float *first = room + me.group * cols + me.column, *second = first + 8 * cols;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        x.at[j][0] = adds ? x.at[j][0] + one[j].x : one[j].x;
-        x.at[j][1] = adds ? x.at[j][1] + one[j].y : one[j].y;
-        x.at[j][2] = adds ? x.at[j][2] + two[j].x : two[j].x;
-        x.at[j][3] = adds ? x.at[j][3] + two[j].y : two[j].y;
+        float2 one = *(const float2 *)(first + 8 * j), two = *(const float2 *)(second + 8 * j);
+        x.at[j][0] = adds ? x.at[j][0] + one.x : one.x;
+        x.at[j][1] = adds ? x.at[j][1] + one.y : one.y;
+        x.at[j][2] = adds ? x.at[j][2] + two.x : two.x;
+        x.at[j][3] = adds ? x.at[j][3] + two.y : two.y;
     }
 }
 
-__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part)
+/* Half `part` of so many; the last one sends the value on its way. */
+__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part, int parts)
 {
-    float *first = place_of(me, rows, part), *second = first + 8 * rows.stride;
+    int stride = parts * me.cols;
+    /* Halves that wait for one another do so in the second room: the first serves for reading. */
+    float *room = me.room + ROOM, *first = room + me.group * stride + part * me.cols + me.column,
+          *second = first + 8 * stride;
     if (!rows.data)
         return;
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        if (there(me, j, 0))
+    for (int j = 0; j < TILES; j++)
+        if (me.columns >> j & 1) {
             *(float2 *)(first + 8 * j) = make_float2(x.at[j][0], x.at[j][1]);
-        if (there(me, j, 1))
             *(float2 *)(second + 8 * j) = make_float2(x.at[j][2], x.at[j][3]);
-    }
+        }
+    if (part + 1 == parts)
+        store_room(me, room, rows, stride);
 }
 
 /* Numbers of columns, the same for all rows: 0 where there is no column. */
@@ -118,34 +150,42 @@ __device__ inline float2 read_factors(const chain_lane &me, const float *factors
 /* ---- products ------------------------------------------------------------------------------------------------ */
 
 /* sum += x W, W a packed block. A step of the tensor core takes the terms 8 j + 2 t in the place of t, and 8 j + 2 t + 1 in that of
- * t + 4: as the lane has them. */
+ * t + 4: as the lane has them. x is cut to tf32 by the tensor core: rounding it takes more instructions than all else here. The weights of
+ * the next step are under way while one is at work. */
 __device__ inline void multiply(strip &sum, const strip &x, const float *weight)
 {
+    enum { PAIRS = LP_PACK_TILES / 2 };
     const float4 *right = (const float4 *)global(weight) + ((int)threadIdx.x & 31);
+    float4 next[PAIRS];
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++)
+        next[i] = __ldg(right + i * 32);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        const float left[4] = {tile_round(x.at[j][0]), tile_round(x.at[j][2]), tile_round(x.at[j][1]),
-                               tile_round(x.at[j][3])};
+        const float left[4] = {x.at[j][0], x.at[j][2], x.at[j][1], x.at[j][3]};
+        float4 now[PAIRS];
 #pragma unroll
-        for (int i = 0; i < TILES; i += 2) {
-            float4 two = __ldg(right + (j * LP_PACK_TILES + i) * 16);
-            tile_multiply(sum.at[i], left, two.x, two.y);
-            if (i + 1 < TILES)
-                tile_multiply(sum.at[i + 1 < TILES ? i + 1 : 0], left, two.z, two.w);
+        for (int i = 0; i < PAIRS; i++) {
+            now[i] = next[i];
+            if (j + 1 < TILES)
+                next[i] = __ldg(right + ((j + 1) * PAIRS + i) * 32);
         }
+#pragma unroll
+        for (int i = 0; i < TILES; i++)
+            tile_multiply(sum.at[i], left, i % 2 ? now[i / 2].z : now[i / 2].x, i % 2 ? now[i / 2].w : now[i / 2].y);
     }
 }
 
 /* y = x W + bias + addend + what was there. `x` stays as it is for a product that follows. */
 __device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here, strip &x)
 {
-    int in_parts = step.in_parts;
+    int parts = step.parts, in_parts = step.in_parts;
     bool reads = !step.follows && !step.again; /* x */
     const float *weight = step.weight, *bias = (const float *)step.factors;
     if (step.follows)
         x = here;
 #pragma unroll 1
-    for (int to = 0; to < step.parts; to++) {
+    for (int to = 0; to < parts; to++) {
         strip sum = {};
         if (bias)
 #pragma unroll
@@ -160,10 +200,10 @@ __device__ inline void linear(const chain_lane &me, const chain_step &step, stri
         for (int from = 0; from < in_parts; from++) {
             if (reads && (to == 0 || in_parts > 1))
                 read_strip<false>(me, x, step.main, from);
-            multiply(sum, x, weight + (from * step.parts + to) * LP_PACK_BLOCK);
+            multiply(sum, x, weight + (from * parts + to) * LP_PACK_BLOCK);
         }
-        write_strip(me, sum, step.result[0], to);
-        if (step.parts == 1)
+        write_strip(me, sum, step.result[0], to, parts);
+        if (parts == 1)
             here = sum;
     }
 }
@@ -177,7 +217,7 @@ __device__ inline void draw(const chain_lane &me, const chain_step &step)
     const lp_cuda_shard *shard = me.shard;
     uint64_t first = shard->first_token + (uint64_t)me.row;
     __syncwarp();
-#pragma unroll 1
+#pragma unroll 2
     for (int i = me.member; i < DRAWS; i += 4) {
         int lower = i >= TILES, tile = lower ? i - TILES : i;
         lp_random_block block =
@@ -275,7 +315,7 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
             read_strip<false>(me, here, step.main, part);
         apply(me, step, here, part);
         read_strip<true>(me, here, step.old[0], part);
-        write_strip(me, here, step.result[0], part);
+        write_strip(me, here, step.result[0], part, step.parts);
     }
 }
 
@@ -318,7 +358,7 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
             x.at[j][i] =
                 (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
     }
-    write_strip(me, x, step.result[0], 0);
+    write_strip(me, x, step.result[0], 0, 1);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
@@ -357,7 +397,7 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
         for (int i = 0; i < 4; i++)
             here.at[j][i] = moments[i / 2].y * (here.at[j][i] - sum[i / 2] - normal.at[j][i] * dot[i / 2]);
     read_strip<true>(me, here, step.old[0], 0);
-    write_strip(me, here, step.result[0], 0);
+    write_strip(me, here, step.result[0], 0, 1);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
@@ -365,12 +405,14 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 __device__ inline void basis(const chain_lane &me, const chain_step &step)
 {
     const double *frequency = (const double *)step.factors, *time = step.time + me.row;
-    int cols = me.cols, stride = step.result[0].stride;
-    float *to = place_of(me, step.result[0], 0);
+    int cols = me.cols;
+    float *to = me.room + me.group * 2 * cols + me.column;
     double at[2] = {row_there(me, 0) ? time[0] : 0, row_there(me, 1) ? time[8] : 0};
+    __syncwarp();
 #pragma unroll 1
     for (int j = 0; me.column + 8 * j < cols; j++) {
-        double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI), frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
+        double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI),
+                           frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             float sine[2], cosine[2];
@@ -379,13 +421,12 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
                 double turns = at[half] * speed[i];
                 sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
             }
-            float *here = to + 8 * half * stride + 8 * j;
-            if (row_there(me, half)) {
-                *(float2 *)here = make_float2(cosine[0], cosine[1]);
-                *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
-            }
+            float *here = to + 16 * half * cols + 8 * j;
+            *(float2 *)here = make_float2(cosine[0], cosine[1]);
+            *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
         }
     }
+    store_room(me, me.room, step.result[0], 2 * cols);
 }
 
 /* One row of a lane: cosines and sines, or what belongs to them. All of it is asked for before any is waited for. */
@@ -412,12 +453,13 @@ __device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sig
     return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
 }
 
-__device__ inline void write_turn(const chain_lane &me, const turn &x, const chain_rows &rows, int half)
+/* To a room, which is stored when both rows of all lanes are there. */
+__device__ inline void write_turn(const chain_lane &me, const turn &x, float *room, int half)
 {
-    float *to = global(rows.data) + (me.row + 8 * half) * rows.stride + me.column;
+    float *to = room + (me.group + 8 * half) * 2 * me.cols + me.column;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
-        if (rows.data && me.there >> (2 * j + half) & 1) {
+        if (me.columns >> j & 1) {
             *(float2 *)(to + 8 * j) = x.c[j];
             *(float2 *)(to + me.cols + 8 * j) = x.s[j];
         }
@@ -436,6 +478,7 @@ __device__ inline void add_turn(turn &x, const turn &more)
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
     bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
+    __syncwarp();
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         turn x, u, more;
@@ -452,7 +495,7 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
                 from.s[j] = cross(from.s[j], x.c[j], c, x.s[j], 1);
             }
             add_turn(from, more);
-            write_turn(me, from, step.result[1], half);
+            write_turn(me, from, me.room + ROOM, half);
         }
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
@@ -464,39 +507,44 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
             read_turn(me, more, step.old[0], half);
             add_turn(x, more);
         }
-        write_turn(me, x, step.result[0], half);
+        write_turn(me, x, me.room, half);
     }
+    if (step.result[0].data)
+        store_room(me, me.room, step.result[0], 2 * me.cols);
+    if (slopes)
+        store_room(me, me.room + ROOM, step.result[1], 2 * me.cols);
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
-/* The rows of a warp lie side by side: a lane for each 128 bytes of them. */
-__device__ inline void ask_for(const chain_rows &rows, int64_t first, int count, int lane)
-{
-    const char *from = (const char *)(rows.data + first * rows.stride), *end = from + 4 * count * rows.stride;
-    for (from += 128 * lane; from < end; from += 128 * 32)
-#ifdef __CUDACC__
-        asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
-#else
-        (void)from;
-#endif
-}
-
+/* The steps come to shared memory first of all, since what comes with a launch is far away when it is read for the first time. */
 __global__ void __launch_bounds__(THREADS)
-    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count,
-                 int read_count)
+    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count)
 {
     __shared__ chain_step steps[LP_CHAIN_STEPS];
     __shared__ uint4 drawn[WARPS][8 * DRAWS];
+    __shared__ __align__(16) float rooms[WARPS][2 * ROOM];
+    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
+        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
     int present = lp_rows_now(rows, shard);
     tile_lane lane = tile_lane_now();
     int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS;
-    const chain_rows *reads = (const chain_rows *)(program + count * sizeof(chain_step));
-    for (int i = 0; first < present && i < read_count; i++)
-        ask_for(reads[i], first, (int)min(present - first, (int64_t)LP_CHAIN_ROWS), lane.lane);
-    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
-        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
-    chain_lane me = {shard, drawn[lane.warp], lane.group, lane.member, 2 * lane.member, cols, first + lane.group, 0, 0};
+    /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
+    for (int i = 4 * lane.lane; i < LP_CHAIN_ROWS * cols + 8 * TILES; i += 128)
+        *(float4 *)(rooms[lane.warp] + i) = make_float4(0, 0, 0, 0);
+    int rows_there = (int)min(present - first, (int64_t)LP_CHAIN_ROWS);
+    chain_lane me = {shard,
+                     drawn[lane.warp],
+                     rooms[lane.warp],
+                     lane.lane,
+                     rows_there,
+                     lane.group,
+                     lane.member,
+                     2 * lane.member,
+                     cols,
+                     first + lane.group,
+                     0,
+                     0};
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
@@ -550,7 +598,8 @@ __global__ void __launch_bounds__(PACK_THREADS) pack_kernel(const char *program)
 #pragma unroll 4
     for (int k = (int)threadIdx.x; k < LP_PACK_BLOCK / 2; k += PACK_THREADS) {
         /* Of the pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
-        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_PACK_TILES / 2), i = 2 * (pair % (LP_PACK_TILES / 2)) + (k & 1);
+        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_PACK_TILES / 2),
+            i = 2 * (pair % (LP_PACK_TILES / 2)) + (k & 1);
         int term = 8 * j + 2 * (lane & 3), column = 8 * i + (lane >> 2);
         bool there = term < task.in && column < task.out;
         float2 two = {0, 0};
@@ -579,6 +628,5 @@ void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_chain mine = *chain;
-    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.cols, mine.program, mine.count,
-              mine.read_count);
+    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.cols, mine.program, mine.count);
 }

@@ -159,11 +159,9 @@ static bool add_chain(lp_cuda_program *program, int i, const lp_cuda_run *run, l
     lp_cuda_chain *chain = &program->chains[i];
     if (stage->kind == LP_STAGE_CHAIN) {
         chain_step steps[LP_CHAIN_STEPS];
-        chain_rows reads[LP_CHAIN_READS];
-        lp_cuda_chain_make(&program->stages, stage, run, program->packed, chain, steps, reads);
+        lp_cuda_chain_make(&program->stages, stage, run, program->packed, chain, steps);
         chain->place = all->size;
-        return lp_buffer_add(all, steps, (size_t)stage->count * sizeof *steps) &&
-               lp_buffer_add(all, reads, (size_t)chain->read_count * sizeof *reads);
+        return lp_buffer_add(all, steps, (size_t)stage->count * sizeof *steps);
     }
     chain_pack *packs = (chain_pack *)lp_alloc((size_t)stage->count, sizeof *packs);
     if (packs)
