@@ -43,6 +43,30 @@ static int print_rows(const lapse_bench_report *report)
     return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
 }
 
+/* A line for each launch of a GPU; parts of a step that are none have no number. */
+static int print_launches(const lapse_bench_report *report)
+{
+    static const char *const heads[] = {"launch", "op",      "kind", "nodes",     "us",
+                                        "share",  "GFLOP/s", "GB/s", "floor, us", "x floor"};
+    cli_table table = {.align = "rllrrrrrrr"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        cli_table_add(&table, "%s", heads[i]);
+    for (int i = 0; i < report->row_count; i++) {
+        const lapse_bench_row *row = &report->rows[i];
+        cli_table_add(&table, row->launch ? "%d" : "-", row->launch);
+        cli_table_add(&table, "%s", row->name);
+        cli_table_add(&table, "%s", row->launch ? row->kind : "-");
+        cli_table_add(&table, row->launch ? "%d" : "-", row->nodes);
+        cli_table_add(&table, "%.1f", 1e6 * row->seconds);
+        cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, report->step_least), 1).text);
+        add_rate(&table, row->flop, row->seconds);
+        add_rate(&table, row->bytes, row->seconds);
+        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", 1e6 * row->floor);
+        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", ratio(row->seconds, row->floor));
+    }
+    return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
+}
+
 static void print_speed(const char *label, const lapse_bench_report *report, double seconds)
 {
     double rate = ratio(report->flop, seconds);
@@ -57,12 +81,13 @@ static int print_text(const lapse_bench_report *report)
     bool train = strcmp(report->what, "train") == 0;
     printf("preset     %s, %s: %s items, %s parameters\n", report->preset, report->what, cli_count(report->items).text,
            cli_count(report->parameters).text);
+    bool host = strcmp(report->device, "cpu") == 0;
+    printf("machine    %s, %s", host ? cli_plural(report->threads, "thread", "threads").text : report->device,
+           host ? report->level : report->precision);
     if (report->peak > 0)
-        printf("machine    %s, %s: %.1f GFLOP/s of multiply-adds alone, copies at %.1f GB/s\n",
-               cli_plural(report->threads, "thread", "threads").text, report->level, 1e-9 * report->peak,
+        printf(": %.1f GFLOP/s of multiply-adds alone, copies at %.1f GB/s", 1e-9 * report->peak,
                1e-9 * report->bandwidth);
-    else
-        printf("machine    %s, %s\n", report->device, report->precision);
+    printf("\n");
     printf("checked    one step against plain kernels in double: largest error of a gradient %.1e\n", report->error);
     printf("%-10s %.0f histories, %.0f events read, %.0f asked for, %.2f GFLOP\n", train ? "step" : "split",
            report->windows, report->tokens, report->events, 1e-9 * report->flop);
@@ -74,6 +99,14 @@ static int print_text(const lapse_bench_report *report)
     print_speed("speed", report, report->step_median);
     if (report->row_count == 0)
         return CLI_DONE;
+    if (!host) {
+        printf("\nLaunches timed one by one, the least of all rounds: %.1f us together. In a step those that need not "
+               "wait for\n"
+               "one another run side by side. A launch of several nodes has the name of the first and the floor of "
+               "all.\n\n",
+               1e6 * report->step_least);
+        return print_launches(report);
+    }
     printf("\nThe least times of all parts, of all threads together: a step of %.2f ms if nothing disturbs it.\n",
            1e3 * report->step_least);
     print_speed("least", report, report->step_least);
@@ -84,6 +117,11 @@ static int print_text(const lapse_bench_report *report)
 static void json_row(cli_json *json, const lapse_bench_row *row)
 {
     cli_json_object(json, NULL);
+    if (row->launch) {
+        cli_json_whole(json, "launch", row->launch);
+        cli_json_text(json, "kind", row->kind);
+        cli_json_whole(json, "nodes", row->nodes);
+    }
     cli_json_text(json, "op", row->name);
     cli_json_whole(json, "calls", row->calls);
     cli_json_number(json, "seconds", row->seconds, 6);
@@ -123,7 +161,7 @@ static int print_json(const lapse_bench_report *report)
     cli_json_number(&json, "events_per_second", ratio(report->events, report->step_median), 6);
     cli_json_number(&json, "share_of_peak", ratio(ratio(report->flop, report->step_median), report->peak), 4);
     cli_json_number(&json, "least_share_of_peak", ratio(ratio(report->flop, report->step_least), report->peak), 4);
-    cli_json_array(&json, "ops");
+    cli_json_array(&json, strcmp(report->device, "cpu") == 0 ? "ops" : "launches");
     for (int i = 0; i < report->row_count; i++)
         json_row(&json, &report->rows[i]);
     cli_json_end(&json, ']');
@@ -190,7 +228,10 @@ const cli_verb cli_verb_bench = {
         "takes, "
         "how much of the machine's peak that is, and where the time goes, op by op, beside the least that it could "
         "take. "
-        "Times of ops are those of all threads together, and the least of all rounds. First the gradients of a small "
+        "Times of ops are those of all threads together, and the least of all rounds. On a GPU the table has a line "
+        "for each "
+        "launch, which may do several ops; they are timed one by one, though in a step some run side by side. First "
+        "the gradients of a small "
         "step are compared with those of plain kernels in double: what is wrong is not timed. docs/performance.md "
         "reads "
         "such tables.",

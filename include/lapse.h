@@ -723,9 +723,14 @@ typedef struct lapse_bench_options {
 } lapse_bench_options;
 
 /* One op of the network, or another part of a step: sums over a step. Seconds are those of threads, so that a step on two
- * threads has twice its own time. */
+ * threads has twice its own time. On a GPU a row is a launch, which may stand for several nodes of the network: its work is theirs,
+ * its name that of the first one's op. Launches are timed one by one, though in a step some run side by side. */
 typedef struct lapse_bench_row {
     const char *name;
+    const char
+        *kind;  /* of a launch: a "node", a "chain" of them, "sums" over rows, or a "pack" of weights; otherwise NULL */
+    int launch; /* its number in a step, from 1; 0: it is none */
+    int nodes;  /* that a launch stands for, wholly or in part */
     int64_t calls;
     double seconds;     /* the least of all rounds */
     double flop, bytes; /* operations, and bytes moved at the least; 0 where nobody has counted them */
@@ -739,10 +744,8 @@ typedef struct lapse_bench_report {
     int threads, rounds;
     int64_t items, parameters;
     double error; /* of one step on a small batch against the plain kernels in double: see lapse_bench */
-    double peak;  /* operations a second of multiply-adds alone, on so many threads; 0 on a GPU */
-    double
-        bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads; 0 on a
-                       * GPU */
+    double peak;  /* operations a second of multiply-adds alone, on so many threads, or on a GPU in this precision */
+    double bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads */
     double step_best, step_median, step_p90; /* seconds */
     double step_least;      /* what the least times of all parts add up to: a step that nothing else disturbs */
     int64_t steps;          /* of an epoch; 1 for predict */

@@ -3,14 +3,16 @@
 #
 #   scripts/test.sh [quick|full|sanitize|valgrind]
 #
-# quick     unit tests, the scripts' own tests, and the suites named in quick_suites; under a minute
+# quick     unit tests, with fewer seeds and sizes where they are slow, and the suites named in quick_suites; under a minute after the
+#           build
 # full      quick, then every other suite (tests/*/run.sh), sanitizers, valgrind, an installed tree, clang, nvcc
 # sanitize  unit tests, command-line tests and known hostile files, built with the address and undefined-behaviour sanitizers
 # valgrind  unit tests under valgrind
 #
 # A suite is a script tests/NAME/run.sh, given the path of the tool, whose last line is `N passed, N failed` (with
 # `, N skipped` when some were) and whose exit status says the same. Programs find LAPSE_TEST_TIER (quick or full) and
-# LAPSE_TEST_UNDER (sanitizers, valgrind or nothing) in their environment, to choose smaller sizes where all is slow.
+# LAPSE_TEST_UNDER (sanitizers, valgrind or nothing) in their environment, to choose fewer and smaller sizes (small_effort in
+# tests/support/small_data.h).
 # The exit status is 0 only when nothing failed. A program that crashes, or stops early, is a failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1

@@ -38,10 +38,31 @@ typedef struct lp_run {
     uint32_t step;
     uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
     lp_precision precision;
-    int64_t *times; /* nanoseconds are added here, node by node; NULL: nobody wants to know */
+    int64_t *times; /* the host adds nanoseconds here, node by node; NULL: nobody wants to know */
 } lp_run;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
+
+/* A part of a launch: a node, or some of its outputs. */
+typedef struct lp_launch_part {
+    int node;    /* its number in the graph */
+    bool counts; /* its work counts here: of the launches that share a node, in the one that makes its first output */
+} lp_launch_part;
+
+/* What a device is asked to do at once, for one node or for several, and how long that takes by itself. */
+typedef struct lp_launch {
+    int number;                  /* in a run, from 0; the same in every run with one plan and precision */
+    const char *kind;            /* such as "node" or "chain" */
+    const lp_launch_part *parts; /* in the order of their nodes; the backend's, until the call returns */
+    int count;
+    double seconds;
+} lp_launch;
+
+/* Who wants to know. */
+typedef struct lp_watch {
+    void (*on_launch)(void *context, const lp_launch *launch);
+    void *context;
+} lp_watch;
 
 typedef struct lp_backend {
     const char *name;
@@ -60,8 +81,12 @@ typedef struct lp_backend {
     /* Runs all nodes for one shard; each thread that does so has buffers of its own. The call may return before it is done;
      * what comes later waits. Inputs may be changed at once. */
     void (*run)(const lp_run *run);
-    /* The same, and how long each node took, in seconds; waits. NULL: nobody has asked for it yet. */
-    void (*run_timed)(const lp_run *run, double *seconds);
+    /* The same, launch by launch: each is waited for, and then shown to the watch. NULL: lp_run.times has what there is to know. */
+    void (*run_timed)(const lp_run *run, const lp_watch *watch);
+    /* What can be done in a second at the most, as measured now: operations of multiply-adds alone in this precision, and bytes read
+     * and written by copies from one half of `size` bytes to the other. 0 where that cannot be told. NULL: the backend is the host,
+     * of which bench_machine.h tells. */
+    void (*speed)(lp_precision precision, size_t size, double *operations, double *bytes);
     /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
      * Does not depend on the number of threads. */
     void (*adam_step)(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);

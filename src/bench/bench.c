@@ -1,11 +1,13 @@
 /* bench.c: lapse_bench: a check, then steps timed as a user has them, then the same batch again and again with a clock around
- * every node. The two are apart because the second one's clocks would be in the first one's times. */
+ * every node, or on a GPU every launch. The two are apart because the second one's clocks would be in the first one's times. */
 #include "backend/cpu/cpu.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "bench/bench_check.h"
+#include "bench/bench_launches.h"
 #include "bench/bench_machine.h"
+#include "train/train_options.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -32,6 +34,7 @@ typedef struct bench {
     const lp_runner *runner; /* that does the work, and its graph */
     const lp_graph *graph;
     int shards;                 /* that the runner's batches have */
+    lp_bench_launches launches; /* of a device, in place of the clocks */
     int64_t *clocks, *least;    /* [shards x (nodes + 1)]: nanoseconds of the newest round; the least of all */
     double part_seconds[PARTS]; /* of threads, the least of all rounds */
     lp_cost part_costs[PARTS];
@@ -42,6 +45,15 @@ typedef struct bench {
 } bench;
 
 /* ----------------------------------------------------------------------------------------------- the work ----- */
+
+/* Steps are whole batches only: the last one of an epoch would be another step. */
+static lapse_status check_batch(int batch, int64_t windows, lapse_error *error)
+{
+    if (batch <= windows)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE, "batch cannot be %d: the preset has %lld windows", batch,
+                   (long long)windows);
+}
 
 /* One round as a user has it: the next step, or all of the validation split. */
 static lapse_status work(bench *b, lapse_error *error)
@@ -55,14 +67,11 @@ static lapse_status work(bench *b, lapse_error *error)
         b->times.adam = lp_clock_nanoseconds() - start;
         return LAPSE_OK;
     }
-    /* Whole batches only: the last one of an epoch would be another step. */
     if (trainer->windows.count - trainer->state.window < trainer->options.batch) {
         trainer->state.epoch += trainer->windows.count > 0;
         trainer->state.window = 0;
         LP_TRY(lp_trainer_epoch(trainer, error));
-        if (trainer->windows.count < trainer->options.batch)
-            return lp_fail(error, LAPSE_ERROR_USAGE, "batch cannot be %d: the preset has %lld windows",
-                           trainer->options.batch, (long long)trainer->windows.count);
+        LP_TRY(check_batch(trainer->options.batch, trainer->windows.count, error));
     }
     lp_trainer_step(trainer);
     if (!b->straight)
@@ -221,13 +230,15 @@ static double node_seconds(const bench *b, int node)
     return 1e-9 * (double)sum;
 }
 
-/* One batch again and again, with a clock around every node. */
+/* One batch again and again, with a clock around every node or launch. */
 static lapse_status time_nodes(bench *b, lapse_error *error)
 {
     lp_trainer *trainer = &b->trainer;
     bool lists = b->train && trainer->batch.item_capacity > 0;
     size_t clocks = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
+    lp_watch watch = {lp_bench_launches_take, &b->launches};
     b->times.run = trainer->evaluator.times = b->clocks;
+    b->times.watch = trainer->evaluator.watch = &watch;
     trainer->times = b->train ? &b->times : NULL;
     for (int i = 0; i < b->options.rounds; i++) {
         memset(b->clocks, 0, clocks * sizeof *b->clocks);
@@ -236,13 +247,15 @@ static lapse_status time_nodes(bench *b, lapse_error *error)
         LP_TRY(work(b, error));
         b->times.total = lp_clock_nanoseconds() - start;
         keep_round(b, i == 0);
+        lp_bench_launches_keep(&b->launches, i == 0);
     }
     count_round(b);
     count_parts(b);
     b->part_seconds[PART_LISTS] = lists ? node_seconds(b, b->graph->node_count) : 0;
     trainer->times = NULL;
     trainer->evaluator.times = NULL;
-    return LAPSE_OK;
+    trainer->evaluator.watch = NULL;
+    return b->launches.lost ? lp_fail_memory(error, "launches", 0) : LAPSE_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------- report ----- */
@@ -253,19 +266,9 @@ static int by_seconds(const void *a, const void *b)
     return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
 }
 
-/* Nodes summed by op, then the other parts. */
-static lapse_status make_rows(bench *b, lapse_error *error)
+/* Nodes summed by op. */
+static void add_ops(bench *b, lapse_bench_row *rows)
 {
-    lapse_bench_report *report = b->report;
-    double nodes = 0;
-    for (int i = 0; i < b->graph->node_count; i++)
-        nodes += node_seconds(b, i);
-    report->step_least = nodes > 0 ? 0 : report->step_best;
-    if (nodes <= 0) /* the backend has no clocks */
-        return LAPSE_OK;
-    lapse_bench_row *rows = report->rows = lp_alloc(LP_OP_COUNT + PARTS, sizeof *rows);
-    if (!rows)
-        return lp_fail_memory(error, "a report", (LP_OP_COUNT + PARTS) * sizeof *rows);
     for (int i = 0; i < b->graph->node_count; i++) {
         lapse_bench_row *row = &rows[b->graph->nodes[i]->op->id];
         row->name = b->graph->nodes[i]->op->name;
@@ -274,13 +277,42 @@ static lapse_status make_rows(bench *b, lapse_error *error)
         row->flop += b->costs[i].flop;
         row->bytes += b->costs[i].bytes;
     }
+}
+
+/* While a device works the host makes the next batch, so of the other parts only the optimizer is left, and ranking, which the host
+ * does and the device's peak says nothing about. */
+static void add_parts(bench *b, lapse_bench_row *rows)
+{
+    bool host = b->runner->backend->host;
     for (int i = 0; i < PARTS; i++) {
-        rows[LP_OP_COUNT + i] =
-            (lapse_bench_row){part_names[i], 1, b->part_seconds[i], b->part_costs[i].flop, b->part_costs[i].bytes, 0};
-        if (b->part_seconds[i] <= 0)
-            rows[LP_OP_COUNT + i].name = NULL;
+        lapse_bench_row row = {.name = part_names[i], .calls = 1, .seconds = b->part_seconds[i]};
+        if (host || i == PART_ADAM) {
+            row.flop = b->part_costs[i].flop;
+            row.bytes = b->part_costs[i].bytes;
+        }
+        if (row.seconds > 0 && (host || i == PART_ADAM || i == PART_RANK))
+            rows[i] = row;
     }
-    for (int i = 0; i < LP_OP_COUNT + PARTS; i++)
+}
+
+/* Ops or launches, then the other parts. */
+static lapse_status make_rows(bench *b, lapse_error *error)
+{
+    lapse_bench_report *report = b->report;
+    bool host = b->runner->backend->host;
+    int all = (host ? (int)LP_OP_COUNT : b->launches.count) + PARTS;
+    report->step_least = host || b->launches.count ? 0 : report->step_best;
+    if (!host && !b->launches.count) /* the backend has no clocks */
+        return LAPSE_OK;
+    lapse_bench_row *rows = report->rows = lp_alloc((size_t)all, sizeof *rows);
+    if (!rows)
+        return lp_fail_memory(error, "a report", (size_t)all * sizeof *rows);
+    if (host)
+        add_ops(b, rows);
+    else
+        lp_bench_launches_rows(&b->launches, b->graph, b->costs, rows);
+    add_parts(b, rows + all - PARTS);
+    for (int i = 0; i < all; i++)
         if (rows[i].name)
             rows[report->row_count++] = rows[i];
     for (int i = 0; i < report->row_count; i++) {
@@ -302,6 +334,7 @@ static lapse_status make_room(bench *b, lapse_error *error)
     b->costs = lp_alloc(nodes, sizeof *b->costs);
     b->calls = lp_alloc(nodes, sizeof *b->calls);
     b->steps = lp_alloc((size_t)b->options.rounds, sizeof *b->steps);
+    LP_TRY(lp_bench_launches_init(&b->launches, (int)nodes, error));
     if (b->clocks && b->least && b->costs && b->calls && b->steps)
         return LAPSE_OK;
     return lp_fail_memory(error, "clocks", shards * nodes * sizeof *b->clocks);
@@ -311,11 +344,30 @@ static void bench_clear(bench *b)
 {
     lp_trainer_clear(&b->trainer);
     lapse_dataset_close(b->dataset);
+    lp_bench_launches_clear(&b->launches);
     lp_free(b->clocks);
     lp_free(b->least);
     lp_free(b->costs);
     lp_free(b->calls);
     lp_free(b->steps);
+}
+
+/* Refuses a batch of more windows than the first epoch has, before memory is asked for it. */
+static lapse_status check_windows(const lapse_dataset *dataset, lapse_train_options options, lapse_error *error)
+{
+    lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_TRAIN};
+    lp_windows windows = {0};
+    uint8_t *split = NULL;
+    LP_TRY(lp_train_options_split(dataset, &options, &split, error));
+    targets.split = split;
+    targets.context = options.context;
+    targets.last_windows = strcmp(options.windows, "last") == 0;
+    lapse_status status = lp_windows_training(&windows, &targets, options.seed, 0, error);
+    if (status == LAPSE_OK)
+        status = check_batch(options.batch, windows.count, error);
+    lp_windows_clear(&windows);
+    lp_free(split);
+    return status;
 }
 
 /* Data, and a trainer that is ready for its first step. */
@@ -332,6 +384,7 @@ static lapse_status prepare(bench *b, lapse_error *error)
     train.shards = options->shards ? options->shards : train.shards;
     int64_t items = options->items ? options->items : b->preset->items;
     LP_TRY(lp_bench_data(b->preset, b->preset->sequences, items, options->seed, &b->dataset, error));
+    LP_TRY(check_windows(b->dataset, train, error));
     LP_TRY(lp_trainer_init(&b->trainer, b->dataset, &train, error));
     const lp_adam *adam = &b->trainer.adam;
     if (b->trainer.backend->host) { /* memory that a run has touched after its first steps */
@@ -363,6 +416,8 @@ static lapse_status measure(bench *b, lapse_error *error)
     if (host) {
         report->peak = lp_bench_peak(report->threads);
         LP_TRY(lp_bench_bandwidth(report->threads, b->runner->plan.work_size, &report->bandwidth, error));
+    } else if (b->runner->backend->speed) {
+        b->runner->backend->speed(b->runner->precision, b->runner->plan.work_size, &report->peak, &report->bandwidth);
     }
     LP_TRY(time_rounds(b, error));
     if (!host && b->train)

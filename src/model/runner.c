@@ -161,7 +161,10 @@ static void run_shard(void *context, int shard, int worker)
     run.step = pass->step;
     run.times = times;
     run.precision = runner->precision;
-    runner->backend->run(&run);
+    if (pass->watch && runner->backend->run_timed)
+        runner->backend->run_timed(&run, pass->watch);
+    else
+        runner->backend->run(&run);
     hand_over(runner, &run, pass, shard);
 }
 

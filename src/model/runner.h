@@ -46,8 +46,9 @@ typedef struct lp_pass {
     uint64_t seed;    /* of dropout */
     uint32_t step;
     void (*prepare)(void *context, int shard, int worker); /* what is left to do to a shard of the batch; or NULL */
-    int64_t *times;       /* [shards x (nodes + 1)]: nanoseconds are added, those of `prepare` last; or NULL */
-    lp_on_shard on_shard; /* of a network that answers */
+    int64_t *times;        /* [shards x (nodes + 1)]: nanoseconds are added, those of `prepare` last; or NULL */
+    const lp_watch *watch; /* of a device: shown its launches, which then run one by one; or NULL */
+    lp_on_shard on_shard;  /* of a network that answers */
     void *context;
 } lp_pass;
 

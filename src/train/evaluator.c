@@ -379,6 +379,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
                     .times = evaluator->times,
+                    .watch = evaluator->watch,
                     .on_shard = take_logits,
                     .context = evaluator};
     for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {

@@ -37,8 +37,9 @@ typedef struct lp_evaluator {
     uint8_t *drawn;     /* a split that has the cases drawn, where not all are ranked; owned */
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
-    int64_t *times;    /* as lp_pass.times, for who measures; not owned, NULL at first */
-    float *parameters; /* of the model, in the memory of a device: lp_evaluator_run_model; owned */
+    int64_t *times;        /* as lp_pass.times, for who measures; not owned, NULL at first */
+    const lp_watch *watch; /* as lp_pass.watch; the same */
+    float *parameters;     /* of the model, in the memory of a device: lp_evaluator_run_model; owned */
 } lp_evaluator;
 
 /* split holds each event's split. The model and dataset must outlive the evaluator. */

@@ -480,6 +480,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .step = step,
         .prepare = lists && !ready ? list_shard : NULL,
         .times = times ? times->run : NULL,
+        .watch = times ? times->watch : NULL,
         .context = trainer,
     };
     if (sampled)

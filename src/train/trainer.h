@@ -57,9 +57,10 @@ enum { LP_LOSS_STEPS = 64 };
 
 /* How long the parts of a step took, for who measures. */
 typedef struct lp_step_times {
-    int64_t *run;        /* as lp_pass.times */
-    int64_t fill, total; /* laying out the batch; all of it: nanoseconds of the newest step */
-    int64_t join, adam;  /* joining the shards' lists; the optimizer */
+    int64_t *run;          /* as lp_pass.times */
+    const lp_watch *watch; /* as lp_pass.watch */
+    int64_t fill, total;   /* laying out the batch; all of it: nanoseconds of the newest step */
+    int64_t join, adam;    /* joining the shards' lists; the optimizer */
 } lp_step_times;
 
 /* options are resolved in place. */

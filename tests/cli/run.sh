@@ -12,7 +12,9 @@
 #   ! lapse: nothing.lapse: ...           what it writes to standard error
 #   = 1                                   its exit status, where that is not 0
 #
-# Seconds and speeds differ from run to run and are written as N on both sides. Every command is one test.
+# Seconds and speeds differ from run to run and are written as N on both sides. Every command is one test. A case NAME_cuda.t has the
+# emulated GPU that lies beside the tool, and is skipped where there is none, and under valgrind and sanitizers, which do not know its
+# stacks.
 set -u
 export LC_ALL=C
 
@@ -35,6 +37,8 @@ ln -s "$tool" "$work/bin/lapse"
 PATH=$work/bin:$PATH
 passed=0
 failed=0
+skipped=0
+plugin=$(dirname "$tool")/liblapse_cuda_emulated.so
 
 # Everything that differs between two equal runs.
 normalise() {
@@ -115,11 +119,18 @@ else
     set -- "${@/%/.t}"
 fi
 for case_file in "$@"; do
-    run_case "$case_file"
+    if [[ $case_file != *_cuda.t ]]; then
+        run_case "$case_file"
+    elif [ -e "$plugin" ] && [ -z "${LAPSE_TEST_UNDER:-}" ]; then
+        LAPSE_CUDA_PLUGIN=$plugin run_case "$case_file"
+    else
+        skipped=$((skipped + 1))
+    fi
 done
 if [ -n "$record" ]; then
     echo "recorded; read what changed with git diff"
     exit 0
 fi
-echo "$passed passed, $failed failed"
+[ $skipped -eq 0 ] || skips=", $skipped skipped"
+echo "$passed passed, $failed failed${skips:-}"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -188,18 +188,22 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-static double *by_node, *in_all; /* a launch of several nodes counts for the first of them */
+static double *in_all; /* by node; a launch of several counts for the first of them */
 static int runs;
+
+static void add_launch(void *context, const lp_launch *launch)
+{
+    (void)context;
+    in_all[launch->parts[0].node] += launch->seconds;
+}
 
 static void run_and_time(const lp_run *run)
 {
-    const lp_graph *graph = run->plan->graph;
     const lp_backend *cuda;
     lapse_error error;
+    lp_watch watch = {add_launch, NULL};
     lp_backend_open("cuda", &cuda, &error);
-    cuda->run_timed(run, by_node);
-    for (int i = 0; i < graph->node_count; i++)
-        in_all[i] += by_node[i];
+    cuda->run_timed(run, &watch);
     runs++;
 }
 
@@ -209,7 +213,6 @@ static void time_ops(lp_trainer *trainer)
     timed.run = run_and_time;
     trainer->runner.backend = &timed;
     const lp_graph *graph = &trainer->network.graph;
-    by_node = calloc((size_t)graph->node_count, sizeof *by_node);
     in_all = calloc((size_t)graph->node_count, sizeof *in_all);
     for (int s = 0; s < 3; s++)
         step(trainer, true);
@@ -225,7 +228,6 @@ static void time_ops(lp_trainer *trainer)
             printf("       %3d %-24s %9.1f us\n", i, graph->nodes[i]->op->name, 1e6 * in_all[i] / runs);
     }
     printf("       %-24s     %9.1f us a step, launched one by one\n", "all", 1e6 * sum / runs);
-    free(by_node);
     free(in_all);
 }
 

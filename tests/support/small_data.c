@@ -210,15 +210,20 @@ void small_files_same(const char *a, const char *b)
         fail_msg("%s and %s differ", a, b);
 }
 
-int small_effort(int plain, int slow)
+static bool under_tools(void)
 {
     const char *under = getenv("LAPSE_TEST_UNDER");
-    return under && *under ? slow : plain;
+    return under && *under;
+}
+
+int small_effort(int plain, int few)
+{
+    const char *tier = getenv("LAPSE_TEST_TIER");
+    return under_tools() || (tier && strcmp(tier, "quick") == 0) ? few : plain;
 }
 
 void small_skip_under_tools(void)
 {
-    const char *under = getenv("LAPSE_TEST_UNDER");
-    if (under && *under)
+    if (under_tools())
         skip();
 }

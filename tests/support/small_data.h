@@ -34,8 +34,8 @@ lp_buffer small_file_read(const char *path);
 void small_file_write(const char *path, const void *data, size_t size);
 void small_files_same(const char *a, const char *b);
 
-/* `plain` repetitions, or `slow` where the tests run under valgrind or sanitizers. */
-int small_effort(int plain, int slow);
+/* `plain` repetitions, or `few`, which are some, in the quick tier and under valgrind or sanitizers. */
+int small_effort(int plain, int few);
 
 /* Skips the test under valgrind and sanitizers: it would take minutes, or runs fibers, whose stacks they do not know. */
 void small_skip_under_tools(void);

@@ -1,5 +1,6 @@
 /* test_bench.c: that clocks count and change nothing, and that what is wrong is not timed. */
 #include "bench/bench_check.h"
+#include "bench/bench_launches.h"
 #include "bench/bench_machine.h"
 #include "support/small_train.h"
 #include "train/trainer.h"
@@ -135,6 +136,49 @@ static void clocks_change_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* ------------------------------------------------------------------------------------------------ the launches ----- */
+
+/* A graph of three nodes on a device that has two launches: one for the first and a part of the last, one for the rest. */
+static void launches_are_added(void **state)
+{
+    (void)state;
+    static const lp_launch_part first[] = {{0, true}, {2, false}}, second[] = {{1, true}, {2, true}};
+    static const double seconds[3][2][2] = {{{4, 1}, {2, 8}}, {{1, 1}, {3, 4}}, {{2, 5}, {5, 2}}};
+    lp_graph graph = {0};
+    lp_value *x = lp_graph_input(&graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, 3);
+    lp_relu(&graph, lp_add(&graph, lp_affine(&graph, x, 2, 1), x));
+    assert_int_equal(graph.node_count, 3);
+    lp_bench_launches launches;
+    lapse_bench_row rows[2];
+    assert_int_equal(lp_bench_launches_init(&launches, 3, NULL), LAPSE_OK);
+    for (int round = 0; round < 3; round++) {
+        for (int run = 0; run < 2; run++) {
+            lp_launch one = {0, "chain", first, 2, seconds[round][run][0]};
+            lp_launch two = {1, "sums", second, 2, seconds[round][run][1]};
+            lp_bench_launches_take(&launches, &one);
+            lp_bench_launches_take(&launches, &two);
+        }
+        lp_bench_launches_keep(&launches, round == 0);
+    }
+    const lp_cost costs[] = {{.flop = 1, .bytes = 10}, {.flop = 2, .bytes = 20}, {.flop = 4, .bytes = 40}};
+    lp_bench_launches_rows(&launches, &graph, costs, rows);
+    assert_int_equal(launches.count, 2);
+    assert_string_equal(rows[0].name, "affine");
+    assert_string_equal(rows[1].name, "add");
+    assert_string_equal(rows[0].kind, "chain");
+    assert_string_equal(rows[1].kind, "sums");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rows[i].launch, i + 1);
+        assert_int_equal(rows[i].nodes, 2);
+        assert_int_equal(rows[i].calls, 2);
+    }
+    assert_true(rows[0].seconds == 4 && rows[1].seconds == 5); /* 6, 4 and 7; 9, 5 and 7 */
+    assert_true(rows[0].flop == 1 && rows[0].bytes == 10);
+    assert_true(rows[1].flop == 6 && rows[1].bytes == 60);
+    lp_bench_launches_clear(&launches);
+    lp_graph_clear(&graph);
+}
+
 /* -------------------------------------------------------------------------------------------------- the call ----- */
 
 static void machine_is_measured(void **state)
@@ -220,6 +264,7 @@ int main(void)
         cmocka_unit_test(right_kernels_pass),    cmocka_unit_test(wrong_kernels_fail),
         cmocka_unit_test(clocks_change_nothing), cmocka_unit_test(machine_is_measured),
         cmocka_unit_test(report_adds_up),        cmocka_unit_test(options_are_refused),
+        cmocka_unit_test(launches_are_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

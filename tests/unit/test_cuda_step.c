@@ -199,7 +199,7 @@ static void test_resumed(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(4);
-    for (int i = 0; i < SETUPS; i++) {
+    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         lapse_train_options options = options_of(&setups[i], "cuda");
         options.batch = 4;
         curve curves[2] = {0};
@@ -228,7 +228,7 @@ static void test_evaluated(void **state)
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(5);
     lapse_error error = {0};
-    for (int i = 0; i < SETUPS; i++) {
+    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         lapse_train_options options = options_of(&setups[i], "cpu");
         bool ranked = strcmp(setups[i].task, "recommend") == 0;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);

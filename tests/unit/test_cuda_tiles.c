@@ -142,7 +142,7 @@ static void test_attention(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += (size_t)small_effort(1, 5)) {
         graph_case this;
         start_shape(&this, &shapes[i]);
         check_precisions(&this, (int)i * 29, shapes[i].all);
@@ -184,7 +184,7 @@ static void test_losses(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i += (size_t)small_effort(1, 3)) {
         graph_case this;
         start_loss(&this, &losses[i]);
         check_precisions(&this, (int)i * 50, losses[i].all);
@@ -227,7 +227,7 @@ static void test_order(void **state)
     (void)state;
     small_skip_under_tools();
     static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32};
-    for (int i = 0; i < 2; i++) {
+    for (int i = small_effort(0, 1); i < 2; i++) {
         graph_case this;
         start_shape(&this, &shapes[0]);
         this.precision = kinds[i];

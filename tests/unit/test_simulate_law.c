@@ -178,8 +178,7 @@ static double rescaled_waits(const lapse_simulation *s, double days, double *wai
 static void test_rescaled_waits_are_exponential(void **state)
 {
     (void)state;
-    if (small_effort(0, 1))
-        skip(); /* it is about numbers, and reads memory like the others */
+    small_skip_under_tools(); /* it is about numbers, and reads memory like the others */
     lapse_simulation *s = simulate(120, 180, 11);
     size_t count = (size_t)s->event_count;
     assert_true(count > 3000);
@@ -204,8 +203,7 @@ static void test_rescaled_waits_are_exponential(void **state)
 static void test_kinds_happen_as_often_as_the_law_expects(void **state)
 {
     (void)state;
-    if (small_effort(0, 1))
-        skip(); /* it is about numbers, and reads memory like the others */
+    small_skip_under_tools(); /* it is about numbers, and reads memory like the others */
     lapse_simulation *s = simulate(1000, 0, 13);
     double p[16], expected[16] = {0}, variance[16] = {0}, count[16] = {0};
     for (int64_t user = 0; user < s->sequence_count; user++) {
@@ -231,8 +229,7 @@ static void test_kinds_happen_as_often_as_the_law_expects(void **state)
 static void test_law_is_far_above_order(void **state)
 {
     (void)state;
-    if (small_effort(0, 1))
-        skip(); /* it is about numbers, and reads memory like the others */
+    small_skip_under_tools(); /* it is about numbers, and reads memory like the others */
     lapse_simulation *s = simulate(1000, 0, 1);
     double p[16], before[16], follows[16][16] = {{0}};
     double law_loss = 0, shifted_loss = 0, law_hits = 0, chain_hits = 0, cases = 0;

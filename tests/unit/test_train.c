@@ -447,8 +447,7 @@ static double test_accuracy(const lapse_model *model, const lapse_dataset *datas
 static void the_shop_is_learned(void **state)
 {
     (void)state;
-    if (small_effort(0, 1))
-        skip(); /* a minute there, and nothing new to see */
+    small_skip_under_tools(); /* a minute there, and nothing new to see */
     lapse_dataset *dataset = small_dataset_shop(150, 120, 5);
     lapse_train_options options;
     lapse_train_options_default(&options);

@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_plugin.h"
 #include "backend/cuda/cuda_program.h"
+#include "backend/cuda/cuda_speed.h"
 #include "backend/cuda/cuda_stage.h"
 
 static void buffer_free(void *buffer)
@@ -42,6 +43,7 @@ extern "C" const lp_backend *lp_cuda_open(uint32_t version, const char **reason)
     backend.threads = one_thread;
     backend.run = lp_cuda_program_run;
     backend.run_timed = lp_cuda_program_time;
+    backend.speed = lp_cuda_speed;
     backend.adam_step = lp_cuda_adam_step;
     backend.sync = lp_device_sync;
     backend.problem = lp_device_problem;

@@ -43,6 +43,7 @@ typedef struct lp_cuda_program {
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
     const lp_cuda_slot *slots; /* by stage */
+    lp_launch_part *parts;     /* room for those of one launch */
     uint64_t runs;
     void *recording;
     lp_arena arena;
@@ -199,7 +200,9 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     size_t slots = (size_t)graph->input_count + 1;
     program->inputs = (input *)lp_arena_alloc(&program->arena, slots * sizeof *program->inputs);
     program->data = (void **)lp_arena_alloc(&program->arena, slots * sizeof *program->data);
-    if (!program->inputs || !program->data)
+    program->parts =
+        (lp_launch_part *)lp_arena_alloc(&program->arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
+    if (!program->inputs || !program->data || !program->parts)
         return false;
     lp_cuda_run sizes = {run, NULL, NULL, 0, 0, NULL};
     /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
@@ -345,19 +348,63 @@ static void launch_stage(const lp_cuda_run *run, int i)
             launch_piece(&stage->pieces[p], &mine);
 }
 
-/* All in one lane. With seconds: how long each stage took, by its first node. */
-static void launch_in_order(const lp_cuda_run *run, double *seconds)
+/* All in one lane. */
+static void launch_in_order(const lp_cuda_run *run)
+{
+    failing = false;
+    for (int i = 0; i < run->program->stages.count; i++)
+        launch_stage(run, i);
+}
+
+/* ---- launches that are timed --------------------------------------------------------------------------------- */
+
+static bool makes_first_output(const lp_stage_piece *piece)
+{
+    for (int i = 0; i < piece->node->op->output_count; i++)
+        if (piece->node->outputs[i])
+            return lp_piece_makes(piece, i);
+    return true;
+}
+
+/* What is packed is work of no node. */
+static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
+                        const lp_watch *watch)
+{
+    static const char *const kinds[] = {"node", "chain", "pack", "sums"};
+    lp_launch_part *parts = run->program->parts;
+    for (int p = 0; p < stage->count; p++) {
+        parts[p].node = stage->pieces[p].number;
+        parts[p].counts = stage->kind != LP_STAGE_PACK && makes_first_output(&stage->pieces[p]);
+    }
+    lp_launch launch = {(*number)++, kinds[stage->kind], parts, stage->count, seconds};
+    watch->on_launch(watch->context, &launch);
+}
+
+/* One by one. In float there are no chains: their nodes are launched by themselves, and nothing is packed. */
+static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
 {
     const lp_cuda_stages *stages = &run->program->stages;
+    bool chains = lp_cuda_chain_runs(run);
+    int number = 0;
     failing = false;
-    for (int i = 0; seconds && i < run->run->plan->graph->node_count; i++)
-        seconds[i] = 0;
     for (int i = 0; i < stages->count; i++) {
-        if (seconds)
+        const lp_cuda_stage *stage = &stages->all[i];
+        bool apart = stage->kind == LP_STAGE_CHAIN && !chains;
+        if (stage->kind == LP_STAGE_PACK && !chains)
+            continue;
+        for (int p = 0; apart && !failing && p < stage->count; p++) {
+            lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1};
+            lp_cuda_run mine = *run;
+            mine.lane = run->program->slots[i].lane;
             lp_device_watch_start();
+            launch_piece(alone.pieces, &mine);
+            show_launch(run, &alone, lp_device_watch_stop(), &number, watch);
+        }
+        if (apart)
+            continue;
+        lp_device_watch_start();
         launch_stage(run, i);
-        if (seconds)
-            seconds[stages->all[i].pieces[0].number] += lp_device_watch_stop();
+        show_launch(run, stage, lp_device_watch_stop(), &number, watch);
     }
 }
 
@@ -412,12 +459,13 @@ static void launch_unrecorded(const lp_cuda_run *run)
 
 static void launch_unrecorded(const lp_cuda_run *run)
 {
-    launch_in_order(run, NULL);
+    launch_in_order(run);
 }
 
 #endif
 
-static void run_program(const lp_run *run, double *seconds)
+/* watch: NULL where nobody wants to know. */
+static void run_program(const lp_run *run, const lp_watch *watch)
 {
     if (lp_device_problem())
         return;
@@ -436,13 +484,15 @@ static void run_program(const lp_run *run, double *seconds)
                             0,
                             program};
     /* The first run finds out how much scratch there must be; the second records. */
-    bool first = program->runs == 0 || seconds;
-    if (!first && !program->recording && lp_device_record_begin()) {
+    bool first = program->runs == 0;
+    if (!first && !watch && !program->recording && lp_device_record_begin()) {
         launch_in_lanes(&launched);
         program->recording = lp_device_record_end();
     }
-    if (first)
-        launch_in_order(&launched, seconds);
+    if (watch)
+        launch_timed(&launched, watch);
+    else if (first)
+        launch_in_order(&launched);
     else if (program->recording)
         lp_device_replay(program->recording);
     else
@@ -455,9 +505,9 @@ void lp_cuda_program_run(const lp_run *run)
     run_program(run, NULL);
 }
 
-void lp_cuda_program_time(const lp_run *run, double *seconds)
+void lp_cuda_program_time(const lp_run *run, const lp_watch *watch)
 {
-    run_program(run, seconds);
+    run_program(run, watch);
 }
 
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)

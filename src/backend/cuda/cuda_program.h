@@ -8,8 +8,8 @@
 /* Takes one shard through the graph; returns before it is done. */
 void lp_cuda_program_run(const lp_run *run);
 
-/* The same, and how many seconds each node took; waits for it. */
-void lp_cuda_program_time(const lp_run *run, double *seconds);
+/* lp_backend.run_timed */
+void lp_cuda_program_time(const lp_run *run, const lp_watch *watch);
 
 /* Drops what was made for runs with this work buffer. */
 void lp_cuda_program_drop(const void *work);
