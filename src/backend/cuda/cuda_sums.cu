@@ -182,17 +182,17 @@ static int parts_of(const sums_task *task)
     return task->heads * task->down * task->across;
 }
 
-/* What a row of a part costs, in floats that are read. Doubles take longer. */
+/* What a row of a part costs, in floats that are read. Products and doubles take longer. */
 static double cost_of_row(const sums_task *task)
 {
     int read = least(task->b_wide, task->b);
     switch (task->kind) {
     case SUMS_OUTER:
-        return START + read + least(task->a_wide, task->a);
+        return START + 1.125 * (read + least(task->a_wide, task->a));
     case SUMS_COLUMN:
         return START + read;
     case SUMS_BASIS:
-        return START + 6 * read;
+        return START + 5 * read;
     default:
         return START + 2 * read;
     }
@@ -426,7 +426,10 @@ void lp_cuda_sums(const lp_stage_piece *pieces, int count, const lp_cuda_run *ru
         return;
     point_tasks(&plan, &group, count);
     unsigned adding_blocks = list_to_add(&plan);
-    lp_cuda_sums_launch(run, group, blocks, shared_size(&group, count));
+    bool bulk = true;
+    for (int i = 0; i < count; i++)
+        bulk = bulk && group.task[i].bulk;
+    lp_cuda_sums_launch(run, group, bulk, blocks, shared_size(&group, count));
     lp_cuda_sums_add_up(run, plan.outputs, adding_blocks);
 }
 

@@ -38,7 +38,7 @@ typedef struct sums_block {
 __device__ static inline sums_block block_now(const sums_task &task, int number, int count)
 {
     int parts = task.heads * task.down * task.across;
-    int each = ((count + task.chunks - 1) / task.chunks + 15) / 16 * 16;
+    int sixteens = (count + 15) / 16, each = sixteens / task.chunks, more = sixteens - each * task.chunks;
     sums_block block = {};
     block.chunk = number;
     if (parts > 1) {
@@ -50,8 +50,8 @@ __device__ static inline sums_block block_now(const sums_task &task, int number,
     }
     block.a_count = min(task.a - block.a, (int)task.a_wide);
     block.b_count = min(task.b - block.b, (int)task.b_wide);
-    block.begin = min(block.chunk * each, count);
-    block.end = min(block.begin + each, count);
+    block.begin = 16 * (block.chunk * each + min(block.chunk, more));
+    block.end = min(block.begin + 16 * (each + (block.chunk < more)), count);
     return block;
 }
 
@@ -135,37 +135,65 @@ __device__ static inline void ask_bulk(const sums_task &task, float *to, int fro
         sums_copy_bulk(extra_to, extra, extra_bytes, barrier);
 }
 
-__device__ static inline void ask_rows(const sums_task &task, const sums_block &block, float *to, int from,
-                                       sums_barrier *barrier)
+/* In bulk the slot's own warp asks, so that several do at once. */
+template <bool bulk>
+__device__ static inline void ask_rows(const sums_task &task, const sums_block &block, float *to, int from, int slot,
+                                       sums_barrier *barriers)
 {
     int present = min(block.end - from, (int)task.depth);
-    if (!task.bulk) {
+    if constexpr (bulk) {
+        if ((int)threadIdx.x == 32 * slot)
+            ask_bulk(task, to, from, present, &barriers[slot]);
+    } else {
         ask_columns(task, block, to, from, present);
-        sums_asked(barrier);
-    } else if (threadIdx.x == 0) {
-        ask_bulk(task, to, from, present, barrier);
+        sums_asked(&barriers[slot]);
     }
+}
+
+/* Makes the barriers, and asks for as many rows as there is room for. Returns the first that are not asked for. */
+template <bool bulk>
+__device__ static inline int begin_slots(const sums_task &task, const sums_block &block, float *memory,
+                                         sums_barrier *barriers)
+{
+    int depth = task.depth, slots = task.slots, size = sums_slot(task);
+    if constexpr (bulk) {
+        int slot = (int)threadIdx.x >> 5, from = block.begin + slot * depth;
+        if ((threadIdx.x & 31) == 0 && slot < slots) {
+            sums_barrier_make(&barriers[slot], 1);
+            sums_barriers_show();
+            if (from < block.end)
+                ask_rows<true>(task, block, memory + slot * size, from, slot, barriers);
+        }
+        __syncthreads();
+    } else {
+        if (threadIdx.x == 0)
+            for (int slot = 0; slot < slots; slot++)
+                sums_barrier_make(&barriers[slot], SUMS_THREADS);
+        __syncthreads();
+#pragma unroll 1
+        for (int slot = 0, from = block.begin; slot < slots && from < block.end; slot++, from += depth)
+            ask_rows<false>(task, block, memory + slot * size, from, slot, barriers);
+    }
+    return block.begin + slots * depth;
 }
 
 /* Products read 16 rows at a time: zeros where there are no more. */
 __device__ static inline void clear_rows(float *rows, int stride, int present)
 {
     int end = (present + 15) / 16 * 16 * stride;
+#pragma unroll 1
     for (int i = present * stride + (int)threadIdx.x; i < end; i += SUMS_THREADS)
         rows[i] = 0;
 }
 
 /* Calls consume(rows, present) for all rows of the block in turn, from shared memory. Afterwards nobody reads them any more. */
-template <bool outer, typename consumer>
+template <bool bulk, bool outer, typename consumer>
 __device__ static inline void for_each_slot(const sums_task &task, const sums_block &block, float *memory,
                                             sums_barrier *barriers, const consumer &consume)
 {
-    int depth = task.depth, slots = task.slots, size = sums_slot(task), end = block.end;
-    int asked = block.begin, slot = 0;
+    int depth = task.depth, slots = task.slots, size = sums_slot(task), end = block.end, slot = 0;
+    int asked = begin_slots<bulk>(task, block, memory, barriers);
     uint32_t turn = 0;
-    for (; slot < slots && asked < end; slot++, asked += depth)
-        ask_rows(task, block, memory + slot * size, asked, &barriers[slot]);
-    slot = 0;
 #pragma unroll 1
     for (int from = block.begin; from < end; from += depth) {
         float *rows = memory + slot * size;
@@ -179,7 +207,7 @@ __device__ static inline void for_each_slot(const sums_task &task, const sums_bl
         consume(rows, present);
         if (asked < end) {
             __syncthreads();
-            ask_rows(task, block, rows, asked, &barriers[slot]);
+            ask_rows<bulk>(task, block, rows, asked, slot, barriers);
             asked += depth;
         }
         if (++slot == slots) {
@@ -266,6 +294,7 @@ __device__ static inline void keep_columns(const sums_task &task, const sums_blo
         ((float *)task.out[1])[chunk * task.step[1] + column] = sum.other;
 }
 
+template <bool bulk>
 __device__ static inline void sum_columns(const sums_task &task, const sums_block &block, float *memory,
                                           sums_barrier *barriers)
 {
@@ -273,7 +302,7 @@ __device__ static inline void sum_columns(const sums_task &task, const sums_bloc
     sums_column column = {(int)threadIdx.x - first * width, first, task.sets};
     bool sums = column.column < block.b_count && first < column.apart;
     sums_mine mine = {};
-    for_each_slot<false>(task, block, memory, barriers, [&](const float *rows, int present) {
+    for_each_slot<bulk, false>(task, block, memory, barriers, [&](const float *rows, int present) {
         if (sums)
             add_columns(task, column, rows, present, mine);
     });
@@ -305,47 +334,45 @@ __device__ static inline sums_warp warp_now(const sums_task &task, const sums_bl
     return mine;
 }
 
-/* What a lane of tiles (cuda_tile.h) has: rows 2g and 2g + 1 of each 16 stand where those have g and g + 8, and columns 4t to 4t + 3 of
- * each 16 are those that it has of two tiles. So pairs of columns are read at once. And the columns 2g and 2g + 1 of each 16 of p or q,
- * of some of the rows. */
+/* What a lane of tiles (cuda_tile.h) has, where columns 2g and 2g + 1 of each 16 of p stand for rows g and g + 8: so they are read at
+ * once. And what it has of the sums of columns: 2g and 2g + 1 of each 16 of p, or g of each 8 of q, of some of the rows. */
 typedef struct sums_product {
-    float sum[2][4][4], column[2][2];
+    float sum[2][4][4], column[4];
 } sums_product;
 
-/* Adds 16 rows. Rows may come in any order: lane t takes the rows from spread * t on, so that lanes meet different banks. */
+/* Adds 16 rows. Rows may come in any order: lane t takes those that p and q point to. */
 __device__ static inline void add_tensor(sums_product &product, const float *(&p)[4], const float *(&q)[4], int side)
 {
-    float2 left[4][2], right[4][2];
+    float2 left[4][2];
+    float right[4][4];
 #pragma unroll
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 4; k++) {
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++)
             left[k][i] = *(const float2 *)(p[k] + 16 * i);
-            right[k][i] = *(const float2 *)(q[k] + 16 * i);
-        }
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            right[k][j] = q[k][8 * j];
+    }
 #pragma unroll
     for (int k = 0; k < 4; k += 2)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const float a[4] = {left[k][i].x, left[k][i].y, left[k + 1][i].x, left[k + 1][i].y};
 #pragma unroll
-            for (int j = 0; j < 2; j++) {
-                tile_multiply(product.sum[i][2 * j], a, right[k][j].x, right[k + 1][j].x);
-                tile_multiply(product.sum[i][2 * j + 1], a, right[k][j].y, right[k + 1][j].y);
-            }
+            for (int j = 0; j < 4; j++)
+                tile_multiply(product.sum[i][j], a, right[k][j], right[k + 1][j]);
         }
     if (side == 1)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            product.column[i][0] += (left[0][i].x + left[1][i].x) + (left[2][i].x + left[3][i].x);
-            product.column[i][1] += (left[0][i].y + left[1][i].y) + (left[2][i].y + left[3][i].y);
+            product.column[2 * i] += (left[0][i].x + left[1][i].x) + (left[2][i].x + left[3][i].x);
+            product.column[2 * i + 1] += (left[0][i].y + left[1][i].y) + (left[2][i].y + left[3][i].y);
         }
     if (side == 2)
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            product.column[i][0] += (right[0][i].x + right[1][i].x) + (right[2][i].x + right[3][i].x);
-            product.column[i][1] += (right[0][i].y + right[1][i].y) + (right[2][i].y + right[3][i].y);
-        }
+        for (int j = 0; j < 4; j++)
+            product.column[j] += (right[0][j] + right[1][j]) + (right[2][j] + right[3][j]);
 }
 
 /* Adds one row by ordinary multiplications: p from the lane's columns on, q from its own on. */
@@ -354,29 +381,20 @@ __device__ static inline void add_row(sums_product &product, const float *p, con
 #pragma unroll
     for (int i = 0; i < 2; i++)
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
-            float2 x = *(const float2 *)(p + 16 * i);
-            float2 y = *(const float2 *)(q + 16 * j), z = *(const float2 *)(q + 16 * j + 2);
-            float(&even)[4] = product.sum[i][2 * j], (&odd)[4] = product.sum[i][2 * j + 1];
-            even[0] = fmaf(x.x, y.x, even[0]);
-            odd[0] = fmaf(x.x, y.y, odd[0]);
-            even[1] = fmaf(x.x, z.x, even[1]);
-            odd[1] = fmaf(x.x, z.y, odd[1]);
-            even[2] = fmaf(x.y, y.x, even[2]);
-            odd[2] = fmaf(x.y, y.y, odd[2]);
-            even[3] = fmaf(x.y, z.x, even[3]);
-            odd[3] = fmaf(x.y, z.y, odd[3]);
+        for (int j = 0; j < 4; j++) {
+            float2 x = *(const float2 *)(p + 16 * i), y = *(const float2 *)(q + 8 * j);
+            float(&sum)[4] = product.sum[i][j];
+            sum[0] = fmaf(x.x, y.x, sum[0]);
+            sum[1] = fmaf(x.x, y.y, sum[1]);
+            sum[2] = fmaf(x.y, y.x, sum[2]);
+            sum[3] = fmaf(x.y, y.y, sum[3]);
         }
 }
 
-__device__ static inline void add_side(sums_product &product, const float *row)
+/* The lane's place i among 32 columns that are summed, from its first one on. */
+__device__ static inline int side_place(int side, int i)
 {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        float2 x = *(const float2 *)(row + 16 * i);
-        product.column[i][0] += x.x;
-        product.column[i][1] += x.y;
-    }
+    return side == 1 ? i / 2 * 16 + i % 2 : 8 * i;
 }
 
 template <bool tensor>
@@ -385,7 +403,7 @@ __device__ static inline void add_rows(const sums_task &task, const sums_warp &m
 {
     tile_lane me = tile_lane_now();
     int p_stride = task.p_stride, q_stride = task.q_stride, apart = 16 * task.sets;
-    const float *p = rows + mine.p + 2 * me.group, *q = rows + sums_slot_q(task) + mine.q + 2 * me.group;
+    const float *p = rows + mine.p + 2 * me.group, *q = rows + sums_slot_q(task) + mine.q + me.group;
     if constexpr (tensor) {
         int spread = task.spread, near = spread == 1 ? 4 : 1, far = spread == 4 ? 2 : 8;
         int row = 16 * mine.set + spread * me.member;
@@ -406,14 +424,17 @@ __device__ static inline void add_rows(const sums_task &task, const sums_warp &m
             }
         }
     } else {
-        const float *right = q - 2 * me.group + 4 * me.member;
+        const float *right = q - me.group + 2 * me.member;
 #pragma unroll 1
         for (int from = 16 * mine.set; from < present; from += apart)
 #pragma unroll 2
             for (int k = from; k < from + 16; k++) {
                 add_row(product, p + k * p_stride, right + k * q_stride);
                 if (mine.side && k % 4 == me.member)
-                    add_side(product, mine.side == 1 ? p + k * p_stride : q + k * q_stride);
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        product.column[i] +=
+                            (mine.side == 1 ? p + k * p_stride : q + k * q_stride)[side_place(mine.side, i)];
             }
     }
 }
@@ -430,54 +451,40 @@ __device__ static inline void add_sets(const sums_task &task, const sums_warp &m
 #pragma unroll
         for (int i = 0; i < SUMS_LANE; i++)
             place[(mine.set - 1) * apart + 32 * i] =
-                i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[(i - 32) / 2][i % 2];
+                i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[i % 4];
     __syncthreads();
     if (mine.set == 0)
 #pragma unroll 1
         for (int set = 1; set < task.sets; set++, place += apart)
 #pragma unroll
             for (int i = 0; i < SUMS_LANE; i++)
-                (i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[(i - 32) / 2][i % 2]) += place[32 * i];
-}
-
-/* Four columns, as far as they are there. */
-__device__ static inline void keep_four(float *out, int count, bool pairs, float a, float b, float c, float d)
-{
-    if (pairs) {
-        if (count > 0)
-            *(float2 *)out = make_float2(a, b);
-        if (count > 2)
-            *(float2 *)(out + 2) = make_float2(c, d);
-        return;
-    }
-    if (count > 0)
-        out[0] = a;
-    if (count > 1)
-        out[1] = b;
-    if (count > 2)
-        out[2] = c;
-    if (count > 3)
-        out[3] = d;
+                (i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[i % 4]) += place[32 * i];
 }
 
 __device__ static inline void keep_product(const sums_task &task, const sums_block &block, const sums_warp &mine,
                                            const sums_product &product)
 {
     tile_lane me = tile_lane_now();
-    int row = mine.p + 2 * me.group, col = mine.q + 4 * me.member;
+    int row = mine.p + 2 * me.group, col = mine.q + 2 * me.member, cols = block.b_count - col;
     float *out = (float *)task.out[0] + (int64_t)block.chunk * task.step[0] +
                  ((int64_t)block.head * task.a + block.a + row) * task.b + block.b + col;
+    bool pairs = task.pairs;
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 4; i++) {
+        float *place = out + (i / 2 * 16 + i % 2) * task.b;
+        if (row + i / 2 * 16 + i % 2 >= block.a_count)
+            continue;
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            if (row + 16 * i + half < block.a_count)
-#pragma unroll
-                for (int j = 0; j < 2; j++) {
-                    const float(&even)[4] = product.sum[i][2 * j], (&odd)[4] = product.sum[i][2 * j + 1];
-                    keep_four(out + (16 * i + half) * task.b + 16 * j, block.b_count - col - 16 * j, task.pairs,
-                              even[2 * half], odd[2 * half], even[2 * half + 1], odd[2 * half + 1]);
-                }
+        for (int j = 0; j < 4; j++) {
+            float x = product.sum[i / 2][j][i % 2 * 2], y = product.sum[i / 2][j][i % 2 * 2 + 1];
+            if (pairs && 8 * j < cols)
+                *(float2 *)(place + 8 * j) = make_float2(x, y);
+            if (!pairs && 8 * j < cols)
+                place[8 * j] = x;
+            if (!pairs && 8 * j + 1 < cols)
+                place[8 * j + 1] = y;
+        }
+    }
 }
 
 /* The four lanes of a group have some of the rows each. */
@@ -486,26 +493,26 @@ __device__ static inline void keep_side(const sums_task &task, const sums_block 
 {
     tile_lane me = tile_lane_now();
     bool left = mine.side == 1;
-    int column = (left ? mine.p : mine.q) + 2 * me.group, count = left ? block.a_count : block.b_count;
+    int column = left ? mine.p + 2 * me.group : mine.q + me.group, count = left ? block.a_count : block.b_count;
     float *out = (float *)task.out[1] + (int64_t)block.chunk * task.step[1] + column +
                  (left ? block.head * task.a + block.a : block.head * task.b + block.b);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        float sum = product.column[i / 2][i % 2];
+        float sum = product.column[i];
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
-        if (me.member == 0 && column + i / 2 * 16 + i % 2 < count)
-            out[i / 2 * 16 + i % 2] = sum;
+        if (me.member == 0 && column + side_place(mine.side, i) < count)
+            out[side_place(mine.side, i)] = sum;
     }
 }
 
-template <bool tensor>
+template <bool bulk, bool tensor>
 __device__ static inline void sum_outer(const sums_task &task, const sums_block &block, float *memory,
                                         sums_barrier *barriers)
 {
     sums_warp warp = warp_now(task, block);
     sums_product product = {};
-    for_each_slot<true>(task, block, memory, barriers, [&](const float *rows, int present) {
+    for_each_slot<bulk, true>(task, block, memory, barriers, [&](const float *rows, int present) {
         if (warp.set < task.sets)
             add_rows<tensor>(task, warp, rows, present, product);
     });
@@ -519,7 +526,8 @@ __device__ static inline void sum_outer(const sums_task &task, const sums_block 
 
 /* ---- the launches -------------------------------------------------------------------------------------------- */
 
-template <bool tensor>
+/* bulk: all tasks of the group come in bulk, so that there is less code to fetch. */
+template <bool bulk, bool tensor>
 __global__ void __launch_bounds__(SUMS_THREADS, 2) sums_kernel(const __grid_constant__ sums_group group)
 {
     LP_SHARED(float, memory);
@@ -527,19 +535,13 @@ __global__ void __launch_bounds__(SUMS_THREADS, 2) sums_kernel(const __grid_cons
     int lane = (int)threadIdx.x & 31, known = lane < LP_ROWS_COUNT ? group.shard->rows[lane] : 0;
     int place = place_of_block(group.first);
     const sums_task &task = group.task[place];
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < SUMS_SLOTS; i++)
-            sums_barrier_make(&barriers[i], task.bulk ? 1 : (int)SUMS_THREADS);
-        sums_barriers_show();
-    }
-    __syncthreads();
     int there = __shfl_sync(0xFFFFFFFFu, known, task.rows.kind);
     int rows = task.rows.kind == LP_ROWS_FIXED ? task.rows.fixed : there;
     sums_block block = block_now(task, (int)blockIdx.x - group.first[place], rows);
     if (task.kind == SUMS_OUTER)
-        sum_outer<tensor>(task, block, memory, barriers);
+        sum_outer<bulk, tensor>(task, block, memory, barriers);
     else
-        sum_columns(task, block, memory, barriers);
+        sum_columns<bulk>(task, block, memory, barriers);
 }
 
 /* Every warp takes every so many slices, and sixteen of them at once. */
@@ -585,12 +587,17 @@ __global__ void __launch_bounds__(SUMS_THREADS) add_up_kernel(const __grid_const
 
 } // namespace
 
-void lp_cuda_sums_launch(const lp_cuda_run *run, const sums_group &group, unsigned blocks, size_t shared)
+void lp_cuda_sums_launch(const lp_cuda_run *run, const sums_group &group, bool bulk, unsigned blocks, size_t shared)
 {
-    if (tile_tensor(run))
-        LP_LAUNCH(run, sums_kernel<true>, blocks, SUMS_THREADS, shared, group);
+    bool tensor = tile_tensor(run);
+    if (bulk && tensor)
+        LP_LAUNCH(run, (sums_kernel<true, true>), blocks, SUMS_THREADS, shared, group);
+    else if (bulk)
+        LP_LAUNCH(run, (sums_kernel<true, false>), blocks, SUMS_THREADS, shared, group);
+    else if (tensor)
+        LP_LAUNCH(run, (sums_kernel<false, true>), blocks, SUMS_THREADS, shared, group);
     else
-        LP_LAUNCH(run, sums_kernel<false>, blocks, SUMS_THREADS, shared, group);
+        LP_LAUNCH(run, (sums_kernel<false, false>), blocks, SUMS_THREADS, shared, group);
 }
 
 #ifdef __CUDACC__

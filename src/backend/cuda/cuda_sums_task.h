@@ -88,7 +88,8 @@ __host__ __device__ static inline int sums_slot(const sums_task &task)
     return sums_slot_extra(task) + (task.extra ? 2 * task.depth : 0);
 }
 
-void lp_cuda_sums_launch(const lp_cuda_run *run, const sums_group &group, unsigned blocks, size_t shared);
+/* bulk: no part of any task is less than whole rows. */
+void lp_cuda_sums_launch(const lp_cuda_run *run, const sums_group &group, bool bulk, unsigned blocks, size_t shared);
 void lp_cuda_sums_add_up(const lp_cuda_run *run, const sums_outputs &outputs, unsigned blocks);
 
 #endif
