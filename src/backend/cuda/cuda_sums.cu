@@ -11,7 +11,7 @@
 enum { BLOCKS = 264 };
 enum { CHUNKS = 128 };                    /* of a sum, at most */
 enum { FEW_ROWS = 128, CHUNK_ROWS = 64 }; /* one chunk; the fewest of one, where there are several */
-enum { SLOT = 6400, DEPTH = 128 };        /* floats and rows of a slot, about and at most */
+enum { SLOT = 9600, DEPTH = 128 };        /* floats and rows of a slot, about and at most */
 enum { ROOM = 25600, BEHIND = 64 };       /* floats of all slots, and behind them: tiles end beyond the last column */
 enum { START = 16 };                      /* what a row costs, in floats that are read, beyond those */
 
