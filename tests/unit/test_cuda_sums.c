@@ -312,8 +312,9 @@ static void test_outer(void **state)
         int rows, heads, a, b;
     } sizes[] = {{700, 1, 50, 50},  {700, 1, 50, 100}, {700, 1, 100, 50}, {300, 1, 100, 100}, {130, 1, 1, 1},
                  {129, 1, 16, 7},   {400, 1, 48, 33},  {200, 2, 17, 65},  {1, 1, 64, 128},    {0, 1, 20, 5},
-                 {65, 3, 130, 129}, {500, 4, 8, 6},    {128, 1, 65, 300}, {1000, 1, 3, 257}};
-    for (int i = 0; i < 14; i += small_effort(1, 3))
+                 {65, 3, 130, 129}, {500, 4, 8, 6},    {128, 1, 65, 300}, {1000, 1, 3, 257},  {301, 1, 50, 50},
+                 {77, 1, 2, 10},    {143, 1, 12, 66}};
+    for (int i = 0; i < 17; i += small_effort(1, 3))
         for (int side = 0; side < 2; side++) {
             group_case this;
             group_start(&this, (uint64_t)i, sizes[i].rows, 1, i % 3 * 50);
@@ -346,6 +347,21 @@ static void test_columns(void **state)
             snprintf(what, sizeof what, "%s of %d columns over %d rows", node->op->name, cols[i], count);
             check_group(&this);
         }
+}
+
+/* So many sums that each has few blocks, whose rows do not fit into shared memory all at once. */
+static void test_long_chunks(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    group_case this;
+    group_start(&this, 3, 4501, 1, 0);
+    for (int i = 0; i < PIECES - 2; i++)
+        add_outer(&this, LP_ROWS_TOKENS, 0, 1, 34, 18, i % 2, i % 4 == 1);
+    add_norm(&this, LP_ROWS_TOKENS, 0, 50, true, true);
+    add_basis(&this, LP_ROWS_TOKENS, 0, 50);
+    snprintf(what, sizeof what, "long chunks");
+    check_group(&this);
 }
 
 /* What a step of training asks for: outputs that get several sums, over rows of several kinds. */
@@ -424,7 +440,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_takes),  cmocka_unit_test(test_outer),          cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_shared_outputs),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_shared_outputs), cmocka_unit_test(test_long_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

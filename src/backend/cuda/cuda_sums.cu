@@ -9,9 +9,10 @@
 
 /* Blocks of the first launch: two for each of 132 multiprocessors. Fixed, so that results do not depend on the device. */
 enum { BLOCKS = 264 };
-enum { CHUNKS = 128 };                    /* of an outer product */
+enum { CHUNKS = 128 };                    /* of a sum, at most */
 enum { FEW_ROWS = 128, CHUNK_ROWS = 64 }; /* one chunk; the fewest of one, where there are several */
-enum { HALF = 8192, DEPTH = 128 };        /* floats and rows of a half of shared memory, at most */
+enum { SLOT = 9600, DEPTH = 128 };        /* floats and rows of a slot, about and at most */
+enum { ROOM = 25600, BEHIND = 64 };       /* floats of all slots, and behind them: tiles end beyond the last column */
 enum { START = 16 };                      /* what a row costs, in floats that are read, beyond those */
 
 /* ---- what a piece sums --------------------------------------------------------------------------------------- */
@@ -23,23 +24,24 @@ static int part_width(int count, int most, int unit)
     return (each + unit - 1) / unit * unit;
 }
 
-/* Floats from row to row where lanes read rows t and columns g, or pairs of columns: 8 modulo 16. */
-static int pair_stride(int cols)
-{
-    return (cols + 7) / 16 * 16 + 8;
-}
-
-/* The rows of a half, each of so many floats. Where warps read tiles beyond the last column, they stay within it. */
-static void fit_rows(sums_task *task, int row, int unit)
-{
-    int depth = HALF / row / unit * unit;
-    task->depth = (short)(depth < unit ? (int)unit : depth > DEPTH ? (int)DEPTH : depth);
-    task->half = task->depth * row + SUMS_WIDE;
-}
-
 static int least(int a, int b)
 {
     return a < b ? a : b;
+}
+
+/* So many rows in a slot that sums of `unit` rows at a time have no rest, and as many slots as there is room for. */
+static void fit_rows(sums_task *task, int unit)
+{
+    task->depth = 1;
+    int depth = SLOT / sums_slot(*task) / unit * unit;
+    task->depth = (short)(depth < unit ? unit : depth > DEPTH ? (int)DEPTH / unit * unit : depth);
+    int slots = ROOM / sums_slot(*task);
+    task->slots = (short)(slots < 2 ? 2 : least(slots, SUMS_SLOTS));
+}
+
+static bool bulk_aligned(const sums_task *task)
+{
+    return ((uintptr_t)task->p | (uintptr_t)task->q | (uintptr_t)task->extra) % 16 == 0;
 }
 
 /* Cuts the product into parts of up to 128 by 64 columns or 64 by 128, whichever reads less. */
@@ -47,18 +49,59 @@ static void cut_outer(sums_task *task)
 {
     int64_t best = 0;
     for (int turn = 0; turn < 2; turn++) {
-        int a_wide = part_width(task->a, turn ? SUMS_WIDE : SUMS_COLS, 16);
-        int b_wide = part_width(task->b, turn ? SUMS_COLS : SUMS_WIDE, 8);
+        int a_wide = part_width(task->a, turn ? SUMS_SHORT : SUMS_LONG, 8);
+        int b_wide = part_width(task->b, turn ? SUMS_LONG : SUMS_SHORT, 8);
         int down = (int)lp_blocks(task->a, a_wide), across = (int)lp_blocks(task->b, b_wide);
         int64_t reads = (int64_t)down * across * (least(a_wide, task->a) + least(b_wide, task->b));
         if (turn && reads >= best)
             continue;
         best = reads;
-        task->a_wide = a_wide;
-        task->b_wide = b_wide;
+        task->a_wide = (short)a_wide;
+        task->b_wide = (short)b_wide;
         task->down = down;
         task->across = across;
     }
+    task->warps_down = (signed char)lp_blocks(task->a_wide, SUMS_WIDE);
+    task->warps = (signed char)(task->warps_down * (int)lp_blocks(task->b_wide, SUMS_WIDE));
+    task->sets = (signed char)(SUMS_WARPS / task->warps);
+}
+
+/* Floats from row to row where lanes read rows t and pairs of columns: 8 modulo 16. */
+static int pair_stride(int cols)
+{
+    return (cols + 7) / 16 * 16 + 8;
+}
+
+/* How many lanes t read the same bank, `spread` rows of so many floats apart, 8 floats each. */
+static int meetings(int stride, int spread)
+{
+    int most = 0;
+    for (int bank = 0; bank < 32; bank++) {
+        int count = 0;
+        for (int t = 0; t < 4; t++)
+            count += (unsigned)(bank - t * spread * stride) % 32 < 8;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* Whole rows lie in shared memory as they do outside, if lanes then seldom meet in a bank. */
+static void place_outer(sums_task *task)
+{
+    int fewest = 4;
+    task->bulk = false;
+    task->spread = 1;
+    if (task->heads * task->down * task->across == 1 && bulk_aligned(task) && task->a % 2 == 0 && task->b % 2 == 0)
+        for (int spread = 1; spread <= 4; spread *= 2) {
+            int meet = meetings(task->a, spread) + meetings(task->b, spread);
+            if (meet >= fewest)
+                continue;
+            fewest = meet;
+            task->bulk = true;
+            task->spread = (signed char)spread;
+        }
+    task->p_stride = (short)(task->bulk ? task->a : pair_stride(least(task->a, task->a_wide)));
+    task->q_stride = (short)(task->bulk ? task->b : pair_stride(least(task->b, task->b_wide)));
 }
 
 static void fill_outer(sums_task *task, const lp_node *node)
@@ -69,27 +112,28 @@ static void fill_outer(sums_task *task, const lp_node *node)
     task->a = out->rows / task->heads;
     task->b = out->cols;
     task->q_summed = node->with.transpose;
+    task->p_width = (signed char)lp_width((uintptr_t)task->p, task->a);
+    task->q_width = (signed char)lp_width((uintptr_t)task->q, task->b);
     cut_outer(task);
-    task->p_stride = (short)pair_stride(least(task->a, task->a_wide));
-    task->q_stride = (short)pair_stride(least(task->b, task->b_wide));
-    task->p_width = (short)lp_width((uintptr_t)task->p, task->a);
-    task->q_width = (short)lp_width((uintptr_t)task->q, task->b);
-    fit_rows(task, task->p_stride + task->q_stride, 16);
+    place_outer(task);
+    fit_rows(task, 16 * task->sets);
 }
 
-/* So many matrices lie side by side, with 2 floats more a row where there are `more`. */
-static void fill_columns(sums_task *task, sums_kind kind, int cols, int matrices, bool more)
+/* Rows have so many columns once or, of a basis, twice. */
+static void fill_columns(sums_task *task, sums_kind kind, int cols, int times)
 {
-    task->kind = kind;
+    task->kind = (short)kind;
     task->heads = 1;
     task->b = cols;
-    task->b_wide = part_width(cols, SUMS_COLS, 4);
     task->down = 1;
-    task->across = (int)lp_blocks(cols, task->b_wide);
-    task->p_stride = task->q_stride = (short)task->b_wide;
-    task->p_width = (short)lp_width((uintptr_t)task->p, cols);
-    task->q_width = (short)lp_width((uintptr_t)task->q, cols);
-    fit_rows(task, matrices * task->b_wide + (more ? 2 : 0), 8);
+    task->across = (int)lp_blocks(cols, SUMS_COLS);
+    task->bulk = task->across == 1 && bulk_aligned(task);
+    task->b_wide = (short)(task->bulk ? cols : part_width(cols, SUMS_COLS, 4));
+    task->p_stride = task->q_stride = (short)(times * task->b_wide);
+    task->p_width = (signed char)lp_width((uintptr_t)task->p, cols);
+    task->q_width = (signed char)lp_width((uintptr_t)task->q, cols);
+    task->sets = (signed char)(SUMS_THREADS / (task->b_wide < 32 ? 32 : task->b_wide));
+    fit_rows(task, 8);
 }
 
 /* What the rows of a node are those of; the first input of basis_gradient is the time. */
@@ -105,22 +149,22 @@ static void fill_task(sums_task *task, const lp_node *node, const lp_cuda_run *r
         task->p = LP_INPUT(0);
         task->q = LP_INPUT(3);
         task->extra = LP_INPUT(2);
-        fill_columns(task, SUMS_NORM, node->inputs[0]->cols, 2, true);
+        fill_columns(task, SUMS_NORM, node->inputs[0]->cols, 1);
         break;
     case LP_OP_BASIS_GRADIENT:
         task->p = LP_INPUT(1);
         task->q = LP_INPUT(2);
         task->extra = LP_INPUT(0);
-        fill_columns(task, SUMS_BASIS, node->outputs[0]->cols, 4, true);
+        fill_columns(task, SUMS_BASIS, node->outputs[0]->cols, 2);
         break;
     case LP_OP_COLUMN_SUM:
         task->p = LP_INPUT(0);
-        fill_columns(task, SUMS_COLUMN, node->inputs[0]->cols, 1, false);
+        fill_columns(task, SUMS_COLUMN, node->inputs[0]->cols, 1);
         break;
     case LP_OP_COLUMN_DOT:
         task->p = LP_INPUT(0);
         task->q = LP_INPUT(1);
-        fill_columns(task, SUMS_DOT, node->inputs[0]->cols, 2, false);
+        fill_columns(task, SUMS_DOT, node->inputs[0]->cols, 1);
         break;
     default:
         task->p = LP_INPUT(0);
@@ -138,17 +182,17 @@ static int parts_of(const sums_task *task)
     return task->heads * task->down * task->across;
 }
 
-/* What a row of a part costs, in floats that are read. Doubles take longer. */
+/* What a row of a part costs, in floats that are read. Products and doubles take longer. */
 static double cost_of_row(const sums_task *task)
 {
     int read = least(task->b_wide, task->b);
     switch (task->kind) {
     case SUMS_OUTER:
-        return START + read + least(task->a_wide, task->a);
+        return START + 1.125 * (read + least(task->a_wide, task->a));
     case SUMS_COLUMN:
         return START + read;
     case SUMS_BASIS:
-        return START + 6 * read;
+        return START + 5 * read;
     default:
         return START + 2 * read;
     }
@@ -160,35 +204,41 @@ static double cost_of_chunk(const sums_task *task)
     return task->kind == SUMS_OUTER ? 2.0 * task->a_wide * task->b_wide : 0;
 }
 
-static int most_chunks(const sums_task *task, int rows)
+static int most_chunks(int rows)
 {
-    int most = rows <= FEW_ROWS ? 1 : (int)lp_blocks(rows, CHUNK_ROWS);
-    return task->kind == SUMS_OUTER ? least(most, CHUNKS) : most;
+    return rows <= FEW_ROWS ? 1 : least((int)lp_blocks(rows, CHUNK_ROWS), CHUNKS);
 }
+
+/* What the rows of a task cost together, and each of its blocks as things stand. */
+typedef struct sums_cost {
+    double rows, chunk, now;
+    int most;
+} sums_cost;
 
 /* One chunk more for the task that takes longest, as long as there are blocks. Returns how many there are. */
 static unsigned share_blocks(sums_group *group, const int *rows, int count)
 {
+    sums_cost costs[LP_CUDA_SUMS_MOST];
     int blocks = 0;
     for (int i = 0; i < count; i++) {
-        group->task[i].chunks = 1;
-        blocks += parts_of(&group->task[i]);
+        sums_task *task = &group->task[i];
+        sums_cost cost = {cost_of_row(task) * rows[i], cost_of_chunk(task), 0, most_chunks(rows[i])};
+        cost.now = cost.rows + cost.chunk;
+        costs[i] = cost;
+        task->chunks = 1;
+        blocks += parts_of(task);
     }
     for (;;) {
-        sums_task *longest = NULL;
-        double most = 0;
-        for (int i = 0; i < count; i++) {
-            sums_task *task = &group->task[i];
-            double cost = cost_of_chunk(task) + cost_of_row(task) * rows[i] / task->chunks;
-            if (cost > most && task->chunks < most_chunks(task, rows[i])) {
-                longest = task;
-                most = cost;
-            }
-        }
-        if (!longest || blocks + parts_of(longest) > BLOCKS)
+        int longest = -1;
+        for (int i = 0; i < count; i++)
+            if (group->task[i].chunks < costs[i].most && (longest < 0 || costs[i].now > costs[longest].now))
+                longest = i;
+        if (longest < 0 || blocks + parts_of(&group->task[longest]) > BLOCKS)
             break;
-        longest->chunks++;
-        blocks += parts_of(longest);
+        sums_task *task = &group->task[longest];
+        task->chunks++;
+        blocks += parts_of(task);
+        costs[longest].now = costs[longest].chunk + costs[longest].rows / task->chunks;
     }
     for (int i = 0, first = 0; i < LP_CUDA_SUMS_MOST; i++) {
         group->first[i] = i < count ? first : INT32_MAX;
@@ -197,18 +247,27 @@ static unsigned share_blocks(sums_group *group, const int *rows, int count)
     return (unsigned)blocks;
 }
 
-/* Of the sum that needs most: two halves, or what the warps and threads hand to each other in the end. */
+/* No more slots than a chunk fills. */
+static void leave_slots(sums_group *group, const int *rows, int count)
+{
+    for (int i = 0; i < count; i++) {
+        sums_task *task = &group->task[i];
+        int each = (int)lp_blocks(lp_blocks(rows[i], task->chunks), 16) * 16,
+            filled = (int)lp_blocks(each, task->depth);
+        task->slots = (short)(filled < 1 ? 1 : least(task->slots, filled));
+    }
+}
+
+/* Of the sum that needs most: its slots, or what the warps and threads hand to each other in the end. */
 static size_t shared_size(const sums_group *group, int count)
 {
     size_t most = SUMS_THREADS * sizeof(double) / sizeof(float);
     for (int i = 0; i < count; i++) {
         const sums_task *task = &group->task[i];
-        size_t size = 2 * (size_t)task->half, sets = 0;
-        if (task->kind == SUMS_OUTER) {
-            sums_warps warps = sums_warps_of(*task);
-            sets = (size_t)((warps.sets - 1) * warps.down * warps.across) * 4 * SUMS_TILES * 32;
-        }
-        size = sets > size ? sets : size;
+        size_t size = (size_t)task->slots * (size_t)sums_slot(*task) + BEHIND, handed = 0;
+        if (task->kind == SUMS_OUTER)
+            handed = (size_t)((task->sets - 1) * task->warps) * SUMS_LANE * 32;
+        size = handed > size ? handed : size;
         most = size > most ? size : most;
     }
     return most * sizeof(float);
@@ -361,12 +420,16 @@ void lp_cuda_sums(const lp_stage_piece *pieces, int count, const lp_cuda_run *ru
         rows[i] = lp_cuda_largest(run, rows_of(pieces[i].node));
     }
     unsigned blocks = share_blocks(&group, rows, count);
+    leave_slots(&group, rows, count);
     find_outputs(&plan, &group, pieces, count, run);
     if (!place_slices(&plan, run))
         return;
     point_tasks(&plan, &group, count);
     unsigned adding_blocks = list_to_add(&plan);
-    lp_cuda_sums_launch(run, group, blocks, shared_size(&group, count));
+    bool bulk = true;
+    for (int i = 0; i < count; i++)
+        bulk = bulk && group.task[i].bulk;
+    lp_cuda_sums_launch(run, group, bulk, blocks, shared_size(&group, count));
     lp_cuda_sums_add_up(run, plan.outputs, adding_blocks);
 }
 
