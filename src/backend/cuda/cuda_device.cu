@@ -99,6 +99,11 @@ const char *lp_device_open(void)
     return NULL;
 }
 
+int lp_device_level(void)
+{
+    return 10 * properties.major + properties.minor;
+}
+
 const char *lp_device_name(void)
 {
     return properties.name;
@@ -314,6 +319,11 @@ double lp_device_watch_stop(void)
 const char *lp_device_open(void)
 {
     return NULL;
+}
+
+int lp_device_level(void)
+{
+    return 90;
 }
 
 const char *lp_device_name(void)

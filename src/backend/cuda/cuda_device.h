@@ -9,6 +9,8 @@
 const char *lp_device_open(void);
 /* Its name, and how many blocks it runs side by side. */
 const char *lp_device_name(void);
+/* Its compute capability: 80, 90, .. */
+int lp_device_level(void);
 
 /* Zeroed, 256-byte aligned; NULL when there is none left. */
 void *lp_device_alloc(size_t size);

@@ -4,6 +4,8 @@
  * block reads counts. A sum has no more chunks of rows than it needs for that, because every chunk of an outer product leaves a matrix of
  * its own to be written and read again. Where a sum has one chunk, and its output is not added to, it goes there at once.
  */
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_sums_copy.h"
 #include "backend/cuda/cuda_sums_task.h"
 #include "backend/cuda/cuda_rows.h"
 
@@ -41,7 +43,8 @@ static void fit_rows(sums_task *task, int unit)
 
 static bool bulk_aligned(const sums_task *task)
 {
-    return ((uintptr_t)task->p | (uintptr_t)task->q | (uintptr_t)task->extra) % 16 == 0;
+    return lp_device_level() >= SUMS_BULK_LEVEL &&
+           ((uintptr_t)task->p | (uintptr_t)task->q | (uintptr_t)task->extra) % 16 == 0;
 }
 
 /* Cuts the product into parts of up to 128 by 64 columns or 64 by 128, whichever reads less. */

@@ -9,9 +9,20 @@
 
 #include "backend/cuda/cuda_tile.h"
 
+/* Compute capability from which a device copies in bulk (lp_device_level): what is below is never told to. */
+enum { SUMS_BULK_LEVEL = 90 };
+
 typedef uint64_t sums_barrier;
 
 #ifdef __CUDACC__
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define SUMS_NEW(...)
+#define SUMS_TRY_WAIT "mbarrier.test_wait.parity"
+#else
+#define SUMS_NEW(...) asm volatile(__VA_ARGS__)
+#define SUMS_TRY_WAIT "mbarrier.try_wait.parity"
+#endif
 
 __device__ static inline uint32_t sums_address(const void *place)
 {
@@ -27,23 +38,24 @@ __device__ static inline void sums_barrier_make(sums_barrier *barrier, int threa
 /* Lets bulk copies see the barriers that this thread has made. */
 __device__ static inline void sums_barriers_show(void)
 {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    SUMS_NEW("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 /* This thread says that so many bytes will come in bulk. */
 __device__ static inline void sums_expect(sums_barrier *barrier, uint32_t bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(sums_address(barrier)), "r"(bytes)
-                 : "memory");
+    SUMS_NEW("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(sums_address(barrier)), "r"(bytes) : "memory");
+    (void)barrier, (void)bytes;
 }
 
 /* Addresses and size are multiples of 16 bytes. */
 __device__ static inline void sums_copy_bulk(float *to, const float *from, uint32_t bytes, sums_barrier *barrier)
 {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     sums_address(to)),
-                 "l"(from), "r"(bytes), "r"(sums_address(barrier))
-                 : "memory");
+    SUMS_NEW("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                 sums_address(to)),
+             "l"(from), "r"(bytes), "r"(sums_address(barrier))
+             : "memory");
+    (void)to, (void)from, (void)bytes, (void)barrier;
 }
 
 /* This thread has begun all of its own copies (tile_copy). */
@@ -58,8 +70,7 @@ __device__ static inline void sums_wait(sums_barrier *barrier, uint32_t turn)
     uint32_t open = 0;
     while (!open)
         asm volatile("{\n"
-                     ".reg .pred open;\n"
-                     "mbarrier.try_wait.parity.shared.b64 open, [%1], %2;\n"
+                     ".reg .pred open;\n" SUMS_TRY_WAIT ".shared.b64 open, [%1], %2;\n"
                      "selp.u32 %0, 1, 0, open;\n"
                      "}"
                      : "=r"(open)
@@ -70,13 +81,13 @@ __device__ static inline void sums_wait(sums_barrier *barrier, uint32_t turn)
 /* The launch that comes next may begin: it waits by itself for what this one writes. */
 __device__ static inline void sums_let_next_begin(void)
 {
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    SUMS_NEW("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 /* Waits until the launch before this one is over. */
 __device__ static inline void sums_wait_for_last(void)
 {
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    SUMS_NEW("griddepcontrol.wait;" ::: "memory");
 }
 
 #else

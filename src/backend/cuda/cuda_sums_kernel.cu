@@ -10,6 +10,7 @@
  * are added in a fixed order: two runs give the same bits.
  */
 #include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_sums_copy.h"
 #include "backend/cuda/cuda_sums_task.h"
 
@@ -613,7 +614,7 @@ void lp_cuda_sums_add_up(const lp_cuda_run *run, const sums_outputs &outputs, un
     config.blockDim = dim3(SUMS_THREADS);
     config.stream = lp_cuda_stream(run);
     config.attrs = &attribute;
-    config.numAttrs = 1;
+    config.numAttrs = lp_device_level() >= SUMS_BULK_LEVEL;
     if (blocks)
         lp_cuda_check(cudaLaunchKernelEx(&config, add_up_kernel, outputs), "add_up_kernel");
 }
