@@ -94,8 +94,7 @@ static int print_text(const lapse_bench_report *report)
     printf("time       median %.2f ms, best %.2f, 90 %% within %.2f, of %d\n", 1e3 * report->step_median,
            1e3 * report->step_best, 1e3 * report->step_p90, report->rounds);
     if (train)
-        printf("epoch      %s of %s\n", cli_seconds(report->epoch).text,
-               cli_plural(report->steps, "step", "steps").text);
+        printf("epoch      %.1f ms of %s\n", 1e3 * report->epoch, cli_plural(report->steps, "step", "steps").text);
     print_speed("speed", report, report->step_median);
     if (report->row_count == 0)
         return CLI_DONE;

@@ -5,7 +5,7 @@ $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 | head -10 | sed -E 
 | checked    one step against plain kernels in double: largest error of a gradient N
 | step       N histories, N events read, N asked for, N GFLOP
 | time       median N ms, best N N % within N of N
-| epoch      N s of N steps
+| epoch      N ms of N steps
 | speed      N events/s, N GFLOP/s, N % of the peak
 |
 | The least times of all parts, of all threads together: a step of N ms if nothing disturbs it.
