@@ -309,7 +309,10 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
         bool moments = (op->id == LP_OP_LAYER_NORM && i == 1) || (op->id == LP_OP_LAYER_NORM_GRADIENT && k == 2);
         if (moments || !(i < 0 ? row_input(node, k) : node->outputs[i] && (op->outputs >> i & 1)))
             continue;
-        int cols = (i < 0 ? node->inputs[k] : node->outputs[i])->cols, parts = parts_of(cols);
+        const lp_value *value = i < 0 ? node->inputs[k] : node->outputs[i];
+        int cols = value->cols, parts = parts_of(cols);
+        if (value->place == LP_PLACE_ROWS)
+            return 0; /* it may begin anywhere, and rows come and go 16 bytes at a time */
         if (parts == 0 || cols != parts * half || (i >= 0 && !(parts == 1 ? op->narrow : op->wide)))
             return 0;
     }
