@@ -63,21 +63,6 @@ template <typename action_type> __device__ static inline void visit_all(const ad
     visit(task.parts[number], block, act);
 }
 
-/* The sum of all threads' numbers in a fixed order, in thread 0. */
-__device__ static double block_sum(double mine)
-{
-    __shared__ double sums[WARPS];
-    mine = lp_warp_sum(mine);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        sums[threadIdx.x / 32] = mine;
-    __syncthreads();
-    double sum = 0;
-    for (int i = 0; threadIdx.x == 0 && i < WARPS; i++)
-        sum += sums[i];
-    return sum;
-}
-
 /* Adds l2 and drops the gradient of what is fixed; returns the sum of squares. */
 template <int n> __device__ static inline float finish(const part &p, const spot &at, float l2)
 {
@@ -109,7 +94,7 @@ __global__ void __launch_bounds__(THREADS) adam_sum_kernel(const __grid_constant
                          : p.width == 2 ? finish<2>(p, at, task.l2)
                                         : finish<1>(p, at, task.l2));
     });
-    norm = block_sum(norm);
+    norm = lp_block_sum<WARPS>(norm);
     if (threadIdx.x == 0)
         task.norms[blockIdx.x] = norm;
     if (!lp_last_block(0))
@@ -118,7 +103,7 @@ __global__ void __launch_bounds__(THREADS) adam_sum_kernel(const __grid_constant
 #pragma unroll 4
     for (int i = (int)threadIdx.x; i < blocks; i += THREADS)
         sum += task.norms[i];
-    sum = block_sum(sum);
+    sum = lp_block_sum<WARPS>(sum);
     if (threadIdx.x == 0) /* so that its norm is no longer than `clip` */
         task.norms[blocks] = task.clip > 0 && sqrt(sum) > task.clip ? task.clip / sqrt(sum) : 1;
 }

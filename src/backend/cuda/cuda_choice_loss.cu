@@ -80,21 +80,6 @@ template <int n> __device__ static inline float choose(const choice &c, int row,
     return loss;
 }
 
-/* The sum of all threads' numbers in a fixed order, in thread 0. */
-__device__ static inline double block_sum(double mine)
-{
-    __shared__ double sums[WARPS];
-    mine = lp_warp_sum(mine);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        sums[threadIdx.x / 32] = mine;
-    __syncthreads();
-    double sum = 0;
-    for (int i = 0; threadIdx.x == 0 && i < WARPS; i++)
-        sum += sums[i];
-    return sum;
-}
-
 /* The block that comes last adds up what the blocks have of the loss. */
 template <int n>
 __global__ void __launch_bounds__(WARPS * 32, 3)
@@ -105,7 +90,7 @@ __global__ void __launch_bounds__(WARPS * 32, 3)
     double mine = 0;
     if (row < lp_rows_now(rows, shard))
         mine = (double)choose<n>(c, row, slopes + (size_t)row * c.count);
-    mine = block_sum(mine);
+    mine = lp_block_sum<WARPS>(mine);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = mine;
     if (!lp_last_block(lane))
@@ -114,7 +99,7 @@ __global__ void __launch_bounds__(WARPS * 32, 3)
 #pragma unroll 4
     for (int i = (int)threadIdx.x; i < (int)gridDim.x; i += WARPS * 32)
         sum += partial[i];
-    sum = block_sum(sum);
+    sum = lp_block_sum<WARPS>(sum);
     if (threadIdx.x == 0)
         *loss = (float)sum;
 }

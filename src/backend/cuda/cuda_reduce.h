@@ -1,5 +1,5 @@
-/* cuda_reduce.h: the last block of a launch, which adds up in a fixed order what all of them have summed. Which block that is depends on
- * chance, what it does not.
+/* cuda_reduce.h: sums in a fixed order: over a block, and by the last block of a launch over what all of them have summed. Which block that
+ * is depends on chance, what it does not.
  */
 #ifndef LP_CUDA_REDUCE_H
 #define LP_CUDA_REDUCE_H
@@ -23,6 +23,21 @@ __device__ static inline bool lp_last_block(int lane)
     if (last)
         __threadfence();
     return last;
+}
+
+/* The sum of all threads' numbers in a fixed order, in thread 0 of a block of so many warps. */
+template <int warps> __device__ static inline double lp_block_sum(double mine)
+{
+    __shared__ double sums[warps];
+    mine = lp_warp_sum(mine);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = mine;
+    __syncthreads();
+    double sum = 0;
+    for (int i = 0; threadIdx.x == 0 && i < warps; i++)
+        sum += sums[i];
+    return sum;
 }
 
 #endif
