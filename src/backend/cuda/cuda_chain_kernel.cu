@@ -440,7 +440,7 @@ __device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         x.c[j] = x.s[j] = make_float2(0, 0);
-        if (rows.data && me.there >> (2 * j + half) & 1) {
+        if (rows.data && there(me, j, half)) {
             x.c[j] = *(const float2 *)(from + 8 * j);
             x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
         }

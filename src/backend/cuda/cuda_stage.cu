@@ -149,9 +149,18 @@ void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stag
         pieces[stage->count++] = all[i].piece;
         all[i].taken = true;
     }
-    /* A whole node alone has a kernel of its own. */
-    if (stage->count == 1 && pieces[0].outputs == outputs_of(pieces[0].node))
-        stage->kind = LP_STAGE_NODE;
+}
+
+/* A whole node that nobody joins has a kernel of its own, and needs no packed weight. */
+void leave_alone(candidate *all, int count)
+{
+    for (int i = 0; i < count; i++) {
+        bool alone = all[i].piece.outputs == outputs_of(all[i].piece.node);
+        for (int k = 0; alone && k < count; k++)
+            alone = k == i || !joins(&all[i], &all[k]);
+        if (alone)
+            all[i].kind = LP_STAGE_NODE;
+    }
 }
 
 /* A piece that touches a value twice counts once. */
@@ -163,11 +172,6 @@ void count_touches(const candidate *all, int count, const lp_graph *graph, int *
             touches[v] += found.reads || found.writes;
         }
 }
-
-} // namespace
-
-namespace
-{
 
 bool is_product(const candidate *one)
 {
@@ -228,6 +232,7 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
     }
     if (good)
         count_touches(all, count, graph, stages->touches);
+    leave_alone(all, count);
     for (int moment = -1; good && moment <= last; moment++) {
         for (int i = 0; i < count; i++)
             if (!all[i].taken && all[i].moment == moment) {
