@@ -338,7 +338,7 @@ void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage
     chain->count = stage->count;
     chain->cols = lp_cuda_chain_cols(first);
     chain->rows = lp_cuda_rows_of(like);
-    chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_WARPS * LP_CHAIN_ROWS);
+    chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_ROWS);
 }
 
 size_t lp_cuda_packed_size(const lp_node *node)

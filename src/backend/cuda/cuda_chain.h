@@ -20,9 +20,8 @@
 #include "backend/cuda/cuda_stage.h"
 
 enum {
-    LP_CHAIN_ROWS = 16, /* of a warp */
-    LP_CHAIN_WARPS = 2, /* of a block */
-    LP_CHAIN_TILES = 7, /* of 8 columns, in half a value */
+    LP_CHAIN_ROWS = 16, /* of a block */
+    LP_CHAIN_TILES = 8, /* of 8 columns, in half a value */
     LP_CHAIN_COLS = 8 * LP_CHAIN_TILES,
     LP_CHAIN_STEPS = 32
 };
@@ -54,7 +53,7 @@ typedef struct chain_step {
 
 /* A weight to be packed, [in x out], or transposed [out x in], half by half: block (from, to) of its halves has, for every tile of 8 terms and
  * two tiles of 8 columns, a float4 for each lane: its two terms of its column in the one tile and in the other. */
-enum { LP_PACK_TILES = 8, LP_PACK_BLOCK = LP_CHAIN_TILES * LP_PACK_TILES * 64 }; /* floats */
+enum { LP_PACK_BLOCK = LP_CHAIN_TILES * LP_CHAIN_TILES * 64 }; /* floats */
 typedef struct chain_pack {
     const float *weight;
     float *to;

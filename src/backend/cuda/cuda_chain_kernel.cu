@@ -1,10 +1,14 @@
-/* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h), 16 rows to a warp.
+/* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h), 16 rows to a block of two warps.
  *
- * A lane has two rows, g and g + 8 of the warp's, and of every tile of 8 columns two side by side. Columns beyond a value's own, and rows
- * that are not there, hold any number: they are not read from memory nor written to it, not summed, and meet a weight of 0.
+ * The warps share the columns: of every value one has tiles 0 to 3, the other 4 to 7. A lane has two rows, g and g + 8, and of each of its
+ * warp's tiles of 8 columns two side by side. Columns beyond a value's own, and rows that are not there, hold any number: they are not read
+ * from memory nor written to it, not summed, and meet a weight of 0.
  *
- * Rows come and go in straight runs: 16 rows of a narrow value lie side by side in memory, and so do those of a wide one. A warp has room in shared
- * memory in which they change from that order to its own; stored from the registers, every sector would be written in two parts.
+ * Rows come and go in straight runs: 16 rows of a value lie side by side in memory. The block has three rooms in shared memory in which they
+ * change from that order to its own; stored from the registers, every sector would be written in two parts. Of a product both warps need all
+ * of x: the room `x` holds it, until another product needs another one. `read` holds what else a step reads, `write` what it makes.
+ *
+ * A step is done when both warps are: what it left in rooms or in memory is there for the next, whoever wrote it.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain.h"
@@ -13,13 +17,15 @@
 namespace
 {
 
-enum { TILES = LP_CHAIN_TILES, WARPS = LP_CHAIN_WARPS, THREADS = 32 * WARPS };
-enum { ROOM = LP_CHAIN_ROWS * 2 * LP_CHAIN_COLS + 8 * TILES }; /* a wide value, and what is read behind its last row */
-enum { DRAWS = 2 * TILES }; /* random blocks of a lane's two rows: one for each tile */
+enum { TILES = LP_CHAIN_TILES / 2, THREADS = 64, ROWS = LP_CHAIN_ROWS };
+enum { DRAWS = 2 * TILES };           /* random blocks of a lane's two rows: one for each tile */
+enum { DRAWN = 2 * 8 * DRAWS * 4 };   /* words of all of them */
+enum { SUMS = 2 * 2 * ROWS };         /* two numbers of a row, from each warp */
+enum { BEHIND = 8 * LP_CHAIN_TILES }; /* what is read behind a value's last row */
 
 #define TWO_PI 6.283185307179586476925
 
-/* Half a value: element i of tile j is row g + 8 (i / 2), column 8 j + 2 t + i % 2. */
+/* A warp's share of half a value: element i of tile j is row g + 8 (i / 2), column 8 j + 2 t + i % 2 of its columns. */
 typedef struct strip {
     float at[TILES][4];
 } strip;
@@ -27,9 +33,10 @@ typedef struct strip {
 /* A lane. */
 typedef struct chain_lane {
     const lp_cuda_shard *shard;
-    uint4 *drawn;              /* the warp's: [8 x DRAWS] */
-    float *room;               /* the warp's: two of ROOM */
-    int lane, rows;            /* rows: of the warp that are there */
+    float *x, *read, *write;   /* rooms */
+    float *read_second;        /* the second half of `read`: room for a narrow value */
+    float2 *sums;              /* of rows, by warp: [2 x ROWS] */
+    int warp, rows;            /* rows: of the block that are there */
     int group, member, column; /* column: its first */
     int cols;                  /* of half a value */
     int64_t row;               /* its first */
@@ -62,53 +69,59 @@ __device__ inline bool there(const chain_lane &me, int j, int half)
 /* Whether the row is, whatever its columns. */
 __device__ inline bool row_there(const chain_lane &me, int half)
 {
-    return me.there >> half & 1;
+    return me.group + 8 * half < me.rows;
 }
 
-/* The warp's first row. */
+/* ---- rooms --------------------------------------------------------------------------------------------------- */
+
+/* The block's first row. */
 __device__ inline float *rows_at(const chain_lane &me, const chain_rows &rows)
 {
     return global(rows.data) + (me.row - me.group) * rows.stride;
 }
 
-/* Rows of `cols` columns from the room, where they lie side by side, to memory: all of a value. */
-__device__ inline void store_room(const chain_lane &me, const float *room, const chain_rows &rows, int cols)
+/* The rows of a value, all its columns, are on their way to a room. Nothing happens where there is no value. */
+__device__ inline void ask_rows(const chain_lane &me, float *room, const chain_rows &rows)
 {
-    float *to = rows_at(me, rows);
-    int count = me.rows * cols, i = 4 * me.lane; /* floats: a multiple of 2 */
-    __syncwarp();
+    if (!rows.data)
+        return;
+    const float *from = rows_at(me, rows);
+    int count = me.rows * rows.stride, i = 4 * (int)threadIdx.x; /* floats: a multiple of 2 */
 #pragma unroll 2
-    for (; i + 4 <= count; i += 128)
+    for (; i + 4 <= count; i += 4 * THREADS)
+        tile_copy<4>(room + i, from + i);
+    if (i < count)
+        tile_copy<2>(room + i, from + i);
+}
+
+/* All rows asked for are there. */
+__device__ inline void wait_rows(void)
+{
+    tile_wait();
+    __syncthreads();
+}
+
+/* What the block wrote to `room` goes to memory: all of a value. */
+__device__ inline void store_rows(const chain_lane &me, const float *room, const chain_rows &rows)
+{
+    if (!rows.data)
+        return;
+    float *to = rows_at(me, rows);
+    int count = me.rows * rows.stride, i = 4 * (int)threadIdx.x;
+    __syncthreads();
+#pragma unroll 2
+    for (; i + 4 <= count; i += 4 * THREADS)
         *(float4 *)(to + i) = *(const float4 *)(room + i);
     if (i < count)
         *(float2 *)(to + i) = *(const float2 *)(room + i);
-    __syncwarp();
 }
 
-/* x = rows, or more by them. Rows may be absent. Half a wide value comes a row at a time. */
-template <bool adds> __device__ inline void read_strip(const chain_lane &me, strip &x, const chain_rows &rows, int part)
+/* x = what is in the room, half `part` of so many, or more by it. */
+template <bool adds>
+__device__ inline void take_strip(const chain_lane &me, strip &x, const float *room, int part, int parts)
 {
-    int cols = me.cols, stride = rows.stride;
-    if (!rows.data)
-        return;
-    const float *from = rows_at(me, rows) + part * cols;
-    float *room = me.room;
-    __syncwarp();
-    if (stride == cols) {
-        int count = me.rows * cols, i = 4 * me.lane;
-#pragma unroll 1
-        for (; i + 4 <= count; i += 128)
-            tile_copy<4>(room + i, from + i);
-        if (i < count)
-            tile_copy<2>(room + i, from + i);
-    } else if (2 * me.lane < cols) {
-#pragma unroll 1
-        for (int r = 0; r < me.rows; r++)
-            tile_copy<2>(room + r * cols + 2 * me.lane, from + r * stride + 2 * me.lane);
-    }
-    tile_wait();
-    __syncwarp();
-    const float *first = room + me.group * cols + me.column, *second = first + 8 * cols;
+    int stride = parts * me.cols;
+    const float *first = room + me.group * stride + part * me.cols + me.column, *second = first + 8 * stride;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         float2 one = *(const float2 *)(first + 8 * j), two = *(const float2 *)(second + 8 * j);
@@ -119,23 +132,16 @@ template <bool adds> __device__ inline void read_strip(const chain_lane &me, str
     }
 }
 
-/* Half `part` of so many; the last one sends the value on its way. */
-__device__ inline void write_strip(const chain_lane &me, const strip &x, const chain_rows &rows, int part, int parts)
+__device__ inline void put_strip(const chain_lane &me, const strip &x, float *room, int part, int parts)
 {
     int stride = parts * me.cols;
-    /* Halves that wait for one another do so in the second room: the first serves for reading. */
-    float *room = me.room + ROOM, *first = room + me.group * stride + part * me.cols + me.column,
-          *second = first + 8 * stride;
-    if (!rows.data)
-        return;
+    float *first = room + me.group * stride + part * me.cols + me.column, *second = first + 8 * stride;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
         if (me.columns >> j & 1) {
             *(float2 *)(first + 8 * j) = make_float2(x.at[j][0], x.at[j][1]);
             *(float2 *)(second + 8 * j) = make_float2(x.at[j][2], x.at[j][3]);
         }
-    if (part + 1 == parts)
-        store_room(me, room, rows, stride);
 }
 
 /* Numbers of columns, the same for all rows: 0 where there is no column. */
@@ -149,26 +155,29 @@ __device__ inline float2 read_factors(const chain_lane &me, const float *factors
 
 /* ---- products ------------------------------------------------------------------------------------------------ */
 
-/* sum += x W, W a packed block. A step of the tensor core takes the terms 8 j + 2 t in the place of t, and 8 j + 2 t + 1 in that of
- * t + 4: as the lane has them. x is cut to tf32 by the tensor core: rounding it takes more instructions than all else here. The weights of
- * the next step are under way while one is at work. */
-__device__ inline void multiply(strip &sum, const strip &x, const float *weight)
+/* sum += x W, W a packed block, x in its room, of which this is where the lane begins. A step of the tensor core takes the terms 8 j + 2 t in
+ * the place of t, and 8 j + 2 t + 1 in that of t + 4. x is cut to tf32 by the tensor core: rounding it takes more instructions than all else
+ * here. The weights of the next steps are under way while one is at work. */
+__device__ inline void multiply(const chain_lane &me, strip &sum, const float *x, int stride, const float *weight)
 {
-    enum { PAIRS = LP_PACK_TILES / 2 };
-    const float4 *right = (const float4 *)global(weight) + ((int)threadIdx.x & 31);
-    float4 next[PAIRS];
+    enum { PAIRS = LP_CHAIN_TILES / 2, MINE = PAIRS / 2, AHEAD = 2 };
+    const float4 *right = (const float4 *)global(weight) + me.warp * MINE * 32 + ((int)threadIdx.x & 31);
+    float4 weights[AHEAD][MINE];
 #pragma unroll
-    for (int i = 0; i < PAIRS; i++)
-        next[i] = __ldg(right + i * 32);
+    for (int k = 0; k < AHEAD * MINE; k++)
+        weights[k / MINE][k % MINE] = __ldg(right + (k / MINE * PAIRS + k % MINE) * 32);
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        const float left[4] = {x.at[j][0], x.at[j][2], x.at[j][1], x.at[j][3]};
-        float4 now[PAIRS];
+    for (int j = 0; j < LP_CHAIN_TILES; j++) {
+        if (8 * j >= me.cols)
+            break;
+        float2 one = *(const float2 *)(x + 8 * j), two = *(const float2 *)(x + 8 * stride + 8 * j);
+        const float left[4] = {one.x, two.x, one.y, two.y};
+        float4 now[MINE];
 #pragma unroll
-        for (int i = 0; i < PAIRS; i++) {
-            now[i] = next[i];
-            if (j + 1 < TILES)
-                next[i] = __ldg(right + ((j + 1) * PAIRS + i) * 32);
+        for (int i = 0; i < MINE; i++) {
+            now[i] = weights[j % AHEAD][i];
+            if (j + AHEAD < LP_CHAIN_TILES)
+                weights[j % AHEAD][i] = __ldg(right + ((j + AHEAD) * PAIRS + i) * 32);
         }
 #pragma unroll
         for (int i = 0; i < TILES; i++)
@@ -176,14 +185,21 @@ __device__ inline void multiply(strip &sum, const strip &x, const float *weight)
     }
 }
 
-/* y = x W + bias + addend + what was there. `x` stays as it is for a product that follows. */
-__device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here, strip &x)
+/* y = x W + bias + addend + what was there. */
+__device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here)
 {
-    int parts = step.parts, in_parts = step.in_parts;
-    bool reads = !step.follows && !step.again; /* x */
-    const float *weight = step.weight, *bias = (const float *)step.factors;
+    int parts = step.parts, in_parts = step.in_parts, stride = in_parts * me.cols;
+    const float *weight = step.weight, *bias = (const float *)step.factors,
+                *x = me.x + me.group * stride + 2 * me.member;
+    bool adds = step.other[0].data, accumulates = step.old[0].data;
     if (step.follows)
-        x = here;
+        put_strip(me, here, me.x, 0, 1);
+    ask_rows(me, me.x, step.main);
+    if (step.main.data)
+        tile_wait();
+    ask_rows(me, me.read, step.other[0]);
+    ask_rows(me, me.write, step.old[0]);
+    __syncthreads();
 #pragma unroll 1
     for (int to = 0; to < parts; to++) {
         strip sum = {};
@@ -194,42 +210,50 @@ __device__ inline void linear(const chain_lane &me, const chain_step &step, stri
                 sum.at[j][0] = sum.at[j][2] = more.x;
                 sum.at[j][1] = sum.at[j][3] = more.y;
             }
-        read_strip<true>(me, sum, step.other[0], to);
-        read_strip<true>(me, sum, step.old[0], to);
 #pragma unroll 1
-        for (int from = 0; from < in_parts; from++) {
-            if (reads && (to == 0 || in_parts > 1))
-                read_strip<false>(me, x, step.main, from);
-            multiply(sum, x, weight + (from * parts + to) * LP_PACK_BLOCK);
-        }
-        write_strip(me, sum, step.result[0], to, parts);
+        for (int from = 0; from < in_parts; from++)
+            multiply(me, sum, x + from * me.cols, stride, weight + (from * parts + to) * LP_PACK_BLOCK);
+        if (to == 0 && (adds || accumulates))
+            wait_rows();
+        if (adds)
+            take_strip<true>(me, sum, me.read, to, parts);
+        if (accumulates)
+            take_strip<true>(me, sum, me.write, to, parts);
+        if (step.result[0].data)
+            put_strip(me, sum, me.write, to, parts);
         if (parts == 1)
             here = sum;
     }
+    store_rows(me, me.write, step.result[0]);
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------ */
 
 /* The random words of a lane's rows: the four lanes of a row draw in turn, a block for each tile, and find their own two columns in
- * those of the others. */
+ * those of the others. They lie where a dropout has nothing else. */
+__device__ inline uint32_t *drawn_words(const chain_lane &me)
+{
+    return (uint32_t *)me.read_second + (me.warp * 8 + me.group) * DRAWS * 4;
+}
+
 __device__ inline void draw(const chain_lane &me, const chain_step &step)
 {
     const lp_cuda_shard *shard = me.shard;
     uint64_t first = shard->first_token + (uint64_t)me.row;
-    __syncwarp();
-#pragma unroll 2
-    for (int i = me.member; i < DRAWS; i += 4) {
-        int lower = i >= TILES, tile = lower ? i - TILES : i;
+    uint4 *words = (uint4 *)drawn_words(me);
+#pragma unroll
+    for (int k = 0; k < DRAWS / 4; k++) {
+        int i = 4 * k + me.member, lower = i / TILES, tile = i % TILES + me.warp * TILES;
         lp_random_block block =
             lp_philox(shard->seed, step.purpose, shard->step, (first + (lower ? 8 : 0)) * 65536 + (uint64_t)tile);
-        me.drawn[me.group * DRAWS + i] = make_uint4(block.word[0], block.word[1], block.word[2], block.word[3]);
+        words[i] = make_uint4(block.word[0], block.word[1], block.word[2], block.word[3]);
     }
     __syncwarp();
 }
 
 __device__ inline void drop(const chain_lane &me, strip &x, float scale, uint32_t threshold)
 {
-    const uint32_t *words = (const uint32_t *)(me.drawn + me.group * DRAWS) + me.member;
+    const uint32_t *words = drawn_words(me) + me.member;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
 #pragma unroll
@@ -240,24 +264,26 @@ __device__ inline void drop(const chain_lane &me, strip &x, float scale, uint32_
         }
 }
 
-/* x = f(x, y), where y is the other input's part. */
-__device__ inline void apply(const chain_lane &me, const chain_step &step, strip &x, int part)
+/* x = f(x, y), where y is the other input's part, in this room. */
+__device__ inline void apply(const chain_lane &me, const chain_step &step, strip &x, const float *other, int part)
 {
     float scale = step.scale, shift = step.shift;
     strip y;
     switch (step.op) {
-    case LP_OP_ADD:
-        return read_strip<true>(me, x, step.other[0], part);
+    case LP_OP_ADD: /* a second one may be absent */
+        if (step.other[0].data)
+            take_strip<true>(me, x, other, part, step.parts);
+        return;
     case LP_OP_DROPOUT:
         return drop(me, x, scale, step.threshold);
     case LP_OP_RELU_GRADIENT:
-        read_strip<false>(me, y, step.other[0], part);
+        take_strip<false>(me, y, other, part, step.parts);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] = y.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
         return;
     case LP_OP_MULTIPLY:
-        read_strip<false>(me, y, step.other[0], part);
+        take_strip<false>(me, y, other, part, step.parts);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] *= y.at[k / 4][k % 4];
@@ -305,18 +331,41 @@ __device__ inline void read_table(const chain_lane &me, const chain_step &step, 
 
 __device__ inline void each_element(const chain_lane &me, const chain_step &step, strip &here)
 {
+    int parts = step.parts;
+    bool reads = !step.ids && step.main.data, accumulates = step.old[0].data;
+    float *other = parts == 1 ? me.read_second : me.write; /* where the lane then finds what it replaces */
+    if (reads)
+        ask_rows(me, me.read, step.main);
+    ask_rows(me, other, step.other[0]);
     if (step.op == LP_OP_DROPOUT)
         draw(me, step);
+    if (parts == 1)
+        ask_rows(me, me.write, step.old[0]);
+    wait_rows();
 #pragma unroll 1
-    for (int part = 0; part < step.parts; part++) {
+    for (int part = 0; part < parts; part++) {
         if (step.ids)
             read_table(me, step, here, part);
-        else if (!step.follows)
-            read_strip<false>(me, here, step.main, part);
-        apply(me, step, here, part);
-        read_strip<true>(me, here, step.old[0], part);
-        write_strip(me, here, step.result[0], part, step.parts);
+        else if (reads)
+            take_strip<false>(me, here, me.read, part, parts);
+        apply(me, step, here, other, part);
+        if (accumulates && parts == 1)
+            take_strip<true>(me, here, me.write, 0, 1);
+        if (step.result[0].data)
+            put_strip(me, here, me.write, part, parts);
     }
+    if (accumulates && parts > 1) { /* rooms are free again for the third of three wide values */
+        __syncthreads();
+        ask_rows(me, me.read, step.old[0]);
+        wait_rows();
+#pragma unroll 1
+        for (int part = 0; part < parts; part++) {
+            take_strip<false>(me, here, me.write, part, parts);
+            take_strip<true>(me, here, me.read, part, parts);
+            put_strip(me, here, me.write, part, parts);
+        }
+    }
+    store_rows(me, me.write, step.result[0]);
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
@@ -328,26 +377,60 @@ __device__ inline float row_sum(float value)
     return value + __shfl_xor_sync(0xFFFFFFFFu, value, 2);
 }
 
+/* What each of the warps has of the lane's two rows: of[0] the first one's. */
+typedef struct both {
+    float2 of[2][2];
+} both;
+
+__device__ inline both exchange(const chain_lane &me, const float2 (&mine)[2])
+{
+    both all;
+    if (me.member == 0)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            me.sums[me.warp * ROWS + me.group + 8 * half] = mine[half];
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        all.of[k / 2][k % 2] = me.sums[k / 2 * ROWS + me.group + 8 * (k % 2)];
+    return all;
+}
+
+/* Each warp has the mean of its own columns and the squares of what differs from it. */
 __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, strip &x)
 {
-    float share = 1.0f / (float)me.cols, mean[2], inverse[2];
-    if (!step.follows)
-        read_strip<false>(me, x, step.main, 0);
+    float cols = (float)me.cols, first = fminf(cols, 8 * TILES), second = cols - first, mine = me.warp ? second : first,
+          share = mine > 0 ? 1 / mine : 0;
+    if (step.main.data) {
+        ask_rows(me, me.read, step.main);
+        wait_rows();
+        take_strip<false>(me, x, me.read, 0, 1);
+    }
+    float2 own[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         float sum = 0, square = 0;
 #pragma unroll
         for (int j = 0; j < TILES; j++)
             sum += me.columns >> j & 1 ? x.at[j][2 * half] + x.at[j][2 * half + 1] : 0;
-        mean[half] = row_sum(sum) * share;
+        float mean = row_sum(sum) * share;
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
-            float one = x.at[j][2 * half] - mean[half], two = x.at[j][2 * half + 1] - mean[half];
+            float one = x.at[j][2 * half] - mean, two = x.at[j][2 * half + 1] - mean;
             square += me.columns >> j & 1 ? one * one + two * two : 0;
         }
-        inverse[half] = rsqrtf(row_sum(square) * share + step.shift);
+        own[half] = make_float2(mean, row_sum(square));
+    }
+    both all = exchange(me, own);
+    float mean[2], inverse[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float2 one = all.of[0][half], two = all.of[1][half];
+        float apart = one.x - two.x, square = one.y + two.y + apart * apart * (first * second / cols);
+        mean[half] = (one.x * first + two.x * second) / cols;
+        inverse[half] = rsqrtf(square / cols + step.shift);
         float2 *moments = (float2 *)(global(step.result[1].data) + (me.row + 8 * half) * 2);
-        if (step.result[1].data && row_there(me, half) && me.member == 0)
+        if (step.result[1].data && row_there(me, half) && me.member == 0 && me.warp == 0)
             *moments = make_float2(mean[half], inverse[half]);
     }
 #pragma unroll
@@ -358,7 +441,9 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
             x.at[j][i] =
                 (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
     }
-    write_strip(me, x, step.result[0], 0, 1);
+    if (step.result[0].data)
+        put_strip(me, x, me.write, 0, 1);
+    store_rows(me, me.write, step.result[0]);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
@@ -366,15 +451,18 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 {
     float share = 1.0f / (float)me.cols;
     strip normal;
-    if (!step.follows)
-        read_strip<false>(me, here, step.main, 0);
-    read_strip<false>(me, normal, step.other[0], 0);
-    float2 moments[2] = {};
+    float2 moments[2] = {}, own[2] = {};
+    ask_rows(me, me.read, step.main);
+    ask_rows(me, me.read_second, step.other[0]);
+    ask_rows(me, me.write, step.old[0]);
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_there(me, half))
             moments[half] = *(const float2 *)(global(step.other[1].data) + (me.row + 8 * half) * 2);
-    float sum[2] = {0, 0}, dot[2] = {0, 0};
+    wait_rows();
+    if (step.main.data)
+        take_strip<false>(me, here, me.read, 0, 1);
+    take_strip<false>(me, normal, me.read_second, 0, 1);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         float2 gain = read_factors(me, (const float *)step.factors, j); /* 0 where there is no column */
@@ -382,22 +470,26 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
         for (int i = 0; i < 4; i++) {
             normal.at[j][i] = (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y;
             here.at[j][i] *= i % 2 ? gain.y : gain.x;
-            sum[i / 2] += here.at[j][i];
-            dot[i / 2] += here.at[j][i] * normal.at[j][i];
+            own[i / 2].x += here.at[j][i];
+            own[i / 2].y += here.at[j][i] * normal.at[j][i];
         }
     }
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        sum[half] = row_sum(sum[half]) * share;
-        dot[half] = row_sum(dot[half]) * share;
-    }
+    for (int half = 0; half < 2; half++)
+        own[half] = make_float2(row_sum(own[half].x) * share, row_sum(own[half].y) * share);
+    both all = exchange(me, own);
 #pragma unroll
     for (int j = 0; j < TILES; j++)
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            here.at[j][i] = moments[i / 2].y * (here.at[j][i] - sum[i / 2] - normal.at[j][i] * dot[i / 2]);
-    read_strip<true>(me, here, step.old[0], 0);
-    write_strip(me, here, step.result[0], 0, 1);
+        for (int i = 0; i < 4; i++) {
+            float mean = all.of[0][i / 2].x + all.of[1][i / 2].x, dot = all.of[0][i / 2].y + all.of[1][i / 2].y;
+            here.at[j][i] = moments[i / 2].y * (here.at[j][i] - mean - normal.at[j][i] * dot);
+        }
+    if (step.old[0].data)
+        take_strip<true>(me, here, me.write, 0, 1);
+    if (step.result[0].data)
+        put_strip(me, here, me.write, 0, 1);
+    store_rows(me, me.write, step.result[0]);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
@@ -406,11 +498,10 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
 {
     const double *frequency = (const double *)step.factors, *time = step.time + me.row;
     int cols = me.cols;
-    float *to = me.room + me.group * 2 * cols + me.column;
+    float *to = me.write + me.group * 2 * cols + me.column;
     double at[2] = {row_there(me, 0) ? time[0] : 0, row_there(me, 1) ? time[8] : 0};
-    __syncwarp();
 #pragma unroll 1
-    for (int j = 0; me.column + 8 * j < cols; j++) {
+    for (int j = 0; j < TILES && me.column + 8 * j < cols; j++) {
         double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI),
                            frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
 #pragma unroll
@@ -426,7 +517,7 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
             *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
         }
     }
-    store_room(me, me.room, step.result[0], 2 * cols);
+    store_rows(me, me.write, step.result[0]);
 }
 
 /* One row of a lane: cosines and sines, or what belongs to them. All of it is asked for before any is waited for. */
@@ -478,7 +569,6 @@ __device__ inline void add_turn(turn &x, const turn &more)
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
     bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
-    __syncwarp();
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         turn x, u, more;
@@ -495,7 +585,7 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
                 from.s[j] = cross(from.s[j], x.c[j], c, x.s[j], 1);
             }
             add_turn(from, more);
-            write_turn(me, from, me.room + ROOM, half);
+            write_turn(me, from, me.read, half);
         }
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
@@ -507,40 +597,37 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
             read_turn(me, more, step.old[0], half);
             add_turn(x, more);
         }
-        write_turn(me, x, me.room, half);
+        write_turn(me, x, me.write, half);
     }
-    if (step.result[0].data)
-        store_room(me, me.room, step.result[0], 2 * me.cols);
-    if (slopes)
-        store_room(me, me.room + ROOM, step.result[1], 2 * me.cols);
+    store_rows(me, me.write, step.result[0]);
+    store_rows(me, me.read, step.result[1]);
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
-/* The steps come to shared memory first of all, since what comes with a launch is far away when it is read for the first time. */
-__global__ void __launch_bounds__(THREADS)
-    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count)
+/* Floats of a room: a wide value, or random words behind a narrow one. */
+__host__ __device__ inline int room_size(int cols)
 {
-    __shared__ chain_step steps[LP_CHAIN_STEPS];
-    __shared__ uint4 drawn[WARPS][8 * DRAWS];
-    __shared__ __align__(16) float rooms[WARPS][2 * ROOM];
-    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
-        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
-    int present = lp_rows_now(rows, shard);
+    int wide = 2 * ROWS * cols, drops = ROWS * cols + DRAWN;
+    return (wide > drops ? wide : drops) + BEHIND;
+}
+
+__device__ inline chain_lane lane_here(const lp_cuda_shard *shard, float *shared, int present, int cols)
+{
     tile_lane lane = tile_lane_now();
-    int64_t first = ((int64_t)blockIdx.x * WARPS + lane.warp) * LP_CHAIN_ROWS;
-    /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
-    for (int i = 4 * lane.lane; i < LP_CHAIN_ROWS * cols + 8 * TILES; i += 128)
-        *(float4 *)(rooms[lane.warp] + i) = make_float4(0, 0, 0, 0);
-    int rows_there = (int)min(present - first, (int64_t)LP_CHAIN_ROWS);
+    int64_t first = (int64_t)blockIdx.x * ROWS;
+    int room = room_size(cols), rows = (int)min(present - first, (int64_t)ROWS);
     chain_lane me = {shard,
-                     drawn[lane.warp],
-                     rooms[lane.warp],
-                     lane.lane,
-                     rows_there,
+                     shared,
+                     shared + room,
+                     shared + 2 * room,
+                     shared + room + ROWS * cols,
+                     (float2 *)(shared + 3 * room),
+                     lane.warp,
+                     rows,
                      lane.group,
                      lane.member,
-                     2 * lane.member,
+                     8 * TILES * lane.warp + 2 * lane.member,
                      cols,
                      first + lane.group,
                      0,
@@ -548,18 +635,35 @@ __global__ void __launch_bounds__(THREADS)
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
-            me.there |= (me.row < present ? 1u : 0u) << (2 * j) | (me.row + 8 < present ? 2u : 0u) << (2 * j);
+            me.there |= (me.group < rows ? 1u : 0u) << (2 * j) | (me.group + 8 < rows ? 2u : 0u) << (2 * j);
         }
-    __syncthreads();
-    if (first >= present)
+    return me;
+}
+
+/* The steps come to shared memory first of all, since what comes with a launch is far away when it is read for the first time. */
+__global__ void __launch_bounds__(THREADS, 8)
+    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count)
+{
+    LP_SHARED(float, shared);
+    int used = 3 * room_size(cols) + SUMS;
+    chain_step *steps = (chain_step *)(shared + used);
+    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
+        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
+    /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
+    for (int i = 4 * (int)threadIdx.x; i < used; i += 4 * THREADS)
+        *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
+    int present = lp_rows_now(rows, shard);
+    if ((int64_t)blockIdx.x * ROWS >= present)
         return;
-    strip here = {}, x = {};
+    chain_lane me = lane_here(shard, shared, present, cols);
+    strip here = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
+        __syncthreads();
         const chain_step &step = steps[i];
         switch (step.op) {
         case LP_OP_LINEAR:
-            linear(me, step, here, x);
+            linear(me, step, here);
             break;
         case LP_OP_LAYER_NORM:
             layer_norm(me, step, here);
@@ -577,7 +681,6 @@ __global__ void __launch_bounds__(THREADS)
         default:
             each_element(me, step, here);
         }
-        __syncwarp(); /* moments are read by others than wrote them */
     }
 }
 
@@ -598,8 +701,8 @@ __global__ void __launch_bounds__(PACK_THREADS) pack_kernel(const char *program)
 #pragma unroll 4
     for (int k = (int)threadIdx.x; k < LP_PACK_BLOCK / 2; k += PACK_THREADS) {
         /* Of the pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
-        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_PACK_TILES / 2),
-            i = 2 * (pair % (LP_PACK_TILES / 2)) + (k & 1);
+        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_CHAIN_TILES / 2),
+            i = 2 * (pair % (LP_CHAIN_TILES / 2)) + (k & 1);
         int term = 8 * j + 2 * (lane & 3), column = 8 * i + (lane >> 2);
         bool there = term < task.in && column < task.out;
         float2 two = {0, 0};
@@ -628,5 +731,6 @@ void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_chain mine = *chain;
-    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, 0, shard, mine.rows, mine.cols, mine.program, mine.count);
+    size_t shared = sizeof(float) * (size_t)(3 * room_size(mine.cols) + SUMS) + sizeof(chain_step) * (size_t)mine.count;
+    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, shared, shard, mine.rows, mine.cols, mine.program, mine.count);
 }
