@@ -16,8 +16,7 @@ static_assert(LP_PARAMETER_ALIGN % DENSE == 0, "what a thread takes has one rate
 /* The dense parameters (one long row), or the rows of a table that occurred. A row is taken by `lanes` threads side by side, each of
  * which takes `width` columns at a time. */
 typedef struct part {
-    float *parameters, *moment1, *moment2;
-    const float *gradients;
+    float *parameters, *moment1, *moment2, *gradients;
     const float *rates; /* of groups of LP_PARAMETER_ALIGN; NULL: `rate` */
     float rate;
     int cols, width, lanes, pieces;
@@ -160,6 +159,8 @@ __device__ static inline void step_values_on(const adam_task &task, const part &
         x.second.at[i] = task.beta2 * x.second.at[i] + (1 - task.beta2) * g * g;
         x.parameter.at[i] -= rate * x.first.at[i] / (sqrtf(x.second.at[i]) * correction + task.epsilon);
     }
+    if (task.l2 != 0 || x.rate == 0) /* others find it as it was stepped by */
+        lp_write<n>(p.gradients + at.gradient + at.c, x.gradient, 0);
     lp_write<n>(p.moment1 + at.place + at.c, x.first, 0);
     lp_write<n>(p.moment2 + at.place + at.c, x.second, 0);
     lp_write<n>(p.parameters + at.place + at.c, x.parameter, 0);

@@ -353,13 +353,19 @@ void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage,
     chain->count = stage->count;
     for (int p = 0; p < stage->count; p++) {
         const lp_node *node = stage->pieces[p].node;
-        chain_rows weight = rows_of(run, node->inputs[1]);
+        const lp_node *maker = lp_cuda_packed_maker(node);
+        chain_rows weight = rows_of(run, maker ? maker->inputs[0] : node->inputs[1]);
         int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in),
             out_parts = parts_of(out);
-        chain_pack pack = {weight.data,   packed + stages->packed[stage->pieces[p].number],
-                           in / in_parts, out / out_parts,
-                           in_parts,      out_parts,
-                           weight.stride, node->with.transpose};
+        chain_pack pack = {weight.data,
+                           maker ? (const float *)lp_run_data(run->run, maker->inputs[1]) : NULL,
+                           packed + stages->packed[stage->pieces[p].number],
+                           in / in_parts,
+                           out / out_parts,
+                           in_parts,
+                           out_parts,
+                           weight.stride,
+                           node->with.transpose};
         packs[p] = pack;
     }
 }

@@ -56,7 +56,7 @@ typedef struct chain_step {
  * two tiles of 8 columns, a float4 for each lane: its two terms of its column in the one tile and in the other. */
 enum { LP_PACK_TILES = 8, LP_PACK_BLOCK = LP_CHAIN_TILES * LP_PACK_TILES * 64 }; /* floats */
 typedef struct chain_pack {
-    const float *weight;
+    const float *weight, *scale; /* scale: of the columns of the weight; NULL: 1 */
     float *to;
     int in, out, in_parts, out_parts; /* columns of a half */
     int stride;                       /* from row to row */

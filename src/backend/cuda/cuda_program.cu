@@ -369,17 +369,22 @@ static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
     lp_cuda_kernel_of(node.op->id)(&node, run);
 }
 
+/* In float there are no chains, and nothing is packed for them. */
+static bool left_out(const lp_cuda_run *run, const lp_cuda_stage *stage)
+{
+    return lp_cuda_chain_runs(run) ? stage->packed : stage->kind == LP_STAGE_PACK;
+}
+
 static void launch_stage(const lp_cuda_run *run, int i)
 {
     const lp_cuda_stage *stage = &run->program->stages.all[i];
     lp_cuda_run mine = *run;
     mine.lane = run->program->slots[i].lane;
-    if (failing)
+    if (failing || left_out(run, stage))
         return;
-    if (stage->kind == LP_STAGE_PACK) {
-        if (lp_cuda_chain_runs(run))
-            lp_cuda_pack_launch(&run->chains[i], &mine);
-    } else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
+    if (stage->kind == LP_STAGE_PACK)
+        lp_cuda_pack_launch(&run->chains[i], &mine);
+    else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
         lp_cuda_chain_launch(&run->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
@@ -427,7 +432,7 @@ static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, doub
     watch->on_launch(watch->context, &launch);
 }
 
-/* One by one. In float there are no chains: their nodes are launched by themselves, and nothing is packed. */
+/* One by one. In float the nodes of chains are launched by themselves. */
 static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
 {
     const lp_cuda_stages *stages = &run->program->stages;
@@ -437,10 +442,10 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
         bool apart = stage->kind == LP_STAGE_CHAIN && !chains;
-        if (stage->kind == LP_STAGE_PACK && !chains)
+        if (left_out(run, stage))
             continue;
         for (int p = 0; apart && !failing && p < stage->count; p++) {
-            lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1};
+            lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1, false};
             lp_cuda_run mine = *run;
             mine.lane = run->program->slots[i].lane;
             lp_device_watch_start();
