@@ -41,6 +41,16 @@ typedef struct lp_run {
     int64_t *times; /* the host adds nanoseconds here, node by node; NULL: nobody wants to know */
 } lp_run;
 
+/* The step of the optimizer that follows a run. */
+typedef struct lp_learning {
+    const lp_adam *adam;
+    uint64_t step;        /* from 1 */
+    const lp_union *rows; /* those of tables that occurred; NULL where there are no tables */
+    float *parameters;
+    const lp_value *loss; /* of the run's graph */
+    float *loss_to;       /* in host_new's memory; there after the next sync */
+} lp_learning;
+
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
 
 /* A part of a launch: a node, or some of its outputs. */
@@ -90,6 +100,9 @@ typedef struct lp_backend {
     /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
      * Does not depend on the number of threads. */
     void (*adam_step)(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+    /* A run of a batch that is one shard, the step that follows it, and its loss, all at once. NULL: one after the other, by run,
+     * fetch and adam_step, which make the same of it. */
+    void (*learn)(const lp_run *run, const lp_learning *learning);
     /* Returns when all that was asked for is done. */
     void (*sync)(void);
     /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it

@@ -161,6 +161,10 @@ static void run_shard(void *context, int shard, int worker)
     run.step = pass->step;
     run.times = times;
     run.precision = runner->precision;
+    if (pass->learning) {
+        runner->backend->learn(&run, pass->learning);
+        return;
+    }
     if (pass->watch && runner->backend->run_timed)
         runner->backend->run_timed(&run, pass->watch);
     else

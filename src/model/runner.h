@@ -37,8 +37,9 @@ void lp_runner_clear(lp_runner *runner);
 
 typedef struct lp_pass {
     const lp_batch *batch;
-    const float *parameters;  /* in the backend's memory, as are the next two */
-    const lp_adam *gradients; /* whose gradients a network that learns fills; NULL: it answers */
+    const float *parameters;     /* in the backend's memory, as are the next two */
+    const lp_adam *gradients;    /* whose gradients a network that learns fills; NULL: it answers */
+    const lp_learning *learning; /* where the backend is to `learn`, of a batch that is one shard; or NULL */
     float *loss;      /* [shards], of a network that learns; in the memory of the backend's host_new; there after
                                * the next sync */
     float seed_value; /* of the gradient */

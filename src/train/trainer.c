@@ -467,14 +467,23 @@ void lp_trainer_step(lp_trainer *trainer)
     int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
     uint32_t step = (uint32_t)state->step;
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
-    bool ready = make_batch(trainer);
+    bool ready = make_batch(trainer), at_once = ready && !sampled && trainer->backend->learn;
     if (times)
         times->fill = lap(&mark);
+    float *losses = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)trainer->options.shards;
+    trainer->adam.learning_rate = rate_now(trainer);
+    lp_learning learning = {.adam = &trainer->adam,
+                            .step = state->step + 1,
+                            .rows = lists ? &trainer->rows : NULL,
+                            .parameters = trainer->parameters,
+                            .loss = trainer->network.loss,
+                            .loss_to = losses};
     lp_pass pass = {
         .batch = &trainer->batch,
         .parameters = trainer->parameters,
         .gradients = &trainer->adam,
-        .loss = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)trainer->options.shards,
+        .learning = at_once ? &learning : NULL,
+        .loss = losses,
         .seed_value = 1.0f / (float)trainer->batch.targets,
         .seed = trainer->options.seed,
         .step = step,
@@ -488,9 +497,9 @@ void lp_trainer_step(lp_trainer *trainer)
     lp_runner_run(&trainer->runner, &pass);
     if (sampled)
         learn_sampler(trainer, step);
-    trainer->adam.learning_rate = rate_now(trainer);
     state->step++;
-    learn(trainer, ready);
+    if (!at_once)
+        learn(trainer, ready);
     trainer->loss_targets += trainer->batch.targets;
     state->window += trainer->batch.windows;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))

@@ -210,8 +210,10 @@ static void run_and_time(const lp_run *run)
 static void time_ops(lp_trainer *trainer)
 {
     lp_backend timed = *trainer->backend;
+    const lp_backend *device = trainer->backend;
     timed.run = run_and_time;
-    trainer->runner.backend = &timed;
+    timed.learn = NULL;
+    trainer->backend = trainer->runner.backend = &timed;
     const lp_graph *graph = &trainer->network.graph;
     in_all = calloc((size_t)graph->node_count, sizeof *in_all);
     for (int s = 0; s < 3; s++)
@@ -220,7 +222,7 @@ static void time_ops(lp_trainer *trainer)
     runs = 0;
     for (int s = 0; s < 10; s++)
         step(trainer, true);
-    trainer->runner.backend = trainer->backend;
+    trainer->backend = trainer->runner.backend = device;
     double sum = 0;
     for (int i = 0; i < graph->node_count; i++) {
         sum += in_all[i];

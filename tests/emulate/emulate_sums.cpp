@@ -48,7 +48,7 @@ bool lp_emulate_sums(const lp_node *const *nodes, const unsigned *outputs, int c
     for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
         shard.rows[kind] = run->rows[kind];
     shard.rows[LP_ROWS_FIXED] = -1;
-    lp_cuda_run launched = {run, &shard, NULL, 0, 0, NULL};
+    lp_cuda_run launched = {run, &shard, NULL, 0, 0, NULL, NULL};
     lp_cuda_sums(pieces, count, &launched);
     bool good = true;
     for (int i = 0; scratch && i < GUARD; i++)

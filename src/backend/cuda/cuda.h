@@ -58,6 +58,7 @@ typedef struct lp_cuda_run {
     int largest_segments;
     int lane; /* whose scratch the node at hand has */
     struct lp_cuda_program *program;
+    const struct lp_cuda_chain *chains; /* by stage */
 } lp_cuda_run;
 
 typedef void (*lp_cuda_kernel)(const lp_node *node, const lp_cuda_run *run);
@@ -92,12 +93,17 @@ void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* LP_LAUNCH(run, kernel, grid, block, shared_bytes, arguments...). A kernel that is a template with several arguments stands
- * in parentheses. An empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel. */
+ * in parentheses. An empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
+ *
+ * LP_LAUNCH_EARLY: the same, for a kernel that may begin when all blocks of the launch before it in its lane have said
+ * lp_let_next_begin, and waits for the end of that one by lp_wait_for_last; no more than 48 KB of shared memory. */
 #ifdef __CUDACC__
 
 cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
 /* Takes note of a CUDA call that failed. */
 void lp_cuda_check(cudaError_t error, const char *what);
+cudaLaunchConfig_t lp_cuda_early(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
+                                 cudaLaunchAttribute *attribute);
 
 #define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                                       \
     do {                                                                                                             \
@@ -115,6 +121,13 @@ void lp_cuda_check(cudaError_t error, const char *what);
             lp_cuda_check(cudaGetLastError(), #kernel);                                                              \
         }                                                                                                            \
     } while (0)
+#define LP_LAUNCH_EARLY(run, kernel, grid, block, shared_bytes, ...)                                       \
+    do {                                                                                                   \
+        cudaLaunchAttribute lp_attribute;                                                                  \
+        cudaLaunchConfig_t lp_config = lp_cuda_early(run, (grid), (block), (shared_bytes), &lp_attribute); \
+        if (lp_config.gridDim.x && lp_config.gridDim.y && lp_config.gridDim.z)                             \
+            lp_cuda_check(cudaLaunchKernelEx(&lp_config, kernel, __VA_ARGS__), #kernel);                   \
+    } while (0)
 #define LP_SHARED(type, name)                                         \
     extern __shared__ __align__(16) unsigned char lp_shared_memory[]; \
     type *name = (type *)lp_shared_memory
@@ -128,6 +141,7 @@ void lp_cuda_check(cudaError_t error, const char *what);
         if (lp_grid.x && lp_grid.y && lp_grid.z)                                                 \
             lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); }); \
     } while (0)
+#define LP_LAUNCH_EARLY LP_LAUNCH
 #define LP_SHARED(type, name) type *name = (type *)lp_emulate_shared()
 
 #endif
@@ -139,6 +153,20 @@ static inline unsigned lp_blocks(int64_t count, int64_t size)
 }
 
 /* ---- for kernels --------------------------------------------------------------------------------------------- */
+
+__device__ static inline void lp_let_next_begin(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+__device__ static inline void lp_wait_for_last(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 /* Writes, or adds. */
 __device__ static inline void lp_store(float *place, float amount, int adds)

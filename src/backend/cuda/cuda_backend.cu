@@ -45,6 +45,7 @@ extern "C" const lp_backend *lp_cuda_open(uint32_t version, const char **reason)
     backend.run_timed = lp_cuda_program_time;
     backend.speed = lp_cuda_speed;
     backend.adam_step = lp_cuda_adam_step;
+    backend.learn = lp_cuda_program_learn;
     backend.sync = lp_device_sync;
     backend.problem = lp_device_problem;
     backend.arrange = lp_cuda_arrange;

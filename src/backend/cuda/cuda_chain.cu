@@ -336,6 +336,11 @@ void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage
     const lp_value *like = first->outputs[0] ? first->outputs[0] : first->inputs[0];
     *chain = lp_cuda_chain();
     chain->count = stage->count;
+    for (int i = stage->count - 1; i >= 0; i--)
+        if (steps[i].weight) {
+            steps[i].next_weight = chain->first_weight;
+            chain->first_weight = steps[i].weight;
+        }
     chain->cols = lp_cuda_chain_cols(first);
     chain->rows = lp_cuda_rows_of(like);
     chain->blocks = lp_blocks(lp_cuda_largest(run, like), LP_CHAIN_ROWS);
@@ -353,13 +358,19 @@ void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage,
     chain->count = stage->count;
     for (int p = 0; p < stage->count; p++) {
         const lp_node *node = stage->pieces[p].node;
-        chain_rows weight = rows_of(run, node->inputs[1]);
+        const lp_node *maker = lp_cuda_packed_maker(node);
+        chain_rows weight = rows_of(run, maker ? maker->inputs[0] : node->inputs[1]);
         int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in),
             out_parts = parts_of(out);
-        chain_pack pack = {weight.data,   packed + stages->packed[stage->pieces[p].number],
-                           in / in_parts, out / out_parts,
-                           in_parts,      out_parts,
-                           weight.stride, node->with.transpose};
+        chain_pack pack = {weight.data,
+                           maker ? (const float *)lp_run_data(run->run, maker->inputs[1]) : NULL,
+                           packed + stages->packed[stage->pieces[p].number],
+                           in / in_parts,
+                           out / out_parts,
+                           in_parts,
+                           out_parts,
+                           weight.stride,
+                           node->with.transpose};
         packs[p] = pack;
     }
 }

@@ -20,7 +20,7 @@
 #include "backend/cuda/cuda_stage.h"
 
 enum {
-    LP_CHAIN_ROWS = 16, /* of a block */
+    LP_CHAIN_ROWS = 64, /* of a block */
     LP_CHAIN_TILES = 8, /* of 8 columns, in half a value */
     LP_CHAIN_COLS = 8 * LP_CHAIN_TILES,
     LP_CHAIN_STEPS = 32
@@ -41,12 +41,13 @@ typedef struct chain_step {
     chain_rows other[2]; /* what else it reads: an addend, a turn, the x of a gradient; its moments */
     chain_rows old[2];   /* what results are added to */
     chain_rows result[2];
-    const float *weight; /* linear: packed */
-    int in_parts;        /* linear: halves of x */
-    const void *factors; /* of columns: bias, scale, gain, frequencies; NULL: none */
-    const float *shifts; /* layer norm */
-    const double *time;  /* basis */
-    const int32_t *ids;  /* embed: of the rows of main */
+    const float *weight;      /* linear: packed */
+    const float *next_weight; /* linear: that of the next product in the chain; NULL: there is none */
+    int in_parts;             /* linear: halves of x */
+    const void *factors;      /* of columns: bias, scale, gain, frequencies; NULL: none */
+    const float *shifts;      /* layer norm */
+    const double *time;       /* basis */
+    const int32_t *ids;       /* embed: of the rows of main */
     float scale, shift;
     uint32_t threshold, purpose; /* dropout */
 } chain_step;
@@ -55,7 +56,7 @@ typedef struct chain_step {
  * two tiles of 8 columns, a float4 for each lane: its two terms of its column in the one tile and in the other. */
 enum { LP_PACK_BLOCK = LP_CHAIN_TILES * LP_CHAIN_TILES * 64 }; /* floats */
 typedef struct chain_pack {
-    const float *weight;
+    const float *weight, *scale; /* scale: of the columns of the weight; NULL: 1 */
     float *to;
     int in, out, in_parts, out_parts; /* columns of a half */
     int stride;                       /* from row to row */
@@ -67,7 +68,8 @@ typedef struct lp_cuda_chain {
     const char *program; /* on the device: its chain_steps, or chain_packs */
     size_t place;        /* of it among the programs of all */
     int count;
-    int cols; /* of half a value */
+    int cols;                  /* of half a value */
+    const float *first_weight; /* of its first product; NULL: it has none */
     lp_cuda_rows rows;
     unsigned blocks;
 } lp_cuda_chain;

@@ -1,14 +1,15 @@
-/* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h), 16 rows to a block of two warps.
+/* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h), 64 rows to a block of eight warps.
  *
- * The warps share the columns: of every value one has tiles 0 to 3, the other 4 to 7. A lane has two rows, g and g + 8, and of each of its
- * warp's tiles of 8 columns two side by side. Columns beyond a value's own, and rows that are not there, hold any number: they are not read
- * from memory nor written to it, not summed, and meet a weight of 0.
+ * Two warps have 16 rows, and share their columns: of every value one has tiles 0 to 3, the other 4 to 7. A lane has two rows, g and g + 8, and
+ * of each of its warp's tiles of 8 columns two side by side. Columns beyond a value's own, and rows that are not there, hold any number: they
+ * are not read from memory nor written to it, not summed, and meet a weight of 0.
  *
- * Rows come and go in straight runs: 16 rows of a value lie side by side in memory. The block has three rooms in shared memory in which they
- * change from that order to its own; stored from the registers, every sector would be written in two parts. Of a product both warps need all
- * of x: the room `x` holds it, until another product needs another one. `read` holds what else a step reads, `write` what it makes.
+ * Rows come and go in straight runs: the rows of a block lie side by side in memory. The block has rooms in shared memory in which they
+ * change from that order to its own; stored from the registers, every sector would be written in two parts. `read` holds what a step reads,
+ * `write` what it makes. `x` is the left side of a product, of which both warps need all columns, until another product has another one.
+ * The weights of a product are on their way to one of two rooms while the product before it reads the other.
  *
- * A step is done when both warps are: what it left in rooms or in memory is there for the next, whoever wrote it.
+ * A step is done when all warps are: what it left in rooms or in memory is there for the next, whoever wrote it.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain.h"
@@ -17,11 +18,11 @@
 namespace
 {
 
-enum { TILES = LP_CHAIN_TILES / 2, THREADS = 64, ROWS = LP_CHAIN_ROWS };
-enum { DRAWS = 2 * TILES };           /* random blocks of a lane's two rows: one for each tile */
-enum { DRAWN = 2 * 8 * DRAWS * 4 };   /* words of all of them */
-enum { SUMS = 2 * 2 * ROWS };         /* two numbers of a row, from each warp */
-enum { BEHIND = 8 * LP_CHAIN_TILES }; /* what is read behind a value's last row */
+enum { TILES = LP_CHAIN_TILES / 2, ROWS = LP_CHAIN_ROWS, WARPS = ROWS / 8, THREADS = 32 * WARPS };
+enum { DRAWS = 2 * TILES };             /* random blocks of a lane's two rows: one for each tile */
+enum { DRAWN = WARPS * 8 * DRAWS * 4 }; /* words of all of them */
+enum { SUMS = 2 * 2 * ROWS };           /* floats: two of a row, from both of its warps */
+enum { BEHIND = 8 * LP_CHAIN_TILES };   /* floats that are read behind a value's last row */
 
 #define TWO_PI 6.283185307179586476925
 
@@ -35,11 +36,12 @@ typedef struct chain_lane {
     const lp_cuda_shard *shard;
     float *x, *read, *write;   /* rooms */
     float *read_second;        /* the second half of `read`: room for a narrow value */
-    float2 *sums;              /* of rows, by warp: [2 x ROWS] */
-    int warp, rows;            /* rows: of the block that are there */
-    int group, member, column; /* column: its first */
+    float *weights[2];         /* rooms, of which the first is that of the product to come */
+    float2 *sums;              /* of rows, by side: [2 x ROWS] */
+    int side, rows;            /* which of two warps, and the rows of the block that are there */
+    int place, member, column; /* its first row in the block, and column */
     int cols;                  /* of half a value */
-    int64_t row;               /* its first */
+    int64_t first;             /* row of the block */
     uint32_t there;            /* bit 2 j + h: that row h and tile j are there */
     uint32_t columns;          /* bit j: that tile j is */
 } chain_lane;
@@ -69,7 +71,7 @@ __device__ inline bool there(const chain_lane &me, int j, int half)
 /* Whether the row is, whatever its columns. */
 __device__ inline bool row_there(const chain_lane &me, int half)
 {
-    return me.group + 8 * half < me.rows;
+    return me.place + 8 * half < me.rows;
 }
 
 /* ---- rooms --------------------------------------------------------------------------------------------------- */
@@ -77,7 +79,7 @@ __device__ inline bool row_there(const chain_lane &me, int half)
 /* The block's first row. */
 __device__ inline float *rows_at(const chain_lane &me, const chain_rows &rows)
 {
-    return global(rows.data) + (me.row - me.group) * rows.stride;
+    return global(rows.data) + me.first * rows.stride;
 }
 
 /* The rows of a value, all its columns, are on their way to a room. Nothing happens where there is no value. */
@@ -116,12 +118,18 @@ __device__ inline void store_rows(const chain_lane &me, const float *room, const
         *(float2 *)(to + i) = *(const float2 *)(room + i);
 }
 
+/* Where the lane begins in a room with rows of so many floats. */
+__device__ inline int place_in(const chain_lane &me, int stride)
+{
+    return me.place * stride + me.column;
+}
+
 /* x = what is in the room, half `part` of so many, or more by it. */
 template <bool adds>
 __device__ inline void take_strip(const chain_lane &me, strip &x, const float *room, int part, int parts)
 {
     int stride = parts * me.cols;
-    const float *first = room + me.group * stride + part * me.cols + me.column, *second = first + 8 * stride;
+    const float *first = room + place_in(me, stride) + part * me.cols, *second = first + 8 * stride;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         float2 one = *(const float2 *)(first + 8 * j), two = *(const float2 *)(second + 8 * j);
@@ -132,16 +140,20 @@ __device__ inline void take_strip(const chain_lane &me, strip &x, const float *r
     }
 }
 
-__device__ inline void put_strip(const chain_lane &me, const strip &x, float *room, int part, int parts)
+__device__ inline void put_rows(const chain_lane &me, const strip &x, float *room, int stride)
 {
-    int stride = parts * me.cols;
-    float *first = room + me.group * stride + part * me.cols + me.column, *second = first + 8 * stride;
+    float *first = room + place_in(me, stride), *second = first + 8 * stride;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
         if (me.columns >> j & 1) {
             *(float2 *)(first + 8 * j) = make_float2(x.at[j][0], x.at[j][1]);
             *(float2 *)(second + 8 * j) = make_float2(x.at[j][2], x.at[j][3]);
         }
+}
+
+__device__ inline void put_strip(const chain_lane &me, const strip &x, float *room, int part, int parts)
+{
+    put_rows(me, x, room + part * me.cols, parts * me.cols);
 }
 
 /* Numbers of columns, the same for all rows: 0 where there is no column. */
@@ -155,51 +167,77 @@ __device__ inline float2 read_factors(const chain_lane &me, const float *factors
 
 /* ---- products ------------------------------------------------------------------------------------------------ */
 
-/* sum += x W, W a packed block, x in its room, of which this is where the lane begins. A step of the tensor core takes the terms 8 j + 2 t in
- * the place of t, and 8 j + 2 t + 1 in that of t + 4. x is cut to tf32 by the tensor core: rounding it takes more instructions than all else
- * here. The weights of the next steps are under way while one is at work. */
-__device__ inline void multiply(const chain_lane &me, strip &sum, const float *x, int stride, const float *weight)
+/* Floats from row to row of half an x: 4 modulo 8, so that tile_load meets every bank once. */
+__host__ __device__ inline int x_stride(int cols)
 {
-    enum { PAIRS = LP_CHAIN_TILES / 2, MINE = PAIRS / 2, AHEAD = 2 };
-    const float4 *right = (const float4 *)global(weight) + me.warp * MINE * 32 + ((int)threadIdx.x & 31);
-    float4 weights[AHEAD][MINE];
+    return (cols + 3) / 8 * 8 + 4;
+}
+
+/* Tiles of 8 terms in a block of weights that are worked on: known to the compiler but for the last one. */
+__host__ __device__ inline int term_tiles(int cols)
+{
+    return cols > 8 * (LP_CHAIN_TILES - 1) ? LP_CHAIN_TILES : LP_CHAIN_TILES - 1;
+}
+
+/* x comes half by half, in rows of its own stride. */
+__device__ inline void ask_x(const chain_lane &me, const chain_rows &rows)
+{
+    int stride = x_stride(me.cols), column = 2 * ((int)threadIdx.x & 31);
+    if (!rows.data || column >= me.cols)
+        return;
+    const float *from = rows_at(me, rows) + column;
+#pragma unroll 1
+    for (int half = 0; half * me.cols < rows.stride; half++)
+#pragma unroll 4
+        for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
+            tile_copy<2>(me.x + (half * ROWS + row) * stride + column, from + row * rows.stride + half * me.cols);
+}
+
+__device__ inline void ask_weights(const chain_lane &me, float *room, const float *block)
+{
+    if (!block)
+        return;
+    int count = term_tiles(me.cols) * LP_CHAIN_TILES * 64;
+#pragma unroll 4
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+        tile_copy<4>(room + i, global(block) + i);
+}
+
+/* sum += x W of the terms 8 j to 8 j + 7. x is cut to tf32 by the tensor core: rounding it takes more instructions than all else here. */
+__device__ inline void multiply_tile(strip &sum, tile_source x, const float4 *right, int j)
+{
+    float left[4];
+    tile_load(left, x, 8 * j);
 #pragma unroll
-    for (int k = 0; k < AHEAD * MINE; k++)
-        weights[k / MINE][k % MINE] = __ldg(right + (k / MINE * PAIRS + k % MINE) * 32);
-#pragma unroll
-    for (int j = 0; j < LP_CHAIN_TILES; j++) {
-        if (8 * j >= me.cols)
-            break;
-        float2 one = *(const float2 *)(x + 8 * j), two = *(const float2 *)(x + 8 * stride + 8 * j);
-        const float left[4] = {one.x, two.x, one.y, two.y};
-        float4 now[MINE];
-#pragma unroll
-        for (int i = 0; i < MINE; i++) {
-            now[i] = weights[j % AHEAD][i];
-            if (j + AHEAD < LP_CHAIN_TILES)
-                weights[j % AHEAD][i] = __ldg(right + ((j + AHEAD) * PAIRS + i) * 32);
-        }
-#pragma unroll
-        for (int i = 0; i < TILES; i++)
-            tile_multiply(sum.at[i], left, i % 2 ? now[i / 2].z : now[i / 2].x, i % 2 ? now[i / 2].w : now[i / 2].y);
+    for (int i = 0; i < TILES / 2; i++) {
+        float4 two = right[(j * TILES + i) * 32];
+        tile_multiply(sum.at[2 * i], left, two.x, two.y);
+        tile_multiply(sum.at[2 * i + 1], left, two.z, two.w);
     }
 }
 
-/* y = x W + bias + addend + what was there. */
-__device__ inline void linear(const chain_lane &me, const chain_step &step, strip &here)
+/* sum += x W, of half an x and a block of weights. */
+__device__ inline void multiply(const chain_lane &me, strip &sum, const float *x, const float *weights)
 {
-    int parts = step.parts, in_parts = step.in_parts, stride = in_parts * me.cols;
+    const float4 *right = (const float4 *)weights + me.side * (TILES / 2) * 32 + ((int)threadIdx.x & 31);
+    tile_source left = tile_left(x, x_stride(me.cols));
+#pragma unroll
+    for (int j = 0; j < LP_CHAIN_TILES - 1; j++)
+        multiply_tile(sum, left, right, j);
+    if (term_tiles(me.cols) == LP_CHAIN_TILES)
+        multiply_tile(sum, left, right, LP_CHAIN_TILES - 1);
+}
+
+/* y = x W + bias + addend + what was there. */
+__device__ inline void linear(chain_lane &me, const chain_step &step, strip &here)
+{
+    int parts = step.parts, in_parts = step.in_parts, stride = x_stride(me.cols), last = parts * in_parts - 1;
     const float *weight = step.weight, *bias = (const float *)step.factors,
-                *x = me.x + me.group * stride + 2 * me.member;
+                *x = me.x + ((int)threadIdx.x >> 6) * 16 * stride;
     bool adds = step.other[0].data, accumulates = step.old[0].data;
     if (step.follows)
-        put_strip(me, here, me.x, 0, 1);
-    ask_rows(me, me.x, step.main);
-    if (step.main.data)
-        tile_wait();
-    ask_rows(me, me.read, step.other[0]);
-    ask_rows(me, me.write, step.old[0]);
-    __syncthreads();
+        put_rows(me, here, me.x, stride);
+    ask_x(me, step.main);
 #pragma unroll 1
     for (int to = 0; to < parts; to++) {
         strip sum = {};
@@ -211,8 +249,19 @@ __device__ inline void linear(const chain_lane &me, const chain_step &step, stri
                 sum.at[j][1] = sum.at[j][3] = more.y;
             }
 #pragma unroll 1
-        for (int from = 0; from < in_parts; from++)
-            multiply(me, sum, x + from * me.cols, stride, weight + (from * parts + to) * LP_PACK_BLOCK);
+        for (int from = 0; from < in_parts; from++) {
+            int block = to * in_parts + from;
+            float *weights = me.weights[0], *next = me.weights[1];
+            wait_rows(); /* x is there, and weights; nobody reads those before any more */
+            ask_weights(me, next, block < last ? weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
+            if (block == 0) {
+                ask_rows(me, me.read, step.other[0]);
+                ask_rows(me, me.write, step.old[0]);
+            }
+            multiply(me, sum, x + from * ROWS * stride, weights);
+            me.weights[0] = next;
+            me.weights[1] = weights;
+        }
         if (to == 0 && (adds || accumulates))
             wait_rows();
         if (adds)
@@ -233,17 +282,17 @@ __device__ inline void linear(const chain_lane &me, const chain_step &step, stri
  * those of the others. They lie where a dropout has nothing else. */
 __device__ inline uint32_t *drawn_words(const chain_lane &me)
 {
-    return (uint32_t *)me.read_second + (me.warp * 8 + me.group) * DRAWS * 4;
+    return (uint32_t *)me.read_second + ((int)threadIdx.x >> 2) * DRAWS * 4;
 }
 
 __device__ inline void draw(const chain_lane &me, const chain_step &step)
 {
     const lp_cuda_shard *shard = me.shard;
-    uint64_t first = shard->first_token + (uint64_t)me.row;
+    uint64_t first = shard->first_token + (uint64_t)(me.first + me.place);
     uint4 *words = (uint4 *)drawn_words(me);
 #pragma unroll
     for (int k = 0; k < DRAWS / 4; k++) {
-        int i = 4 * k + me.member, lower = i / TILES, tile = i % TILES + me.warp * TILES;
+        int i = 4 * k + me.member, lower = i / TILES, tile = i % TILES + me.side * TILES;
         lp_random_block block =
             lp_philox(shard->seed, step.purpose, shard->step, (first + (lower ? 8 : 0)) * 65536 + (uint64_t)tile);
         words[i] = make_uint4(block.word[0], block.word[1], block.word[2], block.word[3]);
@@ -312,7 +361,7 @@ __device__ inline void apply(const chain_lane &me, const chain_step &step, strip
 /* Rows of a table. */
 __device__ inline void read_table(const chain_lane &me, const chain_step &step, strip &x, int part)
 {
-    const int32_t *ids = step.ids + me.row;
+    const int32_t *ids = step.ids + me.first + me.place;
     int stride = step.main.stride;
     const float *table = global(step.main.data) + part * me.cols + me.column;
 #pragma unroll
@@ -377,7 +426,7 @@ __device__ inline float row_sum(float value)
     return value + __shfl_xor_sync(0xFFFFFFFFu, value, 2);
 }
 
-/* What each of the warps has of the lane's two rows: of[0] the first one's. */
+/* What both warps have of the lane's two rows: of[0] the first one's. */
 typedef struct both {
     float2 of[2][2];
 } both;
@@ -388,18 +437,18 @@ __device__ inline both exchange(const chain_lane &me, const float2 (&mine)[2])
     if (me.member == 0)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            me.sums[me.warp * ROWS + me.group + 8 * half] = mine[half];
+            me.sums[me.side * ROWS + me.place + 8 * half] = mine[half];
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        all.of[k / 2][k % 2] = me.sums[k / 2 * ROWS + me.group + 8 * (k % 2)];
+        all.of[k / 2][k % 2] = me.sums[k / 2 * ROWS + me.place + 8 * (k % 2)];
     return all;
 }
 
 /* Each warp has the mean of its own columns and the squares of what differs from it. */
 __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, strip &x)
 {
-    float cols = (float)me.cols, first = fminf(cols, 8 * TILES), second = cols - first, mine = me.warp ? second : first,
+    float cols = (float)me.cols, first = fminf(cols, 8 * TILES), second = cols - first, mine = me.side ? second : first,
           share = mine > 0 ? 1 / mine : 0;
     if (step.main.data) {
         ask_rows(me, me.read, step.main);
@@ -429,8 +478,8 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
         float apart = one.x - two.x, square = one.y + two.y + apart * apart * (first * second / cols);
         mean[half] = (one.x * first + two.x * second) / cols;
         inverse[half] = rsqrtf(square / cols + step.shift);
-        float2 *moments = (float2 *)(global(step.result[1].data) + (me.row + 8 * half) * 2);
-        if (step.result[1].data && row_there(me, half) && me.member == 0 && me.warp == 0)
+        float2 *moments = (float2 *)(global(step.result[1].data) + (me.first + me.place + 8 * half) * 2);
+        if (step.result[1].data && row_there(me, half) && me.member == 0 && me.side == 0)
             *moments = make_float2(mean[half], inverse[half]);
     }
 #pragma unroll
@@ -458,7 +507,7 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_there(me, half))
-            moments[half] = *(const float2 *)(global(step.other[1].data) + (me.row + 8 * half) * 2);
+            moments[half] = *(const float2 *)(global(step.other[1].data) + (me.first + me.place + 8 * half) * 2);
     wait_rows();
     if (step.main.data)
         take_strip<false>(me, here, me.read, 0, 1);
@@ -496,9 +545,9 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 
 __device__ inline void basis(const chain_lane &me, const chain_step &step)
 {
-    const double *frequency = (const double *)step.factors, *time = step.time + me.row;
+    const double *frequency = (const double *)step.factors, *time = step.time + me.first + me.place;
     int cols = me.cols;
-    float *to = me.write + me.group * 2 * cols + me.column;
+    float *to = me.write + place_in(me, 2 * cols);
     double at[2] = {row_there(me, 0) ? time[0] : 0, row_there(me, 1) ? time[8] : 0};
 #pragma unroll 1
     for (int j = 0; j < TILES && me.column + 8 * j < cols; j++) {
@@ -520,14 +569,15 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
     store_rows(me, me.write, step.result[0]);
 }
 
-/* One row of a lane: cosines and sines, or what belongs to them. All of it is asked for before any is waited for. */
+/* One row of a lane: cosines and sines, or what belongs to them. */
 typedef struct turn {
     float2 c[TILES], s[TILES];
 } turn;
 
+/* From memory, 0 where there is nothing: all of it is asked for before any is waited for. */
 __device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows &rows, int half)
 {
-    const float *from = global(rows.data) + (me.row + 8 * half) * rows.stride + me.column;
+    const float *from = rows_at(me, rows) + place_in(me, rows.stride) + 8 * half * rows.stride;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         x.c[j] = x.s[j] = make_float2(0, 0);
@@ -538,16 +588,19 @@ __device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows
     }
 }
 
-/* a b + sign c d */
-__device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sign)
+__device__ inline void take_turn(const chain_lane &me, turn &x, const float *room, int half)
 {
-    return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
+    const float *from = room + place_in(me, 2 * me.cols) + 16 * half * me.cols;
+#pragma unroll
+    for (int j = 0; j < TILES; j++) {
+        x.c[j] = *(const float2 *)(from + 8 * j);
+        x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
+    }
 }
 
-/* To a room, which is stored when both rows of all lanes are there. */
-__device__ inline void write_turn(const chain_lane &me, const turn &x, float *room, int half)
+__device__ inline void put_turn(const chain_lane &me, const turn &x, float *room, int half)
 {
-    float *to = room + (me.group + 8 * half) * 2 * me.cols + me.column;
+    float *to = room + place_in(me, 2 * me.cols) + 16 * half * me.cols;
 #pragma unroll
     for (int j = 0; j < TILES; j++)
         if (me.columns >> j & 1) {
@@ -556,8 +609,18 @@ __device__ inline void write_turn(const chain_lane &me, const turn &x, float *ro
         }
 }
 
-__device__ inline void add_turn(turn &x, const turn &more)
+/* a b + sign c d */
+__device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sign)
 {
+    return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
+}
+
+__device__ inline void add_old(const chain_lane &me, turn &x, const chain_rows &rows, int half)
+{
+    turn more;
+    if (!rows.data)
+        return;
+    read_turn(me, more, rows, half);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         x.c[j] = make_float2(x.c[j].x + more.c[j].x, x.c[j].y + more.c[j].y);
@@ -565,39 +628,40 @@ __device__ inline void add_turn(turn &x, const turn &more)
     }
 }
 
-/* x, u -> y: (c, s) -> (c cosine + s sine, c sine - s cosine). Where there are three: dy, u, x -> dx, du. */
+/* x, u -> y: (c, s) -> (c cosine + s sine, c sine - s cosine). Where there are three: dy, u, x -> dx, du. A result takes the place of what it is
+ * made of. */
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
     bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
-#pragma unroll 1
-    for (int half = 0; half < 2; half++) {
-        turn x, u, more;
-        read_turn(me, x, step.main, half);
-        read_turn(me, u, step.other[0], half);
-        if (slopes) {
-            turn from;
-            read_turn(me, from, step.other[1], half);
-            read_turn(me, more, step.old[1], half);
+    turn from[2];
+    ask_rows(me, me.write, step.main);
+    ask_rows(me, me.read, step.other[0]);
+    if (slopes)
 #pragma unroll
-            for (int j = 0; j < TILES; j++) {
-                float2 c = from.c[j];
-                from.c[j] = cross(c, x.c[j], from.s[j], x.s[j], -1);
-                from.s[j] = cross(from.s[j], x.c[j], c, x.s[j], 1);
-            }
-            add_turn(from, more);
-            write_turn(me, from, me.read, half);
-        }
+        for (int half = 0; half < 2; half++)
+            read_turn(me, from[half], step.other[1], half);
+    wait_rows();
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        turn x, y, u;
+        take_turn(me, x, me.write, half);
+        take_turn(me, u, me.read, half);
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
-            float2 c = x.c[j];
-            x.c[j] = cross(c, u.c[j], x.s[j], u.s[j], 1);
-            x.s[j] = cross(c, u.s[j], x.s[j], u.c[j], -1);
+            y.c[j] = cross(x.c[j], u.c[j], x.s[j], u.s[j], 1);
+            y.s[j] = cross(x.c[j], u.s[j], x.s[j], u.c[j], -1);
         }
-        if (step.old[0].data) {
-            read_turn(me, more, step.old[0], half);
-            add_turn(x, more);
+        add_old(me, y, step.old[0], half);
+        put_turn(me, y, me.write, half);
+        if (slopes) {
+#pragma unroll
+            for (int j = 0; j < TILES; j++) {
+                y.c[j] = cross(from[half].c[j], x.c[j], from[half].s[j], x.s[j], -1);
+                y.s[j] = cross(from[half].s[j], x.c[j], from[half].c[j], x.s[j], 1);
+            }
+            add_old(me, y, step.old[1], half);
+            put_turn(me, y, me.read, half);
         }
-        write_turn(me, x, me.write, half);
     }
     store_rows(me, me.write, step.result[0]);
     store_rows(me, me.read, step.result[1]);
@@ -605,57 +669,70 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
 
-/* Floats of a room: a wide value, or random words behind a narrow one. */
-__host__ __device__ inline int room_size(int cols)
+/* What a block has in shared memory, in floats from its beginning. */
+typedef struct chain_places {
+    int x, read, write, weights, weights_size, sums, steps;
+} chain_places;
+
+/* A room holds a wide value, or random words behind a narrow one. */
+__host__ __device__ inline chain_places places_of(int cols)
 {
-    int wide = 2 * ROWS * cols, drops = ROWS * cols + DRAWN;
-    return (wide > drops ? wide : drops) + BEHIND;
+    int wide = 2 * ROWS * cols, drops = ROWS * cols + DRAWN, room = (wide > drops ? wide : drops) + BEHIND;
+    chain_places at = {};
+    at.read = 2 * ROWS * x_stride(cols) + BEHIND;
+    at.write = at.read + room;
+    at.weights = at.write + room;
+    at.weights_size = term_tiles(cols) * LP_CHAIN_TILES * 64;
+    at.sums = at.weights + 2 * at.weights_size;
+    at.steps = at.sums + SUMS;
+    return at;
 }
 
 __device__ inline chain_lane lane_here(const lp_cuda_shard *shard, float *shared, int present, int cols)
 {
     tile_lane lane = tile_lane_now();
-    int64_t first = (int64_t)blockIdx.x * ROWS;
-    int room = room_size(cols), rows = (int)min(present - first, (int64_t)ROWS);
-    chain_lane me = {shard,
-                     shared,
-                     shared + room,
-                     shared + 2 * room,
-                     shared + room + ROWS * cols,
-                     (float2 *)(shared + 3 * room),
-                     lane.warp,
-                     rows,
-                     lane.group,
-                     lane.member,
-                     8 * TILES * lane.warp + 2 * lane.member,
-                     cols,
-                     first + lane.group,
-                     0,
-                     0};
+    chain_places at = places_of(cols);
+    chain_lane me = {};
+    me.shard = shard;
+    me.x = shared + at.x;
+    me.read = shared + at.read;
+    me.write = shared + at.write;
+    me.read_second = me.read + ROWS * cols;
+    me.weights[0] = shared + at.weights;
+    me.weights[1] = me.weights[0] + at.weights_size;
+    me.sums = (float2 *)(shared + at.sums);
+    me.first = (int64_t)blockIdx.x * ROWS;
+    me.rows = (int)min(present - me.first, (int64_t)ROWS);
+    me.side = lane.warp & 1;
+    me.place = 16 * (lane.warp >> 1) + lane.group;
+    me.member = lane.member;
+    me.column = 8 * TILES * me.side + 2 * lane.member;
+    me.cols = cols;
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
-            me.there |= (me.group < rows ? 1u : 0u) << (2 * j) | (me.group + 8 < rows ? 2u : 0u) << (2 * j);
+            me.there |= (row_there(me, 0) ? 1u : 0u) << (2 * j) | (row_there(me, 1) ? 2u : 0u) << (2 * j);
         }
     return me;
 }
 
 /* The steps come to shared memory first of all, since what comes with a launch is far away when it is read for the first time. */
-__global__ void __launch_bounds__(THREADS, 8)
-    chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const char *program, int count)
+__global__ void __launch_bounds__(THREADS, 2) chain_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
+                                                           const char *program, int count, const float *first_weight)
 {
     LP_SHARED(float, shared);
-    int used = 3 * room_size(cols) + SUMS;
-    chain_step *steps = (chain_step *)(shared + used);
-    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
-        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
-    /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
-    for (int i = 4 * (int)threadIdx.x; i < used; i += 4 * THREADS)
-        *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
+    chain_places at = places_of(cols);
+    chain_step *steps = (chain_step *)(shared + at.steps);
     int present = lp_rows_now(rows, shard);
     if ((int64_t)blockIdx.x * ROWS >= present)
         return;
     chain_lane me = lane_here(shard, shared, present, cols);
+    ask_weights(me, me.weights[0], first_weight);
+    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
+        ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
+    /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
+    for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
+        *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
     strip here = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
@@ -684,43 +761,7 @@ __global__ void __launch_bounds__(THREADS, 8)
     }
 }
 
-/* ---- packs --------------------------------------------------------------------------------------------------- */
-
-enum { PACK_THREADS = 128 };
-
-/* A block for each pack and block of halves. */
-__global__ void __launch_bounds__(PACK_THREADS) pack_kernel(const char *program)
-{
-    const chain_pack task = ((const chain_pack *)program)[blockIdx.x];
-    int from = (int)blockIdx.y / task.out_parts, to = (int)blockIdx.y - from * task.out_parts;
-    if (from >= task.in_parts)
-        return;
-    const float *weight = task.weight + (task.transpose ? to * task.out * task.stride + from * task.in
-                                                        : from * task.in * task.stride + to * task.out);
-    float2 *packed = (float2 *)(task.to + blockIdx.y * LP_PACK_BLOCK);
-#pragma unroll 4
-    for (int k = (int)threadIdx.x; k < LP_PACK_BLOCK / 2; k += PACK_THREADS) {
-        /* Of the pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
-        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_CHAIN_TILES / 2),
-            i = 2 * (pair % (LP_CHAIN_TILES / 2)) + (k & 1);
-        int term = 8 * j + 2 * (lane & 3), column = 8 * i + (lane >> 2);
-        bool there = term < task.in && column < task.out;
-        float2 two = {0, 0};
-        if (there && task.transpose)
-            two = *(const float2 *)(weight + column * task.stride + term);
-        if (there && !task.transpose)
-            two = make_float2(weight[term * task.stride + column], weight[(term + 1) * task.stride + column]);
-        packed[k] = make_float2(tile_round(two.x), tile_round(two.y));
-    }
-}
-
 } // namespace
-
-void lp_cuda_pack_launch(const lp_cuda_chain *pack, const lp_cuda_run *run)
-{
-    const char *program = pack->program;
-    LP_LAUNCH(run, pack_kernel, dim3((unsigned)pack->count, 4), PACK_THREADS, 0, program);
-}
 
 bool lp_cuda_chain_runs(const lp_cuda_run *run)
 {
@@ -731,6 +772,7 @@ void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
 {
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_chain mine = *chain;
-    size_t shared = sizeof(float) * (size_t)(3 * room_size(mine.cols) + SUMS) + sizeof(chain_step) * (size_t)mine.count;
-    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, shared, shard, mine.rows, mine.cols, mine.program, mine.count);
+    size_t shared = sizeof(float) * (size_t)places_of(mine.cols).steps + sizeof(chain_step) * (size_t)mine.count;
+    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, shared, shard, mine.rows, mine.cols, mine.program, mine.count,
+              mine.first_weight);
 }

@@ -17,32 +17,6 @@ void lp_device_problem_set(const char *what, const char *reason)
         snprintf(problem, sizeof problem, "%s: %s", what, reason);
 }
 
-static lp_device_letter waiting;
-static void copy_back(void *to, const void *from, size_t size);
-
-lp_device_letter lp_device_letter_take(void)
-{
-    lp_device_letter letter = waiting;
-    waiting = {NULL, NULL};
-    return letter;
-}
-
-static void send_letter(void)
-{
-    lp_device_letter letter = lp_device_letter_take();
-    if (letter.to)
-        copy_back(letter.to, letter.from, sizeof *letter.to);
-}
-
-void lp_device_fetch(void *to, const void *from, size_t size)
-{
-    send_letter();
-    if (size == sizeof *waiting.to)
-        waiting = {(float *)to, (const float *)from};
-    else
-        copy_back(to, from, size);
-}
-
 #ifdef __CUDACC__
 
 static cudaStream_t lanes[LP_CUDA_LANES]; /* all but the first are used in recordings alone */
@@ -63,6 +37,22 @@ cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
 {
     (void)run;
     return lanes[lane];
+}
+
+cudaLaunchConfig_t lp_cuda_early(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
+                                 cudaLaunchAttribute *attribute)
+{
+    cudaLaunchConfig_t config = {};
+    *attribute = {};
+    attribute->id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute->val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = lp_cuda_stream(run);
+    config.attrs = attribute;
+    config.numAttrs = lp_device_level() >= 90; /* older devices know no such thing, and begin later */
+    return config;
 }
 
 const char *lp_device_open(void)
@@ -122,7 +112,6 @@ void *lp_device_alloc(size_t size)
 
 void lp_device_free(void *data)
 {
-    send_letter();
     if (data)
         lp_cuda_check(cudaFree(data), "freeing memory");
 }
@@ -139,19 +128,17 @@ void *lp_device_pinned(size_t size)
 
 void lp_device_pinned_free(void *data)
 {
-    send_letter();
     if (data)
         lp_cuda_check(cudaFreeHost(data), "freeing memory");
 }
 
 void lp_device_upload(void *to, const void *from, size_t size)
 {
-    send_letter();
     if (size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, lanes[0]), "copying to the GPU");
 }
 
-static void copy_back(void *to, const void *from, size_t size)
+void lp_device_fetch(void *to, const void *from, size_t size)
 {
     if (size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, lanes[0]), "copying from the GPU");
@@ -159,7 +146,7 @@ static void copy_back(void *to, const void *from, size_t size)
 
 void lp_device_download(void *to, const void *from, size_t size)
 {
-    copy_back(to, from, size);
+    lp_device_fetch(to, from, size);
     lp_device_sync();
 }
 
@@ -171,7 +158,6 @@ void lp_device_clear(void *data, size_t size)
 
 void lp_device_sync(void)
 {
-    send_letter();
     lp_cuda_check(cudaStreamSynchronize(lanes[0]), "running on the GPU");
 }
 
@@ -196,7 +182,6 @@ void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from
 
 void lp_device_move(void *to, const void *from, size_t size)
 {
-    send_letter();
     if (size)
         lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, lanes[0]), "copying on the GPU");
 }
@@ -238,8 +223,7 @@ bool lp_device_record_begin(void)
     return true;
 }
 
-/* And the first ends after all of them. */
-static void join_lanes(void)
+void lp_device_join(void)
 {
     for (int i = 1; i < LP_CUDA_LANES; i++) {
         lp_device_use(i);
@@ -253,7 +237,7 @@ void *lp_device_record_end(void)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t recording = NULL;
-    join_lanes();
+    lp_device_join();
     cudaError_t error = cudaStreamEndCapture(lanes[0], &graph);
     if (error == cudaSuccess)
         error = cudaGraphInstantiate(&recording, graph, 0);
@@ -338,7 +322,6 @@ void *lp_device_alloc(size_t size)
 
 void lp_device_free(void *data)
 {
-    send_letter();
     lp_free(data);
 }
 
@@ -349,18 +332,16 @@ void *lp_device_pinned(size_t size)
 
 void lp_device_pinned_free(void *data)
 {
-    send_letter();
     lp_free(data);
 }
 
 void lp_device_upload(void *to, const void *from, size_t size)
 {
-    send_letter();
     if (size)
         memcpy(to, from, size);
 }
 
-static void copy_back(void *to, const void *from, size_t size)
+void lp_device_fetch(void *to, const void *from, size_t size)
 {
     if (size)
         memcpy(to, from, size);
@@ -368,8 +349,7 @@ static void copy_back(void *to, const void *from, size_t size)
 
 void lp_device_download(void *to, const void *from, size_t size)
 {
-    send_letter();
-    copy_back(to, from, size);
+    lp_device_fetch(to, from, size);
 }
 
 void lp_device_clear(void *data, size_t size)
@@ -380,7 +360,6 @@ void lp_device_clear(void *data, size_t size)
 
 void lp_device_sync(void)
 {
-    send_letter();
 }
 
 void lp_device_mark(lp_device_user user, int mark)
@@ -417,6 +396,10 @@ void lp_device_signal(int number)
 void lp_device_wait_for(int number)
 {
     (void)number;
+}
+
+void lp_device_join(void)
+{
 }
 
 bool lp_device_record_begin(void)

@@ -23,13 +23,6 @@ void lp_device_pinned_free(void *data);
 void lp_device_upload(void *to, const void *from, size_t size);
 /* Into pinned memory; there after the next sync. */
 void lp_device_fetch(void *to, const void *from, size_t size);
-/* A single float is not fetched at once, since a copy takes the stream microseconds: it waits, and the kernel that is launched next may
- * take it along by *to = *from. Whatever else is asked of the stream before fetches it first. to is NULL where nothing waits. */
-typedef struct lp_device_letter {
-    float *to;
-    const float *from;
-} lp_device_letter;
-lp_device_letter lp_device_letter_take(void);
 /* Returns when the data is there. */
 void lp_device_download(void *to, const void *from, size_t size);
 void lp_device_clear(void *data, size_t size);
@@ -42,7 +35,7 @@ enum { LP_DEVICE_SIGNALS = 1024 };
 void lp_device_signal(int number);
 void lp_device_wait_for(int number);
 
-/* Data that comes from the host with every step has LP_DEVICE_MARKS buffers, used in turn, so that the host may be some steps
+/* Data that comes from the host with every step has LP_DEVICE_MARKS places, used in turn, so that the host may be some steps
  * ahead. A mark says that the stream is done with one of them. Each user has marks of its own: it would otherwise wait for what
  * it has itself just asked for. */
 enum { LP_DEVICE_MARKS = 4 };
@@ -55,6 +48,9 @@ void lp_device_wait(lp_device_user user, int mark);
 void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from, size_t size);
 /* Within the device's memory, in stream order. */
 void lp_device_move(void *to, const void *from, size_t size);
+
+/* While recording: the first lane, which is then in use, waits for all others. */
+void lp_device_join(void);
 
 /* Between begin and end launches are recorded, not made. Begin is false where the device cannot record; end gives the
  * recording, or NULL when it failed. */

@@ -1,10 +1,11 @@
 /* cuda_program.cu: the loop over a step's stages, recorded once and replayed.
  *
- * Inputs, segments and the numbers of a shard come from the host and change with every run, the places they go to do not:
- * all lie in one block of device memory at offsets made for the largest shard. The host lays out such a block in pinned memory
- * and sends it, in one copy, while the device may still be busy with shards before; there are several of both, used in turn.
- * When the shard's turn comes it is moved to its place, which takes the device microseconds.
+ * Inputs, segments and the numbers of a shard come from the host and change with every run. They lie in one block of memory at offsets
+ * made for the largest shard. The host lays out such a block in pinned memory and sends it, in one copy, while the device may still be
+ * busy with shards before. There are several places for blocks, used in turn, and a recording for each, which reads it there: to move
+ * it to where one recording reads would take the device longer than the start of a step.
  */
+#include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_chain.h"
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
@@ -22,30 +23,36 @@ typedef struct input {
     size_t list_place;
 } input;
 
+/* A place for blocks, and what is made for blocks in it. */
+typedef struct block_place {
+    char *staging, *block; /* on the host, and on the device */
+    void **data;           /* by slot: on the device */
+    lp_cuda_chain *chains; /* by stage */
+    void *recording;
+    const lp_adam *learns; /* whose step is recorded too */
+} block_place;
+
 typedef struct lp_cuda_program {
     struct lp_cuda_program *next;
     /* For which runs. */
     const lp_plan *plan;
     const void *work, *parameters, *gradients, *row_gradients;
     lp_precision precision;
-    /* The block: shard, segments, inputs. */
-    char *block;
-    char *staging[LP_DEVICE_MARKS], *arrival[LP_DEVICE_MARKS]; /* on the host, and on the device */
-    size_t segment_place, block_size;
+    /* The block: shard, segments, what the optimizer wants to know, inputs. */
+    block_place places[LP_DEVICE_MARKS];
+    char *staging, *blocks; /* of all places */
+    size_t segment_place, adam_place, block_size;
     input *inputs; /* by slot */
-    void **data;   /* by slot: on the device */
     int largest_segments;
     lp_cuda_stages stages;
-    lp_cuda_chain *chains; /* by stage */
-    char *chain_programs;  /* of all of them, on the device */
-    float *packed;         /* the weights of their products */
+    char *chain_programs; /* of all of them, on the device */
+    float *packed;        /* the weights of their products */
     /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
     const lp_cuda_slot *slots; /* by stage */
     lp_launch_part *parts;     /* room for those of one launch */
     uint64_t runs;
-    void *recording;
     lp_arena arena;
 } lp_cuda_program;
 
@@ -61,16 +68,14 @@ static void lose(const char *what)
 static void release(lp_cuda_program *program)
 {
     lp_device_sync();
-    lp_device_record_free(program->recording);
-    lp_device_free(program->block);
+    for (int i = 0; i < LP_DEVICE_MARKS; i++)
+        lp_device_record_free(program->places[i].recording);
+    lp_device_pinned_free(program->staging);
+    lp_device_free(program->blocks);
     lp_device_free(program->chain_programs);
     lp_device_free(program->packed);
     for (int i = 0; i < LP_CUDA_LANES; i++)
         lp_device_free(program->scratch[i]);
-    for (int i = 0; i < LP_DEVICE_MARKS; i++) {
-        lp_device_pinned_free(program->staging[i]);
-        lp_device_free(program->arrival[i]);
-    }
     lp_arena arena = program->arena; /* holds the program itself */
     lp_arena_clear(&arena);
 }
@@ -146,6 +151,8 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
 {
     program->segment_place = round_up(sizeof(lp_cuda_shard));
     size_t size = program->segment_place + round_up(((size_t)program->largest_segments + 1) * sizeof(int32_t));
+    program->adam_place = size;
+    size += round_up(program->gradients ? lp_cuda_adam_size(program->plan->largest.rows[LP_ROWS_ITEMS]) : 0);
     for (int slot = 0; slot < program->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
             size = lay_out_input(&program->inputs[slot], sizes, size);
@@ -153,10 +160,10 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
 }
 
 /* The program of a stage, at the end of all; false when out of memory. */
-static bool add_chain(lp_cuda_program *program, int i, const lp_cuda_run *run, lp_buffer *all)
+static bool add_chain(const lp_cuda_program *program, int i, const lp_cuda_run *run, lp_cuda_chain *chain,
+                      lp_buffer *all)
 {
     const lp_cuda_stage *stage = &program->stages.all[i];
-    lp_cuda_chain *chain = &program->chains[i];
     if (stage->kind == LP_STAGE_CHAIN) {
         chain_step steps[LP_CHAIN_STEPS];
         lp_cuda_chain_make(&program->stages, stage, run, program->packed, chain, steps);
@@ -172,25 +179,73 @@ static bool add_chain(lp_cuda_program *program, int i, const lp_cuda_run *run, l
     return good;
 }
 
+static lp_cuda_run run_at(lp_cuda_program *program, const block_place *place, const lp_run *there)
+{
+    lp_cuda_run run = {there,
+                       (const lp_cuda_shard *)place->block,
+                       (const int32_t *)(place->block + program->segment_place),
+                       program->largest_segments,
+                       0,
+                       program,
+                       place->chains};
+    return run;
+}
+
+/* Those of one place; false when out of memory. */
+static bool add_chains(lp_cuda_program *program, block_place *place, const lp_run *run, lp_buffer *all)
+{
+    const lp_cuda_stages *stages = &program->stages;
+    lp_run there = *run;
+    there.inputs = place->data;
+    lp_cuda_run launched = run_at(program, place, &there);
+    bool good = true;
+    for (int i = 0; good && i < stages->count; i++)
+        if (stages->all[i].kind == LP_STAGE_CHAIN || stages->all[i].kind == LP_STAGE_PACK)
+            good = add_chain(program, i, &launched, &place->chains[i], all);
+    return good;
+}
+
 /* Programs of chains and packs, end to end, go to the device in one copy. */
-static bool make_chains(lp_cuda_program *program, const lp_cuda_run *run)
+static bool make_chains(lp_cuda_program *program, const lp_run *run)
 {
     const lp_cuda_stages *stages = &program->stages;
     lp_buffer all = {};
-    program->chains =
-        (lp_cuda_chain *)lp_arena_alloc(&program->arena, ((size_t)stages->count + 1) * sizeof *program->chains);
     program->packed = (float *)lp_device_alloc((stages->packed_size + 1) * sizeof(float));
-    bool good = program->chains && program->packed;
-    for (int i = 0; good && i < stages->count; i++)
-        if (stages->all[i].kind == LP_STAGE_CHAIN || stages->all[i].kind == LP_STAGE_PACK)
-            good = add_chain(program, i, run, &all);
+    bool good = program->packed != NULL;
+    for (int i = 0; good && i < LP_DEVICE_MARKS; i++)
+        good = add_chains(program, &program->places[i], run, &all);
     program->chain_programs = good ? (char *)lp_device_alloc(all.size + 1) : NULL;
     good = program->chain_programs != NULL;
-    for (int i = 0; good && i < stages->count; i++)
-        program->chains[i].program = program->chain_programs + program->chains[i].place;
+    for (int i = 0; good && i < LP_DEVICE_MARKS * stages->count; i++) {
+        lp_cuda_chain *chain = &program->places[i / stages->count].chains[i % stages->count];
+        chain->program = program->chain_programs + chain->place;
+    }
     if (good && all.size)
         lp_device_upload(program->chain_programs, all.data, all.size);
     lp_buffer_clear(&all);
+    return good;
+}
+
+/* False when out of memory. */
+static bool make_places(lp_cuda_program *program)
+{
+    int slots = program->plan->graph->input_count;
+    program->staging = (char *)lp_device_pinned(LP_DEVICE_MARKS * program->block_size);
+    program->blocks = (char *)lp_device_alloc(LP_DEVICE_MARKS * program->block_size);
+    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
+    bool good = program->staging && program->blocks;
+    for (int i = 0; good && i < LP_DEVICE_MARKS; i++) {
+        block_place *place = &program->places[i];
+        size_t chains = (size_t)program->stages.count + 1;
+        place->staging = program->staging + (size_t)i * program->block_size;
+        place->block = program->blocks + (size_t)i * program->block_size;
+        place->data = (void **)lp_arena_alloc(&program->arena, ((size_t)slots + 1) * sizeof *place->data);
+        place->chains = (lp_cuda_chain *)lp_arena_alloc(&program->arena, chains * sizeof *place->chains);
+        good = place->data && place->chains;
+        for (int slot = 0; good && slot < slots; slot++)
+            if (program->inputs[slot].value)
+                place->data[slot] = place->block + program->inputs[slot].place;
+    }
     return good;
 }
 
@@ -199,12 +254,11 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     const lp_graph *graph = run->plan->graph;
     size_t slots = (size_t)graph->input_count + 1;
     program->inputs = (input *)lp_arena_alloc(&program->arena, slots * sizeof *program->inputs);
-    program->data = (void **)lp_arena_alloc(&program->arena, slots * sizeof *program->data);
     program->parts =
         (lp_launch_part *)lp_arena_alloc(&program->arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
-    if (!program->inputs || !program->data || !program->parts)
+    if (!program->inputs || !program->parts)
         return false;
-    lp_cuda_run sizes = {run, NULL, NULL, 0, 0, NULL};
+    lp_cuda_run sizes = {run, NULL, NULL, 0, 0, NULL, NULL};
     /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
     if (!lp_cuda_stages_make(graph, !run->plan->arranged, &program->arena, &program->stages))
         return false;
@@ -213,23 +267,7 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
         return false;
     find_inputs(program, &sizes);
     lay_out(program, &sizes);
-    program->block = (char *)lp_device_alloc(program->block_size);
-    bool good = program->block != NULL;
-    for (int i = 0; good && i < LP_DEVICE_MARKS; i++) {
-        program->staging[i] = (char *)lp_device_pinned(program->block_size);
-        program->arrival[i] = (char *)lp_device_alloc(program->block_size);
-        good = program->staging[i] && program->arrival[i];
-    }
-    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
-    for (int slot = 0; good && slot < graph->input_count; slot++) {
-        input *mine = &program->inputs[slot];
-        if (mine->value)
-            program->data[slot] = program->block + mine->place;
-    }
-    lp_run there = *run;
-    there.inputs = program->data;
-    sizes.run = &there;
-    return good && make_chains(program, &sizes);
+    return make_places(program) && make_chains(program, run);
 }
 
 /* What no kernel exists for. */
@@ -297,10 +335,11 @@ static void stage_input(const input *mine, char *staging, const lp_run *run)
         lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols);
 }
 
-static void upload(lp_cuda_program *program, const lp_run *run)
+/* Lays out the block of a run, when its place is free, and sends it. */
+static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp_learning *learning)
 {
-    int mark = (int)(program->runs % LP_DEVICE_MARKS);
-    char *staging = program->staging[mark];
+    const block_place *place = &program->places[mark];
+    char *staging = place->staging;
     lp_device_wait(LP_DEVICE_RUN, mark);
     lp_cuda_shard *shard = (lp_cuda_shard *)staging;
     *shard = lp_cuda_shard();
@@ -311,12 +350,13 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     shard->seed = run->seed;
     shard->first_token = run->first_token;
     memcpy(staging + program->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
+    if (learning)
+        lp_cuda_adam_fill(learning, (const float *)lp_run_data(run, learning->loss),
+                          (lp_cuda_adam_now *)(staging + program->adam_place));
     for (int slot = 0; slot < run->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
             stage_input(&program->inputs[slot], staging, run);
-    lp_device_deliver(LP_DEVICE_RUN, mark, program->arrival[mark], staging, program->block_size);
-    lp_device_move(program->block, program->arrival[mark], program->block_size);
-    lp_device_mark(LP_DEVICE_RUN, mark);
+    lp_device_deliver(LP_DEVICE_RUN, mark, place->block, staging, program->block_size);
 }
 
 /* A piece by itself, by the kernel of its node. */
@@ -329,23 +369,35 @@ static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
     lp_cuda_kernel_of(node.op->id)(&node, run);
 }
 
+/* In float there are no chains, and nothing is packed for them. */
+static bool left_out(const lp_cuda_run *run, const lp_cuda_stage *stage)
+{
+    return lp_cuda_chain_runs(run) ? stage->packed : stage->kind == LP_STAGE_PACK;
+}
+
 static void launch_stage(const lp_cuda_run *run, int i)
 {
     const lp_cuda_stage *stage = &run->program->stages.all[i];
     lp_cuda_run mine = *run;
     mine.lane = run->program->slots[i].lane;
-    if (failing)
+    if (failing || left_out(run, stage))
         return;
-    if (stage->kind == LP_STAGE_PACK) {
-        if (lp_cuda_chain_runs(run))
-            lp_cuda_pack_launch(&run->program->chains[i], &mine);
-    } else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
-        lp_cuda_chain_launch(&run->program->chains[i], &mine);
+    if (stage->kind == LP_STAGE_PACK)
+        lp_cuda_pack_launch(&run->chains[i], &mine);
+    else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
+        lp_cuda_chain_launch(&run->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
     else
         for (int p = 0; p < stage->count; p++)
             launch_piece(&stage->pieces[p], &mine);
+}
+
+/* After all stages; learning may be NULL. */
+static void launch_learning(const lp_cuda_run *run, const lp_learning *learning)
+{
+    if (learning && !failing)
+        lp_cuda_adam_launch(learning, (const lp_cuda_adam_now *)((const char *)run->shard + run->program->adam_place));
 }
 
 /* All in one lane. */
@@ -380,7 +432,7 @@ static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, doub
     watch->on_launch(watch->context, &launch);
 }
 
-/* One by one. In float there are no chains: their nodes are launched by themselves, and nothing is packed. */
+/* One by one. In float the nodes of chains are launched by themselves. */
 static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
 {
     const lp_cuda_stages *stages = &run->program->stages;
@@ -390,10 +442,10 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
         bool apart = stage->kind == LP_STAGE_CHAIN && !chains;
-        if (stage->kind == LP_STAGE_PACK && !chains)
+        if (left_out(run, stage))
             continue;
         for (int p = 0; apart && !failing && p < stage->count; p++) {
-            lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1};
+            lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1, false};
             lp_cuda_run mine = *run;
             mine.lane = run->program->slots[i].lane;
             lp_device_watch_start();
@@ -408,7 +460,7 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
     }
 }
 
-/* Every stage in its lane, and after those it waits for. */
+/* Every stage in its lane, and after those it waits for; the first lane waits for all in the end. */
 static void launch_in_lanes(const lp_cuda_run *run)
 {
     const lp_cuda_slot *slots = run->program->slots;
@@ -421,7 +473,7 @@ static void launch_in_lanes(const lp_cuda_run *run)
         if (slots[i].awaited)
             lp_device_signal(i);
     }
-    lp_device_use(0);
+    lp_device_join();
 }
 
 #ifdef LP_CUDA_EMULATED
@@ -464,8 +516,25 @@ static void launch_unrecorded(const lp_cuda_run *run)
 
 #endif
 
-/* watch: NULL where nobody wants to know. */
-static void run_program(const lp_run *run, const lp_watch *watch)
+/* What a place is wanted for now may not be what it was recorded for: then it is recorded again. */
+static bool recorded(const lp_cuda_run *run, block_place *place, const lp_learning *learning)
+{
+    const lp_adam *learns = learning ? learning->adam : NULL;
+    if (place->recording && place->learns == learns)
+        return true;
+    lp_device_record_free(place->recording);
+    place->recording = NULL;
+    place->learns = learns;
+    if (lp_device_record_begin()) {
+        launch_in_lanes(run);
+        launch_learning(run, learning);
+        place->recording = lp_device_record_end();
+    }
+    return place->recording != NULL;
+}
+
+/* learning and watch: NULL where there is none. */
+static void run_program(const lp_run *run, const lp_learning *learning, const lp_watch *watch)
 {
     if (lp_device_problem())
         return;
@@ -474,46 +543,50 @@ static void run_program(const lp_run *run, const lp_watch *watch)
         lose("a step's inputs");
         return;
     }
-    upload(program, run);
+    int mark = (int)(program->runs % LP_DEVICE_MARKS);
+    block_place *place = &program->places[mark];
+    send(program, mark, run, learning);
     lp_run there = *run;
-    there.inputs = program->data;
-    lp_cuda_run launched = {&there,
-                            (const lp_cuda_shard *)program->block,
-                            (const int32_t *)(program->block + program->segment_place),
-                            program->largest_segments,
-                            0,
-                            program};
-    /* The first run finds out how much scratch there must be; the second records. */
+    there.inputs = place->data;
+    lp_cuda_run launched = run_at(program, place, &there);
+    /* The first run finds out how much scratch there must be; the ones after it are recorded. */
     bool first = program->runs == 0;
-    if (!first && !watch && !program->recording && lp_device_record_begin()) {
-        launch_in_lanes(&launched);
-        program->recording = lp_device_record_end();
-    }
-    if (watch)
+    if (watch) {
         launch_timed(&launched, watch);
-    else if (first)
+    } else if (first) {
         launch_in_order(&launched);
-    else if (program->recording)
-        lp_device_replay(program->recording);
-    else
+        launch_learning(&launched, learning);
+    } else if (recorded(&launched, place, learning)) {
+        lp_device_replay(place->recording);
+    } else {
         launch_unrecorded(&launched);
+        launch_learning(&launched, learning);
+    }
+    lp_device_mark(LP_DEVICE_RUN, mark);
     program->runs++;
 }
 
 void lp_cuda_program_run(const lp_run *run)
 {
-    run_program(run, NULL);
+    run_program(run, NULL, NULL);
+}
+
+void lp_cuda_program_learn(const lp_run *run, const lp_learning *learning)
+{
+    if (learning->adam->shards != 1)
+        lp_device_problem_set("the optimizer", "a batch must be one shard on a GPU");
+    run_program(run, learning, NULL);
 }
 
 void lp_cuda_program_time(const lp_run *run, const lp_watch *watch)
 {
-    run_program(run, watch);
+    run_program(run, NULL, watch);
 }
 
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
 {
     const input *mine = &run->program->inputs[ids->slot];
-    return lp_cuda_list_view(&mine->layout, run->program->block + mine->list_place);
+    return lp_cuda_list_view(&mine->layout, (const char *)run->shard + mine->list_place);
 }
 
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)

@@ -1,4 +1,4 @@
-/* cuda_program.h: a planned graph as the device runs it: where its inputs lie there, its scratch, and the recording of all its
+/* cuda_program.h: a planned graph as the device runs it: where its inputs lie there, its scratch, and recordings of all its
  * launches. Made at the first run with a plan and a set of buffers, kept until the work buffer is freed. */
 #ifndef LP_CUDA_PROGRAM_H
 #define LP_CUDA_PROGRAM_H
@@ -7,6 +7,9 @@
 
 /* Takes one shard through the graph; returns before it is done. */
 void lp_cuda_program_run(const lp_run *run);
+
+/* lp_backend.learn */
+void lp_cuda_program_learn(const lp_run *run, const lp_learning *learning);
 
 /* lp_backend.run_timed */
 void lp_cuda_program_time(const lp_run *run, const lp_watch *watch);

@@ -178,10 +178,27 @@ bool is_product(const candidate *one)
     return one->kind == LP_STAGE_CHAIN && one->piece.node->op->id == LP_OP_LINEAR;
 }
 
+/* Whether all that a node makes are weights that packs make of what it reads. */
+bool packs_make(const candidate *all, int count, const lp_node *node)
+{
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        if (all[i].piece.node == node || !contact_of(&all[i], node->outputs[0]).reads)
+            continue;
+        const lp_node *reader = all[i].piece.node;
+        found = is_product(&all[i]) && reader->inputs[1] == node->outputs[0] && lp_cuda_packed_maker(reader) == node;
+        if (!found)
+            return false;
+    }
+    return found && !node->outputs[0]->kept;
+}
+
 /* When a product's weight has been made; -1: before the step. */
 int weight_moment(const candidate *all, int at)
 {
     int moment = -1;
+    if (lp_cuda_packed_maker(all[at].piece.node))
+        return moment;
     for (int i = 0; i < at; i++)
         if (contact_of(&all[i], all[at].piece.node->inputs[1]).writes && all[i].moment > moment)
             moment = all[i].moment;
@@ -198,7 +215,7 @@ int add_pack(lp_cuda_stages *stages, const candidate *all, int count, int moment
             stages->packed_size += lp_cuda_packed_size(all[i].piece.node);
             pieces[found++] = all[i].piece;
         }
-    lp_cuda_stage stage = {LP_STAGE_PACK, moment, pieces, found};
+    lp_cuda_stage stage = {LP_STAGE_PACK, moment, pieces, found, false};
     if (found)
         stages->all[stages->count++] = stage;
     return found;
@@ -238,6 +255,7 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
             if (!all[i].taken && all[i].moment == moment) {
                 lp_cuda_stage *stage = &stages->all[stages->count++];
                 fill_stage(all, count, i, stage, pieces);
+                stage->packed = stage->kind == LP_STAGE_NODE && packs_make(all, count, pieces->node);
                 pieces += stage->count;
             }
         pieces += add_pack(stages, all, count, moment, pieces);

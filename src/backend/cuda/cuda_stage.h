@@ -5,7 +5,8 @@
  *
  *   chain   nodes that make every row from the same row of their inputs. A block takes some rows through all of them, and what only
  *           the chain itself reads never leaves shared memory (cuda_chain.h)
- *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready
+ *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready; a parameter whose columns
+ *           are scaled by another is scaled on the way
  *   sums    nodes that sum over rows, such as the gradients of weights: one launch for all that are ready (cuda_sums.h)
  *   node    any other by itself
  *
@@ -34,6 +35,8 @@ typedef struct lp_cuda_stage {
     int moment;
     const lp_stage_piece *pieces; /* in the order of their nodes; of a pack: products that read what it packs */
     int count;
+    bool
+        packed; /* a node: makes nothing but what packs make by themselves, and so is launched only where there are none */
 } lp_cuda_stage;
 
 typedef struct lp_cuda_stages {
@@ -48,6 +51,15 @@ typedef struct lp_cuda_stages {
 static inline bool lp_piece_makes(const lp_stage_piece *piece, int i)
 {
     return piece->node->outputs[i] && (piece->outputs >> i & 1);
+}
+
+/* The node that makes the weight of a product, where a pack does its work: from parameters alone; otherwise NULL. */
+static inline const lp_node *lp_cuda_packed_maker(const lp_node *product)
+{
+    const lp_node *maker = product->inputs[1]->maker;
+    bool scales = maker && maker->op->id == LP_OP_SCALE_COLUMNS && !maker->accumulate &&
+                  maker->inputs[0]->place == LP_PLACE_PARAMETER && maker->inputs[1]->place == LP_PLACE_PARAMETER;
+    return scales ? maker : NULL;
 }
 
 /* one_by_one: a stage for each node, in their order. False when out of memory. */
