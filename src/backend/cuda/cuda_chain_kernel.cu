@@ -18,11 +18,15 @@
 namespace
 {
 
-enum { TILES = LP_CHAIN_TILES / 2, ROWS = LP_CHAIN_ROWS, WARPS = ROWS / 8, THREADS = 32 * WARPS };
+enum { SIDES = 4, TILES = LP_CHAIN_TILES / SIDES }; /* warps that share 16 rows, and the tiles of one */
+enum { ROWS = LP_CHAIN_ROWS, WARPS = ROWS / 16 * SIDES, THREADS = 32 * WARPS };
 enum { DRAWS = 2 * TILES };             /* random blocks of a lane's two rows: one for each tile */
 enum { DRAWN = WARPS * 8 * DRAWS * 4 }; /* words of all of them */
-enum { SUMS = 2 * 2 * ROWS };           /* floats: two of a row, from both of its warps */
+enum { SUMS = SIDES * 2 * ROWS };       /* floats: two of a row, from each of its warps */
 enum { BEHIND = 8 * LP_CHAIN_TILES };   /* floats that are read behind a value's last row */
+enum {
+    MOVES = ROWS * 2 * LP_CHAIN_COLS / (4 * THREADS)
+}; /* four floats at a time, of a thread that moves its share of a wide value */
 
 #define TWO_PI 6.283185307179586476925
 
@@ -37,11 +41,11 @@ typedef struct chain_lane {
     float *x, *read, *write;   /* rooms */
     float *read_second;        /* the second half of `read`: room for a narrow value */
     float *weights[2];         /* rooms, of which the first is that of the product to come */
-    float2 *sums;              /* of rows, by side: [2 x ROWS] */
-    int side, rows;            /* which of two warps, and the rows of the block that are there */
+    float2 *sums;              /* of rows, by side: [SIDES x ROWS] */
+    int side, rows;            /* which of its rows' warps, and the rows of the block that are there */
     int place, member, column; /* its first row in the block, and column */
     int cols;                  /* of half a value */
-    int64_t first;             /* row of the block */
+    int first;                 /* row of the block */
     uint32_t there;            /* bit 2 j + h: that row h and tile j are there */
     uint32_t columns;          /* bit j: that tile j is */
 } chain_lane;
@@ -79,7 +83,7 @@ __device__ inline bool row_there(const chain_lane &me, int half)
 /* The block's first row. */
 __device__ inline float *rows_at(const chain_lane &me, const chain_rows &rows)
 {
-    return global(rows.data) + me.first * rows.stride;
+    return global(rows.data) + (int64_t)me.first * rows.stride;
 }
 
 /* The rows of a value, all its columns, are on their way to a room. Nothing happens where there is no value. */
@@ -88,12 +92,13 @@ __device__ inline void ask_rows(const chain_lane &me, float *room, const chain_r
     if (!rows.data)
         return;
     const float *from = rows_at(me, rows);
-    int count = me.rows * rows.stride, i = 4 * (int)threadIdx.x; /* floats: a multiple of 2 */
-#pragma unroll 2
-    for (; i + 4 <= count; i += 4 * THREADS)
-        tile_copy<4>(room + i, from + i);
-    if (i < count)
-        tile_copy<2>(room + i, from + i);
+    int count = me.rows * rows.stride, first = 4 * (int)threadIdx.x; /* floats: a multiple of 2 */
+#pragma unroll
+    for (int i = 0; i < MOVES; i++)
+        if (first + 4 * i * THREADS < count - 2)
+            tile_copy<4>(room + first + 4 * i * THREADS, from + first + 4 * i * THREADS);
+    if (first == 0 && count & 2)
+        tile_copy<2>(room + count - 2, from + count - 2);
 }
 
 /* All rows asked for are there. */
@@ -109,13 +114,14 @@ __device__ inline void store_rows(const chain_lane &me, const float *room, const
     if (!rows.data)
         return;
     float *to = rows_at(me, rows);
-    int count = me.rows * rows.stride, i = 4 * (int)threadIdx.x;
+    int count = me.rows * rows.stride, first = 4 * (int)threadIdx.x;
     __syncthreads();
-#pragma unroll 2
-    for (; i + 4 <= count; i += 4 * THREADS)
-        *(float4 *)(to + i) = *(const float4 *)(room + i);
-    if (i < count)
-        *(float2 *)(to + i) = *(const float2 *)(room + i);
+#pragma unroll
+    for (int i = 0; i < MOVES; i++)
+        if (first + 4 * i * THREADS < count - 2)
+            *(float4 *)(to + first + 4 * i * THREADS) = *(const float4 *)(room + first + 4 * i * THREADS);
+    if (first == 0 && count & 2)
+        *(float2 *)(to + count - 2) = *(const float2 *)(room + count - 2);
 }
 
 /* Where the lane begins in a room with rows of so many floats. */
@@ -210,7 +216,7 @@ __device__ inline void multiply_tile(strip &sum, tile_source x, const float4 *ri
     tile_load(left, x, 8 * j);
 #pragma unroll
     for (int i = 0; i < TILES / 2; i++) {
-        float4 two = right[(j * TILES + i) * 32];
+        float4 two = right[(j * (LP_CHAIN_TILES / 2) + i) * 32];
         tile_multiply(sum.at[2 * i], left, two.x, two.y);
         tile_multiply(sum.at[2 * i + 1], left, two.z, two.w);
     }
@@ -233,7 +239,7 @@ __device__ inline void linear(chain_lane &me, const chain_step &step, strip &her
 {
     int parts = step.parts, in_parts = step.in_parts, stride = x_stride(me.cols), last = parts * in_parts - 1;
     const float *weight = step.weight, *bias = (const float *)step.factors,
-                *x = me.x + ((int)threadIdx.x >> 6) * 16 * stride;
+                *x = me.x + (int)threadIdx.x / (32 * SIDES) * 16 * stride;
     bool adds = step.other[0].data, accumulates = step.old[0].data;
     if (step.follows)
         put_rows(me, here, me.x, stride);
@@ -426,30 +432,36 @@ __device__ inline float row_sum(float value)
     return value + __shfl_xor_sync(0xFFFFFFFFu, value, 2);
 }
 
-/* What both warps have of the lane's two rows: of[0] the first one's. */
-typedef struct both {
-    float2 of[2][2];
-} both;
+/* What all warps of the lane's two rows have of them. */
+typedef struct all_sides {
+    float2 of[SIDES][2];
+} all_sides;
 
-__device__ inline both exchange(const chain_lane &me, const float2 (&mine)[2])
+__device__ inline all_sides exchange(const chain_lane &me, const float2 (&mine)[2])
 {
-    both all;
+    all_sides all;
     if (me.member == 0)
 #pragma unroll
         for (int half = 0; half < 2; half++)
             me.sums[me.side * ROWS + me.place + 8 * half] = mine[half];
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 2 * SIDES; k++)
         all.of[k / 2][k % 2] = me.sums[k / 2 * ROWS + me.place + 8 * (k % 2)];
     return all;
+}
+
+/* The columns of a side. */
+__device__ inline int side_cols(const chain_lane &me, int side)
+{
+    return max(0, min(me.cols - 8 * TILES * side, 8 * TILES));
 }
 
 /* Each warp has the mean of its own columns and the squares of what differs from it. */
 __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, strip &x)
 {
-    float cols = (float)me.cols, first = fminf(cols, 8 * TILES), second = cols - first, mine = me.side ? second : first,
-          share = mine > 0 ? 1 / mine : 0;
+    int mine = side_cols(me, me.side);
+    float share = mine ? 1 / (float)mine : 0, whole = 1 / (float)me.cols;
     if (step.main.data) {
         ask_rows(me, me.read, step.main);
         wait_rows();
@@ -470,15 +482,22 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
         }
         own[half] = make_float2(mean, row_sum(square));
     }
-    both all = exchange(me, own);
+    all_sides all = exchange(me, own);
     float mean[2], inverse[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float2 one = all.of[0][half], two = all.of[1][half];
-        float apart = one.x - two.x, square = one.y + two.y + apart * apart * (first * second / cols);
-        mean[half] = (one.x * first + two.x * second) / cols;
-        inverse[half] = rsqrtf(square / cols + step.shift);
-        float2 *moments = (float2 *)(global(step.result[1].data) + (me.first + me.place + 8 * half) * 2);
+        float sum = 0, square = 0;
+#pragma unroll
+        for (int side = 0; side < SIDES; side++)
+            sum += all.of[side][half].x * (float)side_cols(me, side);
+        mean[half] = sum * whole;
+#pragma unroll
+        for (int side = 0; side < SIDES; side++) {
+            float apart = all.of[side][half].x - mean[half];
+            square += all.of[side][half].y + apart * apart * (float)side_cols(me, side);
+        }
+        inverse[half] = rsqrtf(square * whole + step.shift);
+        float2 *moments = (float2 *)(global(step.result[1].data) + (int64_t)(me.first + me.place + 8 * half) * 2);
         if (step.result[1].data && row_there(me, half) && me.member == 0 && me.side == 0)
             *moments = make_float2(mean[half], inverse[half]);
     }
@@ -507,7 +526,8 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_there(me, half))
-            moments[half] = *(const float2 *)(global(step.other[1].data) + (me.first + me.place + 8 * half) * 2);
+            moments[half] =
+                *(const float2 *)(global(step.other[1].data) + (int64_t)(me.first + me.place + 8 * half) * 2);
     wait_rows();
     if (step.main.data)
         take_strip<false>(me, here, me.read, 0, 1);
@@ -526,13 +546,19 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
 #pragma unroll
     for (int half = 0; half < 2; half++)
         own[half] = make_float2(row_sum(own[half].x) * share, row_sum(own[half].y) * share);
-    both all = exchange(me, own);
+    all_sides all = exchange(me, own);
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+#pragma unroll
+        for (int side = 1; side < SIDES; side++)
+            all.of[0][half] =
+                make_float2(all.of[0][half].x + all.of[side][half].x, all.of[0][half].y + all.of[side][half].y);
 #pragma unroll
     for (int j = 0; j < TILES; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            float mean = all.of[0][i / 2].x + all.of[1][i / 2].x, dot = all.of[0][i / 2].y + all.of[1][i / 2].y;
-            here.at[j][i] = moments[i / 2].y * (here.at[j][i] - mean - normal.at[j][i] * dot);
+            float2 mean = all.of[0][i / 2];
+            here.at[j][i] = moments[i / 2].y * (here.at[j][i] - mean.x - normal.at[j][i] * mean.y);
         }
     if (step.old[0].data)
         take_strip<true>(me, here, me.write, 0, 1);
@@ -701,10 +727,10 @@ __device__ inline chain_lane lane_here(const lp_cuda_shard *shard, float *shared
     me.weights[0] = shared + at.weights;
     me.weights[1] = me.weights[0] + at.weights_size;
     me.sums = (float2 *)(shared + at.sums);
-    me.first = (int64_t)blockIdx.x * ROWS;
-    me.rows = (int)min(present - me.first, (int64_t)ROWS);
-    me.side = lane.warp & 1;
-    me.place = 16 * (lane.warp >> 1) + lane.group;
+    me.first = (int)blockIdx.x * ROWS;
+    me.rows = min(present - me.first, (int)ROWS);
+    me.side = lane.warp % SIDES;
+    me.place = lane.warp / SIDES * 16 + lane.group;
     me.member = lane.member;
     me.column = 8 * TILES * me.side + 2 * lane.member;
     me.cols = cols;
@@ -724,7 +750,7 @@ __global__ void __launch_bounds__(THREADS, 2) chain_kernel(const lp_cuda_shard *
     chain_places at = places_of(cols);
     chain_step *steps = (chain_step *)(shared + at.steps);
     int present = lp_rows_now(rows, shard);
-    if ((int64_t)blockIdx.x * ROWS >= present)
+    if ((int)blockIdx.x * ROWS >= present)
         return;
     chain_lane me = lane_here(shard, shared, present, cols);
     ask_weights(me, me.weights[0], first_weight);
