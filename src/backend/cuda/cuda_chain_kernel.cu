@@ -18,15 +18,12 @@
 namespace
 {
 
-enum { SIDES = 4, TILES = LP_CHAIN_TILES / SIDES }; /* warps that share 16 rows, and the tiles of one */
+enum { SIDES = 2, TILES = LP_CHAIN_TILES / SIDES }; /* warps that share 16 rows, and the tiles of one */
 enum { ROWS = LP_CHAIN_ROWS, WARPS = ROWS / 16 * SIDES, THREADS = 32 * WARPS };
 enum { DRAWS = 2 * TILES };             /* random blocks of a lane's two rows: one for each tile */
 enum { DRAWN = WARPS * 8 * DRAWS * 4 }; /* words of all of them */
 enum { SUMS = SIDES * 2 * ROWS };       /* floats: two of a row, from each of its warps */
 enum { BEHIND = 8 * LP_CHAIN_TILES };   /* floats that are read behind a value's last row */
-enum {
-    MOVES = ROWS * 2 * LP_CHAIN_COLS / (4 * THREADS)
-}; /* four floats at a time, of a thread that moves its share of a wide value */
 
 #define TWO_PI 6.283185307179586476925
 
@@ -44,7 +41,7 @@ typedef struct chain_lane {
     float2 *sums;              /* of rows, by side: [SIDES x ROWS] */
     int side, rows;            /* which of its rows' warps, and the rows of the block that are there */
     int place, member, column; /* its first row in the block, and column */
-    int cols;                  /* of half a value */
+    int cols, floats;          /* of half a value: its columns, and all of its rows */
     int first;                 /* row of the block */
     uint32_t there;            /* bit 2 j + h: that row h and tile j are there */
     uint32_t columns;          /* bit j: that tile j is */
@@ -80,25 +77,18 @@ __device__ inline bool row_there(const chain_lane &me, int half)
 
 /* ---- rooms --------------------------------------------------------------------------------------------------- */
 
-/* The block's first row. */
-__device__ inline float *rows_at(const chain_lane &me, const chain_rows &rows)
+/* The rows of a value of so many halves, all its columns, are on their way to a room. Nothing happens where there is no value. */
+__device__ inline void ask_rows(const chain_lane &me, float *room, const chain_rows &rows, int parts)
 {
-    return global(rows.data) + (int64_t)me.first * rows.stride;
-}
-
-/* The rows of a value, all its columns, are on their way to a room. Nothing happens where there is no value. */
-__device__ inline void ask_rows(const chain_lane &me, float *room, const chain_rows &rows)
-{
-    if (!rows.data)
+    const float *from = global(rows.data);
+    if (!from)
         return;
-    const float *from = rows_at(me, rows);
-    int count = me.rows * rows.stride, first = 4 * (int)threadIdx.x; /* floats: a multiple of 2 */
-#pragma unroll
-    for (int i = 0; i < MOVES; i++)
-        if (first + 4 * i * THREADS < count - 2)
-            tile_copy<4>(room + first + 4 * i * THREADS, from + first + 4 * i * THREADS);
-    if (first == 0 && count & 2)
-        tile_copy<2>(room + count - 2, from + count - 2);
+    int count = parts * me.floats, i = 4 * (int)threadIdx.x; /* a multiple of 2 */
+#pragma unroll 1
+    for (; i < count - 2; i += 4 * THREADS)
+        tile_copy<4>(room + i, from + i);
+    if (i < count)
+        tile_copy<2>(room + i, from + i);
 }
 
 /* All rows asked for are there. */
@@ -109,19 +99,18 @@ __device__ inline void wait_rows(void)
 }
 
 /* What the block wrote to `room` goes to memory: all of a value. */
-__device__ inline void store_rows(const chain_lane &me, const float *room, const chain_rows &rows)
+__device__ inline void store_rows(const chain_lane &me, const float *room, const chain_rows &rows, int parts)
 {
-    if (!rows.data)
+    float *to = global(rows.data);
+    if (!to)
         return;
-    float *to = rows_at(me, rows);
-    int count = me.rows * rows.stride, first = 4 * (int)threadIdx.x;
+    int count = parts * me.floats, i = 4 * (int)threadIdx.x;
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < MOVES; i++)
-        if (first + 4 * i * THREADS < count - 2)
-            *(float4 *)(to + first + 4 * i * THREADS) = *(const float4 *)(room + first + 4 * i * THREADS);
-    if (first == 0 && count & 2)
-        *(float2 *)(to + count - 2) = *(const float2 *)(room + count - 2);
+#pragma unroll 1
+    for (; i < count - 2; i += 4 * THREADS)
+        *(float4 *)(to + i) = *(const float4 *)(room + i);
+    if (i < count)
+        *(float2 *)(to + i) = *(const float2 *)(room + i);
 }
 
 /* Where the lane begins in a room with rows of so many floats. */
@@ -191,7 +180,7 @@ __device__ inline void ask_x(const chain_lane &me, const chain_rows &rows)
     int stride = x_stride(me.cols), column = 2 * ((int)threadIdx.x & 31);
     if (!rows.data || column >= me.cols)
         return;
-    const float *from = rows_at(me, rows) + column;
+    const float *from = global(rows.data) + column;
 #pragma unroll 1
     for (int half = 0; half * me.cols < rows.stride; half++)
 #pragma unroll 4
@@ -261,8 +250,8 @@ __device__ inline void linear(chain_lane &me, const chain_step &step, strip &her
             wait_rows(); /* x is there, and weights; nobody reads those before any more */
             ask_weights(me, next, block < last ? weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
             if (block == 0) {
-                ask_rows(me, me.read, step.other[0]);
-                ask_rows(me, me.write, step.old[0]);
+                ask_rows(me, me.read, step.other[0], parts);
+                ask_rows(me, me.write, step.old[0], parts);
             }
             multiply(me, sum, x + from * ROWS * stride, weights);
             me.weights[0] = next;
@@ -279,7 +268,7 @@ __device__ inline void linear(chain_lane &me, const chain_step &step, strip &her
         if (parts == 1)
             here = sum;
     }
-    store_rows(me, me.write, step.result[0]);
+    store_rows(me, me.write, step.result[0], step.parts);
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------ */
@@ -367,7 +356,7 @@ __device__ inline void apply(const chain_lane &me, const chain_step &step, strip
 /* Rows of a table. */
 __device__ inline void read_table(const chain_lane &me, const chain_step &step, strip &x, int part)
 {
-    const int32_t *ids = step.ids + me.first + me.place;
+    const int32_t *ids = step.ids + me.place;
     int stride = step.main.stride;
     const float *table = global(step.main.data) + part * me.cols + me.column;
 #pragma unroll
@@ -390,12 +379,12 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
     bool reads = !step.ids && step.main.data, accumulates = step.old[0].data;
     float *other = parts == 1 ? me.read_second : me.write; /* where the lane then finds what it replaces */
     if (reads)
-        ask_rows(me, me.read, step.main);
-    ask_rows(me, other, step.other[0]);
+        ask_rows(me, me.read, step.main, step.parts);
+    ask_rows(me, other, step.other[0], step.parts);
     if (step.op == LP_OP_DROPOUT)
         draw(me, step);
     if (parts == 1)
-        ask_rows(me, me.write, step.old[0]);
+        ask_rows(me, me.write, step.old[0], step.parts);
     wait_rows();
 #pragma unroll 1
     for (int part = 0; part < parts; part++) {
@@ -411,7 +400,7 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
     }
     if (accumulates && parts > 1) { /* rooms are free again for the third of three wide values */
         __syncthreads();
-        ask_rows(me, me.read, step.old[0]);
+        ask_rows(me, me.read, step.old[0], step.parts);
         wait_rows();
 #pragma unroll 1
         for (int part = 0; part < parts; part++) {
@@ -420,7 +409,7 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
             put_strip(me, here, me.write, part, parts);
         }
     }
-    store_rows(me, me.write, step.result[0]);
+    store_rows(me, me.write, step.result[0], step.parts);
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
@@ -463,7 +452,7 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
     int mine = side_cols(me, me.side);
     float share = mine ? 1 / (float)mine : 0, whole = 1 / (float)me.cols;
     if (step.main.data) {
-        ask_rows(me, me.read, step.main);
+        ask_rows(me, me.read, step.main, step.parts);
         wait_rows();
         take_strip<false>(me, x, me.read, 0, 1);
     }
@@ -497,7 +486,7 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
             square += all.of[side][half].y + apart * apart * (float)side_cols(me, side);
         }
         inverse[half] = rsqrtf(square * whole + step.shift);
-        float2 *moments = (float2 *)(global(step.result[1].data) + (int64_t)(me.first + me.place + 8 * half) * 2);
+        float2 *moments = (float2 *)(global(step.result[1].data) + (me.place + 8 * half) * 2);
         if (step.result[1].data && row_there(me, half) && me.member == 0 && me.side == 0)
             *moments = make_float2(mean[half], inverse[half]);
     }
@@ -511,7 +500,7 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
     }
     if (step.result[0].data)
         put_strip(me, x, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0]);
+    store_rows(me, me.write, step.result[0], step.parts);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
@@ -520,14 +509,13 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
     float share = 1.0f / (float)me.cols;
     strip normal;
     float2 moments[2] = {}, own[2] = {};
-    ask_rows(me, me.read, step.main);
-    ask_rows(me, me.read_second, step.other[0]);
-    ask_rows(me, me.write, step.old[0]);
+    ask_rows(me, me.read, step.main, step.parts);
+    ask_rows(me, me.read_second, step.other[0], step.parts);
+    ask_rows(me, me.write, step.old[0], step.parts);
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_there(me, half))
-            moments[half] =
-                *(const float2 *)(global(step.other[1].data) + (int64_t)(me.first + me.place + 8 * half) * 2);
+            moments[half] = *(const float2 *)(global(step.other[1].data) + (me.place + 8 * half) * 2);
     wait_rows();
     if (step.main.data)
         take_strip<false>(me, here, me.read, 0, 1);
@@ -564,14 +552,14 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
         take_strip<true>(me, here, me.write, 0, 1);
     if (step.result[0].data)
         put_strip(me, here, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0]);
+    store_rows(me, me.write, step.result[0], step.parts);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
 __device__ inline void basis(const chain_lane &me, const chain_step &step)
 {
-    const double *frequency = (const double *)step.factors, *time = step.time + me.first + me.place;
+    const double *frequency = (const double *)step.factors, *time = step.time + me.place;
     int cols = me.cols;
     float *to = me.write + place_in(me, 2 * cols);
     double at[2] = {row_there(me, 0) ? time[0] : 0, row_there(me, 1) ? time[8] : 0};
@@ -592,7 +580,7 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
             *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
         }
     }
-    store_rows(me, me.write, step.result[0]);
+    store_rows(me, me.write, step.result[0], step.parts);
 }
 
 /* One row of a lane: cosines and sines, or what belongs to them. */
@@ -603,7 +591,7 @@ typedef struct turn {
 /* From memory, 0 where there is nothing: all of it is asked for before any is waited for. */
 __device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows &rows, int half)
 {
-    const float *from = rows_at(me, rows) + place_in(me, rows.stride) + 8 * half * rows.stride;
+    const float *from = global(rows.data) + place_in(me, rows.stride) + 8 * half * rows.stride;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         x.c[j] = x.s[j] = make_float2(0, 0);
@@ -660,8 +648,8 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
     bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
     turn from[2];
-    ask_rows(me, me.write, step.main);
-    ask_rows(me, me.read, step.other[0]);
+    ask_rows(me, me.write, step.main, step.parts);
+    ask_rows(me, me.read, step.other[0], step.parts);
     if (slopes)
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -689,8 +677,8 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
             put_turn(me, y, me.read, half);
         }
     }
-    store_rows(me, me.write, step.result[0]);
-    store_rows(me, me.read, step.result[1]);
+    store_rows(me, me.write, step.result[0], step.parts);
+    store_rows(me, me.read, step.result[1], step.parts);
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
@@ -734,12 +722,29 @@ __device__ inline chain_lane lane_here(const lp_cuda_shard *shard, float *shared
     me.member = lane.member;
     me.column = 8 * TILES * me.side + 2 * lane.member;
     me.cols = cols;
+    me.floats = me.rows * cols;
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
             me.there |= (row_there(me, 0) ? 1u : 0u) << (2 * j) | (row_there(me, 1) ? 2u : 0u) << (2 * j);
         }
     return me;
+}
+
+/* From here on rows begin with those of the block. */
+__device__ inline void begin_at(chain_step *steps, int count, int first)
+{
+    for (int i = (int)threadIdx.x; i < count; i += THREADS) {
+        chain_step *step = &steps[i];
+        chain_rows *rows[] = {&step->main,   &step->other[0],  &step->other[1], &step->old[0],
+                              &step->old[1], &step->result[0], &step->result[1]};
+#pragma unroll
+        for (int k = 0; k < 7; k++)
+            if (rows[k]->data && (k > 0 || !step->ids)) /* a table stays where it is */
+                rows[k]->data += (int64_t)first * rows[k]->stride;
+        step->ids = step->ids ? step->ids + first : NULL;
+        step->time = step->time ? step->time + first : NULL;
+    }
 }
 
 /* The steps come to shared memory first of all, since what comes with a launch is far away when it is read for the first time. */
@@ -756,6 +761,8 @@ __global__ void __launch_bounds__(THREADS, 2) chain_kernel(const lp_cuda_shard *
     ask_weights(me, me.weights[0], first_weight);
     for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
+    __syncthreads();
+    begin_at(steps, count, me.first);
     /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
