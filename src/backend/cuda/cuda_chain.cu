@@ -177,7 +177,7 @@ void fill_own(const lp_node *node, const lp_cuda_run *run, chain_step *step)
 {
     switch (node->op->id) {
     case LP_OP_LINEAR:
-        step->in_parts = parts_of(node->inputs[0]->cols);
+        step->head.in_parts = parts_of(node->inputs[0]->cols);
         break;
     case LP_OP_LAYER_NORM:
         step->shift = (float)node->with.epsilon;
@@ -206,6 +206,28 @@ void fill_own(const lp_node *node, const lp_cuda_run *run, chain_step *step)
     }
 }
 
+unsigned what_it_has(const chain_step *step, bool follows)
+{
+    const struct {
+        bool there;
+        unsigned what;
+    } all[] = {
+        {follows, LP_STEP_FOLLOWS},
+        {step->main.data && !step->ids, LP_STEP_MAIN},
+        {step->ids != NULL, LP_STEP_TABLE},
+        {step->other[0].data != NULL, LP_STEP_OTHER},
+        {step->old[0].data != NULL, LP_STEP_OLD},
+        {step->old[1].data != NULL, LP_STEP_OLD_SECOND},
+        {step->result[0].data != NULL, LP_STEP_RESULT},
+        {step->result[1].data != NULL, LP_STEP_RESULT_SECOND},
+        {step->factors != NULL, LP_STEP_FACTORS},
+    };
+    unsigned has = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        has |= all[i].there ? all[i].what : 0;
+    return has;
+}
+
 /* Whatever is read from memory is noted, so that the piece that makes it stores it; run NULL: only that. */
 void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run, chain_step *step)
 {
@@ -213,11 +235,10 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
     const chain_op *op = find_op(node->op->id);
     const lp_value *main = main_input(make, piece);
     *step = chain_step();
-    step->op = (int)op->id;
-    step->follows = main && main == make->here;
-    step->again = !step->follows && op->id == LP_OP_LINEAR && main && main == make->x;
+    step->head.op = (int)op->id;
+    bool follows = main && main == make->here, again = op->id == LP_OP_LINEAR && main && main == make->x;
     for (int i = 0; i < node->op->input_count; i++) {
-        bool held = node->inputs[i] == main && (step->follows || step->again);
+        bool held = node->inputs[i] == main && (follows || again);
         if (row_input(node, i) && (!held || (op->id == LP_OP_ADD && node->inputs[0] == node->inputs[1])))
             note_stored(make, node->inputs[i]);
     }
@@ -226,7 +247,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
             note_stored(make, node->outputs[i]);
     if (!run)
         return;
-    step->parts = parts_of((node->outputs[0] ? node->outputs[0] : node->inputs[0])->cols);
+    step->head.parts = parts_of((node->outputs[0] ? node->outputs[0] : node->inputs[0])->cols);
     step->scale = (float)node->with.scale;
     step->shift = (float)node->with.shift;
     int first = op->main, second = op->other[0];
@@ -234,7 +255,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
         first = 1;
         second = 0;
     }
-    if (first >= 0 && !step->follows && !step->again)
+    if (first >= 0 && !follows && !again)
         step->main = rows_of(run, node->inputs[first]);
     if (second >= 0)
         step->other[0] = rows_of(run, node->inputs[second]);
@@ -252,6 +273,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
     if (op->id == LP_OP_LINEAR)
         step->weight = make->packed + make->stages->packed[piece->number];
     fill_own(node, run, step);
+    step->head.has = what_it_has(step, follows);
 }
 
 /* What the registers hold after a piece. */

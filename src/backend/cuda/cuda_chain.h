@@ -32,18 +32,37 @@ typedef struct chain_rows {
     int stride;
 } chain_rows;
 
+/* What there is of a step. */
+enum {
+    LP_STEP_FOLLOWS = 1, /* its main input is what the step before left in the registers */
+    LP_STEP_MAIN = 2,    /* it comes from memory */
+    LP_STEP_TABLE = 4,   /* it is a table, of which ids name rows */
+    LP_STEP_OTHER = 8,
+    LP_STEP_OLD = 16,
+    LP_STEP_OLD_SECOND = 32,
+    LP_STEP_RESULT = 64,
+    LP_STEP_RESULT_SECOND = 128,
+    LP_STEP_FACTORS = 256
+};
+
+/* Whatever a warp has to decide on, read at once. */
+typedef struct __align__(16) chain_head
+{
+    int op;       /* lp_op_id */
+    int parts;    /* halves of the result */
+    int in_parts; /* linear: halves of x */
+    unsigned has; /* LP_STEP_... */
+}
+chain_head;
+
 typedef struct chain_step {
-    int op;              /* lp_op_id */
-    int parts;           /* halves of the result */
-    bool follows;        /* its main input is what the step before left in the registers */
-    bool again;          /* linear: x is that of the product before */
+    chain_head head;
     chain_rows main;     /* its main input, where it does not follow */
     chain_rows other[2]; /* what else it reads: an addend, a turn, the x of a gradient; its moments */
     chain_rows old[2];   /* what results are added to */
     chain_rows result[2];
     const float *weight;      /* linear: packed */
     const float *next_weight; /* linear: that of the next product in the chain; NULL: there is none */
-    int in_parts;             /* linear: halves of x */
     const void *factors;      /* of columns: bias, scale, gain, frequencies; NULL: none */
     const float *shifts;      /* layer norm */
     const double *time;       /* basis */

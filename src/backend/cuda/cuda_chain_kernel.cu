@@ -34,6 +34,7 @@ typedef struct strip {
 
 /* A lane. */
 typedef struct chain_lane {
+    chain_head now; /* of the step at hand */
     const lp_cuda_shard *shard;
     float *x, *read, *write;   /* rooms */
     float *read_second;        /* the second half of `read`: room for a narrow value */
@@ -64,6 +65,11 @@ __device__ inline float *global(float *place)
     return place;
 }
 
+__device__ inline bool has(const chain_lane &me, unsigned what)
+{
+    return me.now.has & what;
+}
+
 __device__ inline bool there(const chain_lane &me, int j, int half)
 {
     return me.there >> (2 * j + half) & 1;
@@ -77,13 +83,13 @@ __device__ inline bool row_there(const chain_lane &me, int half)
 
 /* ---- rooms --------------------------------------------------------------------------------------------------- */
 
-/* The rows of a value of so many halves, all its columns, are on their way to a room. Nothing happens where there is no value. */
-__device__ inline void ask_rows(const chain_lane &me, float *room, const chain_rows &rows, int parts)
+/* The rows of a value, all its columns, are on their way to a room: if the step has it. */
+__device__ inline void ask_rows(const chain_lane &me, float *room, const chain_rows &rows, unsigned what)
 {
-    const float *from = global(rows.data);
-    if (!from)
+    if (!has(me, what))
         return;
-    int count = parts * me.floats, i = 4 * (int)threadIdx.x; /* a multiple of 2 */
+    const float *from = global(rows.data);
+    int count = me.now.parts * me.floats, i = 4 * (int)threadIdx.x; /* a multiple of 2 */
 #pragma unroll 1
     for (; i < count - 2; i += 4 * THREADS)
         tile_copy<4>(room + i, from + i);
@@ -99,12 +105,12 @@ __device__ inline void wait_rows(void)
 }
 
 /* What the block wrote to `room` goes to memory: all of a value. */
-__device__ inline void store_rows(const chain_lane &me, const float *room, const chain_rows &rows, int parts)
+__device__ inline void store_rows(const chain_lane &me, const float *room, const chain_rows &rows, unsigned what)
 {
-    float *to = global(rows.data);
-    if (!to)
+    if (!has(me, what))
         return;
-    int count = parts * me.floats, i = 4 * (int)threadIdx.x;
+    float *to = global(rows.data);
+    int count = me.now.parts * me.floats, i = 4 * (int)threadIdx.x;
     __syncthreads();
 #pragma unroll 1
     for (; i < count - 2; i += 4 * THREADS)
@@ -178,7 +184,7 @@ __host__ __device__ inline int term_tiles(int cols)
 __device__ inline void ask_x(const chain_lane &me, const chain_rows &rows)
 {
     int stride = x_stride(me.cols), column = 2 * ((int)threadIdx.x & 31);
-    if (!rows.data || column >= me.cols)
+    if (!has(me, LP_STEP_MAIN) || column >= me.cols)
         return;
     const float *from = global(rows.data) + column;
 #pragma unroll 1
@@ -226,17 +232,17 @@ __device__ inline void multiply(const chain_lane &me, strip &sum, const float *x
 /* y = x W + bias + addend + what was there. */
 __device__ inline void linear(chain_lane &me, const chain_step &step, strip &here)
 {
-    int parts = step.parts, in_parts = step.in_parts, stride = x_stride(me.cols), last = parts * in_parts - 1;
+    int parts = me.now.parts, in_parts = me.now.in_parts, stride = x_stride(me.cols), last = parts * in_parts - 1;
     const float *weight = step.weight, *bias = (const float *)step.factors,
                 *x = me.x + (int)threadIdx.x / (32 * SIDES) * 16 * stride;
-    bool adds = step.other[0].data, accumulates = step.old[0].data;
-    if (step.follows)
+    bool adds = has(me, LP_STEP_OTHER), accumulates = has(me, LP_STEP_OLD);
+    if (has(me, LP_STEP_FOLLOWS))
         put_rows(me, here, me.x, stride);
     ask_x(me, step.main);
 #pragma unroll 1
     for (int to = 0; to < parts; to++) {
         strip sum = {};
-        if (bias)
+        if (has(me, LP_STEP_FACTORS))
 #pragma unroll
             for (int j = 0; j < TILES; j++) {
                 float2 more = read_factors(me, bias + to * me.cols, j);
@@ -250,8 +256,8 @@ __device__ inline void linear(chain_lane &me, const chain_step &step, strip &her
             wait_rows(); /* x is there, and weights; nobody reads those before any more */
             ask_weights(me, next, block < last ? weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
             if (block == 0) {
-                ask_rows(me, me.read, step.other[0], parts);
-                ask_rows(me, me.write, step.old[0], parts);
+                ask_rows(me, me.read, step.other[0], LP_STEP_OTHER);
+                ask_rows(me, me.write, step.old[0], LP_STEP_OLD);
             }
             multiply(me, sum, x + from * ROWS * stride, weights);
             me.weights[0] = next;
@@ -263,12 +269,12 @@ __device__ inline void linear(chain_lane &me, const chain_step &step, strip &her
             take_strip<true>(me, sum, me.read, to, parts);
         if (accumulates)
             take_strip<true>(me, sum, me.write, to, parts);
-        if (step.result[0].data)
+        if (has(me, LP_STEP_RESULT))
             put_strip(me, sum, me.write, to, parts);
         if (parts == 1)
             here = sum;
     }
-    store_rows(me, me.write, step.result[0], step.parts);
+    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------ */
@@ -313,21 +319,21 @@ __device__ inline void apply(const chain_lane &me, const chain_step &step, strip
 {
     float scale = step.scale, shift = step.shift;
     strip y;
-    switch (step.op) {
+    switch (me.now.op) {
     case LP_OP_ADD: /* a second one may be absent */
-        if (step.other[0].data)
-            take_strip<true>(me, x, other, part, step.parts);
+        if (has(me, LP_STEP_OTHER))
+            take_strip<true>(me, x, other, part, me.now.parts);
         return;
     case LP_OP_DROPOUT:
         return drop(me, x, scale, step.threshold);
     case LP_OP_RELU_GRADIENT:
-        take_strip<false>(me, y, other, part, step.parts);
+        take_strip<false>(me, y, other, part, me.now.parts);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] = y.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
         return;
     case LP_OP_MULTIPLY:
-        take_strip<false>(me, y, other, part, step.parts);
+        take_strip<false>(me, y, other, part, me.now.parts);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] *= y.at[k / 4][k % 4];
@@ -375,32 +381,31 @@ __device__ inline void read_table(const chain_lane &me, const chain_step &step, 
 
 __device__ inline void each_element(const chain_lane &me, const chain_step &step, strip &here)
 {
-    int parts = step.parts;
-    bool reads = !step.ids && step.main.data, accumulates = step.old[0].data;
+    int parts = me.now.parts;
+    bool accumulates = has(me, LP_STEP_OLD);
     float *other = parts == 1 ? me.read_second : me.write; /* where the lane then finds what it replaces */
-    if (reads)
-        ask_rows(me, me.read, step.main, step.parts);
-    ask_rows(me, other, step.other[0], step.parts);
-    if (step.op == LP_OP_DROPOUT)
+    ask_rows(me, me.read, step.main, LP_STEP_MAIN);
+    ask_rows(me, other, step.other[0], LP_STEP_OTHER);
+    if (me.now.op == LP_OP_DROPOUT)
         draw(me, step);
     if (parts == 1)
-        ask_rows(me, me.write, step.old[0], step.parts);
+        ask_rows(me, me.write, step.old[0], LP_STEP_OLD);
     wait_rows();
 #pragma unroll 1
     for (int part = 0; part < parts; part++) {
-        if (step.ids)
+        if (has(me, LP_STEP_TABLE))
             read_table(me, step, here, part);
-        else if (reads)
+        else if (has(me, LP_STEP_MAIN))
             take_strip<false>(me, here, me.read, part, parts);
         apply(me, step, here, other, part);
         if (accumulates && parts == 1)
             take_strip<true>(me, here, me.write, 0, 1);
-        if (step.result[0].data)
+        if (has(me, LP_STEP_RESULT))
             put_strip(me, here, me.write, part, parts);
     }
     if (accumulates && parts > 1) { /* rooms are free again for the third of three wide values */
         __syncthreads();
-        ask_rows(me, me.read, step.old[0], step.parts);
+        ask_rows(me, me.read, step.old[0], LP_STEP_OLD);
         wait_rows();
 #pragma unroll 1
         for (int part = 0; part < parts; part++) {
@@ -409,7 +414,7 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
             put_strip(me, here, me.write, part, parts);
         }
     }
-    store_rows(me, me.write, step.result[0], step.parts);
+    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
@@ -451,8 +456,8 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
 {
     int mine = side_cols(me, me.side);
     float share = mine ? 1 / (float)mine : 0, whole = 1 / (float)me.cols;
-    if (step.main.data) {
-        ask_rows(me, me.read, step.main, step.parts);
+    if (has(me, LP_STEP_MAIN)) {
+        ask_rows(me, me.read, step.main, LP_STEP_MAIN);
         wait_rows();
         take_strip<false>(me, x, me.read, 0, 1);
     }
@@ -487,7 +492,7 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
         }
         inverse[half] = rsqrtf(square * whole + step.shift);
         float2 *moments = (float2 *)(global(step.result[1].data) + (me.place + 8 * half) * 2);
-        if (step.result[1].data && row_there(me, half) && me.member == 0 && me.side == 0)
+        if (has(me, LP_STEP_RESULT_SECOND) && row_there(me, half) && me.member == 0 && me.side == 0)
             *moments = make_float2(mean[half], inverse[half]);
     }
 #pragma unroll
@@ -498,9 +503,9 @@ __device__ inline void layer_norm(const chain_lane &me, const chain_step &step, 
             x.at[j][i] =
                 (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
     }
-    if (step.result[0].data)
+    if (has(me, LP_STEP_RESULT))
         put_strip(me, x, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0], step.parts);
+    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
@@ -509,15 +514,15 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
     float share = 1.0f / (float)me.cols;
     strip normal;
     float2 moments[2] = {}, own[2] = {};
-    ask_rows(me, me.read, step.main, step.parts);
-    ask_rows(me, me.read_second, step.other[0], step.parts);
-    ask_rows(me, me.write, step.old[0], step.parts);
+    ask_rows(me, me.read, step.main, LP_STEP_MAIN);
+    ask_rows(me, me.read_second, step.other[0], LP_STEP_OTHER);
+    ask_rows(me, me.write, step.old[0], LP_STEP_OLD);
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_there(me, half))
             moments[half] = *(const float2 *)(global(step.other[1].data) + (me.place + 8 * half) * 2);
     wait_rows();
-    if (step.main.data)
+    if (has(me, LP_STEP_MAIN))
         take_strip<false>(me, here, me.read, 0, 1);
     take_strip<false>(me, normal, me.read_second, 0, 1);
 #pragma unroll
@@ -548,11 +553,11 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
             float2 mean = all.of[0][i / 2];
             here.at[j][i] = moments[i / 2].y * (here.at[j][i] - mean.x - normal.at[j][i] * mean.y);
         }
-    if (step.old[0].data)
+    if (has(me, LP_STEP_OLD))
         take_strip<true>(me, here, me.write, 0, 1);
-    if (step.result[0].data)
+    if (has(me, LP_STEP_RESULT))
         put_strip(me, here, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0], step.parts);
+    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
@@ -580,7 +585,7 @@ __device__ inline void basis(const chain_lane &me, const chain_step &step)
             *(float2 *)(here + cols) = make_float2(sine[0], sine[1]);
         }
     }
-    store_rows(me, me.write, step.result[0], step.parts);
+    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
 }
 
 /* One row of a lane: cosines and sines, or what belongs to them. */
@@ -595,7 +600,7 @@ __device__ inline void read_turn(const chain_lane &me, turn &x, const chain_rows
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         x.c[j] = x.s[j] = make_float2(0, 0);
-        if (rows.data && there(me, j, half)) {
+        if (there(me, j, half)) {
             x.c[j] = *(const float2 *)(from + 8 * j);
             x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
         }
@@ -629,10 +634,10 @@ __device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sig
     return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
 }
 
-__device__ inline void add_old(const chain_lane &me, turn &x, const chain_rows &rows, int half)
+__device__ inline void add_old(const chain_lane &me, turn &x, const chain_rows &rows, unsigned what, int half)
 {
     turn more;
-    if (!rows.data)
+    if (!has(me, what))
         return;
     read_turn(me, more, rows, half);
 #pragma unroll
@@ -646,10 +651,10 @@ __device__ inline void add_old(const chain_lane &me, turn &x, const chain_rows &
  * made of. */
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
-    bool slopes = step.op == LP_OP_REFLECT_GRADIENT && step.result[1].data;
+    bool slopes = me.now.op == LP_OP_REFLECT_GRADIENT && has(me, LP_STEP_RESULT_SECOND);
     turn from[2];
-    ask_rows(me, me.write, step.main, step.parts);
-    ask_rows(me, me.read, step.other[0], step.parts);
+    ask_rows(me, me.write, step.main, LP_STEP_MAIN);
+    ask_rows(me, me.read, step.other[0], LP_STEP_OTHER);
     if (slopes)
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -665,7 +670,7 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
             y.c[j] = cross(x.c[j], u.c[j], x.s[j], u.s[j], 1);
             y.s[j] = cross(x.c[j], u.s[j], x.s[j], u.c[j], -1);
         }
-        add_old(me, y, step.old[0], half);
+        add_old(me, y, step.old[0], LP_STEP_OLD, half);
         put_turn(me, y, me.write, half);
         if (slopes) {
 #pragma unroll
@@ -673,12 +678,12 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
                 y.c[j] = cross(from[half].c[j], x.c[j], from[half].s[j], x.s[j], -1);
                 y.s[j] = cross(from[half].s[j], x.c[j], from[half].c[j], x.s[j], 1);
             }
-            add_old(me, y, step.old[1], half);
+            add_old(me, y, step.old[1], LP_STEP_OLD_SECOND, half);
             put_turn(me, y, me.read, half);
         }
     }
-    store_rows(me, me.write, step.result[0], step.parts);
-    store_rows(me, me.read, step.result[1], step.parts);
+    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+    store_rows(me, me.read, step.result[1], LP_STEP_RESULT_SECOND);
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
@@ -766,12 +771,17 @@ __global__ void __launch_bounds__(THREADS, 2) chain_kernel(const lp_cuda_shard *
     /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
+    __syncthreads();
     strip here = {};
+    chain_head next = steps[0].head;
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
-        __syncthreads();
         const chain_step &step = steps[i];
-        switch (step.op) {
+        me.now = next;
+        if (i + 1 < count)
+            next = steps[i + 1].head;
+        __syncthreads();
+        switch (me.now.op) {
         case LP_OP_LINEAR:
             linear(me, step, here);
             break;
