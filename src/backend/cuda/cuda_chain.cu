@@ -74,6 +74,7 @@ typedef struct maker {
     const lp_cuda_stages *stages;
     float *packed;
     const lp_value *here, *x;       /* what the registers hold, and the x of the newest product; NULL: nothing */
+    const lp_value *wide;           /* what the piece before left in its room; NULL: nothing */
     const lp_value *stored[VALUES]; /* those that a later piece reads from memory */
     int stored_count;
 } maker;
@@ -115,7 +116,25 @@ const lp_value *main_input(const maker *make, const lp_stage_piece *piece)
     return value && parts_of(value->cols) == 1 ? value : NULL;
 }
 
-/* A piece that can go on with what is in the registers, or else the first that waits for none. */
+/* The same of a wide one, as far as it may be in the room where it was made. */
+const lp_value *wide_input(const lp_stage_piece *piece)
+{
+    const lp_node *node = piece->node;
+    lp_op_id id = node->op->id;
+    const lp_value *value = id == LP_OP_LINEAR || id == LP_OP_REFLECT ? node->inputs[0]
+                            : id == LP_OP_REFLECT_GRADIENT            ? node->inputs[2]
+                                                                      : NULL;
+    return value && parts_of(value->cols) == 2 ? value : NULL;
+}
+
+/* What the piece adds its product to, if the registers hold it. */
+bool adds_here(const maker *make, const lp_stage_piece *piece)
+{
+    const lp_node *node = piece->node;
+    return node->op->id == LP_OP_LINEAR && node->inputs[3] && node->inputs[3] == make->here;
+}
+
+/* A piece that can go on with what is in the registers or was just made, or else the first that waits for none. */
 int next_piece(const maker *make, const bool *done)
 {
     int first = -1, same = -1;
@@ -126,7 +145,7 @@ int next_piece(const maker *make, const bool *done)
         if (!ready)
             continue;
         const lp_value *main = main_input(make, &make->pieces[p]);
-        if (main && main == make->here)
+        if ((main && main == make->here) || (make->wide && wide_input(&make->pieces[p]) == make->wide))
             return p;
         if (same < 0 && main && main == make->x && make->pieces[p].node->op->id == LP_OP_LINEAR)
             same = p;
@@ -206,13 +225,14 @@ void fill_own(const lp_node *node, const lp_cuda_run *run, chain_step *step)
     }
 }
 
-unsigned what_it_has(const chain_step *step, bool follows)
+unsigned what_it_has(const chain_step *step, bool follows, bool on_top)
 {
     const struct {
         bool there;
         unsigned what;
     } all[] = {
         {follows, LP_STEP_FOLLOWS},
+        {on_top, LP_STEP_ON_TOP},
         {step->main.data && !step->ids, LP_STEP_MAIN},
         {step->ids != NULL, LP_STEP_TABLE},
         {step->other[0].data != NULL, LP_STEP_OTHER},
@@ -236,9 +256,13 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
     const lp_value *main = main_input(make, piece);
     *step = chain_step();
     step->head.op = (int)op->id;
-    bool follows = main && main == make->here, again = op->id == LP_OP_LINEAR && main && main == make->x;
+    const lp_value *wide = wide_input(piece);
+    if (wide && wide == make->wide)
+        main = wide;
+    bool follows = main && (main == make->here || main == make->wide),
+         again = op->id == LP_OP_LINEAR && main && main == make->x, on_top = adds_here(make, piece);
     for (int i = 0; i < node->op->input_count; i++) {
-        bool held = node->inputs[i] == main && (follows || again);
+        bool held = (node->inputs[i] == main && (follows || again)) || (i == 3 && on_top);
         if (row_input(node, i) && (!held || (op->id == LP_OP_ADD && node->inputs[0] == node->inputs[1])))
             note_stored(make, node->inputs[i]);
     }
@@ -257,7 +281,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
     }
     if (first >= 0 && !follows && !again)
         step->main = rows_of(run, node->inputs[first]);
-    if (second >= 0)
+    if (second >= 0 && !on_top)
         step->other[0] = rows_of(run, node->inputs[second]);
     if (op->other[1] >= 0)
         step->other[1] = rows_of(run, node->inputs[op->other[1]]);
@@ -273,7 +297,9 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
     if (op->id == LP_OP_LINEAR)
         step->weight = make->packed + make->stages->packed[piece->number];
     fill_own(node, run, step);
-    step->head.has = what_it_has(step, follows);
+    if (follows)
+        step->main = chain_rows();
+    step->head.has = what_it_has(step, follows, on_top);
 }
 
 /* What the registers hold after a piece. */
@@ -288,6 +314,7 @@ void go_on(maker *make, const lp_stage_piece *piece)
         make->here = lp_piece_makes(piece, i) && node->outputs[i] == make->here ? NULL : make->here;
         make->x = lp_piece_makes(piece, i) && node->outputs[i] == make->x ? NULL : make->x;
     }
+    make->wide = lp_piece_makes(piece, 0) && parts_of(node->outputs[0]->cols) == 2 ? node->outputs[0] : NULL;
     bool through = op->id == LP_OP_BASIS || op->id == LP_OP_REFLECT || op->id == LP_OP_REFLECT_GRADIENT;
     const lp_value *made = node->outputs[0];
     if (op->id == LP_OP_LINEAR && parts_of(made->cols) == 2)
@@ -300,7 +327,7 @@ void go_on(maker *make, const lp_stage_piece *piece)
 void write_steps(maker *make, const lp_cuda_run *run, chain_step *steps)
 {
     bool done[LP_CHAIN_STEPS] = {};
-    make->here = make->x = NULL;
+    make->here = make->x = make->wide = NULL;
     for (int i = 0; i < make->count; i++) {
         int p = next_piece(make, done);
         write_step(make, &make->pieces[p], run, &steps[i]);

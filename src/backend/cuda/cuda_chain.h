@@ -34,15 +34,17 @@ typedef struct chain_rows {
 
 /* What there is of a step. */
 enum {
-    LP_STEP_FOLLOWS = 1, /* its main input is what the step before left in the registers */
-    LP_STEP_MAIN = 2,    /* it comes from memory */
-    LP_STEP_TABLE = 4,   /* it is a table, of which ids name rows */
+    LP_STEP_FOLLOWS =
+        1,             /* its main input is what the registers hold; a wide one what the step before left in its room */
+    LP_STEP_MAIN = 2,  /* it comes from memory */
+    LP_STEP_TABLE = 4, /* it is a table, of which ids name rows */
     LP_STEP_OTHER = 8,
     LP_STEP_OLD = 16,
     LP_STEP_OLD_SECOND = 32,
     LP_STEP_RESULT = 64,
     LP_STEP_RESULT_SECOND = 128,
-    LP_STEP_FACTORS = 256
+    LP_STEP_FACTORS = 256,
+    LP_STEP_ON_TOP = 512 /* linear: it comes on top of what the registers hold */
 };
 
 /* Whatever a warp has to decide on, read at once. */

@@ -194,6 +194,20 @@ __device__ inline void ask_x(const chain_lane &me, const chain_rows &rows)
             tile_copy<2>(me.x + (half * ROWS + row) * stride + column, from + row * rows.stride + half * me.cols);
 }
 
+/* The same of a wide x that was just made. */
+__device__ inline void move_x(const chain_lane &me)
+{
+    int stride = x_stride(me.cols), column = 2 * ((int)threadIdx.x & 31);
+    if (column >= me.cols)
+        return;
+#pragma unroll 1
+    for (int half = 0; half < 2; half++)
+#pragma unroll 4
+        for (int row = (int)threadIdx.x >> 5; row < ROWS; row += WARPS)
+            *(float2 *)(me.x + (half * ROWS + row) * stride + column) =
+                *(const float2 *)(me.write + (2 * row + half) * me.cols + column);
+}
+
 __device__ inline void ask_weights(const chain_lane &me, float *room, const float *block)
 {
     if (!block)
@@ -236,18 +250,23 @@ __device__ inline void linear(chain_lane &me, const chain_step &step, strip &her
     const float *weight = step.weight, *bias = (const float *)step.factors,
                 *x = me.x + (int)threadIdx.x / (32 * SIDES) * 16 * stride;
     bool adds = has(me, LP_STEP_OTHER), accumulates = has(me, LP_STEP_OLD);
-    if (has(me, LP_STEP_FOLLOWS))
+    if (has(me, LP_STEP_FOLLOWS) && in_parts == 1)
         put_rows(me, here, me.x, stride);
+    if (has(me, LP_STEP_FOLLOWS) && in_parts == 2)
+        move_x(me);
     ask_x(me, step.main);
 #pragma unroll 1
     for (int to = 0; to < parts; to++) {
         strip sum = {};
+        if (has(me, LP_STEP_ON_TOP))
+            sum = here;
         if (has(me, LP_STEP_FACTORS))
 #pragma unroll
             for (int j = 0; j < TILES; j++) {
                 float2 more = read_factors(me, bias + to * me.cols, j);
-                sum.at[j][0] = sum.at[j][2] = more.x;
-                sum.at[j][1] = sum.at[j][3] = more.y;
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    sum.at[j][i] += i % 2 ? more.y : more.x;
             }
 #pragma unroll 1
         for (int from = 0; from < in_parts; from++) {
@@ -269,7 +288,7 @@ __device__ inline void linear(chain_lane &me, const chain_step &step, strip &her
             take_strip<true>(me, sum, me.read, to, parts);
         if (accumulates)
             take_strip<true>(me, sum, me.write, to, parts);
-        if (has(me, LP_STEP_RESULT))
+        if (has(me, LP_STEP_RESULT) || parts > 1)
             put_strip(me, sum, me.write, to, parts);
         if (parts == 1)
             here = sum;
@@ -400,7 +419,7 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
         apply(me, step, here, other, part);
         if (accumulates && parts == 1)
             take_strip<true>(me, here, me.write, 0, 1);
-        if (has(me, LP_STEP_RESULT))
+        if (has(me, LP_STEP_RESULT) || parts > 1)
             put_strip(me, here, me.write, part, parts);
     }
     if (accumulates && parts > 1) { /* rooms are free again for the third of three wide values */
