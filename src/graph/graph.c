@@ -322,6 +322,52 @@ void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradien
     lp_graph_gradient_node(graph, lp_op_table[LP_OP_ADD], (lp_value *[]){gradient, NULL}, NULL, &target);
 }
 
+static bool writes(const lp_node *node, const lp_value *value)
+{
+    for (int k = 0; k < node->op->output_count; k++)
+        if (node->outputs[k] == value)
+            return true;
+    return false;
+}
+
+/* Whether the node at i only copies what stays as it is until the last of those who read the copy. */
+static bool is_idle_copy(const lp_graph *graph, int i)
+{
+    const lp_node *copy = graph->nodes[i];
+    const lp_value *from = copy->inputs[0], *to = copy->outputs[0];
+    if (copy->op->id != LP_OP_ADD || copy->inputs[1] || copy->accumulate || to->place != LP_PLACE_WORK || to->kept)
+        return false;
+    bool changed = false;
+    for (int n = i + 1; n < graph->node_count; n++) {
+        const lp_node *node = graph->nodes[n];
+        changed |= writes(node, from);
+        if (writes(node, to))
+            return false;
+        for (int k = 0; k < node->op->input_count; k++)
+            if (node->inputs[k] == to && changed)
+                return false;
+    }
+    return true;
+}
+
+/* Rules copy a gradient for a second target since either may be added to; where nobody does in time, all read the first. */
+static void drop_copies(lp_graph *graph, int first)
+{
+    int count = first;
+    for (int i = first; i < graph->node_count; i++) {
+        const lp_node *copy = graph->nodes[i];
+        if (!is_idle_copy(graph, i)) {
+            graph->nodes[count++] = graph->nodes[i];
+            continue;
+        }
+        for (int n = i + 1; n < graph->node_count; n++)
+            for (int k = 0; k < graph->nodes[n]->op->input_count; k++)
+                if (graph->nodes[n]->inputs[k] == copy->outputs[0])
+                    graph->nodes[n]->inputs[k] = copy->inputs[0];
+    }
+    graph->node_count = count;
+}
+
 lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *outputs, lp_value *const *seeds,
                                 lapse_error *error)
 {
@@ -331,7 +377,8 @@ lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *out
             lp_graph_mistake(graph, "the seed of '%s' has another shape", outputs[i]->name);
         outputs[i]->gradient = seeds[i];
     }
-    for (int i = graph->node_count - 1; i >= 0 && graph->error.status == LAPSE_OK; i--) {
+    int forward = graph->node_count;
+    for (int i = forward - 1; i >= 0 && graph->error.status == LAPSE_OK; i--) {
         lp_node *node = graph->nodes[i];
         bool reached = false;
         for (int k = 0; k < node->op->output_count; k++)
@@ -344,5 +391,7 @@ lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *out
         else
             lp_graph_mistake(graph, "'%s' has no gradient", node->op->name);
     }
-    return lp_graph_status(graph, error);
+    LP_TRY(lp_graph_status(graph, error));
+    drop_copies(graph, forward);
+    return LAPSE_OK;
 }
