@@ -310,6 +310,8 @@ void go_on(maker *make, const lp_stage_piece *piece)
     const lp_value *main = main_input(make, piece);
     if (op->id == LP_OP_LINEAR)
         make->x = main;
+    if (op->id == LP_OP_REFLECT_GRADIENT && (node->accumulate & 2))
+        make->x = NULL; /* its room holds what is added to */
     for (int i = 0; i < node->op->output_count; i++) {
         make->here = lp_piece_makes(piece, i) && node->outputs[i] == make->here ? NULL : make->here;
         make->x = lp_piece_makes(piece, i) && node->outputs[i] == make->x ? NULL : make->x;

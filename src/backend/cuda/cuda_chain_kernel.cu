@@ -653,12 +653,8 @@ __device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sig
     return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
 }
 
-__device__ inline void add_old(const chain_lane &me, turn &x, const chain_rows &rows, unsigned what, int half)
+__device__ inline void add_turn(turn &x, const turn &more)
 {
-    turn more;
-    if (!has(me, what))
-        return;
-    read_turn(me, more, rows, half);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         x.c[j] = make_float2(x.c[j].x + more.c[j].x, x.c[j].y + more.c[j].y);
@@ -667,13 +663,14 @@ __device__ inline void add_old(const chain_lane &me, turn &x, const chain_rows &
 }
 
 /* x, u -> y: (c, s) -> (c cosine + s sine, c sine - s cosine). Where there are three: dy, u, x -> dx, du. A result takes the place of what it is
- * made of. */
+ * made of; what du is added to comes to the room of x. */
 __device__ inline void reflect(const chain_lane &me, const chain_step &step)
 {
     bool slopes = me.now.op == LP_OP_REFLECT_GRADIENT && has(me, LP_STEP_RESULT_SECOND);
     turn from[2];
     ask_rows(me, me.write, step.main, LP_STEP_MAIN);
     ask_rows(me, me.read, step.other[0], LP_STEP_OTHER);
+    ask_rows(me, me.x, step.old[1], LP_STEP_OLD_SECOND);
     if (slopes)
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -681,7 +678,7 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
     wait_rows();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        turn x, y, u;
+        turn x, y, u, more;
         take_turn(me, x, me.write, half);
         take_turn(me, u, me.read, half);
 #pragma unroll
@@ -689,7 +686,10 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
             y.c[j] = cross(x.c[j], u.c[j], x.s[j], u.s[j], 1);
             y.s[j] = cross(x.c[j], u.s[j], x.s[j], u.c[j], -1);
         }
-        add_old(me, y, step.old[0], LP_STEP_OLD, half);
+        if (has(me, LP_STEP_OLD)) {
+            read_turn(me, more, step.old[0], half);
+            add_turn(y, more);
+        }
         put_turn(me, y, me.write, half);
         if (slopes) {
 #pragma unroll
@@ -697,7 +697,10 @@ __device__ inline void reflect(const chain_lane &me, const chain_step &step)
                 y.c[j] = cross(from[half].c[j], x.c[j], from[half].s[j], x.s[j], -1);
                 y.s[j] = cross(from[half].s[j], x.c[j], from[half].c[j], x.s[j], 1);
             }
-            add_old(me, y, step.old[1], LP_STEP_OLD_SECOND, half);
+            if (has(me, LP_STEP_OLD_SECOND)) {
+                take_turn(me, more, me.x, half);
+                add_turn(y, more);
+            }
             put_turn(me, y, me.read, half);
         }
     }
