@@ -43,6 +43,7 @@ typedef struct lp_cuda_program {
     char *staging, *blocks; /* of all places */
     size_t segment_place, adam_place, block_size;
     input *inputs; /* by slot */
+    int32_t *room; /* to sort ids in */
     int largest_segments;
     lp_cuda_stages stages;
     char *chain_programs; /* of all of them, on the device */
@@ -159,6 +160,18 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
     program->block_size = size;
 }
 
+/* For the largest list; false when out of memory. */
+static bool make_room(lp_cuda_program *program)
+{
+    size_t most = 0;
+    for (int slot = 0; slot < program->plan->graph->input_count; slot++) {
+        size_t wanted = program->inputs[slot].ids ? lp_cuda_list_room(&program->inputs[slot].layout) : 0;
+        most = wanted > most ? wanted : most;
+    }
+    program->room = (int32_t *)lp_arena_alloc(&program->arena, most * sizeof *program->room + 1);
+    return program->room != NULL;
+}
+
 /* The program of a stage, at the end of all; false when out of memory. */
 static bool add_chain(const lp_cuda_program *program, int i, const lp_cuda_run *run, lp_cuda_chain *chain,
                       lp_buffer *all)
@@ -267,7 +280,7 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
         return false;
     find_inputs(program, &sizes);
     lay_out(program, &sizes);
-    return make_places(program) && make_chains(program, run);
+    return make_room(program) && make_places(program) && make_chains(program, run);
 }
 
 /* What no kernel exists for. */
@@ -324,7 +337,7 @@ static lp_cuda_program *find(const lp_run *run)
     return make(run);
 }
 
-static void stage_input(const input *mine, char *staging, const lp_run *run)
+static void stage_input(const input *mine, char *staging, const lp_run *run, int32_t *room)
 {
     int64_t rows = lp_run_rows(run, mine->value);
     size_t size = (size_t)rows * row_size(mine->value);
@@ -332,7 +345,8 @@ static void stage_input(const input *mine, char *staging, const lp_run *run)
     if (size)
         memcpy(staging + mine->place, from, size);
     if (mine->ids)
-        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols);
+        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols,
+                          room);
 }
 
 /* Lays out the block of a run, when its place is free, and sends it. */
@@ -355,7 +369,7 @@ static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp
                           (lp_cuda_adam_now *)(staging + program->adam_place));
     for (int slot = 0; slot < run->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
-            stage_input(&program->inputs[slot], staging, run);
+            stage_input(&program->inputs[slot], staging, run, program->room);
     lp_device_deliver(LP_DEVICE_RUN, mark, place->block, staging, program->block_size);
 }
 
