@@ -11,6 +11,8 @@
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_sums.h"
 
+#include <stdlib.h>
+
 enum { KEPT = 16, ALIGN = 256 };
 
 /* An input as the device holds it. */
@@ -187,7 +189,7 @@ static bool add_chain(const lp_cuda_program *program, int i, const lp_cuda_run *
     if (packs)
         lp_cuda_pack_make(&program->stages, stage, run, program->packed, chain, packs);
     chain->place = all->size;
-    bool good = packs && lp_buffer_add(all, packs, (size_t)stage->count * sizeof *packs);
+    bool good = packs && lp_buffer_add(all, packs, (size_t)chain->count * sizeof *packs);
     lp_free(packs);
     return good;
 }
@@ -397,7 +399,7 @@ static void launch_stage(const lp_cuda_run *run, int i)
     if (failing || left_out(run, stage))
         return;
     if (stage->kind == LP_STAGE_PACK)
-        lp_cuda_pack_launch(&run->chains[i], &mine);
+        lp_cuda_pack_launch(stage, &run->chains[i], &mine);
     else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
         lp_cuda_chain_launch(&run->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
@@ -432,16 +434,23 @@ static bool makes_first_output(const lp_stage_piece *piece)
     return true;
 }
 
-/* What is packed is work of no node. */
+static int by_node(const void *a, const void *b)
+{
+    return ((const lp_launch_part *)a)->node - ((const lp_launch_part *)b)->node;
+}
+
+/* That a weight is packed is work of no node. */
 static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
                         const lp_watch *watch)
 {
     static const char *const kinds[] = {"node", "chain", "pack", "sums"};
     lp_launch_part *parts = run->program->parts;
     for (int p = 0; p < stage->count; p++) {
+        bool packed = stage->kind == LP_STAGE_PACK && lp_piece_is_packed(&stage->pieces[p]);
         parts[p].node = stage->pieces[p].number;
-        parts[p].counts = stage->kind != LP_STAGE_PACK && makes_first_output(&stage->pieces[p]);
+        parts[p].counts = !packed && makes_first_output(&stage->pieces[p]);
     }
+    qsort(parts, (size_t)stage->count, sizeof *parts, by_node);
     lp_launch launch = {(*number)++, kinds[stage->kind], parts, stage->count, seconds};
     watch->on_launch(watch->context, &launch);
 }

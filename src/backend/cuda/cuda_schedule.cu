@@ -57,7 +57,8 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
     for (int p = 0; p < stage->count; p++) {
         const lp_stage_piece *piece = &stage->pieces[p];
         bytes one;
-        bool packs = stage->kind == LP_STAGE_PACK; /* reads the weight alone, or parameters */
+        bool packs =
+            stage->kind == LP_STAGE_PACK && lp_piece_is_packed(piece); /* reads the weight alone, or parameters */
         if (packs && lp_cuda_packed_maker(piece->node)) {
             add_packed(stages, stage, piece, all);
             continue;
