@@ -277,7 +277,7 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
     /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
     if (!lp_cuda_stages_make(graph, !run->plan->arranged, &program->arena, &program->stages))
         return false;
-    program->slots = lp_cuda_schedule(run->plan, &program->stages, &program->arena);
+    program->slots = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_chain_runs(&sizes), &program->arena);
     if (!program->slots)
         return false;
     find_inputs(program, &sizes);
@@ -385,18 +385,12 @@ static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
     lp_cuda_kernel_of(node.op->id)(&node, run);
 }
 
-/* In float there are no chains, and nothing is packed for them. */
-static bool left_out(const lp_cuda_run *run, const lp_cuda_stage *stage)
-{
-    return lp_cuda_chain_runs(run) ? stage->packed : stage->kind == LP_STAGE_PACK;
-}
-
 static void launch_stage(const lp_cuda_run *run, int i)
 {
     const lp_cuda_stage *stage = &run->program->stages.all[i];
     lp_cuda_run mine = *run;
     mine.lane = run->program->slots[i].lane;
-    if (failing || left_out(run, stage))
+    if (failing || lp_stage_left_out(stage, lp_cuda_chain_runs(run)))
         return;
     if (stage->kind == LP_STAGE_PACK)
         lp_cuda_pack_launch(stage, &run->chains[i], &mine);
@@ -465,7 +459,7 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
         bool apart = stage->kind == LP_STAGE_CHAIN && !chains;
-        if (left_out(run, stage))
+        if (lp_stage_left_out(stage, lp_cuda_chain_runs(run)))
             continue;
         for (int p = 0; apart && !failing && p < stage->count; p++) {
             lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1, false};

@@ -47,6 +47,12 @@ typedef struct lp_cuda_stages {
     size_t packed_size; /* of all of them */
 } lp_cuda_stages;
 
+/* Whether a stage is not launched in runs with or without chains: there are none in float, and nothing is packed for them. */
+static inline bool lp_stage_left_out(const lp_cuda_stage *stage, bool chains)
+{
+    return chains ? stage->packed : stage->kind == LP_STAGE_PACK;
+}
+
 /* Whether a piece of a pack is there for its packed weight. */
 static inline bool lp_piece_is_packed(const lp_stage_piece *piece)
 {
