@@ -11,9 +11,13 @@
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_sums.h"
 
+extern "C" {
+#include "base/threads.h"
+}
+
 #include <stdlib.h>
 
-enum { KEPT = 16, ALIGN = 256 };
+enum { KEPT = 16, ALIGN = 256, THREADS = 3 }; /* THREADS: that lay out inputs */
 
 /* An input as the device holds it. */
 typedef struct input {
@@ -44,8 +48,11 @@ typedef struct lp_cuda_program {
     block_place places[LP_DEVICE_MARKS];
     char *staging, *blocks; /* of all places */
     size_t segment_place, adam_place, block_size;
-    input *inputs; /* by slot */
-    int32_t *room; /* to sort ids in */
+    input *inputs;       /* by slot */
+    const input **lists; /* those whose ids are sorted */
+    int list_count, threads;
+    int32_t *rooms; /* [threads x room_size]: to sort ids in */
+    size_t room_size;
     int largest_segments;
     lp_cuda_stages stages;
     char *chain_programs; /* of all of them, on the device */
@@ -162,16 +169,23 @@ static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
     program->block_size = size;
 }
 
-/* For the largest list; false when out of memory. */
-static bool make_room(lp_cuda_program *program)
+/* Who sorts, and where; false when out of memory. */
+static bool make_lists(lp_cuda_program *program)
 {
-    size_t most = 0;
-    for (int slot = 0; slot < program->plan->graph->input_count; slot++) {
-        size_t wanted = program->inputs[slot].ids ? lp_cuda_list_room(&program->inputs[slot].layout) : 0;
-        most = wanted > most ? wanted : most;
+    size_t slots = (size_t)program->plan->graph->input_count;
+    program->lists = (const input **)lp_arena_alloc(&program->arena, (slots + 1) * sizeof *program->lists);
+    for (size_t slot = 0; program->lists && slot < slots; slot++) {
+        const input *mine = &program->inputs[slot];
+        size_t wanted = mine->ids ? lp_cuda_list_room(&mine->layout) : 0;
+        program->room_size = wanted > program->room_size ? wanted : program->room_size;
+        if (mine->ids)
+            program->lists[program->list_count++] = mine;
     }
-    program->room = (int32_t *)lp_arena_alloc(&program->arena, most * sizeof *program->room + 1);
-    return program->room != NULL;
+    int available = lp_threads_available();
+    program->threads = available < THREADS ? available : (int)THREADS;
+    size_t size = (size_t)program->threads * program->room_size * sizeof *program->rooms;
+    program->rooms = (int32_t *)lp_arena_alloc(&program->arena, size + 1);
+    return program->lists && program->rooms;
 }
 
 /* The program of a stage, at the end of all; false when out of memory. */
@@ -282,7 +296,7 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
         return false;
     find_inputs(program, &sizes);
     lay_out(program, &sizes);
-    return make_room(program) && make_places(program) && make_chains(program, run);
+    return make_lists(program) && make_places(program) && make_chains(program, run);
 }
 
 /* What no kernel exists for. */
@@ -339,16 +353,35 @@ static lp_cuda_program *find(const lp_run *run)
     return make(run);
 }
 
-static void stage_input(const input *mine, char *staging, const lp_run *run, int32_t *room)
+/* Inputs on their way to a block. */
+typedef struct staging_job {
+    const lp_cuda_program *program;
+    const lp_run *run;
+    char *staging;
+} staging_job;
+
+static void stage_list(const staging_job *job, const input *mine, int32_t *room)
 {
-    int64_t rows = lp_run_rows(run, mine->value);
-    size_t size = (size_t)rows * row_size(mine->value);
-    const void *from = run->inputs[mine->value->slot];
-    if (size)
-        memcpy(staging + mine->place, from, size);
-    if (mine->ids)
-        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols,
-                          room);
+    const int32_t *ids = (const int32_t *)job->run->inputs[mine->value->slot];
+    int64_t elements = (int64_t)lp_run_rows(job->run, mine->value) * mine->value->cols;
+    lp_cuda_list_fill(&mine->layout, job->staging + mine->list_place, ids, elements, room);
+}
+
+/* A list for each task; the last one copies. */
+static void stage_part(void *context, int task, int worker)
+{
+    const staging_job *job = (const staging_job *)context;
+    const lp_cuda_program *program = job->program;
+    if (task < program->list_count) {
+        stage_list(job, program->lists[task], program->rooms + (size_t)worker * program->room_size);
+        return;
+    }
+    for (int slot = 0; slot < program->plan->graph->input_count; slot++) {
+        const input *mine = &program->inputs[slot];
+        size_t size = mine->value ? (size_t)lp_run_rows(job->run, mine->value) * row_size(mine->value) : 0;
+        if (size)
+            memcpy(job->staging + mine->place, job->run->inputs[slot], size);
+    }
 }
 
 /* Lays out the block of a run, when its place is free, and sends it. */
@@ -369,9 +402,8 @@ static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp
     if (learning)
         lp_cuda_adam_fill(learning, (const float *)lp_run_data(run, learning->loss),
                           (lp_cuda_adam_now *)(staging + program->adam_place));
-    for (int slot = 0; slot < run->plan->graph->input_count; slot++)
-        if (program->inputs[slot].value)
-            stage_input(&program->inputs[slot], staging, run, program->room);
+    staging_job job = {program, run, staging};
+    lp_threads_run(program->threads, program->list_count + 1, stage_part, &job);
     lp_device_deliver(LP_DEVICE_RUN, mark, place->block, staging, program->block_size);
 }
 
