@@ -26,7 +26,7 @@ set(LAPSE_CUDA_FLAGS -Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-static
 
 if(LAPSE_CUDA_SOURCES)
   # It brings its own copy of what it needs of the library, whose names nobody else can see, and shows one name.
-  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/memory.c)
+  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/memory.c src/base/threads.c)
   set_target_properties(lapse_cuda PROPERTIES C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_RUNTIME_LIBRARY Static)
   install(TARGETS lapse_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

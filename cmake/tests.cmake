@@ -15,7 +15,8 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     file(CONFIGURE OUTPUT emulated/${name}.cpp CONTENT "#include \"${source}\"\n")
     list(APPEND wrappers ${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp)
   endforeach()
-  add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/memory.c)
+  add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/memory.c
+    src/base/threads.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   # Groups of sums that no graph asks for: their kernels without the rest of the plugin.
   add_library(lapse_sums_emulated STATIC ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_sums.cpp

@@ -170,7 +170,9 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
                                           .dataset = trainer->dataset,
                                           .kind = kind,
                                           .items = config->kinds,
-                                          .threads = trainer->backend->threads(options->threads)};
+                                          .threads = trainer->backend->host
+                                                         ? trainer->backend->threads(options->threads)
+                                                         : (int)(sizeof trainer->upcoming / sizeof *trainer->upcoming)};
     LP_TRY(lp_shortlists_init(&trainer->shortlists, error));
     return lp_union_init(&trainer->rows, &trainer->batch, error);
 }
@@ -236,7 +238,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Where a device works, the host makes the next batch meanwhile. */
+/* Where a device works, the host makes the next two batches meanwhile, each on a thread of its own. */
 static lapse_status make_upcoming(lp_trainer *trainer, lapse_error *error)
 {
     lp_batch_source source = {.windows = &trainer->windows,
@@ -245,9 +247,11 @@ static lapse_status make_upcoming(lp_trainer *trainer, lapse_error *error)
                               .shortlists = trainer->batch.item_capacity > 0 ? &trainer->shortlists : NULL,
                               .target_known = trainer->model->config.target_known,
                               .seed = trainer->options.seed};
-    if (trainer->backend->host)
-        return LAPSE_OK;
-    return lp_upcoming_init(&trainer->upcoming, &source, &trainer->batch, error);
+    for (int i = 0; !trainer->backend->host && i < 2; i++) {
+        source.worker = i;
+        LP_TRY(lp_upcoming_init(&trainer->upcoming[i], &source, &trainer->batch, error));
+    }
+    return LAPSE_OK;
 }
 
 /* What only networks need. */
@@ -311,7 +315,8 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
 
 void lp_trainer_clear(lp_trainer *trainer)
 {
-    lp_upcoming_clear(&trainer->upcoming);
+    lp_upcoming_clear(&trainer->upcoming[0]);
+    lp_upcoming_clear(&trainer->upcoming[1]);
     lp_free(trainer->split);
     lapse_model_free(trainer->model);
     lp_runner_clear(&trainer->runner);
@@ -334,13 +339,26 @@ void lp_trainer_clear(lp_trainer *trainer)
     *trainer = (lp_trainer){0};
 }
 
+/* Who makes the batch of a step. */
+static lp_upcoming *upcoming_of(lp_trainer *trainer, uint64_t step)
+{
+    return &trainer->upcoming[step % 2];
+}
+
+static void forget_upcoming(lp_trainer *trainer)
+{
+    lp_upcoming_forget(&trainer->upcoming[0]);
+    lp_upcoming_forget(&trainer->upcoming[1]);
+}
+
 lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 {
     uint64_t seed = trainer->options.seed;
     uint32_t epoch = trainer->state.epoch;
-    bool ahead = lp_upcoming_take_epoch(&trainer->upcoming, epoch, &trainer->windows);
+    lp_upcoming_forget(upcoming_of(trainer, trainer->state.step + 1)); /* it reads the windows */
+    bool ahead = lp_upcoming_take_epoch(upcoming_of(trainer, trainer->state.step), epoch, &trainer->windows);
     if (!ahead) {
-        lp_upcoming_forget(&trainer->upcoming);
+        forget_upcoming(trainer);
         LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
         lp_windows_shuffle(&trainer->windows, seed, epoch);
     }
@@ -428,17 +446,20 @@ static bool make_batch(lp_trainer *trainer)
     const lp_trainer_state *state = &trainer->state;
     lp_batch_place place = place_of(trainer, state->window, state->step);
     if (trainer->backend->host || trainer->times) {
-        lp_upcoming_forget(&trainer->upcoming); /* it works with the same lists */
+        forget_upcoming(trainer); /* they work with the same lists */
         lp_batch_fill(&trainer->batch, &trainer->windows, place.window, place.count, &trainer->targets,
                       trainer->model->config.target_known, &trainer->translation.columns);
         return false;
     }
-    lp_upcoming_take(&trainer->upcoming, place, &trainer->batch, &trainer->rows);
+    lp_upcoming *mine = upcoming_of(trainer, state->step), *other = upcoming_of(trainer, state->step + 1);
     lp_batch_place next = place_of(trainer, place.window + place.count, state->step + 1);
-    if (next.count > 0)
-        lp_upcoming_start(&trainer->upcoming, next);
+    if (next.count > 0) /* at the first step of an epoch; later it was begun a step ago */
+        lp_upcoming_start(other, next);
     else
-        lp_upcoming_start_epoch(&trainer->upcoming, state->epoch + 1, next.step);
+        lp_upcoming_start_epoch(other, state->epoch + 1, next.step);
+    lp_upcoming_take(mine, place, &trainer->batch, &trainer->rows);
+    if (next.count > 0)
+        lp_upcoming_start(mine, place_of(trainer, next.window + next.count, state->step + 2));
     return true;
 }
 

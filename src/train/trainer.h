@@ -35,8 +35,8 @@ typedef struct lp_trainer {
     lp_item_start item_start; /* where the items of a recommender start; empty: by chance */
     lp_negatives negatives;   /* of a sampled loss, as are the next two */
     lp_shortlists shortlists;
-    lp_union rows;        /* that the current batch has */
-    lp_upcoming upcoming; /* where a device works on the current one; empty for others */
+    lp_union rows;           /* that the current batch has */
+    lp_upcoming upcoming[2]; /* where a device works on the current one: of even steps, of odd ones; empty for others */
     const lp_backend *backend;
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */

@@ -31,7 +31,7 @@ static void make_of(lp_upcoming *upcoming, const lp_windows *windows)
     lp_batch_fill(batch, windows, upcoming->place.window, upcoming->place.count, source->targets, source->target_known,
                   source->columns);
     for (int shard = 0; source->shortlists && shard < batch->shard_count; shard++)
-        lp_shortlists_make(source->shortlists, batch, shard, 0, upcoming->place.step);
+        lp_shortlists_make(source->shortlists, batch, shard, source->worker, upcoming->place.step);
     if (source->shortlists)
         lp_union_make(&upcoming->rows, source->shortlists, batch);
 }
@@ -63,6 +63,8 @@ void lp_upcoming_start_epoch(lp_upcoming *upcoming, uint32_t epoch, uint32_t ste
 {
     if (!upcoming->helper)
         return;
+    lp_helper_wait(upcoming->helper);
+    upcoming->begun.count = 0;
     upcoming->epoch = epoch;
     upcoming->laid_out = false;
     upcoming->place = (lp_batch_place){.step = step};
@@ -82,11 +84,20 @@ bool lp_upcoming_take_epoch(lp_upcoming *upcoming, uint32_t epoch, lp_windows *w
     return true;
 }
 
+static bool same(lp_batch_place a, lp_batch_place b)
+{
+    return a.step == b.step && a.window == b.window && a.count == b.count;
+}
+
 void lp_upcoming_start(lp_upcoming *upcoming, lp_batch_place place)
 {
     if (!upcoming->helper || place.count <= 0)
         return;
-    upcoming->place = place;
+    if (same(upcoming->begun, place))
+        return;
+    lp_helper_wait(upcoming->helper);
+    upcoming->laid_out = false;
+    upcoming->begun = upcoming->place = place;
     lp_helper_start(upcoming->helper, make, upcoming);
 }
 
@@ -96,7 +107,7 @@ void lp_upcoming_take(lp_upcoming *upcoming, lp_batch_place place, lp_batch *bat
         lp_helper_wait(upcoming->helper);
     lp_batch_place made = upcoming->place;
     upcoming->place = place;
-    if (upcoming->laid_out || made.step != place.step || made.window != place.window || made.count != place.count)
+    if (upcoming->laid_out || !same(made, place))
         make(upcoming); /* what was laid out and not taken is another epoch's */
     upcoming->laid_out = false;
     lp_batch other = *batch;
@@ -105,13 +116,13 @@ void lp_upcoming_take(lp_upcoming *upcoming, lp_batch_place place, lp_batch *bat
     *rows = upcoming->rows;
     upcoming->batch = other;
     upcoming->rows = other_rows;
-    upcoming->place.count = 0;
+    upcoming->place.count = upcoming->begun.count = 0;
 }
 
 void lp_upcoming_forget(lp_upcoming *upcoming)
 {
     if (upcoming->helper)
         lp_helper_wait(upcoming->helper);
-    upcoming->place.count = 0;
+    upcoming->place.count = upcoming->begun.count = 0;
     upcoming->laid_out = false;
 }

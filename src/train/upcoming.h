@@ -23,6 +23,7 @@ typedef struct lp_batch_source {
     const lp_targets *targets;
     const lp_event_columns *columns;
     lp_shortlists *shortlists; /* NULL: batches have no lists */
+    int worker;                /* of the shortlists: a number that no other thread has */
     bool target_known;
     uint64_t seed; /* of the order of windows */
 } lp_batch_source;
@@ -30,7 +31,8 @@ typedef struct lp_batch_source {
 /* A batch, with the rows that its shards list. */
 typedef struct lp_upcoming {
     lp_batch_source source;
-    lp_batch_place place;
+    lp_batch_place begun; /* what was last asked for and not taken */
+    lp_batch_place place; /* of what is there, or being made */
     lp_batch batch;
     lp_union rows;
     lp_windows windows; /* of the next epoch, where they were laid out; owned */
@@ -44,7 +46,7 @@ lapse_status lp_upcoming_init(lp_upcoming *upcoming, const lp_batch_source *sour
                               lapse_error *error);
 void lp_upcoming_clear(lp_upcoming *upcoming);
 
-/* Begins to make a batch. */
+/* Begins to make a batch, where that was not begun already. */
 void lp_upcoming_start(lp_upcoming *upcoming, lp_batch_place place);
 /* Puts a batch into *batch and *rows, in exchange for the one that was there; made now, if it was not begun. */
 void lp_upcoming_take(lp_upcoming *upcoming, lp_batch_place place, lp_batch *batch, lp_union *rows);

@@ -54,7 +54,7 @@ static void open_case(ahead_case *this, uint64_t seed)
         assert_int_equal(lp_batch_list_items(batches[i], NEGATIVES, 0, this->dataset->kinds.count, NULL), LAPSE_OK);
         assert_int_equal(lp_union_init(rows[i], batches[i], NULL), LAPSE_OK);
     }
-    lp_batch_source source = {&this->windows, &this->targets, &this->columns, &this->lists, true, seed};
+    lp_batch_source source = {&this->windows, &this->targets, &this->columns, &this->lists, 0, true, seed};
     assert_int_equal(lp_upcoming_init(&this->upcoming, &source, &this->taken, NULL), LAPSE_OK);
     assert_non_null(this->upcoming.helper);
 }
@@ -122,6 +122,10 @@ static void out_of_order(void **state)
     open_case(&this, 2);
     lp_upcoming_start(&this.upcoming, place_at(&this, WINDOWS, 5));
     check_taken(&this, place_at(&this, 0, 5));
+    lp_upcoming_start(&this.upcoming, place_at(&this, WINDOWS, 6));
+    lp_upcoming_start(&this.upcoming, place_at(&this, WINDOWS, 6)); /* begun already */
+    lp_upcoming_start(&this.upcoming, place_at(&this, 0, 6));       /* another in its place */
+    check_taken(&this, place_at(&this, 0, 6));
     lp_upcoming_start(&this.upcoming, place_at(&this, WINDOWS, 6));
     check_taken(&this, place_at(&this, WINDOWS, 7));
     check_taken(&this, place_at(&this, WINDOWS, 7)); /* what was taken is not taken again */

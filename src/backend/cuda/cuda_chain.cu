@@ -406,9 +406,9 @@ void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage,
                        lp_cuda_chain *chain, chain_pack *packs)
 {
     *chain = lp_cuda_chain();
-    chain->count = stage->count;
-    for (int p = 0; p < stage->count; p++) {
+    for (int p = 0; p < stage->count && lp_piece_is_packed(&stage->pieces[p]); p++) {
         const lp_node *node = stage->pieces[p].node;
+        chain->count++;
         const lp_node *maker = lp_cuda_packed_maker(node);
         chain_rows weight = rows_of(run, maker ? maker->inputs[0] : node->inputs[1]);
         int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in),

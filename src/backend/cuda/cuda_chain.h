@@ -73,8 +73,9 @@ typedef struct chain_step {
     uint32_t threshold, purpose; /* dropout */
 } chain_step;
 
-/* A weight to be packed, [in x out], or transposed [out x in], half by half: block (from, to) of its halves has, for every tile of 8 terms and
- * two tiles of 8 columns, a float4 for each lane: its two terms of its column in the one tile and in the other. */
+/* A weight to be packed, [in x out], or transposed [out x in], half by half: block (to, from) of its halves has, for every tile of 8 terms and
+ * two tiles of 8 columns, a float4 for each lane 4 g + t: terms t and t + 4 of column g in the one tile and in the other. */
+enum { LP_PACK_ALONG = 4 };                                    /* nodes that a pack takes along at the most */
 enum { LP_PACK_BLOCK = LP_CHAIN_TILES * LP_CHAIN_TILES * 64 }; /* floats */
 typedef struct chain_pack {
     const float *weight, *scale; /* scale: of the columns of the weight; NULL: 1 */
@@ -84,7 +85,7 @@ typedef struct chain_pack {
     bool transpose;
 } chain_pack;
 
-/* A chain or pack that is ready to be launched. */
+/* A chain, or the weights of a pack, ready to be launched. */
 typedef struct lp_cuda_chain {
     const char *program; /* on the device: its chain_steps, or chain_packs */
     size_t place;        /* of it among the programs of all */
@@ -106,7 +107,7 @@ int lp_cuda_chain_cols(const lp_node *node);
 void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
                         lp_cuda_chain *chain, chain_step *steps);
 
-/* The same of a pack: a chain_pack for each of its pieces. */
+/* The same of a pack: a chain_pack for each of its products. */
 void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
                        lp_cuda_chain *chain, chain_pack *packs);
 
@@ -117,6 +118,6 @@ size_t lp_cuda_packed_size(const lp_node *node);
 bool lp_cuda_chain_runs(const lp_cuda_run *run);
 
 void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run);
-void lp_cuda_pack_launch(const lp_cuda_chain *pack, const lp_cuda_run *run);
+void lp_cuda_pack_launch(const lp_cuda_stage *stage, const lp_cuda_chain *pack, const lp_cuda_run *run);
 
 #endif

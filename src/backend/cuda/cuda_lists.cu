@@ -75,7 +75,13 @@ static void sort_ids(const int32_t *__restrict ids, int32_t elements, int32_t id
         order[next[ids[i]]++] = i;
 }
 
-void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements)
+size_t lp_cuda_list_room(const lp_cuda_list_layout *layout)
+{
+    return (size_t)layout->largest_ids + 2 + (size_t)layout->largest_elements;
+}
+
+void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements,
+                       int32_t *room)
 {
     int32_t *id_count = (int32_t *)block, *starts = (int32_t *)(block + layout->starts);
     int32_t *order = (int32_t *)(block + layout->order), largest = -1;
@@ -87,5 +93,8 @@ void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int
     for (int64_t i = 0; i < elements; i++)
         largest = ids[i] > largest ? ids[i] : largest;
     *id_count = largest + 1;
-    sort_ids(ids, (int32_t)elements, *id_count, starts, order);
+    int32_t *sorted = room + *id_count + 2;
+    sort_ids(ids, (int32_t)elements, *id_count, room, sorted);
+    memcpy(starts, room, ((size_t)*id_count + 1) * sizeof *starts);
+    memcpy(order, sorted, (size_t)elements * sizeof *order);
 }

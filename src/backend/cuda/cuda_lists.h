@@ -32,7 +32,10 @@ typedef struct lp_cuda_list_layout {
 /* For at most so many elements and ids. */
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids);
 lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *block);
-/* Fills a block. */
-void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements);
+/* Fills a block. Sorts in a room of so many numbers: a block that has been copied to a device is no longer in the cache, and one that
+ * is filled in a straight run comes back sooner than one that is jumped about in. */
+size_t lp_cuda_list_room(const lp_cuda_list_layout *layout);
+void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements,
+                       int32_t *room);
 
 #endif

@@ -1,5 +1,9 @@
-/* cuda_pack.cu: lays weights out as the products of chains read them (chain_pack in cuda_chain.h), and rounds them. */
+/* cuda_pack.cu: lays weights out as the products of chains read them (chain_pack in cuda_chain.h), rounds them, and does beside that what a
+ * step can begin with: rows of tables, and frequencies. All in one launch, since the first chain waits for it: what waits for several
+ * launches begins microseconds after the last of them.
+ */
 #include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 namespace
@@ -7,18 +11,35 @@ namespace
 
 enum { THREADS = 512 };
 
-/* A block for each pack and block of halves. All that a thread reads it asks for at once. */
-__global__ void __launch_bounds__(THREADS) pack_kernel(const char *program)
+/* A node that comes along. */
+typedef struct along_task {
+    int op, blocks; /* op: lp_op_id */
+    lp_cuda_rows rows;
+    int cols, width, lanes; /* gather: lanes take a row, and each `width` columns at a time */
+    int harmonics;
+    const float *from;
+    const int32_t *ids;
+    void *to;
+} along_task;
+
+typedef struct pack_task {
+    const char *program;
+    int packs;
+    const lp_cuda_shard *shard;
+    along_task along[LP_PACK_ALONG];
+} pack_task;
+
+/* One block of halves. All that a thread reads it asks for at once. */
+__device__ inline void pack_weight(const chain_pack &task, int half)
 {
-    const chain_pack task = ((const chain_pack *)program)[blockIdx.x];
-    int to = (int)blockIdx.y / task.in_parts, from = (int)blockIdx.y - to * task.in_parts;
+    int to = half / task.in_parts, from = half - to * task.in_parts;
     if (to >= task.out_parts)
         return;
     /* Columns of the weight are terms where it is transposed. */
     int first = task.transpose ? from * task.in : to * task.out, row = task.transpose ? to * task.out : from * task.in;
     const float *weight = task.weight + row * task.stride + first;
     const float *scale = task.scale ? task.scale + first : NULL;
-    float2 *packed = (float2 *)(task.to + blockIdx.y * LP_PACK_BLOCK);
+    float2 *packed = (float2 *)(task.to + half * LP_PACK_BLOCK);
 #pragma unroll
     for (int k = (int)threadIdx.x; k < LP_PACK_BLOCK / 2; k += THREADS) {
         /* Of the pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
@@ -36,10 +57,83 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const char *program)
     }
 }
 
+template <int n> __device__ inline void gather_rows(const along_task &task, const lp_cuda_shard *shard, int block)
+{
+    int row = block * (THREADS / task.lanes) + (int)threadIdx.x / task.lanes;
+    if (row >= lp_rows_now(task.rows, shard))
+        return;
+    const float *from = task.from + (size_t)task.ids[row] * task.cols;
+    float *to = (float *)task.to + (size_t)row * task.cols;
+#pragma unroll 1
+    for (int c = n * ((int)threadIdx.x % task.lanes); c < task.cols; c += n * task.lanes)
+        lp_write<n>(to + c, lp_read<n>(from + c), 0);
+}
+
+__device__ inline void come_along(const along_task &task, const lp_cuda_shard *shard, int block)
+{
+    int i = block * THREADS + (int)threadIdx.x;
+    if (task.op == LP_OP_HARMONICS && i < task.cols)
+        ((double *)task.to)[i] = lp_harmonic(task.from, i, task.harmonics);
+    if (task.op == LP_OP_HARMONICS)
+        return;
+    if (task.width == 4)
+        gather_rows<4>(task, shard, block);
+    else if (task.width == 2)
+        gather_rows<2>(task, shard, block);
+    else
+        gather_rows<1>(task, shard, block);
+}
+
+/* Four blocks for each weight, one for a block of halves, if it has as many; then those of what comes along. */
+__global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_task task)
+{
+    int block = (int)blockIdx.x - 4 * task.packs;
+    if (block < 0)
+        pack_weight(((const chain_pack *)task.program)[blockIdx.x / 4], (int)blockIdx.x % 4);
+#pragma unroll
+    for (int i = 0; i < LP_PACK_ALONG; i++) {
+        if (block >= 0 && block < task.along[i].blocks)
+            come_along(task.along[i], task.shard, block);
+        block -= task.along[i].blocks;
+    }
+}
+
+along_task along_of(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *out = node->outputs[0];
+    along_task task = {};
+    task.op = (int)node->op->id;
+    task.rows = lp_cuda_rows_of(out);
+    task.cols = out->cols;
+    task.from = LP_INPUT(0);
+    task.to = LP_OUTPUT_AS(void, 0);
+    if (node->op->id == LP_OP_HARMONICS) {
+        task.harmonics = node->with.harmonics;
+        task.blocks = (int)lp_blocks(task.cols, THREADS);
+        return task;
+    }
+    task.ids = LP_INPUT_AS(int32_t, 1);
+    task.width = lp_width((uintptr_t)task.from | (uintptr_t)task.to, task.cols);
+    task.lanes = 1;
+    while (task.lanes < 32 && task.lanes * task.width < task.cols)
+        task.lanes *= 2;
+    task.blocks = (int)lp_blocks(lp_cuda_largest(run, out), THREADS / task.lanes);
+    return task;
+}
+
 } // namespace
 
-void lp_cuda_pack_launch(const lp_cuda_chain *pack, const lp_cuda_run *run)
+void lp_cuda_pack_launch(const lp_cuda_stage *stage, const lp_cuda_chain *pack, const lp_cuda_run *run)
 {
-    const char *program = pack->program;
-    LP_LAUNCH(run, pack_kernel, dim3((unsigned)pack->count, 4), THREADS, 0, program);
+    pack_task task = {};
+    unsigned blocks = 4 * (unsigned)pack->count;
+    task.program = pack->program;
+    task.packs = pack->count;
+    task.shard = run->shard;
+    for (int p = pack->count, i = 0; p < stage->count; p++)
+        if (stage->pieces[p].node->op->id != LP_OP_SCALE_COLUMNS) { /* those are in the packs */
+            task.along[i] = along_of(stage->pieces[p].node, run);
+            blocks += (unsigned)task.along[i++].blocks;
+        }
+    LP_LAUNCH(run, pack_kernel, blocks, THREADS, 0, task);
 }

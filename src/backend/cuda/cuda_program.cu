@@ -1,27 +1,18 @@
 /* cuda_program.cu: the loop over a step's stages, recorded once and replayed.
  *
- * Inputs, segments and the numbers of a shard come from the host and change with every run. They lie in one block of memory at offsets
- * made for the largest shard. The host lays out such a block in pinned memory and sends it, in one copy, while the device may still be
- * busy with shards before. There are several places for blocks, used in turn, and a recording for each, which reads it there: to move
- * it to where one recording reads would take the device longer than the start of a step.
+ * What a run needs of the host comes in a block (cuda_block.h), which the host lays out in pinned memory and sends, in one copy, while the
+ * device may still be busy with shards before. There are several places for blocks, used in turn, and a recording for each, which reads
+ * it there: to move it to where one recording reads would take the device longer than the start of a step.
  */
 #include "backend/cuda/cuda_adam.h"
+#include "backend/cuda/cuda_block.h"
 #include "backend/cuda/cuda_chain.h"
-#include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_sums.h"
 
-enum { KEPT = 16, ALIGN = 256 };
+#include <stdlib.h>
 
-/* An input as the device holds it. */
-typedef struct input {
-    const lp_value *value; /* NULL: no node reads it */
-    size_t place;
-    /* Where a node wants its ids sorted. */
-    int64_t ids; /* the most there are; 0: nobody does */
-    lp_cuda_list_layout layout;
-    size_t list_place;
-} input;
+enum { KEPT = 16 };
 
 /* A place for blocks, and what is made for blocks in it. */
 typedef struct block_place {
@@ -38,11 +29,9 @@ typedef struct lp_cuda_program {
     const lp_plan *plan;
     const void *work, *parameters, *gradients, *row_gradients;
     lp_precision precision;
-    /* The block: shard, segments, what the optimizer wants to know, inputs. */
+    lp_cuda_block block;
     block_place places[LP_DEVICE_MARKS];
     char *staging, *blocks; /* of all places */
-    size_t segment_place, adam_place, block_size;
-    input *inputs; /* by slot */
     int largest_segments;
     lp_cuda_stages stages;
     char *chain_programs; /* of all of them, on the device */
@@ -106,59 +95,6 @@ static void drop_oldest(void)
         }
 }
 
-static size_t round_up(size_t size)
-{
-    return (size + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-static size_t row_size(const lp_value *value)
-{
-    return (size_t)value->cols * lp_type_size(value->type, sizeof(float));
-}
-
-/* The inputs that nodes read, and the ids they want sorted. */
-static void find_inputs(lp_cuda_program *program, const lp_cuda_run *sizes)
-{
-    const lp_graph *graph = program->plan->graph;
-    for (int i = 0; i < graph->node_count; i++)
-        for (int k = 0; k < graph->nodes[i]->op->input_count; k++) {
-            const lp_node *node = graph->nodes[i];
-            const lp_value *value = node->inputs[k];
-            if (!value || value->place != LP_PLACE_INPUT)
-                continue;
-            input *mine = &program->inputs[value->slot];
-            mine->value = value;
-            const lp_value *sorted_by = lp_cuda_sorted_by(node, k);
-            int64_t ids = sorted_by ? lp_cuda_largest(sizes, sorted_by) : 0;
-            mine->ids = ids > mine->ids ? ids : mine->ids;
-        }
-}
-
-static size_t lay_out_input(input *mine, const lp_cuda_run *sizes, size_t place)
-{
-    int64_t rows = lp_cuda_largest(sizes, mine->value);
-    mine->place = place;
-    place += round_up((size_t)rows * row_size(mine->value));
-    if (mine->ids) {
-        mine->layout = lp_cuda_list_plan(rows * mine->value->cols, mine->ids);
-        mine->list_place = place;
-        place += mine->layout.size;
-    }
-    return place;
-}
-
-static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
-{
-    program->segment_place = round_up(sizeof(lp_cuda_shard));
-    size_t size = program->segment_place + round_up(((size_t)program->largest_segments + 1) * sizeof(int32_t));
-    program->adam_place = size;
-    size += round_up(program->gradients ? lp_cuda_adam_size(program->plan->largest.rows[LP_ROWS_ITEMS]) : 0);
-    for (int slot = 0; slot < program->plan->graph->input_count; slot++)
-        if (program->inputs[slot].value)
-            size = lay_out_input(&program->inputs[slot], sizes, size);
-    program->block_size = size;
-}
-
 /* The program of a stage, at the end of all; false when out of memory. */
 static bool add_chain(const lp_cuda_program *program, int i, const lp_cuda_run *run, lp_cuda_chain *chain,
                       lp_buffer *all)
@@ -174,7 +110,7 @@ static bool add_chain(const lp_cuda_program *program, int i, const lp_cuda_run *
     if (packs)
         lp_cuda_pack_make(&program->stages, stage, run, program->packed, chain, packs);
     chain->place = all->size;
-    bool good = packs && lp_buffer_add(all, packs, (size_t)stage->count * sizeof *packs);
+    bool good = packs && lp_buffer_add(all, packs, (size_t)chain->count * sizeof *packs);
     lp_free(packs);
     return good;
 }
@@ -183,7 +119,7 @@ static lp_cuda_run run_at(lp_cuda_program *program, const block_place *place, co
 {
     lp_cuda_run run = {there,
                        (const lp_cuda_shard *)place->block,
-                       (const int32_t *)(place->block + program->segment_place),
+                       (const int32_t *)(place->block + program->block.segment_place),
                        program->largest_segments,
                        0,
                        program,
@@ -230,21 +166,21 @@ static bool make_chains(lp_cuda_program *program, const lp_run *run)
 static bool make_places(lp_cuda_program *program)
 {
     int slots = program->plan->graph->input_count;
-    program->staging = (char *)lp_device_pinned(LP_DEVICE_MARKS * program->block_size);
-    program->blocks = (char *)lp_device_alloc(LP_DEVICE_MARKS * program->block_size);
+    program->staging = (char *)lp_device_pinned(LP_DEVICE_MARKS * program->block.size);
+    program->blocks = (char *)lp_device_alloc(LP_DEVICE_MARKS * program->block.size);
     lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
     bool good = program->staging && program->blocks;
     for (int i = 0; good && i < LP_DEVICE_MARKS; i++) {
         block_place *place = &program->places[i];
         size_t chains = (size_t)program->stages.count + 1;
-        place->staging = program->staging + (size_t)i * program->block_size;
-        place->block = program->blocks + (size_t)i * program->block_size;
+        place->staging = program->staging + (size_t)i * program->block.size;
+        place->block = program->blocks + (size_t)i * program->block.size;
         place->data = (void **)lp_arena_alloc(&program->arena, ((size_t)slots + 1) * sizeof *place->data);
         place->chains = (lp_cuda_chain *)lp_arena_alloc(&program->arena, chains * sizeof *place->chains);
         good = place->data && place->chains;
         for (int slot = 0; good && slot < slots; slot++)
-            if (program->inputs[slot].value)
-                place->data[slot] = place->block + program->inputs[slot].place;
+            if (program->block.inputs[slot].value)
+                place->data[slot] = place->block + program->block.inputs[slot].place;
     }
     return good;
 }
@@ -252,22 +188,19 @@ static bool make_places(lp_cuda_program *program)
 static bool fill(lp_cuda_program *program, const lp_run *run)
 {
     const lp_graph *graph = run->plan->graph;
-    size_t slots = (size_t)graph->input_count + 1;
-    program->inputs = (input *)lp_arena_alloc(&program->arena, slots * sizeof *program->inputs);
     program->parts =
         (lp_launch_part *)lp_arena_alloc(&program->arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
-    if (!program->inputs || !program->parts)
+    if (!program->parts)
         return false;
-    lp_cuda_run sizes = {run, NULL, NULL, 0, 0, NULL, NULL};
+    lp_cuda_run sizes = {run, NULL, NULL, program->largest_segments, 0, NULL, NULL};
     /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
     if (!lp_cuda_stages_make(graph, !run->plan->arranged, &program->arena, &program->stages))
         return false;
-    program->slots = lp_cuda_schedule(run->plan, &program->stages, &program->arena);
+    program->slots = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_chain_runs(&sizes), &program->arena);
     if (!program->slots)
         return false;
-    find_inputs(program, &sizes);
-    lay_out(program, &sizes);
-    return make_places(program) && make_chains(program, run);
+    return lp_cuda_block_plan(&program->block, &sizes, &program->arena) && make_places(program) &&
+           make_chains(program, run);
 }
 
 /* What no kernel exists for. */
@@ -324,39 +257,13 @@ static lp_cuda_program *find(const lp_run *run)
     return make(run);
 }
 
-static void stage_input(const input *mine, char *staging, const lp_run *run)
-{
-    int64_t rows = lp_run_rows(run, mine->value);
-    size_t size = (size_t)rows * row_size(mine->value);
-    const void *from = run->inputs[mine->value->slot];
-    if (size)
-        memcpy(staging + mine->place, from, size);
-    if (mine->ids)
-        lp_cuda_list_fill(&mine->layout, staging + mine->list_place, (const int32_t *)from, rows * mine->value->cols);
-}
-
 /* Lays out the block of a run, when its place is free, and sends it. */
 static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp_learning *learning)
 {
     const block_place *place = &program->places[mark];
-    char *staging = place->staging;
     lp_device_wait(LP_DEVICE_RUN, mark);
-    lp_cuda_shard *shard = (lp_cuda_shard *)staging;
-    *shard = lp_cuda_shard();
-    for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
-        shard->rows[kind] = run->rows[kind];
-    shard->segments = run->segments;
-    shard->step = run->step;
-    shard->seed = run->seed;
-    shard->first_token = run->first_token;
-    memcpy(staging + program->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
-    if (learning)
-        lp_cuda_adam_fill(learning, (const float *)lp_run_data(run, learning->loss),
-                          (lp_cuda_adam_now *)(staging + program->adam_place));
-    for (int slot = 0; slot < run->plan->graph->input_count; slot++)
-        if (program->inputs[slot].value)
-            stage_input(&program->inputs[slot], staging, run);
-    lp_device_deliver(LP_DEVICE_RUN, mark, place->block, staging, program->block_size);
+    lp_cuda_block_fill(&program->block, run, learning, place->staging);
+    lp_device_deliver(LP_DEVICE_RUN, mark, place->block, place->staging, program->block.size);
 }
 
 /* A piece by itself, by the kernel of its node. */
@@ -369,21 +276,15 @@ static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
     lp_cuda_kernel_of(node.op->id)(&node, run);
 }
 
-/* In float there are no chains, and nothing is packed for them. */
-static bool left_out(const lp_cuda_run *run, const lp_cuda_stage *stage)
-{
-    return lp_cuda_chain_runs(run) ? stage->packed : stage->kind == LP_STAGE_PACK;
-}
-
 static void launch_stage(const lp_cuda_run *run, int i)
 {
     const lp_cuda_stage *stage = &run->program->stages.all[i];
     lp_cuda_run mine = *run;
     mine.lane = run->program->slots[i].lane;
-    if (failing || left_out(run, stage))
+    if (failing || lp_stage_left_out(stage, lp_cuda_chain_runs(run)))
         return;
     if (stage->kind == LP_STAGE_PACK)
-        lp_cuda_pack_launch(&run->chains[i], &mine);
+        lp_cuda_pack_launch(stage, &run->chains[i], &mine);
     else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
         lp_cuda_chain_launch(&run->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
@@ -397,7 +298,8 @@ static void launch_stage(const lp_cuda_run *run, int i)
 static void launch_learning(const lp_cuda_run *run, const lp_learning *learning)
 {
     if (learning && !failing)
-        lp_cuda_adam_launch(learning, (const lp_cuda_adam_now *)((const char *)run->shard + run->program->adam_place));
+        lp_cuda_adam_launch(learning,
+                            (const lp_cuda_adam_now *)((const char *)run->shard + run->program->block.adam_place));
 }
 
 /* All in one lane. */
@@ -418,16 +320,23 @@ static bool makes_first_output(const lp_stage_piece *piece)
     return true;
 }
 
-/* What is packed is work of no node. */
+static int by_node(const void *a, const void *b)
+{
+    return ((const lp_launch_part *)a)->node - ((const lp_launch_part *)b)->node;
+}
+
+/* That a weight is packed is work of no node. */
 static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
                         const lp_watch *watch)
 {
     static const char *const kinds[] = {"node", "chain", "pack", "sums"};
     lp_launch_part *parts = run->program->parts;
     for (int p = 0; p < stage->count; p++) {
+        bool packed = stage->kind == LP_STAGE_PACK && lp_piece_is_packed(&stage->pieces[p]);
         parts[p].node = stage->pieces[p].number;
-        parts[p].counts = stage->kind != LP_STAGE_PACK && makes_first_output(&stage->pieces[p]);
+        parts[p].counts = !packed && makes_first_output(&stage->pieces[p]);
     }
+    qsort(parts, (size_t)stage->count, sizeof *parts, by_node);
     lp_launch launch = {(*number)++, kinds[stage->kind], parts, stage->count, seconds};
     watch->on_launch(watch->context, &launch);
 }
@@ -442,7 +351,7 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
         bool apart = stage->kind == LP_STAGE_CHAIN && !chains;
-        if (left_out(run, stage))
+        if (lp_stage_left_out(stage, lp_cuda_chain_runs(run)))
             continue;
         for (int p = 0; apart && !failing && p < stage->count; p++) {
             lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1, false};
@@ -585,7 +494,7 @@ void lp_cuda_program_time(const lp_run *run, const lp_watch *watch)
 
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
 {
-    const input *mine = &run->program->inputs[ids->slot];
+    const lp_cuda_input *mine = &run->program->block.inputs[ids->slot];
     return lp_cuda_list_view(&mine->layout, (const char *)run->shard + mine->list_place);
 }
 

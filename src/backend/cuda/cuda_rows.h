@@ -34,6 +34,12 @@ template <int n> __device__ static inline void lp_write(float *to, lp_floats<n> 
     *(lp_floats<n> *)to = amount;
 }
 
+/* Frequency i of periods that have `count` harmonics each. */
+__device__ static inline double lp_harmonic(const float *log_period, int i, int count)
+{
+    return 6.283185307179586476925 * (i % count + 1) * exp(-(double)log_period[i / count]);
+}
+
 /* Threads for rows of so many vectors. */
 static inline dim3 lp_row_block(int vectors)
 {

@@ -57,7 +57,8 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
     for (int p = 0; p < stage->count; p++) {
         const lp_stage_piece *piece = &stage->pieces[p];
         bytes one;
-        bool packs = stage->kind == LP_STAGE_PACK; /* reads the weight alone, or parameters */
+        bool packs =
+            stage->kind == LP_STAGE_PACK && lp_piece_is_packed(piece); /* reads the weight alone, or parameters */
         if (packs && lp_cuda_packed_maker(piece->node)) {
             add_packed(stages, stage, piece, all);
             continue;
@@ -135,7 +136,7 @@ static void place_stage(planner *this_one, int j, bool *direct)
     this_one->last[slot->lane] = j;
 }
 
-lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, lp_arena *arena)
+lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, bool chains, lp_arena *arena)
 {
     int count = stages->count;
     lp_arena own = {};
@@ -148,6 +149,8 @@ lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages
     for (int lane = 0; lane < LP_CUDA_LANES; lane++)
         this_one.last[lane] = -1;
     for (int j = 0; good && j < count; j++) {
+        if (lp_stage_left_out(&stages->all[j], chains))
+            continue; /* touches nothing */
         good = bytes_of_stage(plan, stages, &stages->all[j], &own, &all[j]);
         for (int i = 0; good && i < count; i++)
             direct[i] = i < j && conflict(&all[i], &all[j]);

@@ -18,7 +18,8 @@ typedef struct lp_cuda_slot {
     bool awaited;                         /* by a stage of another lane */
 } lp_cuda_slot;
 
-/* slots: [stages->count], by stage; in the arena. NULL when out of memory. */
-lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, lp_arena *arena);
+/* slots: [stages->count], by stage; in the arena. NULL when out of memory. Nobody waits for stages that are left out of runs with
+ * chains, or without. */
+lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, bool chains, lp_arena *arena);
 
 #endif

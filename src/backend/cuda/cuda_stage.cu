@@ -13,6 +13,7 @@ typedef struct candidate {
     int rows, cols;
     int moment;
     bool taken; /* by a stage */
+    bool along; /* the first pack does its work */
 } candidate;
 
 /* ---- moments ------------------------------------------------------------------------------------------------- */
@@ -182,6 +183,8 @@ bool is_product(const candidate *one)
 bool packs_make(const candidate *all, int count, const lp_node *node)
 {
     bool found = false;
+    if (node->op->id != LP_OP_SCALE_COLUMNS)
+        return false;
     for (int i = 0; i < count; i++) {
         if (all[i].piece.node == node || !contact_of(&all[i], node->outputs[0]).reads)
             continue;
@@ -205,8 +208,30 @@ int weight_moment(const candidate *all, int at)
     return moment;
 }
 
+/* Whether the node has little to do, from parameters and inputs alone: such come along with the first pack. */
+bool is_small(const candidate *one)
+{
+    const lp_node *node = one->piece.node;
+    return one->moment == 0 && one->kind == LP_STAGE_NODE && !node->accumulate &&
+           (node->op->id == LP_OP_GATHER || node->op->id == LP_OP_HARMONICS);
+}
+
+/* The nodes whose work the first pack does: those that make what it scales, and at most LP_PACK_ALONG small ones. Returns their number. */
+int add_along(candidate *all, int count, lp_stage_piece *pieces)
+{
+    int found = 0, small = 0;
+    for (int i = 0; i < count; i++) {
+        bool comes = is_small(&all[i]) && small < LP_PACK_ALONG;
+        small += comes;
+        all[i].along = comes || (all[i].kind == LP_STAGE_NODE && packs_make(all, count, all[i].piece.node));
+        if (all[i].along)
+            pieces[found++] = all[i].piece;
+    }
+    return found;
+}
+
 /* Packs what has been made at this moment. Returns the number of pieces. */
-int add_pack(lp_cuda_stages *stages, const candidate *all, int count, int moment, lp_stage_piece *pieces)
+int add_pack(lp_cuda_stages *stages, candidate *all, int count, int moment, lp_stage_piece *pieces)
 {
     int found = 0;
     for (int i = 0; i < count; i++)
@@ -215,6 +240,8 @@ int add_pack(lp_cuda_stages *stages, const candidate *all, int count, int moment
             stages->packed_size += lp_cuda_packed_size(all[i].piece.node);
             pieces[found++] = all[i].piece;
         }
+    if (found && moment < 0)
+        found += add_along(all, count, pieces + found);
     lp_cuda_stage stage = {LP_STAGE_PACK, moment, pieces, found, false};
     if (found)
         stages->all[stages->count++] = stage;
@@ -225,7 +252,7 @@ int add_pack(lp_cuda_stages *stages, const candidate *all, int count, int moment
 
 bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages)
 {
-    size_t most = 4 * (size_t)graph->node_count + 2, values = (size_t)graph->value_count + 1;
+    size_t most = 4 * (size_t)graph->node_count + LP_PACK_ALONG + 2, values = (size_t)graph->value_count + 1;
     candidate *all = (candidate *)lp_alloc(most, sizeof *all);
     lp_stage_piece *pieces = (lp_stage_piece *)lp_arena_alloc(arena, most * sizeof *pieces);
     *stages = lp_cuda_stages();
@@ -255,7 +282,7 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
             if (!all[i].taken && all[i].moment == moment) {
                 lp_cuda_stage *stage = &stages->all[stages->count++];
                 fill_stage(all, count, i, stage, pieces);
-                stage->packed = stage->kind == LP_STAGE_NODE && packs_make(all, count, pieces->node);
+                stage->packed = all[i].along;
                 pieces += stage->count;
             }
         pieces += add_pack(stages, all, count, moment, pieces);

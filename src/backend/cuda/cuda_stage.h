@@ -6,7 +6,7 @@
  *   chain   nodes that make every row from the same row of their inputs. A block takes some rows through all of them, and what only
  *           the chain itself reads never leaves shared memory (cuda_chain.h)
  *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready; a parameter whose columns
- *           are scaled by another is scaled on the way
+ *           are scaled by another is scaled on the way. The first pack of a step takes along nodes that need nothing but parameters and inputs
  *   sums    nodes that sum over rows, such as the gradients of weights: one launch for all that are ready (cuda_sums.h)
  *   node    any other by itself
  *
@@ -33,10 +33,10 @@ typedef struct lp_stage_piece {
 typedef struct lp_cuda_stage {
     lp_cuda_stage_kind kind;
     int moment;
-    const lp_stage_piece *pieces; /* in the order of their nodes; of a pack: products that read what it packs */
+    /* In the order of their nodes; of a pack: products that read what it packs, then other nodes whose work it does. */
+    const lp_stage_piece *pieces;
     int count;
-    bool
-        packed; /* a node: makes nothing but what packs make by themselves, and so is launched only where there are none */
+    bool packed; /* a node: the first pack does its work, and so it is launched only where there are none */
 } lp_cuda_stage;
 
 typedef struct lp_cuda_stages {
@@ -46,6 +46,18 @@ typedef struct lp_cuda_stages {
     size_t *packed;     /* by node: where its weight is packed, in floats; only of products in chains */
     size_t packed_size; /* of all of them */
 } lp_cuda_stages;
+
+/* Whether a stage is not launched in runs with or without chains: there are none in float, and nothing is packed for them. */
+static inline bool lp_stage_left_out(const lp_cuda_stage *stage, bool chains)
+{
+    return chains ? stage->packed : stage->kind == LP_STAGE_PACK;
+}
+
+/* Whether a piece of a pack is there for its packed weight. */
+static inline bool lp_piece_is_packed(const lp_stage_piece *piece)
+{
+    return piece->node->op->id == LP_OP_LINEAR;
+}
 
 /* Whether the piece makes output i of its node. */
 static inline bool lp_piece_makes(const lp_stage_piece *piece, int i)

@@ -8,7 +8,7 @@ __global__ void harmonics_kernel(const float *log_period, int size, int count, d
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < size)
-        frequency[i] = TWO_PI * (i % count + 1) * exp(-(double)log_period[i / count]);
+        frequency[i] = lp_harmonic(log_period, i, count);
 }
 
 void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
