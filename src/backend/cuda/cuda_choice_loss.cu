@@ -1,8 +1,14 @@
-/* cuda_choice_loss.cu: the choice between a target and its negatives. A warp takes a row; of the gradients by item, an item. */
+/* cuda_choice_loss.cu: the choice between a target and its negatives.
+ *
+ * Forward a few lanes take a row, so that all rows are under way at once, and where the gradient of the row is wanted too they go on to it
+ * with what they have: a step of training launches one kernel for both (lp_cuda_choice). Of the gradients by item a warp takes an item.
+ */
 #include "backend/cuda/cuda_by_id.h"
+#include "backend/cuda/cuda_choice_loss.h"
 #include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 16 }; /* rows a block takes forward */
+enum { WARPS = 16 };               /* of a block forward */
+enum { FEW_LANES = 8, FEW = 64 }; /* lanes for a row of up to so many columns; a warp for others */
 
 /* What the scores are made of. */
 typedef struct choice {
@@ -22,74 +28,119 @@ __device__ static inline float softplus(float x)
     return x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x));
 }
 
-/* Products of a row of z with those of `count` (up to 32) items, of which every lane holds one: lane k gets that of item k. */
-template <int n> __device__ static inline float score_items(const choice &c, const float *z, int item, int count)
+/* What is made of the scores: slopes, and where somebody wants it dz = dloss * sum of slope * item. */
+typedef struct choice_out {
+    float *slopes, *dz;
+    const float *dloss;
+    int adds;
+} choice_out;
+
+/* The lanes of a row, side by side in a warp. */
+template <int lanes> __device__ static inline int lane_here(void)
 {
-    enum { AHEAD = 4 }; /* items under way at once */
-    int lane = (int)(threadIdx.x % 32);
+    return (int)threadIdx.x & (lanes - 1);
+}
+
+/* What lane k of the row's lanes has. */
+template <int lanes, typename type> __device__ static inline type lane_has(type value, int k)
+{
+    return __shfl_sync(0xFFFFFFFFu, value, k, lanes);
+}
+
+/* Products of a row of z with those of `count` items, of which every lane holds one: lane k gets that of item k. */
+template <int n, int lanes>
+__device__ static inline float score_items(const choice &c, const float *z, int item, int count)
+{
+    enum { AHEAD = 2 }; /* items under way at once */
+    int lane = lane_here<lanes>();
     float score = 0;
 #pragma unroll 1
     for (int k = 0; k < count; k += AHEAD) {
         const float *vector[AHEAD];
-        float sum[AHEAD];
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
-            vector[i] = c.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k + i) * c.cols;
-            sum[i] = 0;
-        }
-#pragma unroll 1
-        for (int col = n * lane; col < c.cols; col += 32 * n) {
-            lp_floats<n> mine = lp_read<n>(z + col), other[AHEAD];
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
-                other[i] = {};
-                if (k + i < count)
-                    other[i] = lp_read<n>(vector[i] + col);
-            }
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++)
-#pragma unroll
-                for (int j = 0; j < n; j++)
-                    sum[i] += mine.at[j] * other[i].at[j];
-        }
+        float sum[AHEAD] = {};
 #pragma unroll
         for (int i = 0; i < AHEAD; i++)
-            if (k + i < count) {
-                float whole = lp_warp_sum(sum[i]);
-                score = lane == k + i ? whole : score;
+            vector[i] = c.items + (size_t)lane_has<lanes>(item, min(k + i, count - 1)) * c.cols;
+#pragma unroll 4
+        for (int col = n * lane; col < c.cols; col += lanes * n) {
+            lp_floats<n> mine = lp_read<n>(z + col);
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) {
+                lp_floats<n> other = lp_read<n>(vector[i] + col);
+#pragma unroll
+                for (int j = 0; j < n; j++)
+                    sum[i] += mine.at[j] * other.at[j];
             }
+        }
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+#pragma unroll
+            for (int apart = lanes / 2; apart > 0; apart >>= 1)
+                sum[i] += __shfl_xor_sync(0xFFFFFFFFu, sum[i], apart);
+            score = lane == k + i ? sum[i] : score;
+        }
     }
     return score;
 }
 
-/* A warp writes the slopes of a row, and returns what the lane has of its loss. */
-template <int n> __device__ static inline float choose(const choice &c, int row, float *slope)
+/* dz = (adds: dz +) the sum of `count` items, of which every lane holds one, and its weight. */
+template <int n, int lanes>
+__device__ static inline void add_items(const choice &c, int item, float weight, int count, float *dz, int adds)
 {
-    int lane = (int)(threadIdx.x % 32);
+#pragma unroll 4
+    for (int first = 0; first < c.cols; first += lanes * n) {
+        int col = first + n * lane_here<lanes>();
+        lp_floats<n> sum = {};
+#pragma unroll 2
+        for (int k = 0; k < count; k++) {
+            float factor = lane_has<lanes>(weight, k);
+            const float *vector = c.items + (size_t)lane_has<lanes>(item, k) * c.cols;
+            lp_floats<n> other = {};
+            if (col < c.cols)
+                other = lp_read<n>(vector + col);
+#pragma unroll
+            for (int j = 0; j < n; j++)
+                sum.at[j] += factor * other.at[j];
+        }
+        if (dz && col < c.cols)
+            lp_write<n>(dz + col, sum, adds);
+    }
+}
+
+/* A row; returns what the lane has of its loss. Lanes whose row is not there go along with another, and keep nothing. */
+template <int n, int lanes>
+__device__ static inline float choose(const choice &c, const choice_out &out, int row, bool there, float dloss)
+{
     float loss = 0;
 #pragma unroll 1
-    for (int first = 0; first < c.count; first += 32) {
-        int i = first + lane, count = min(c.count - first, 32), item = i < c.count ? item_of(c, row, i) : 0;
-        float bias = i < c.count ? c.bias[item] : 0;
-        float score = score_items<n>(c, c.z + (size_t)row * c.cols, item, count) + bias;
-        if (i < c.count) {
+    for (int first = 0; first < c.count; first += lanes) {
+        int i = first + lane_here<lanes>(), count = min(c.count - first, lanes);
+        int item = i < c.count ? item_of(c, row, i) : 0;
+        float bias = i < c.count ? c.bias[item] : 0, slope = 0;
+        float score = score_items<n, lanes>(c, c.z + (size_t)row * c.cols, item, count) + bias;
+        if (i < c.count && there) {
+            slope = 1 / (1 + expf(-score)) - (i ? 0 : 1);
             loss += softplus(i ? score : -score);
-            slope[i] = 1 / (1 + expf(-score)) - (i ? 0 : 1);
+            out.slopes[(size_t)row * c.count + i] = slope;
         }
+        if (out.dz)
+            add_items<n, lanes>(c, item, dloss * slope, count, there ? out.dz + (size_t)row * c.cols : NULL,
+                                out.adds || first);
     }
     return loss;
 }
 
 /* The block that comes last adds up what the blocks have of the loss. */
-template <int n>
-__global__ void __launch_bounds__(WARPS * 32, 3)
-    choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, float *slopes, double *partial,
+template <int n, int lanes>
+__global__ void __launch_bounds__(WARPS * 32, 2)
+    choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, choice_out out, double *partial,
                        float *loss, int lane)
 {
-    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32);
+    int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / lanes) + threadIdx.x / lanes);
+    float dloss = out.dz ? *out.dloss : 0;
     double mine = 0;
-    if (row < lp_rows_now(rows, shard))
-        mine = (double)choose<n>(c, row, slopes + (size_t)row * c.count);
+    if (row - (int)(threadIdx.x % 32) / lanes < count)
+        mine = (double)choose<n, lanes>(c, out, min(row, count - 1), row < count, dloss);
     mine = lp_block_sum<WARPS>(mine);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = mine;
@@ -104,11 +155,12 @@ __global__ void __launch_bounds__(WARPS * 32, 3)
         *loss = (float)sum;
 }
 
-void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
+static void launch_choice(const lp_node *node, const lp_cuda_run *run, choice_out out)
 {
     const lp_value *z = node->inputs[0];
+    bool few = z->cols <= FEW;
     /* One block at the least: an empty shard has a loss too. */
-    unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS);
+    unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (few ? FEW_LANES : 32));
     double *partial = (double *)lp_cuda_scratch(run, blocks * sizeof *partial);
     if (!partial)
         return;
@@ -116,12 +168,29 @@ void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
                 z->cols,     node->outputs[1]->cols};
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(z);
-    float *slopes = LP_OUTPUT(1), *loss = LP_OUTPUT(0);
+    float *loss = LP_OUTPUT(0);
     int lane = run->lane;
-    lp_by_width(lp_width((uintptr_t)c.z | (uintptr_t)c.items, c.cols), [&](auto by) {
-        LP_LAUNCH(run, choice_loss_kernel<decltype(by)::value>, blocks, WARPS * 32, 0, shard, rows, c, slopes, partial,
-                  loss, lane);
+    out.slopes = LP_OUTPUT(1);
+    lp_by_width(lp_width((uintptr_t)c.z | (uintptr_t)c.items | (uintptr_t)out.dz, c.cols), [&](auto by) {
+        if (few)
+            LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, FEW_LANES>), blocks, WARPS * 32, 0, shard, rows, c,
+                      out, partial, loss, lane);
+        else
+            LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, 32>), blocks, WARPS * 32, 0, shard, rows, c, out,
+                      partial, loss, lane);
     });
+}
+
+void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
+{
+    launch_choice(node, run, choice_out());
+}
+
+void lp_cuda_choice(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run)
+{
+    const lp_node *node = gradient;
+    choice_out out = {NULL, LP_OUTPUT(0), LP_INPUT(5), LP_ADDS(0)};
+    launch_choice(loss, run, out);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
  * When the shard's turn comes it is moved to its place, which takes the device microseconds.
  */
 #include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_choice_loss.h"
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_sums.h"
@@ -343,6 +344,8 @@ static void launch_stage(const lp_cuda_run *run, int i)
         lp_cuda_chain_launch(&run->program->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
+    else if (stage->kind == LP_STAGE_CHOICE && stage->count == 2)
+        lp_cuda_choice(stage->pieces[0].node, stage->pieces[1].node, &mine);
     else
         for (int p = 0; p < stage->count; p++)
             launch_piece(&stage->pieces[p], &mine);
@@ -370,7 +373,7 @@ static bool makes_first_output(const lp_stage_piece *piece)
 static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
                         const lp_watch *watch)
 {
-    static const char *const kinds[] = {"node", "chain", "pack", "sums"};
+    static const char *const kinds[] = {"node", "chain", "pack", "sums", "choice"};
     lp_launch_part *parts = run->program->parts;
     for (int p = 0; p < stage->count; p++) {
         parts[p].node = stage->pieces[p].number;

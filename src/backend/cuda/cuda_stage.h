@@ -7,9 +7,10 @@
  *           the chain itself reads never leaves shared memory (cuda_chain.h)
  *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready
  *   sums    nodes that sum over rows, such as the gradients of weights: one launch for all that are ready (cuda_sums.h)
+ *   choice  the loss of a choice, and the part of its gradient that is by row (cuda_choice_loss.h)
  *   node    any other by itself
  *
- * A node whose outputs are partly rows and partly sums over them (the gradient of layer norm) is cut into two pieces.
+ * A node whose outputs are partly rows and partly sums over them (the gradients of layer norm and of a choice) is cut into two pieces.
  *
  * A piece has to wait for those before it that write what it reads or writes, or read what it writes. Its moment is the earliest at which
  * all of these are over, where one in the same chain need not be: there the order of the pieces does. Stages of one moment do not depend
@@ -20,7 +21,7 @@
 
 #include "backend/cuda/cuda.h"
 
-typedef enum lp_cuda_stage_kind { LP_STAGE_NODE, LP_STAGE_CHAIN, LP_STAGE_PACK, LP_STAGE_SUMS } lp_cuda_stage_kind;
+typedef enum lp_cuda_stage_kind { LP_STAGE_NODE, LP_STAGE_CHAIN, LP_STAGE_PACK, LP_STAGE_SUMS, LP_STAGE_CHOICE } lp_cuda_stage_kind;
 
 /* A node, as far as some of its outputs go. */
 typedef struct lp_stage_piece {
