@@ -7,7 +7,7 @@
 #include "backend/cuda/cuda_choice_loss.h"
 #include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 16 };               /* of a block forward */
+enum { WARPS = 16 };              /* of a block forward */
 enum { FEW_LANES = 8, FEW = 64 }; /* lanes for a row of up to so many columns; a warp for others */
 
 /* What the scores are made of. */
@@ -241,9 +241,9 @@ __device__ static inline void state_gradient(const choice &c, const choice_lists
     for (int first = 0; first < c.cols; first += 32 * n) {
         int col = first + n * (int)(threadIdx.x % 32);
         float weights;
-        lp_floats<n> sum = lp_weighted_rows<n>(terms, 0, c.count, c.items, c.cols, col, &weights);
+        lp_row_pieces<n, 32> sum = lp_weighted_rows<n, 32>(terms, 0, c.count, c.count, c.items, c.cols, col, &weights);
         if (col < c.cols)
-            lp_write<n>(dz + (size_t)row * c.cols + col, sum, adds);
+            lp_write<n>(dz + (size_t)row * c.cols + col, sum.piece[0], adds);
     }
 }
 
@@ -258,14 +258,14 @@ typedef struct gradient_task {
 } gradient_task;
 
 /* The first blocks take items, the rest rows: neither waits for the other. */
-template <int n>
+template <int n, int lanes>
 __global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
     choice_gradient_kernel(const lp_cuda_shard *shard, gradient_task task)
 {
     int block = (int)blockIdx.x, by_item = task.shape.blocks;
     if (block < by_item) {
-        lp_sum_ids<n>(task.lists, block * task.shape.each, task.shape.each, lp_rows_now(task.items, shard), task.c.z,
-                      task.to);
+        lp_sum_ids<n, lanes>(task.lists, block * task.shape.each, task.shape.each, lp_rows_now(task.items, shard),
+                             task.c.z, task.to);
         return;
     }
     int row = (block - by_item) * (int)(blockDim.x / 32) + (int)(threadIdx.x / 32);
@@ -294,7 +294,9 @@ void lp_cuda_choice_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     uintptr_t all = (uintptr_t)task.c.z | (uintptr_t)task.c.items | (uintptr_t)task.to.out | (uintptr_t)task.dz;
     const lp_cuda_shard *shard = run->shard;
     lp_by_width(lp_width(all, z->cols), [&](auto by) {
-        LP_LAUNCH(run, choice_gradient_kernel<decltype(by)::value>, (unsigned)task.shape.blocks + rows,
-                  (unsigned)task.shape.threads, 0, shard, task);
+        lp_by_lanes(task.shape, [&](auto lanes) {
+            LP_LAUNCH(run, (choice_gradient_kernel<decltype(by)::value, decltype(lanes)::value>),
+                      (unsigned)task.shape.blocks + rows, (unsigned)task.shape.threads, 0, shard, task);
+        });
     });
 }

@@ -21,7 +21,13 @@
 
 #include "backend/cuda/cuda.h"
 
-typedef enum lp_cuda_stage_kind { LP_STAGE_NODE, LP_STAGE_CHAIN, LP_STAGE_PACK, LP_STAGE_SUMS, LP_STAGE_CHOICE } lp_cuda_stage_kind;
+typedef enum lp_cuda_stage_kind {
+    LP_STAGE_NODE,
+    LP_STAGE_CHAIN,
+    LP_STAGE_PACK,
+    LP_STAGE_SUMS,
+    LP_STAGE_CHOICE
+} lp_cuda_stage_kind;
 
 /* A node, as far as some of its outputs go. */
 typedef struct lp_stage_piece {
