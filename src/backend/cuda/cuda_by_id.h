@@ -45,7 +45,7 @@ template <int n, int lanes, typename term_type>
 __device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end, int most,
                                                                   const float *source, int cols, int c, float *weights)
 {
-    enum { AHEAD = lanes < 32 ? 4 : 8 }; /* rows under way at once */
+    enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows under way at once */
     typedef lp_row_pieces<n, lanes> pieces;
     int lane = (int)threadIdx.x & (lanes - 1);
     pieces sum = {};
@@ -165,6 +165,8 @@ __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int
     __shared__ lp_id_elements all[LP_BY_ID_MOST_WARPS * (32 / lanes)];
     int place = (int)threadIdx.x / lanes, id = first + place;
     lp_id_elements mine = {{0, 0}, {0, 0}};
+    if (first >= count)
+        return;
     if (place < each)
         mine = lists.elements(id);
     bool have = place < each && id < count;

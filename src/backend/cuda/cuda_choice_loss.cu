@@ -22,12 +22,6 @@ __device__ static inline int item_of(const choice &c, int row, int i)
     return i ? c.negative[(size_t)row * (c.count - 1) + i - 1] : c.target[row];
 }
 
-/* log(1 + exp(x)) without overflow */
-__device__ static inline float softplus(float x)
-{
-    return x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x));
-}
-
 /* What is made of the scores: slopes, and where somebody wants it dz = dloss * sum of slope * item. */
 typedef struct choice_out {
     float *slopes, *dz;
@@ -47,30 +41,46 @@ template <int lanes, typename type> __device__ static inline type lane_has(type 
     return __shfl_sync(0xFFFFFFFFu, value, k, lanes);
 }
 
+/* Pieces of n columns that a lane has of a row at once, one after every lanes * n columns. Loops over more of them, and over items, are
+ * not unrolled: every row is under way at once, and what counts is that there are few instructions, each of which is new at first. */
+enum { PIECES = 4, AHEAD = 2 /* items */ };
+
+template <int n, int lanes>
+__device__ static inline void read_pieces(lp_floats<n> (&x)[PIECES], const float *row, int first, int cols)
+{
+#pragma unroll
+    for (int m = 0; m < PIECES; m++) {
+        int col = first + m * lanes * n;
+        x[m] = {};
+        if (col < cols)
+            x[m] = lp_read<n>(row + col);
+    }
+}
+
 /* Products of a row of z with those of `count` items, of which every lane holds one: lane k gets that of item k. */
 template <int n, int lanes>
 __device__ static inline float score_items(const choice &c, const float *z, int item, int count)
 {
-    enum { AHEAD = 2 }; /* items under way at once */
     int lane = lane_here<lanes>();
     float score = 0;
 #pragma unroll 1
     for (int k = 0; k < count; k += AHEAD) {
-        const float *vector[AHEAD];
         float sum[AHEAD] = {};
+#pragma unroll 1
+        for (int first = n * lane; first < n * lane + c.cols; first += PIECES * lanes * n) {
+            lp_floats<n> mine[PIECES], other[AHEAD][PIECES];
+            read_pieces<n, lanes>(mine, z, first, c.cols);
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++)
-            vector[i] = c.items + (size_t)lane_has<lanes>(item, min(k + i, count - 1)) * c.cols;
-#pragma unroll 4
-        for (int col = n * lane; col < c.cols; col += lanes * n) {
-            lp_floats<n> mine = lp_read<n>(z + col);
+            for (int i = 0; i < AHEAD; i++)
+                read_pieces<n, lanes>(other[i], c.items + (size_t)lane_has<lanes>(item, min(k + i, count - 1)) * c.cols,
+                                      first, c.cols);
 #pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
-                lp_floats<n> other = lp_read<n>(vector[i] + col);
+            for (int i = 0; i < AHEAD; i++)
 #pragma unroll
-                for (int j = 0; j < n; j++)
-                    sum[i] += mine.at[j] * other.at[j];
-            }
+                for (int m = 0; m < PIECES; m++)
+#pragma unroll
+                    for (int j = 0; j < n; j++)
+                        sum[i] += mine[m].at[j] * other[i][m].at[j];
         }
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
@@ -83,28 +93,39 @@ __device__ static inline float score_items(const choice &c, const float *z, int 
     return score;
 }
 
-/* dz = (adds: dz +) the sum of `count` items, of which every lane holds one, and its weight. */
+/* dz = (adds: dz +) the sum of `count` items, of which every lane holds one, and its weight. dz: NULL where it is not kept. */
 template <int n, int lanes>
 __device__ static inline void add_items(const choice &c, int item, float weight, int count, float *dz, int adds)
 {
-#pragma unroll 4
-    for (int first = 0; first < c.cols; first += lanes * n) {
-        int col = first + n * lane_here<lanes>();
-        lp_floats<n> sum = {};
-#pragma unroll 2
+    int begin = n * lane_here<lanes>();
+#pragma unroll 1
+    for (int first = begin; first < begin + c.cols; first += PIECES * lanes * n) {
+        lp_floats<n> sum[PIECES] = {};
+#pragma unroll 1
         for (int k = 0; k < count; k++) {
+            lp_floats<n> other[PIECES];
             float factor = lane_has<lanes>(weight, k);
-            const float *vector = c.items + (size_t)lane_has<lanes>(item, k) * c.cols;
-            lp_floats<n> other = {};
-            if (col < c.cols)
-                other = lp_read<n>(vector + col);
+            read_pieces<n, lanes>(other, c.items + (size_t)lane_has<lanes>(item, k) * c.cols, first, c.cols);
 #pragma unroll
-            for (int j = 0; j < n; j++)
-                sum.at[j] += factor * other.at[j];
+            for (int m = 0; m < PIECES; m++)
+#pragma unroll
+                for (int j = 0; j < n; j++)
+                    sum[m].at[j] += factor * other[m].at[j];
         }
-        if (dz && col < c.cols)
-            lp_write<n>(dz + col, sum, adds);
+#pragma unroll
+        for (int m = 0; m < PIECES; m++)
+            if (dz && first + m * lanes * n < c.cols)
+                lp_write<n>(dz + first + m * lanes * n, sum[m], adds);
     }
+}
+
+/* The slope of -log sigmoid(score) for a target, of -log sigmoid(-score) for others; *loss gets it too. */
+__device__ static inline float slope_of(float score, bool target, float *loss)
+{
+    float x = target ? -score : score, small = __expf(-fabsf(x));
+    *loss = fmaxf(x, 0) + log1pf(small);
+    float slope = __fdividef(x > 0 ? 1 : small, 1 + small);
+    return target ? -slope : slope;
 }
 
 /* A row; returns what the lane has of its loss. Lanes whose row is not there go along with another, and keep nothing. */
@@ -119,8 +140,9 @@ __device__ static inline float choose(const choice &c, const choice_out &out, in
         float bias = i < c.count ? c.bias[item] : 0, slope = 0;
         float score = score_items<n, lanes>(c, c.z + (size_t)row * c.cols, item, count) + bias;
         if (i < c.count && there) {
-            slope = 1 / (1 + expf(-score)) - (i ? 0 : 1);
-            loss += softplus(i ? score : -score);
+            float mine;
+            slope = slope_of(score, i == 0, &mine);
+            loss += mine;
             out.slopes[(size_t)row * c.count + i] = slope;
         }
         if (out.dz)

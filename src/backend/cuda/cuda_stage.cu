@@ -223,6 +223,20 @@ int add_pack(lp_cuda_stages *stages, const candidate *all, int count, int moment
     return found;
 }
 
+/* The stages of a moment that are lazy, or are not: those others wait for come first. Returns the place of the next piece. */
+lp_stage_piece *add_stages(lp_cuda_stages *stages, candidate *all, int count, int moment, bool lazy,
+                           lp_stage_piece *pieces)
+{
+    for (int i = 0; i < count; i++) {
+        if (all[i].taken || all[i].moment != moment || lp_piece_lazy(all[i].kind, &all[i].piece) != lazy)
+            continue;
+        lp_cuda_stage *stage = &stages->all[stages->count++];
+        fill_stage(all, count, i, stage, pieces);
+        pieces += stage->count;
+    }
+    return pieces;
+}
+
 } // namespace
 
 bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages)
@@ -253,12 +267,8 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
         count_touches(all, count, graph, stages->touches);
     leave_alone(all, count);
     for (int moment = -1; good && moment <= last; moment++) {
-        for (int i = 0; i < count; i++)
-            if (!all[i].taken && all[i].moment == moment) {
-                lp_cuda_stage *stage = &stages->all[stages->count++];
-                fill_stage(all, count, i, stage, pieces);
-                pieces += stage->count;
-            }
+        pieces = add_stages(stages, all, count, moment, false, pieces);
+        pieces = add_stages(stages, all, count, moment, true, pieces);
         pieces += add_pack(stages, all, count, moment, pieces);
     }
     lp_free(all);

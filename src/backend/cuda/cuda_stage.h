@@ -57,6 +57,13 @@ static inline bool lp_piece_makes(const lp_stage_piece *piece, int i)
     return piece->node->outputs[i] && (piece->outputs >> i & 1);
 }
 
+/* Gradients of parameters: sums over rows, and what a choice adds to its items. Almost nobody waits for them before the end. */
+static inline bool lp_piece_lazy(lp_cuda_stage_kind kind, const lp_stage_piece *piece)
+{
+    bool by_item = piece->node->op->id == LP_OP_CHOICE_LOSS_GRADIENT && !lp_piece_makes(piece, 0);
+    return kind == LP_STAGE_SUMS || (kind == LP_STAGE_NODE && by_item);
+}
+
 /* one_by_one: a stage for each node, in their order. False when out of memory. */
 bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages);
 
