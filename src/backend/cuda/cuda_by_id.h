@@ -1,8 +1,8 @@
 /* cuda_by_id.h: sums of rows that share an id, without atomics and always in one order, in one launch.
  *
- * The host has sorted the ids of the shard (cuda_lists.h). A warp sums the elements of one id, and writes zeros for an id without
- * any, so that nothing has to be cleared before. An id with many elements would keep its warp busy long after all others are done: the
- * warps of its block share it, and their sums are added in the order of the warps.
+ * The host has sorted the ids of the shard (cuda_lists.h). A warp sums the elements of one id, or a quarter of one where most ids have one
+ * element or none, and writes zeros for an id without any, so that nothing has to be cleared before. An id with many elements would keep
+ * its lanes busy long after all others are done: the warps of its block share it, and their sums are added in the order of the warps.
  */
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
@@ -10,7 +10,8 @@
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_rows.h"
 
-enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MOST_WARPS = 16, LP_BY_ID_MANY = 64 };
+enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MOST_WARPS = 16, LP_BY_ID_MANY = 48 };
+enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id with few elements */
 
 /* Where the sums go: out [ids x cols] or NULL, weights [ids] or NULL. */
 typedef struct lp_by_id_place {
@@ -23,47 +24,61 @@ typedef struct lp_id_elements {
     int begin[2], count[2];
 } lp_id_elements;
 
+/* All is read at once, whether it means something or not. */
 __device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, int *begin)
 {
-    if (id >= *lists.ids)
-        return 0;
-    *begin = lists.starts[id];
-    return lists.starts[id + 1] - *begin;
+    int place = min(id, lists.largest_ids), ids = *lists.ids, end = lists.starts[place + 1];
+    *begin = lists.starts[place];
+    return id < ids ? end - *begin : 0;
 }
 
-/* A warp: columns c .. c + n - 1 of the sum over terms number begin .. end - 1 of term.weight(i) * row term.row(i) of source; *weights
- * gets the lane's share of the sum of weights. Lanes find rows and weights each for its own term, and hand them round. */
-template <int n, typename term_type>
-__device__ static inline lp_floats<n> lp_weighted_rows(const term_type &term, int begin, int end, const float *source,
-                                                       int cols, int c, float *weights)
+/* Columns that some lanes hold of a row, a piece of n after every lanes * n columns. */
+template <int n, int lanes> struct lp_row_pieces {
+    enum { PIECES = lanes < 32 ? 4 : 1, WIDE = lanes * n * PIECES };
+    lp_floats<n> piece[PIECES];
+};
+
+/* `lanes` lanes side by side: columns c and on of the sum over terms number begin .. end - 1 of term.weight(i) * row term.row(i) of source;
+ * *weights gets the lane's share of the sum of weights. Lanes find rows and weights each for its own term, and hand them round. most: the
+ * most terms that any lanes of this warp have. */
+template <int n, int lanes, typename term_type>
+__device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end, int most,
+                                                                  const float *source, int cols, int c, float *weights)
 {
-    enum { AHEAD = 4 }; /* rows under way at once */
-    int lane = (int)(threadIdx.x % 32);
-    lp_floats<n> sum = {};
+    enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows under way at once */
+    typedef lp_row_pieces<n, lanes> pieces;
+    int lane = (int)threadIdx.x & (lanes - 1);
+    pieces sum = {};
     *weights = 0;
 #pragma unroll 1
-    for (int first = begin; first < end; first += 32) {
-        int count = min(end - first, 32), row = 0;
+    for (int first = 0; first < most; first += lanes) {
+        int count = end - begin - first, here = min(most - first, lanes), row = 0;
         float weight = 0;
         if (lane < count)
-            term.find(first + lane, &row, &weight);
+            term.find(begin + first + lane, &row, &weight);
         *weights += weight;
 #pragma unroll 1
-        for (int k = 0; k < count; k += AHEAD) {
-            lp_floats<n> x[AHEAD];
+        for (int k = 0; k < here; k += AHEAD) {
+            pieces x[AHEAD];
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
-                int there = __shfl_sync(0xFFFFFFFFu, row, k + i);
-                x[i] = {};
-                if (k + i < count && c < cols)
-                    x[i] = lp_read<n>(source + (size_t)there * cols + c);
+                int there = __shfl_sync(0xFFFFFFFFu, row, k + i, lanes);
+#pragma unroll
+                for (int m = 0; m < pieces::PIECES; m++) {
+                    int at = c + m * lanes * n;
+                    x[i].piece[m] = {};
+                    if (k + i < count && at < cols)
+                        x[i].piece[m] = lp_read<n>(source + (size_t)there * cols + at);
+                }
             }
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
-                float factor = __shfl_sync(0xFFFFFFFFu, weight, k + i);
+                float factor = __shfl_sync(0xFFFFFFFFu, weight, k + i, lanes);
 #pragma unroll
-                for (int j = 0; j < n; j++)
-                    sum.at[j] += factor * x[i].at[j];
+                for (int m = 0; m < pieces::PIECES; m++)
+#pragma unroll
+                    for (int j = 0; j < n; j++)
+                        sum.piece[m].at[j] += factor * x[i].piece[m].at[j];
             }
         }
     }
@@ -80,23 +95,29 @@ template <typename lists_type> struct lp_id_terms {
     }
 };
 
-/* A warp takes an id. */
-template <int n, typename lists_type>
-__device__ static inline void lp_sum_id(const lists_type &lists, int id, lp_id_elements elements, const float *source,
-                                        lp_by_id_place to)
+/* Some lanes take an id; the others of their warp have at most so many elements. */
+template <int n, int lanes, typename lists_type>
+__device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements, int most,
+                                        const float *source, lp_by_id_place to)
 {
-    int lane = (int)(threadIdx.x % 32), cols = to.out ? to.cols : 0;
+    typedef lp_row_pieces<n, lanes> pieces;
+    int lane = (int)threadIdx.x & (lanes - 1), cols = to.out ? to.cols : 0;
     lp_id_terms<lists_type> terms = {lists, elements};
-    for (int first = 0; first == 0 || first < cols; first += 32 * n) {
-        int c = first + n * lane;
+    for (int first = 0; first == 0 || first < cols; first += pieces::WIDE) {
         float weights;
-        lp_floats<n> sum =
-            lp_weighted_rows<n>(terms, 0, elements.count[0] + elements.count[1], source, cols, c, &weights);
-        if (c < cols)
-            lp_write<n>(to.out + (size_t)id * to.cols + c, sum, to.adds);
+        pieces sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], most, source, cols,
+                                                first + n * lane, &weights);
+#pragma unroll
+        for (int m = 0; m < pieces::PIECES; m++) {
+            int c = first + n * (lane + m * lanes);
+            if (have && c < cols)
+                lp_write<n>(to.out + (size_t)id * to.cols + c, sum.piece[m], to.adds);
+        }
         if (first == 0 && to.weights) {
-            weights = lp_warp_sum(weights);
-            if (lane == 0)
+#pragma unroll
+            for (int apart = lanes / 2; apart > 0; apart >>= 1)
+                weights += __shfl_xor_sync(0xFFFFFFFFu, weights, apart);
+            if (have && lane == 0)
                 lp_store(&to.weights[id], weights, to.weights_add);
         }
     }
@@ -115,9 +136,10 @@ __device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id
     lp_id_terms<lists_type> terms = {lists, elements};
     for (int first = 0; first == 0 || first < cols; first += WIDE) {
         float weights;
-        lp_floats<n> mine = lp_weighted_rows<n>(terms, begin, end, source, cols, first + n * lane, &weights);
+        lp_row_pieces<n, 32> mine =
+            lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols, first + n * lane, &weights);
         for (int j = 0; j < n; j++)
-            sums[warp][n * lane + j] = mine.at[j];
+            sums[warp][n * lane + j] = mine.piece[0].at[j];
         weights = lp_warp_sum(weights);
         if (lane == 0)
             sums[warp][WIDE] = weights;
@@ -135,27 +157,34 @@ __device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id
     }
 }
 
-/* A block takes `each` ids (at most as many as it has warps) from `first` on, of `count` there are. Every thread must come. */
-template <int n, typename lists_type>
+/* A block takes `each` ids (at most as many as it has lanes for) from `first` on, of `count` there are. Every thread must come. */
+template <int n, int lanes, typename lists_type>
 __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int each, int count, const float *source,
                                          lp_by_id_place to)
 {
-    __shared__ lp_id_elements all[LP_BY_ID_MOST_WARPS];
-    int warp = (int)(threadIdx.x / 32), id = first + warp;
+    __shared__ lp_id_elements all[LP_BY_ID_MOST_WARPS * (32 / lanes)];
+    int place = (int)threadIdx.x / lanes, id = first + place;
     lp_id_elements mine = {{0, 0}, {0, 0}};
-    bool have = warp < each && id < count, many = false;
-    if (have) {
+    if (first >= count)
+        return;
+    if (place < each)
         mine = lists.elements(id);
-        many = mine.count[0] + mine.count[1] > LP_BY_ID_MANY;
-    }
-    if (threadIdx.x % 32 == 0)
-        all[warp] = mine;
-    if (have && !many)
-        lp_sum_id<n>(lists, id, mine, source, to);
+    bool have = place < each && id < count;
+    int elements = have ? mine.count[0] + mine.count[1] : 0;
+    bool many = elements > LP_BY_ID_MANY;
+    if (((int)threadIdx.x & (lanes - 1)) == 0)
+        all[place] = mine;
+    if (!have || many)
+        mine = {{0, 0}, {0, 0}};
+    int most = many ? 0 : elements;
+#pragma unroll
+    for (int apart = lanes; apart < 32; apart *= 2)
+        most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, apart));
+    lp_sum_id<n, lanes>(lists, id, have && !many, mine, most, source, to);
     if (!__syncthreads_or(many))
         return;
 #pragma unroll 1
-    for (int i = 0; i < each; i++)
+    for (int i = 0; i < each && first + i < count; i++)
         if (all[i].count[0] + all[i].count[1] > LP_BY_ID_MANY)
             lp_share_id<n>(lists, first + i, all[i], source, to);
 }
@@ -163,14 +192,25 @@ __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int
 /* How a launch for so many ids and elements is cut into blocks. Where ids are few and elements many, an id has a block to itself. */
 typedef struct lp_by_id_shape {
     int each, blocks, threads; /* ids of a block */
+    int lanes;                 /* of an id: 32, or LP_BY_ID_FEW_LANES */
 } lp_by_id_shape;
 
 static inline lp_by_id_shape lp_by_id_shape_of(int64_t ids, int64_t elements)
 {
-    bool crowded = elements > ids * LP_BY_ID_MANY;
-    int each = crowded ? 1 : LP_BY_ID_WARPS, warps = crowded ? LP_BY_ID_MOST_WARPS : LP_BY_ID_WARPS;
-    lp_by_id_shape shape = {each, (int)lp_blocks(ids, each), 32 * warps};
+    bool crowded = elements > ids * LP_BY_ID_MANY, few = elements <= ids;
+    int lanes = few ? LP_BY_ID_FEW_LANES : 32, warps = crowded ? LP_BY_ID_MOST_WARPS : LP_BY_ID_WARPS;
+    int each = crowded ? 1 : warps * (32 / lanes);
+    lp_by_id_shape shape = {each, (int)lp_blocks(ids, each), 32 * warps, lanes};
     return shape;
+}
+
+/* Calls launch with the lanes of an id as a constant. */
+template <typename launcher> static inline void lp_by_lanes(const lp_by_id_shape &shape, const launcher &launch)
+{
+    if (shape.lanes == 32)
+        launch(lp_width_is<32>());
+    else
+        launch(lp_width_is<LP_BY_ID_FEW_LANES>());
 }
 
 #endif

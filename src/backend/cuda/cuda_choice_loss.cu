@@ -1,8 +1,14 @@
-/* cuda_choice_loss.cu: the choice between a target and its negatives. A warp takes a row; of the gradients by item, an item. */
+/* cuda_choice_loss.cu: the choice between a target and its negatives.
+ *
+ * Forward a few lanes take a row, so that all rows are under way at once, and where the gradient of the row is wanted too they go on to it
+ * with what they have: a step of training launches one kernel for both (lp_cuda_choice). Of the gradients by item a warp takes an item.
+ */
 #include "backend/cuda/cuda_by_id.h"
+#include "backend/cuda/cuda_choice_loss.h"
 #include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 16 }; /* rows a block takes forward */
+enum { WARPS = 16 };              /* of a block forward */
+enum { FEW_LANES = 8, FEW = 64 }; /* lanes for a row of up to so many columns; a warp for others */
 
 /* What the scores are made of. */
 typedef struct choice {
@@ -16,80 +22,147 @@ __device__ static inline int item_of(const choice &c, int row, int i)
     return i ? c.negative[(size_t)row * (c.count - 1) + i - 1] : c.target[row];
 }
 
-/* log(1 + exp(x)) without overflow */
-__device__ static inline float softplus(float x)
+/* What is made of the scores: slopes, and where somebody wants it dz = dloss * sum of slope * item. */
+typedef struct choice_out {
+    float *slopes, *dz;
+    const float *dloss;
+    int adds;
+} choice_out;
+
+/* The lanes of a row, side by side in a warp. */
+template <int lanes> __device__ static inline int lane_here(void)
 {
-    return x > 0 ? x + log1pf(expf(-x)) : log1pf(expf(x));
+    return (int)threadIdx.x & (lanes - 1);
 }
 
-/* Products of a row of z with those of `count` (up to 32) items, of which every lane holds one: lane k gets that of item k. */
-template <int n> __device__ static inline float score_items(const choice &c, const float *z, int item, int count)
+/* What lane k of the row's lanes has. */
+template <int lanes, typename type> __device__ static inline type lane_has(type value, int k)
 {
-    enum { AHEAD = 4 }; /* items under way at once */
-    int lane = (int)(threadIdx.x % 32);
+    return __shfl_sync(0xFFFFFFFFu, value, k, lanes);
+}
+
+/* Pieces of n columns that a lane has of a row at once, one after every lanes * n columns. Loops over more of them, and over items, are
+ * not unrolled: every row is under way at once, and what counts is that there are few instructions, each of which is new at first. */
+enum { PIECES = 4, AHEAD = 2 /* items */ };
+
+template <int n, int lanes>
+__device__ static inline void read_pieces(lp_floats<n> (&x)[PIECES], const float *row, int first, int cols)
+{
+#pragma unroll
+    for (int m = 0; m < PIECES; m++) {
+        int col = first + m * lanes * n;
+        x[m] = {};
+        if (col < cols)
+            x[m] = lp_read<n>(row + col);
+    }
+}
+
+/* Products of a row of z with those of `count` items, of which every lane holds one: lane k gets that of item k. */
+template <int n, int lanes>
+__device__ static inline float score_items(const choice &c, const float *z, int item, int count)
+{
+    int lane = lane_here<lanes>();
     float score = 0;
 #pragma unroll 1
     for (int k = 0; k < count; k += AHEAD) {
-        const float *vector[AHEAD];
-        float sum[AHEAD];
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
-            vector[i] = c.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k + i) * c.cols;
-            sum[i] = 0;
-        }
+        float sum[AHEAD] = {};
 #pragma unroll 1
-        for (int col = n * lane; col < c.cols; col += 32 * n) {
-            lp_floats<n> mine = lp_read<n>(z + col), other[AHEAD];
+        for (int first = n * lane; first < n * lane + c.cols; first += PIECES * lanes * n) {
+            lp_floats<n> mine[PIECES], other[AHEAD][PIECES];
+            read_pieces<n, lanes>(mine, z, first, c.cols);
 #pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
-                other[i] = {};
-                if (k + i < count)
-                    other[i] = lp_read<n>(vector[i] + col);
-            }
+            for (int i = 0; i < AHEAD; i++)
+                read_pieces<n, lanes>(other[i], c.items + (size_t)lane_has<lanes>(item, min(k + i, count - 1)) * c.cols,
+                                      first, c.cols);
 #pragma unroll
             for (int i = 0; i < AHEAD; i++)
 #pragma unroll
-                for (int j = 0; j < n; j++)
-                    sum[i] += mine.at[j] * other[i].at[j];
+                for (int m = 0; m < PIECES; m++)
+#pragma unroll
+                    for (int j = 0; j < n; j++)
+                        sum[i] += mine[m].at[j] * other[i][m].at[j];
         }
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++)
-            if (k + i < count) {
-                float whole = lp_warp_sum(sum[i]);
-                score = lane == k + i ? whole : score;
-            }
+        for (int i = 0; i < AHEAD; i++) {
+#pragma unroll
+            for (int apart = lanes / 2; apart > 0; apart >>= 1)
+                sum[i] += __shfl_xor_sync(0xFFFFFFFFu, sum[i], apart);
+            score = lane == k + i ? sum[i] : score;
+        }
     }
     return score;
 }
 
-/* A warp writes the slopes of a row, and returns what the lane has of its loss. */
-template <int n> __device__ static inline float choose(const choice &c, int row, float *slope)
+/* dz = (adds: dz +) the sum of `count` items, of which every lane holds one, and its weight. dz: NULL where it is not kept. */
+template <int n, int lanes>
+__device__ static inline void add_items(const choice &c, int item, float weight, int count, float *dz, int adds)
 {
-    int lane = (int)(threadIdx.x % 32);
+    int begin = n * lane_here<lanes>();
+#pragma unroll 1
+    for (int first = begin; first < begin + c.cols; first += PIECES * lanes * n) {
+        lp_floats<n> sum[PIECES] = {};
+#pragma unroll 1
+        for (int k = 0; k < count; k++) {
+            lp_floats<n> other[PIECES];
+            float factor = lane_has<lanes>(weight, k);
+            read_pieces<n, lanes>(other, c.items + (size_t)lane_has<lanes>(item, k) * c.cols, first, c.cols);
+#pragma unroll
+            for (int m = 0; m < PIECES; m++)
+#pragma unroll
+                for (int j = 0; j < n; j++)
+                    sum[m].at[j] += factor * other[m].at[j];
+        }
+#pragma unroll
+        for (int m = 0; m < PIECES; m++)
+            if (dz && first + m * lanes * n < c.cols)
+                lp_write<n>(dz + first + m * lanes * n, sum[m], adds);
+    }
+}
+
+/* The slope of -log sigmoid(score) for a target, of -log sigmoid(-score) for others; *loss gets it too. */
+__device__ static inline float slope_of(float score, bool target, float *loss)
+{
+    float x = target ? -score : score, small = __expf(-fabsf(x));
+    *loss = fmaxf(x, 0) + log1pf(small);
+    float slope = __fdividef(x > 0 ? 1 : small, 1 + small);
+    return target ? -slope : slope;
+}
+
+/* A row; returns what the lane has of its loss. Lanes whose row is not there go along with another, and keep nothing. */
+template <int n, int lanes>
+__device__ static inline float choose(const choice &c, const choice_out &out, int row, bool there, float dloss)
+{
     float loss = 0;
 #pragma unroll 1
-    for (int first = 0; first < c.count; first += 32) {
-        int i = first + lane, count = min(c.count - first, 32), item = i < c.count ? item_of(c, row, i) : 0;
-        float bias = i < c.count ? c.bias[item] : 0;
-        float score = score_items<n>(c, c.z + (size_t)row * c.cols, item, count) + bias;
-        if (i < c.count) {
-            loss += softplus(i ? score : -score);
-            slope[i] = 1 / (1 + expf(-score)) - (i ? 0 : 1);
+    for (int first = 0; first < c.count; first += lanes) {
+        int i = first + lane_here<lanes>(), count = min(c.count - first, lanes);
+        int item = i < c.count ? item_of(c, row, i) : 0;
+        float bias = i < c.count ? c.bias[item] : 0, slope = 0;
+        float score = score_items<n, lanes>(c, c.z + (size_t)row * c.cols, item, count) + bias;
+        if (i < c.count && there) {
+            float mine;
+            slope = slope_of(score, i == 0, &mine);
+            loss += mine;
+            out.slopes[(size_t)row * c.count + i] = slope;
         }
+        if (out.dz)
+            add_items<n, lanes>(c, item, dloss * slope, count, there ? out.dz + (size_t)row * c.cols : NULL,
+                                out.adds || first);
     }
     return loss;
 }
 
 /* The block that comes last adds up what the blocks have of the loss. */
-template <int n>
-__global__ void __launch_bounds__(WARPS * 32, 3)
-    choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, float *slopes, double *partial,
+template <int n, int lanes>
+__global__ void __launch_bounds__(WARPS * 32, 2)
+    choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, choice_out out, double *partial,
                        float *loss, int lane)
 {
-    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32);
+    int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / lanes) + threadIdx.x / lanes);
+    float dloss = out.dz ? *out.dloss : 0;
     double mine = 0;
-    if (row < lp_rows_now(rows, shard))
-        mine = (double)choose<n>(c, row, slopes + (size_t)row * c.count);
+    if (row - (int)(threadIdx.x % 32) / lanes < count)
+        mine = (double)choose<n, lanes>(c, out, min(row, count - 1), row < count, dloss);
     mine = lp_block_sum<WARPS>(mine);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = mine;
@@ -104,11 +177,12 @@ __global__ void __launch_bounds__(WARPS * 32, 3)
         *loss = (float)sum;
 }
 
-void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
+static void launch_choice(const lp_node *node, const lp_cuda_run *run, choice_out out)
 {
     const lp_value *z = node->inputs[0];
+    bool few = z->cols <= FEW;
     /* One block at the least: an empty shard has a loss too. */
-    unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS);
+    unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (few ? FEW_LANES : 32));
     double *partial = (double *)lp_cuda_scratch(run, blocks * sizeof *partial);
     if (!partial)
         return;
@@ -116,12 +190,29 @@ void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
                 z->cols,     node->outputs[1]->cols};
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(z);
-    float *slopes = LP_OUTPUT(1), *loss = LP_OUTPUT(0);
+    float *loss = LP_OUTPUT(0);
     int lane = run->lane;
-    lp_by_width(lp_width((uintptr_t)c.z | (uintptr_t)c.items, c.cols), [&](auto by) {
-        LP_LAUNCH(run, choice_loss_kernel<decltype(by)::value>, blocks, WARPS * 32, 0, shard, rows, c, slopes, partial,
-                  loss, lane);
+    out.slopes = LP_OUTPUT(1);
+    lp_by_width(lp_width((uintptr_t)c.z | (uintptr_t)c.items | (uintptr_t)out.dz, c.cols), [&](auto by) {
+        if (few)
+            LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, FEW_LANES>), blocks, WARPS * 32, 0, shard, rows, c,
+                      out, partial, loss, lane);
+        else
+            LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, 32>), blocks, WARPS * 32, 0, shard, rows, c, out,
+                      partial, loss, lane);
     });
+}
+
+void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)
+{
+    launch_choice(node, run, choice_out());
+}
+
+void lp_cuda_choice(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run)
+{
+    const lp_node *node = gradient;
+    choice_out out = {NULL, LP_OUTPUT(0), LP_INPUT(5), LP_ADDS(0)};
+    launch_choice(loss, run, out);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
@@ -172,9 +263,9 @@ __device__ static inline void state_gradient(const choice &c, const choice_lists
     for (int first = 0; first < c.cols; first += 32 * n) {
         int col = first + n * (int)(threadIdx.x % 32);
         float weights;
-        lp_floats<n> sum = lp_weighted_rows<n>(terms, 0, c.count, c.items, c.cols, col, &weights);
+        lp_row_pieces<n, 32> sum = lp_weighted_rows<n, 32>(terms, 0, c.count, c.count, c.items, c.cols, col, &weights);
         if (col < c.cols)
-            lp_write<n>(dz + (size_t)row * c.cols + col, sum, adds);
+            lp_write<n>(dz + (size_t)row * c.cols + col, sum.piece[0], adds);
     }
 }
 
@@ -189,14 +280,14 @@ typedef struct gradient_task {
 } gradient_task;
 
 /* The first blocks take items, the rest rows: neither waits for the other. */
-template <int n>
+template <int n, int lanes>
 __global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
     choice_gradient_kernel(const lp_cuda_shard *shard, gradient_task task)
 {
     int block = (int)blockIdx.x, by_item = task.shape.blocks;
     if (block < by_item) {
-        lp_sum_ids<n>(task.lists, block * task.shape.each, task.shape.each, lp_rows_now(task.items, shard), task.c.z,
-                      task.to);
+        lp_sum_ids<n, lanes>(task.lists, block * task.shape.each, task.shape.each, lp_rows_now(task.items, shard),
+                             task.c.z, task.to);
         return;
     }
     int row = (block - by_item) * (int)(blockDim.x / 32) + (int)(threadIdx.x / 32);
@@ -225,7 +316,9 @@ void lp_cuda_choice_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     uintptr_t all = (uintptr_t)task.c.z | (uintptr_t)task.c.items | (uintptr_t)task.to.out | (uintptr_t)task.dz;
     const lp_cuda_shard *shard = run->shard;
     lp_by_width(lp_width(all, z->cols), [&](auto by) {
-        LP_LAUNCH(run, choice_gradient_kernel<decltype(by)::value>, (unsigned)task.shape.blocks + rows,
-                  (unsigned)task.shape.threads, 0, shard, task);
+        lp_by_lanes(task.shape, [&](auto lanes) {
+            LP_LAUNCH(run, (choice_gradient_kernel<decltype(by)::value, decltype(lanes)::value>),
+                      (unsigned)task.shape.blocks + rows, (unsigned)task.shape.threads, 0, shard, task);
+        });
     });
 }

@@ -71,8 +71,12 @@ const char *lp_device_open(void)
         error = cudaGetDeviceProperties(&properties, 0);
     if (error == cudaSuccess)
         error = cudaSetDevice(0);
+    int least = 0, greatest = 0; /* priorities */
+    if (error == cudaSuccess)
+        error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
     for (int i = 0; error == cudaSuccess && i < LP_CUDA_LANES; i++)
-        error = cudaStreamCreateWithFlags(&lanes[i], cudaStreamNonBlocking);
+        error =
+            cudaStreamCreateWithPriority(&lanes[i], cudaStreamNonBlocking, i < LP_CUDA_FIRST_LAZY ? greatest : least);
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&deliveries, cudaStreamNonBlocking);
     for (int i = 0; i < LP_DEVICE_USERS * LP_DEVICE_MARKS; i++) {

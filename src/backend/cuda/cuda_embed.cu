@@ -54,12 +54,12 @@ struct token_lists {
     }
 };
 
-template <int n>
+template <int n, int lanes>
 __global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
     embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, int each, const float *dy,
                           lp_by_id_place to)
 {
-    lp_sum_ids<n>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
+    lp_sum_ids<n, lanes>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
 }
 
 /* Tables of few rows, such as those of a field with two categories: `parts` blocks sum the tokens of a row between them, and the block
@@ -129,7 +129,9 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
     lp_by_width(lp_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
-        LP_LAUNCH(run, embed_gradient_kernel<decltype(by)::value>, (unsigned)shape.blocks, (unsigned)shape.threads, 0,
-                  shard, rows, lists, shape.each, dy, to);
+        lp_by_lanes(shape, [&](auto lanes) {
+            LP_LAUNCH(run, (embed_gradient_kernel<decltype(by)::value, decltype(lanes)::value>), (unsigned)shape.blocks,
+                      (unsigned)shape.threads, 0, shard, rows, lists, shape.each, dy, to);
+        });
     });
 }

@@ -7,6 +7,7 @@
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_block.h"
 #include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_choice_loss.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_sums.h"
 
@@ -289,6 +290,8 @@ static void launch_stage(const lp_cuda_run *run, int i)
         lp_cuda_chain_launch(&run->chains[i], &mine);
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
+    else if (stage->kind == LP_STAGE_CHOICE && stage->count == 2)
+        lp_cuda_choice(stage->pieces[0].node, stage->pieces[1].node, &mine);
     else
         for (int p = 0; p < stage->count; p++)
             launch_piece(&stage->pieces[p], &mine);
@@ -329,7 +332,7 @@ static int by_node(const void *a, const void *b)
 static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
                         const lp_watch *watch)
 {
-    static const char *const kinds[] = {"node", "chain", "pack", "sums"};
+    static const char *const kinds[] = {"node", "chain", "pack", "sums", "choice"};
     lp_launch_part *parts = run->program->parts;
     for (int p = 0; p < stage->count; p++) {
         bool packed = stage->kind == LP_STAGE_PACK && lp_piece_is_packed(&stage->pieces[p]);

@@ -100,10 +100,11 @@ typedef struct planner {
 } planner;
 
 /* The lane whose newest stage this one waits for anyway, the newest of them; otherwise the one that has rested longest. */
-static int choose_lane(const planner *this_one, const bool *direct)
+static int choose_lane(const planner *this_one, const bool *direct, bool lazy)
 {
-    int best = -1, oldest = 0;
-    for (int lane = 0; lane < LP_CUDA_LANES; lane++) {
+    int begin = lazy ? LP_CUDA_FIRST_LAZY : 0, end = lazy ? LP_CUDA_LANES : LP_CUDA_FIRST_LAZY, best = -1,
+        oldest = begin;
+    for (int lane = begin; lane < end; lane++) {
         int last = this_one->last[lane];
         if (last >= 0 && direct[last] && (best < 0 || last > this_one->last[best]))
             best = lane;
@@ -114,11 +115,11 @@ static int choose_lane(const planner *this_one, const bool *direct)
 }
 
 /* Waits for what is not waited for already: of each lane the newest stage that matters, since that has waited for the others. */
-static void place_stage(planner *this_one, int j, bool *direct)
+static void place_stage(planner *this_one, int j, bool *direct, bool lazy)
 {
     bool *mine = this_one->before + (size_t)j * this_one->count;
     lp_cuda_slot *slot = &this_one->slots[j];
-    slot->lane = choose_lane(this_one, direct);
+    slot->lane = choose_lane(this_one, direct, lazy);
     int same = this_one->last[slot->lane];
     if (same >= 0)
         direct[same] = true;
@@ -155,7 +156,7 @@ lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages
         for (int i = 0; good && i < count; i++)
             direct[i] = i < j && conflict(&all[i], &all[j]);
         if (good)
-            place_stage(&this_one, j, direct);
+            place_stage(&this_one, j, direct, lp_piece_lazy(stages->all[j].kind, stages->all[j].pieces));
     }
     lp_arena_clear(&own);
     return good ? slots : NULL;

@@ -10,7 +10,8 @@
 
 #include "backend/cuda/cuda_stage.h"
 
-enum { LP_CUDA_LANES = 8 };
+/* The last lanes are for what is lazy (lp_piece_lazy): the device takes it up when it has nothing else. */
+enum { LP_CUDA_LANES = 8, LP_CUDA_FIRST_LAZY = 6 };
 
 typedef struct lp_cuda_slot {
     int lane;

@@ -1,4 +1,5 @@
 #include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_choice_loss.h"
 #include "backend/cuda/cuda_sums.h"
 
 namespace
@@ -44,6 +45,12 @@ bool same_chain(const candidate *a, const candidate *b)
            a->cols == b->cols;
 }
 
+bool same_choice(const candidate *loss, const candidate *gradient)
+{
+    return loss->kind == LP_STAGE_CHOICE && gradient->kind == LP_STAGE_CHOICE &&
+           lp_cuda_same_choice(loss->piece.node, gradient->piece.node);
+}
+
 /* The earliest moment for `later` as far as the value goes, that `earlier` touches before it. */
 int moment_after(const candidate *earlier, const candidate *later, const lp_value *value)
 {
@@ -54,6 +61,8 @@ int moment_after(const candidate *earlier, const candidate *later, const lp_valu
         return earlier->moment;
     /* Sums are added to the same place in the order of the pieces. */
     if (earlier->kind == LP_STAGE_SUMS && later->kind == LP_STAGE_SUMS && !a.reads && !b.reads)
+        return earlier->moment;
+    if (same_choice(earlier, later) && value == earlier->piece.node->outputs[1])
         return earlier->moment;
     return earlier->moment + 1;
 }
@@ -109,6 +118,16 @@ int add_pieces(candidate *all, int count, const lp_node *node, int number)
     unsigned rows = lp_cuda_chain_takes(node, &by_row) & there;
     if (!lp_cuda_sums_takes(node, &sums))
         sums = 0;
+    if (node->op->id == LP_OP_CHOICE_LOSS) {
+        add(all, &count, node, number, there, LP_STAGE_CHOICE, 0);
+        return count;
+    }
+    if (node->op->id == LP_OP_CHOICE_LOSS_GRADIENT && there & 1) {
+        add(all, &count, node, number, 1, LP_STAGE_CHOICE, 0);
+        there &= ~1u;
+        if (!there)
+            return count;
+    }
     if (!there || (rows | sums) != there) {
         add(all, &count, node, number, there, LP_STAGE_NODE, 0);
         return count;
@@ -127,7 +146,7 @@ bool joins(const candidate *first, const candidate *other)
 {
     if (other->taken || other->moment != first->moment || other->kind != first->kind)
         return false;
-    return first->kind == LP_STAGE_SUMS || same_chain(first, other);
+    return first->kind == LP_STAGE_SUMS || same_chain(first, other) || same_choice(first, other);
 }
 
 bool has_room(const lp_cuda_stage *stage)
@@ -158,7 +177,7 @@ void leave_alone(candidate *all, int count)
     for (int i = 0; i < count; i++) {
         bool alone = all[i].piece.outputs == outputs_of(all[i].piece.node);
         for (int k = 0; alone && k < count; k++)
-            alone = k == i || !joins(&all[i], &all[k]);
+            alone = k == i || !(joins(&all[i], &all[k]) || joins(&all[k], &all[i]));
         if (alone)
             all[i].kind = LP_STAGE_NODE;
     }
@@ -248,6 +267,21 @@ int add_pack(lp_cuda_stages *stages, candidate *all, int count, int moment, lp_s
     return found;
 }
 
+/* The stages of a moment that are lazy, or are not: those others wait for come first. Returns the place of the next piece. */
+lp_stage_piece *add_stages(lp_cuda_stages *stages, candidate *all, int count, int moment, bool lazy,
+                           lp_stage_piece *pieces)
+{
+    for (int i = 0; i < count; i++) {
+        if (all[i].taken || all[i].moment != moment || lp_piece_lazy(all[i].kind, &all[i].piece) != lazy)
+            continue;
+        lp_cuda_stage *stage = &stages->all[stages->count++];
+        fill_stage(all, count, i, stage, pieces);
+        stage->packed = all[i].along;
+        pieces += stage->count;
+    }
+    return pieces;
+}
+
 } // namespace
 
 bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages)
@@ -278,13 +312,8 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
         count_touches(all, count, graph, stages->touches);
     leave_alone(all, count);
     for (int moment = -1; good && moment <= last; moment++) {
-        for (int i = 0; i < count; i++)
-            if (!all[i].taken && all[i].moment == moment) {
-                lp_cuda_stage *stage = &stages->all[stages->count++];
-                fill_stage(all, count, i, stage, pieces);
-                stage->packed = all[i].along;
-                pieces += stage->count;
-            }
+        pieces = add_stages(stages, all, count, moment, false, pieces);
+        pieces = add_stages(stages, all, count, moment, true, pieces);
         pieces += add_pack(stages, all, count, moment, pieces);
     }
     lp_free(all);

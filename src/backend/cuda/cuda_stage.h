@@ -8,9 +8,10 @@
  *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready; a parameter whose columns
  *           are scaled by another is scaled on the way. The first pack of a step takes along nodes that need nothing but parameters and inputs
  *   sums    nodes that sum over rows, such as the gradients of weights: one launch for all that are ready (cuda_sums.h)
+ *   choice  the loss of a choice, and the part of its gradient that is by row (cuda_choice_loss.h)
  *   node    any other by itself
  *
- * A node whose outputs are partly rows and partly sums over them (the gradient of layer norm) is cut into two pieces.
+ * A node whose outputs are partly rows and partly sums over them (the gradients of layer norm and of a choice) is cut into two pieces.
  *
  * A piece has to wait for those before it that write what it reads or writes, or read what it writes. Its moment is the earliest at which
  * all of these are over, where one in the same chain need not be: there the order of the pieces does. Stages of one moment do not depend
@@ -21,7 +22,13 @@
 
 #include "backend/cuda/cuda.h"
 
-typedef enum lp_cuda_stage_kind { LP_STAGE_NODE, LP_STAGE_CHAIN, LP_STAGE_PACK, LP_STAGE_SUMS } lp_cuda_stage_kind;
+typedef enum lp_cuda_stage_kind {
+    LP_STAGE_NODE,
+    LP_STAGE_CHAIN,
+    LP_STAGE_PACK,
+    LP_STAGE_SUMS,
+    LP_STAGE_CHOICE
+} lp_cuda_stage_kind;
 
 /* A node, as far as some of its outputs go. */
 typedef struct lp_stage_piece {
@@ -72,6 +79,13 @@ static inline const lp_node *lp_cuda_packed_maker(const lp_node *product)
     bool scales = maker && maker->op->id == LP_OP_SCALE_COLUMNS && !maker->accumulate &&
                   maker->inputs[0]->place == LP_PLACE_PARAMETER && maker->inputs[1]->place == LP_PLACE_PARAMETER;
     return scales ? maker : NULL;
+}
+
+/* Gradients of parameters: sums over rows, and what a choice adds to its items. Almost nobody waits for them before the end. */
+static inline bool lp_piece_lazy(lp_cuda_stage_kind kind, const lp_stage_piece *piece)
+{
+    bool by_item = piece->node->op->id == LP_OP_CHOICE_LOSS_GRADIENT && !lp_piece_makes(piece, 0);
+    return kind == LP_STAGE_SUMS || (kind == LP_STAGE_NODE && by_item);
 }
 
 /* one_by_one: a stage for each node, in their order. False when out of memory. */
