@@ -5,6 +5,7 @@
  * and sends it, in one copy, while the device may still be busy with shards before; there are several of both, used in turn.
  * When the shard's turn comes it is moved to its place, which takes the device microseconds.
  */
+#include "backend/cuda/cuda_attention_order.h"
 #include "backend/cuda/cuda_chain.h"
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_program.h"
@@ -21,6 +22,13 @@ typedef struct input {
     lp_cuda_list_layout layout;
     size_t list_place;
 } input;
+
+/* Memory beside a value. */
+typedef struct kept_memory {
+    struct kept_memory *next;
+    const lp_value *beside;
+    void *data;
+} kept_memory;
 
 typedef struct lp_cuda_program {
     struct lp_cuda_program *next;
@@ -42,6 +50,7 @@ typedef struct lp_cuda_program {
     /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
+    kept_memory *kept; /* what nodes leave for others */
     const lp_cuda_slot *slots; /* by stage */
     lp_launch_part *parts;     /* room for those of one launch */
     uint64_t runs;
@@ -67,6 +76,8 @@ static void release(lp_cuda_program *program)
     lp_device_free(program->packed);
     for (int i = 0; i < LP_CUDA_LANES; i++)
         lp_device_free(program->scratch[i]);
+    for (kept_memory *mine = program->kept; mine; mine = mine->next)
+        lp_device_free(mine->data);
     for (int i = 0; i < LP_DEVICE_MARKS; i++) {
         lp_device_pinned_free(program->staging[i]);
         lp_device_free(program->arrival[i]);
@@ -145,7 +156,8 @@ static size_t lay_out_input(input *mine, const lp_cuda_run *sizes, size_t place)
 static void lay_out(lp_cuda_program *program, const lp_cuda_run *sizes)
 {
     program->segment_place = round_up(sizeof(lp_cuda_shard));
-    size_t size = program->segment_place + round_up(((size_t)program->largest_segments + 1) * sizeof(int32_t));
+    size_t order = lp_cuda_attention_order_count(program->plan->largest.rows[LP_ROWS_TOKENS]);
+    size_t size = program->segment_place + round_up(((size_t)program->largest_segments + 1 + order) * sizeof(int32_t));
     for (int slot = 0; slot < program->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
             size = lay_out_input(&program->inputs[slot], sizes, size);
@@ -310,7 +322,10 @@ static void upload(lp_cuda_program *program, const lp_run *run)
     shard->step = run->step;
     shard->seed = run->seed;
     shard->first_token = run->first_token;
-    memcpy(staging + program->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
+    int32_t *segment = (int32_t *)(staging + program->segment_place);
+    memcpy(segment, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
+    lp_cuda_attention_order(run->segment, run->segments, run->plan->largest.rows[LP_ROWS_TOKENS],
+                            segment + program->largest_segments + 1);
     for (int slot = 0; slot < run->plan->graph->input_count; slot++)
         if (program->inputs[slot].value)
             stage_input(&program->inputs[slot], staging, run);
@@ -530,6 +545,23 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
     if (!*scratch)
         lose("the scratch of a step");
     return *scratch;
+}
+
+void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
+{
+    lp_cuda_program *program = run->program;
+    for (const kept_memory *mine = program->kept; mine; mine = mine->next)
+        if (mine->beside == beside)
+            return mine->data;
+    kept_memory *mine = size ? (kept_memory *)lp_arena_alloc(&program->arena, sizeof *mine) : NULL;
+    void *data = mine ? lp_device_alloc(size) : NULL;
+    if (!data)
+        return NULL;
+    mine->beside = beside;
+    mine->data = data;
+    mine->next = program->kept;
+    program->kept = mine;
+    return data;
 }
 
 void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size)
