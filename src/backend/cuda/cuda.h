@@ -55,7 +55,7 @@ typedef struct lp_cuda_run {
     const lp_run *run;          /* all its pointers, but segment, lie on the device */
     const lp_cuda_shard *shard; /* on the device */
     const int32_t *segment;     /* on the device: shard->segments + 1 token numbers */
-    int largest_segments;
+    int largest_segments;       /* room for so many, then cuda_attention_order.h */
     int lane; /* whose scratch the node at hand has */
     struct lp_cuda_program *program;
     const struct lp_cuda_chain *chains; /* by stage */
@@ -86,6 +86,10 @@ static inline int lp_cuda_largest(const lp_cuda_run *run, const lp_value *value)
 /* Device memory that the node at hand may use while its kernels run, 256-byte aligned; the next node gets the same bytes. It
  * holds anything. NULL when there is none left: then launch nothing, the run is lost and says so. Ask once per node. */
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size);
+
+/* Device memory that goes with a value for as long as the program is there: what its maker leaves for those who read it. NULL where there is
+ * none left, or none yet and size is 0. */
+void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size);
 
 /* Sets size bytes (a multiple of 4) to 0, in the order of the launches. */
 void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);

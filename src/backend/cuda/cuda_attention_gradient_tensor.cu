@@ -1,90 +1,95 @@
 /* cuda_attention_gradient_tensor.cu: the gradient of attention for heads whose sums fit into a warp's registers
  * (cuda_attention_tensor.h; the equations are those of cuda_attention_gradient.cu).
  *
- * One kernel makes D, draws what dropout keeps, and puts the blocks of the next in order: those with most to do begin first. There, some
- * blocks take tiles of keys and go over their queries, 16 at a time, the others take queries and go over keys. A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
+ * One kernel makes D; what dropout keeps was left by attention, or is drawn here where that did not run. In the next, which begins
+ * meanwhile, some blocks take tiles of keys and go over their queries, 16 at a time, the others take queries and go over keys; those with most
+ * to do begin first (cuda_attention_order.h). A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
  * one run over the columns, and shares and slopes go from there to the next products without leaving its registers.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_sums_copy.h"
+
+/* LP_LAUNCH of a kernel that waits for the launch before it by itself (sums_wait_for_last), and so may be there when that one ends. */
+#ifdef __CUDACC__
+#define LP_LAUNCH_NEXT(run, kernel, grid, block, shared_bytes, ...)                                               \
+    do {                                                                                                          \
+        cudaLaunchAttribute lp_next = {};                                                                         \
+        lp_next.id = cudaLaunchAttributeProgrammaticStreamSerialization;                                          \
+        lp_next.val.programmaticStreamSerializationAllowed = 1;                                                   \
+        cudaLaunchConfig_t lp_config = {};                                                                        \
+        lp_config.gridDim = (grid);                                                                               \
+        lp_config.blockDim = dim3(block);                                                                         \
+        lp_config.dynamicSmemBytes = (shared_bytes);                                                              \
+        lp_config.stream = lp_cuda_stream(run);                                                                   \
+        lp_config.attrs = &lp_next;                                                                               \
+        lp_config.numAttrs = lp_device_level() >= SUMS_BULK_LEVEL;                                                \
+        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,                   \
+                                           (int)lp_config.dynamicSmemBytes),                                      \
+                      #kernel);                                                                                   \
+        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,                \
+                                           cudaSharedmemCarveoutMaxShared),                                       \
+                      #kernel);                                                                                   \
+        if (lp_config.gridDim.x && lp_config.gridDim.y)                                                           \
+            lp_cuda_check(cudaLaunchKernelEx(&lp_config, kernel, __VA_ARGS__), #kernel);                          \
+    } while (0)
+#else
+#define LP_LAUNCH_NEXT LP_LAUNCH
+#endif
 
 namespace
 {
 
-enum { UNIT = 16, TILES = UNIT / 8, ROWS = 64 /* of a tile */ };
+enum { UNIT = 16, TILES = UNIT / 8, ROWS = ATTENTION_ROWS, THREADS = 256 /* of prepare */ };
 
 /* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
 
 /* The product of out and dout, with dout as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. 8
- * threads have a row. */
-template <int tiles> __device__ __forceinline__ void look_up(float (&x)[tiles], const float *row, int count)
-{
-#pragma unroll
-    for (int n = 0; n < tiles; n++) {
-        int c = 8 * n + ((int)threadIdx.x & 7);
-        x[n] = c < count ? row[c] : 0;
-    }
-}
+ * threads have a row; `count` numbers of it are asked for at once. */
+template <int count, int tiles> struct row_part {
+    float x[tiles][count];
 
-template <bool two, int tiles> __device__ __forceinline__ float dot(const float (&x)[tiles], const float (&y)[tiles])
+    __device__ __forceinline__ void look_up(const float *row, int cols)
+    {
+#pragma unroll
+        for (int n = 0; n < tiles; n++) {
+            int c = count * (8 * n + ((int)threadIdx.x & 7));
+            if constexpr (count == 4) {
+                float4 all = c < cols ? *(const float4 *)(row + c) : make_float4(0, 0, 0, 0);
+                x[n][0] = all.x;
+                x[n][1] = all.y;
+                x[n][2] = all.z;
+                x[n][3] = all.w;
+            } else if constexpr (count == 2) {
+                float2 both = c < cols ? *(const float2 *)(row + c) : make_float2(0, 0);
+                x[n][0] = both.x;
+                x[n][1] = both.y;
+            } else {
+                x[n][0] = c < cols ? row[c] : 0;
+            }
+        }
+    }
+};
+
+template <bool two, int count, int tiles>
+__device__ __forceinline__ float dot(const row_part<count, tiles> &dout, const row_part<count, tiles> &out)
 {
     float sum = 0;
 #pragma unroll
     for (int n = 0; n < tiles; n++)
-        sum += (two ? tile_round_two(x[n]) : tile_cut(x[n])) * y[n];
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            sum += (two ? tile_round_two(dout.x[n][i]) : tile_cut(dout.x[n][i])) * out.x[n][i];
     return sum;
 }
 
-/* About how long piece i of the work takes: in units of its first product, with some for beginning and end. Less than COSTS; 0 for
- * tiles beyond the last. */
-enum { COSTS = 256, BEGINNING = 3 };
-
-__device__ int cost_of(const attention_task *task, int i)
-{
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
-    int kind = i / task->tiles, first = (i - kind * task->tiles) * ROWS, last = min(first + ROWS, tokens) - 1;
-    if (first >= tokens)
-        return 0;
-    bool by_keys = kind < task->key_kinds;
-    int s = attention_segment(task->segment, segments, by_keys ? last : first);
-    int others = by_keys ? task->segment[s + 1] - first : last + 1 - task->segment[s];
-    int cost = (BEGINNING + (others + UNIT - 1) / UNIT) * (by_keys ? 4 * task->form.heads / task->key_kinds : 3);
-    return min(cost, COSTS - 1);
-}
-
-/* Sorts the work by cost, the largest first. Which of the same cost comes first is left to chance: every piece has its own results. */
-__device__ void order_work(const attention_task *task)
-{
-    __shared__ int begin[COSTS];
-    int mine = (int)threadIdx.x, all = task->tiles * task->kinds;
-    begin[mine] = 0;
-    __syncthreads();
-    for (int i = mine; i < all; i += COSTS)
-        atomicAdd(&begin[cost_of(task, i)], 1);
-    __syncthreads();
-    /* how many cost more */
-    int more = 0;
-    for (int step = 1; step < COSTS; step *= 2) {
-        int other = mine + step < COSTS ? begin[mine + step] : 0;
-        more += other;
-        __syncthreads();
-        begin[mine] += other;
-        __syncthreads();
-    }
-    begin[mine] = more;
-    __syncthreads();
-    for (int i = mine; i < all; i += COSTS)
-        task->order[atomicAdd(&begin[cost_of(task, i)], 1)] = i;
-}
-
-/* The first block orders; in the others there are 8 threads for each token and head. */
-template <bool two> __global__ void __launch_bounds__(COSTS) prepare(const __grid_constant__ attention_task task)
+/* 8 threads for each token and head. `even`: rows may be read by pairs, those of the basis by fours. */
+template <bool two, bool even>
+__global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
-    if (blockIdx.x == 0) {
-        order_work(&task);
-        return;
-    }
-    int64_t i = ((int64_t)(blockIdx.x - 1) * COSTS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
+    sums_let_next_begin();
+    int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
     int token = (int)(i / form->heads), warp_token = (int)(all / form->heads);
     if (warp_token >= tokens)
@@ -92,14 +97,15 @@ template <bool two> __global__ void __launch_bounds__(COSTS) prepare(const __gri
     attention_head head = attention_head_of(form, (int)(i % form->heads));
     bool there = token < tokens;
     int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-    attention_probe probe = attention_probe_of(task.segment, segments);
-    float x[2][8], y[2][13];
-    look_up(x[0], task.in.dout + mine, there ? form->cols : 0);
-    look_up(x[1], task.out + mine, there ? form->cols : 0);
-    look_up(y[0], task.in.dtime_out + extra, there ? form->extra : 0);
-    look_up(y[1], task.time_out + extra, there ? form->extra : 0);
-    if (form->threshold) {
-        attention_near near = attention_near_of(task.segment, segments, probe, warp_token);
+    row_part<even ? 2 : 1, even ? 4 : 8> x[2];
+    row_part<even ? 4 : 1, even ? 4 : 13> y[2];
+    x[0].look_up(task.in.dout + mine, there ? form->cols : 0);
+    x[1].look_up(task.out + mine, there ? form->cols : 0);
+    y[0].look_up(task.in.dtime_out + extra, there ? form->extra : 0);
+    y[1].look_up(task.time_out + extra, there ? form->extra : 0);
+    if (form->threshold && !task.left) {
+        attention_probe probe = attention_probe_of(&task);
+        attention_near near = attention_near_of(task.segment, segments, tokens, probe, warp_token);
         int token_of[] = {min(token, tokens - 1)}, start[1], end[1];
         attention_find(task.segment, segments, near, min(warp_token + 3, tokens - 1), token_of, start, end);
         if (there)
@@ -238,7 +244,17 @@ __device__ __forceinline__ void take_queries(const attention_task *task, key_pla
     tile_spread_turned<shape::two, stride, wide, shape::query_sums>(sum, score, queries + shape::at(shape::after));
 }
 
-/* Asks for the queries from `first` on, with their marks. */
+/* Asks for the queries from `first` on, and for their marks. */
+template <typename tiles>
+__device__ __forceinline__ void ask_marks(const attention_task *task, int head, float *memory, int turn, int first,
+                                          int end)
+{
+    int r = (int)threadIdx.x;
+    if (r < tiles::steps)
+        tile_copy<2>(memory + tiles::key_marks + 2 * (turn * tiles::steps + r),
+                     (const float *)(task->marks + (int64_t)min(first + r, end - 1) * task->form.heads + head));
+}
+
 template <typename tiles>
 __device__ __forceinline__ void ask_queries(const attention_task *task, int head, float *memory, int turn, int first,
                                             int end)
@@ -248,10 +264,6 @@ __device__ __forceinline__ void ask_queries(const attention_task *task, int head
     float *to = memory + (shape::two ? tiles::key_raw : tiles::key_queries + turn * tiles::steps * stride);
     attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
         task->queries, ATTENTION_GRADIENTS, task->plain, head, to, first, end - first);
-    int r = (int)threadIdx.x;
-    if (r < tiles::steps)
-        tile_copy<2>(memory + tiles::key_marks + 2 * (turn * tiles::steps + r),
-                     (const float *)(task->marks + (int64_t)min(first + r, end - 1) * task->form.heads + head));
 }
 
 /* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. `key` is the warp's first. */
@@ -291,6 +303,7 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
     typedef typename tiles::shape shape;
     constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
     const attention_form *form = &task->form;
+    attention_probe probe = attention_probe_of(task);
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
         return;
@@ -299,7 +312,6 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
     float *queries = memory + tiles::key_queries;
     const float2 *marks = (const float2 *)(memory + tiles::key_marks);
     int segments = task->shard->segments, last = min(first + tiles::rows, tokens) - 1;
-    attention_probe probe = attention_probe_of(task->segment, segments);
     key_place mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
     tile_source keys = tile_left(memory + mine.group_row * shape::key_stride, shape::key_stride);
     float sum[shape::key_sums][2][4] = {};
@@ -309,7 +321,7 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
             task->keys, ATTENTION_KEYS, task->plain, number, memory, first, tokens - first);
         ask_queries<tiles>(task, number, memory, 0, first, tokens);
         if (number == first_head) {
-            attention_near near = attention_near_of(task->segment, segments, probe, first);
+            attention_near near = attention_near_of(task->segment, segments, tokens, probe, first);
             int r = (int)threadIdx.x & (tiles::rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
             attention_find(task->segment, segments, near, last, token, from, to);
             start[r] = from[0];
@@ -319,7 +331,9 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
             mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
             for (int half = 0; half < 2; half++)
                 mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
+            sums_wait_for_last();
         }
+        ask_marks<tiles>(task, number, memory, 0, first, tokens);
         int query_end = end[tiles::rows - 1], turn = 0;
 #pragma unroll 1
         for (int query = first, next; query < query_end; query = next, turn = 1 - turn) {
@@ -330,8 +344,10 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
                 attention_settle<shape, shape::gradient_stride, shape::gradient_raw, tiles::steps, tiles::threads>(
                     task->queries, task->plain, now, memory + tiles::key_raw);
             __syncthreads();
-            if (next < query_end)
+            if (next < query_end) {
                 ask_queries<tiles>(task, number, memory, 1 - turn, next, query_end);
+                ask_marks<tiles>(task, number, memory, 1 - turn, next, query_end);
+            }
 #pragma unroll 1
             for (int place = 0; place < tiles::steps; place += UNIT)
                 if (query + place + UNIT > first + mine.group_row && query + place < mine.high)
@@ -431,15 +447,15 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
 {
     typedef typename tiles::shape shape;
     constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
+    attention_probe probe = attention_probe_of(task);
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
     int segments = task->shard->segments, end = min(first + tiles::rows, tokens), turn = 0;
-    attention_probe probe = attention_probe_of(task->segment, segments);
     attention_bring<shape, way, shape::gradient_stride, tiles::rows, tiles::threads>(
         task->queries, ATTENTION_GRADIENTS, task->plain, number, memory, first, end - first);
-    attention_near near = attention_near_of(task->segment, segments, probe, first);
+    attention_near near = attention_near_of(task->segment, segments, tokens, probe, first);
     ask_keys<tiles>(task, number, memory, 0, near.begin, end);
     /* the lane's rows, and the warp's first and last */
     int group_row = 16 * me.warp, from = first + group_row + me.group;
@@ -449,6 +465,7 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     attention_find(task->segment, segments, near, end - 1, tokens_of, start, ends);
     int low = start[2], high = min(first + group_row + 16, end);
     int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
+    sums_wait_for_last();
     query_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -487,30 +504,37 @@ template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    int work = task.order[blockIdx.x], kind = work / task.tiles, tile = work - kind * task.tiles;
-    if (kind >= task.key_kinds)
-        by_queries<tiles>(&task, memory, tile, kind - task.key_kinds);
-    else if (tiles::shape::extra)
+    int work = task.order[task.tiles + blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
+    if (work & 1)
+        by_queries<tiles>(&task, memory, tile, head);
+    else if (!tiles::shape::extra)
+        by_keys<tiles>(&task, memory, tile, head, 1);
+    else if (head == 0)
         by_keys<tiles>(&task, memory, tile, 0, task.form.heads);
-    else
-        by_keys<tiles>(&task, memory, tile, kind, 1);
 }
 
 template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attention_task task)
 {
     attention_parts<typename tiles::shape>(&task);
-    LP_LAUNCH(run, (tensor_backward<tiles, blocks>), (unsigned)(task.tiles * task.kinds), (unsigned)tiles::threads,
-              (size_t)tiles::size * sizeof(float), task);
+    dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.form.heads);
+    LP_LAUNCH_NEXT(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads, (size_t)tiles::size * sizeof(float), task);
 }
 
 void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
 {
     attention_task with = *task;
-    unsigned blocks = 1 + lp_blocks(tokens * task->form.heads, COSTS / 8);
-    if (attention_two(run))
-        LP_LAUNCH(run, prepare<true>, blocks, COSTS, 0, with);
+    int cols = task->form.cols, extra = task->form.extra;
+    bool even = attention_even(task->in.dout, cols, 2) && attention_even(task->out, cols, 2) &&
+                attention_even(task->in.dtime_out, extra, 4) && attention_even(task->time_out, extra, 4);
+    unsigned blocks = lp_blocks(tokens * task->form.heads, THREADS / 8);
+    if (attention_two(run) && even)
+        LP_LAUNCH(run, (prepare<true, true>), blocks, THREADS, 0, with);
+    else if (attention_two(run))
+        LP_LAUNCH(run, (prepare<true, false>), blocks, THREADS, 0, with);
+    else if (even)
+        LP_LAUNCH(run, (prepare<false, true>), blocks, THREADS, 0, with);
     else
-        LP_LAUNCH(run, prepare<false>, blocks, COSTS, 0, with);
+        LP_LAUNCH(run, (prepare<false, false>), blocks, THREADS, 0, with);
 }
 
 /* Two blocks of each fit on a multiprocessor. */
@@ -525,6 +549,8 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     task.form = attention_form_of(node);
     task.shard = run->shard;
     task.segment = run->segment;
+    task.most_segments = run->largest_segments;
+    task.order = lp_cuda_attention_order_of(run);
     task.in.query = LP_INPUT(0);
     task.in.key = LP_INPUT(1);
     task.in.value = LP_INPUT(2);
@@ -547,20 +573,14 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     return task;
 }
 
-/* Marks, the order of the work and `words` bytes of words, in this order. */
+/* Marks, and `words` bytes of words where attention left none. */
 bool ask_scratch(attention_task *task, const lp_cuda_run *run, int64_t tokens, size_t words)
 {
     size_t marks = (size_t)tokens * (size_t)task->form.heads;
     task->tiles = (int)lp_blocks(tokens, ROWS);
-    task->key_kinds = task->form.extra ? 1 : task->form.heads;
-    task->kinds = task->key_kinds + task->form.heads;
-    size_t pieces = (size_t)task->tiles * (size_t)task->kinds;
-    task->marks = (float2 *)lp_cuda_scratch(run, marks * sizeof(float2) + pieces * sizeof(int) + words);
-    if (!task->marks)
-        return false;
-    task->order = (int *)(task->marks + marks);
-    task->words = (uint32_t *)(task->order + pieces);
-    return true;
+    task->marks = (float2 *)lp_cuda_scratch(run, marks * sizeof(float2) + (task->left ? 0 : words));
+    task->words = task->left ? task->left : (uint32_t *)(task->marks + marks);
+    return task->marks != NULL;
 }
 
 } // namespace
@@ -573,6 +593,7 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     if (!attention_fits(form))
         return false;
     size_t words = attention_words_size(&task, run, tokens);
+    task.left = words ? (uint32_t *)lp_cuda_kept(run, node->inputs[5], 0) : NULL;
     if (words > ATTENTION_MOST_WORDS || !ask_scratch(&task, run, tokens, words))
         return words <= ATTENTION_MOST_WORDS;
     launch_prepare(run, &task, tokens);

@@ -189,23 +189,40 @@ __device__ __forceinline__ void ask_keys(const attention_task *task, int head, f
                                                                                 head, to, first, last + 1 - first);
 }
 
+/* The tile of a block: tiles of other sizes than the list is made for come one after another. */
+template <int rows> __device__ __forceinline__ int tile_of(const attention_task *task, int block)
+{
+    return rows == ATTENTION_ROWS ? task->order[block] : block;
+}
+
+/* What the block has drawn, for the gradient. */
+template <int threads>
+__device__ __forceinline__ void leave_words(const attention_task *task, const uint32_t *words, int head, int first,
+                                            int rows)
+{
+    int stride = task->word_stride, heads = task->form.heads;
+    uint32_t *left = task->left + 1 + ((int64_t)first * heads + head) * stride;
+    for (int i = (int)threadIdx.x; i < rows * stride; i += threads)
+        left[heads == 1 ? i : i / stride * heads * stride + i % stride] = words[i];
+}
+
 template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const __grid_constant__ attention_task task)
 {
     typedef typename tiles::shape shape;
     LP_SHARED(float, memory);
+    attention_probe probe = attention_probe_of(&task);
     attention_head head = attention_head_of(&task.form, (int)blockIdx.y);
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
-    int first = (int)blockIdx.x * tiles::rows, last = min(first + tiles::rows, tokens) - 1;
+    int first = tile_of<tiles::rows>(&task, (int)blockIdx.x) * tiles::rows, last = min(first + tiles::rows, tokens) - 1;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
     float *queries = memory + tiles::queries;
-    attention_probe probe = attention_probe_of(task.segment, segments);
     attention_bring<shape, shape::two ? ATTENTION_PACK : ATTENTION_ASK, shape::query_stride, tiles::rows,
                     tiles::threads>(task.queries, ATTENTION_QUERIES, task.plain, head.number, queries, first,
                                     last - first + 1);
-    attention_near near = attention_near_of(task.segment, segments, probe, first);
+    attention_near near = attention_near_of(task.segment, segments, tokens, probe, first);
     ask_keys<tiles>(&task, head.number, memory, 0, near.begin, last);
 
     /* The lane's rows, the warp's first and last, and the one whose words it draws: two threads for each, and those of long segments in
@@ -254,6 +271,8 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
                                                key + place >= all_low && key + place + tiles::unit - 1 <= all_high, row,
                                                sum);
     }
+    if (task.left && !task.words)
+        leave_words<tiles::threads>(&task, words, head.number, first, last + 1 - first);
     finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row, sum);
 }
 
@@ -279,6 +298,8 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     task.form = attention_form_of(node);
     task.shard = run->shard;
     task.segment = run->segment;
+    task.most_segments = run->largest_segments;
+    task.order = lp_cuda_attention_order_of(run);
     task.in.query = LP_INPUT(0);
     task.in.key = LP_INPUT(1);
     task.in.value = LP_INPUT(2);
@@ -304,10 +325,12 @@ bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
     if (!attention_fits(form))
         return false;
     size_t size = attention_words_size(&task, run, tokens);
+    if (size && size <= ATTENTION_MOST_WORDS)
+        task.left = (uint32_t *)lp_cuda_kept(run, node->outputs[1], size);
     if (task.word_stride > MOST_WORDS) {
         if (size > ATTENTION_MOST_WORDS)
             return false;
-        task.words = (uint32_t *)lp_cuda_scratch(run, size);
+        task.words = task.left ? task.left : (uint32_t *)lp_cuda_scratch(run, size);
         if (!task.words)
             return true;
         LP_LAUNCH(run, draw_words, lp_blocks(tokens * form->heads, 32), 256, 0, task);

@@ -6,7 +6,7 @@
  * attention takes is the time from one to the next, not their number. Wider heads go the way of cuda_attention.cu, as does float.
  *
  * Which pairs dropout keeps is drawn before the products, a bit for each pair, 32 keys of the query's segment a word: by the block itself
- * while its first tokens come, in the gradient and for long segments by a kernel of its own.
+ * while its first tokens come, for long segments by a kernel of its own. They are left for the gradient beside the log sums.
  *
  * Tokens are not rounded for tf32: tensor cores cut off what they do not read, half a unit on the average where rounding would be
  * right on the average. Shares and slopes, which are made here, are rounded.
@@ -15,6 +15,7 @@
 #define LP_CUDA_ATTENTION_TENSOR_H
 
 #include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_attention_order.h"
 
 /* One matrix of tokens on its way to shared memory. */
 typedef struct attention_part {
@@ -36,19 +37,21 @@ typedef struct attention_task {
     attention_form form;
     const lp_cuda_shard *shard;
     const int32_t *segment;
+    int most_segments; /* in any shard */
     attention_inputs in;
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     float *out, *log_sum, *time_out;             /* results; in the gradient, what they were */
     float2 *marks; /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
-    int *order;    /* [tiles x kinds]: the work of the gradient's blocks, see there */
-    int tiles, key_kinds, kinds;
+    const int32_t *order; /* which tiles blocks take: cuda_attention_order.h */
+    int tiles;
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     int adds;        /* bit i: gradient i is added to */
     bool plain;      /* wide parts come in pairs, extra ones in fours */
     int pairs;       /* bit i: numbers of result i may be stored in pairs */
     uint32_t *words; /* [T x H x word_stride], with a word before and one after that may be read, and mean nothing */
     int word_stride; /* of a query and head; 0 for no dropout */
+    uint32_t *left;  /* where attention leaves words for its gradient, as in `words`; NULL: nowhere */
 } attention_task;
 
 /* The tiles of 8 columns that a kernel is made for; two: in bf16, a float of shared memory holding two numbers. Strides are in floats. */
@@ -111,48 +114,50 @@ __device__ static __forceinline__ void attention_take(float *to, const float *fr
     }
 }
 
-/* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. */
-template <attention_way way, int count, int stride, int rows, int threads, int unroll = 16>
+/* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. Rows from `first` on
+ * are taken, `present` of which are there. With `spare`, threads beyond the columns write zeros to a place of the row that nobody reads, which
+ * takes less than to ask whether they should; it is so many floats from `to`. */
+template <attention_way way, int count, int stride, int rows, int threads, int spare = 0, int unroll = 16>
 __device__ static __forceinline__ void attention_move_once(int cols, int wide, float *to, const float *from,
-                                                           int from_stride, int present, int c)
+                                                           int from_stride, int first, int present, int c)
 {
     constexpr int warps = threads / 32;
     static_assert(rows % warps == 0, "every warp has as many rows");
-    int warp = (int)threadIdx.x >> 5, left = present - warp;
-    int64_t jump = (int64_t)warps * from_stride;
-    float *place = to + warp * stride + (way == ATTENTION_PACK ? c / 2 : c);
-    const float *source = from + (int64_t)warp * from_stride + c;
-    if (c >= wide)
+    int warp = (int)threadIdx.x >> 5, left = c < cols ? present - warp : 0;
+    uint32_t bytes = (uint32_t)from_stride * (uint32_t)sizeof(float);
+    int at = way == ATTENTION_PACK ? c / 2 : c;
+    float *place = to + warp * stride + (spare && c >= wide ? spare : at);
+    const char *source = (const char *)(from + c);
+    if (!spare && c >= wide)
         return;
-    left = c < cols ? left : 0;
+    first += warp;
 #pragma unroll(unroll)
-    for (int r = 0; r < rows; r += warps) {
-        attention_take<way, count>(place + r * stride, source, r < left, c + 1 < cols);
-        source += jump;
-    }
+    for (int r = 0; r < rows; r += warps)
+        attention_take<way, count>(place + r * stride, (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes), r < left,
+                                   c + 1 < cols);
 }
 
 template <attention_way way, int count, int stride, int rows, int threads>
 __device__ static __forceinline__ void attention_move_by(int cols, int wide, float *to, const float *from,
-                                                         int from_stride, int present)
+                                                         int from_stride, int first, int present)
 {
     constexpr int width = count == 4 ? 4 : 2;
 #pragma unroll 1
     for (int c = 0; c < wide; c += 32 * width)
-        attention_move_once<way, count, stride, rows, threads, count == 1 ? 1 : 4>(
-            cols, wide, to, from, from_stride, present, c + ((int)threadIdx.x & 31) * width);
+        attention_move_once<way, count, stride, rows, threads, 0, count == 1 ? 1 : 4>(
+            cols, wide, to, from, from_stride, first, present, c + ((int)threadIdx.x & 31) * width);
 }
 
 template <attention_way way, int stride, int rows, int threads>
 __device__ static __forceinline__ void attention_move(const attention_part *part, float *to, const float *from,
-                                                      int from_stride, int present)
+                                                      int from_stride, int first, int present)
 {
     if (part->count == 4)
-        attention_move_by<way, 4, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, present);
+        attention_move_by<way, 4, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, first, present);
     else if (part->count == 2)
-        attention_move_by<way, 2, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, present);
+        attention_move_by<way, 2, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, first, present);
     else
-        attention_move_by<way, 1, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, present);
+        attention_move_by<way, 1, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, first, present);
 }
 
 /* Tokens [first, first + present) of the first `count` parts, and zeros up to `rows`. Where all have the sizes that `plain` means there are
@@ -163,28 +168,34 @@ __device__ static __forceinline__ void attention_bring(const attention_part (&pa
 {
     int lane = (int)threadIdx.x & 31;
     if (plain) {
+        constexpr bool packed = way == ATTENTION_PACK;
+        constexpr int last = count - 1, spare = shape::two ? 0 : stride - 4;
+        const float *from[count];
 #pragma unroll
-        for (int p = 0; p < count; p++) {
-            constexpr int last = count - 1;
-            const float *from = parts[p].from + (int64_t)first * parts[p].stride + head * parts[p].head_step;
-            if (p >= used)
-                continue;
-            if (p == 0 || p == last)
-                attention_move_once<way, 2, stride, rows, threads>(parts[p].cols, shape::wide,
-                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
-                                                                   parts[p].stride, present, 2 * lane);
-            else if (shape::extra)
-                attention_move_once<way, 4, stride, rows, threads>(parts[p].cols, shape::extra,
-                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
-                                                                   parts[p].stride, present, 4 * lane);
+        for (int p = 0; p < count; p++)
+            from[p] = parts[p].from + head * parts[p].head_step;
+        attention_move_once<way, 2, stride, rows, threads, spare>(parts[0].cols, shape::wide, to, from[0],
+                                                                  parts[0].stride, first, present, 2 * lane);
+        if constexpr (shape::extra > 0) {
+            constexpr int place = shape::place(packed, 1), beyond = shape::place(packed, 2);
+            attention_move_once<way, 4, stride, rows, threads, spare ? spare - place : 0>(
+                parts[1].cols, shape::extra, to + place, from[1], parts[1].stride, first, present, 4 * lane);
+            if constexpr (last > 2)
+                if (used > 2)
+                    attention_move_once<way, 4, stride, rows, threads, spare ? spare - beyond : 0>(
+                        parts[2].cols, shape::extra, to + beyond, from[2], parts[2].stride, first, present, 4 * lane);
         }
+        if (used > last)
+            attention_move_once<way, 2, stride, rows, threads, spare ? spare - shape::place(packed, last) : 0>(
+                parts[last].cols, shape::wide, to + shape::place(packed, last), from[last], parts[last].stride, first,
+                present, 2 * lane);
         return;
     }
 #pragma unroll 1
     for (int p = 0; p < used; p++)
         attention_move<way, stride, rows, threads>(
             &parts[p], to + (way == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first),
-            parts[p].from + (int64_t)first * parts[p].stride + head * parts[p].head_step, parts[p].stride, present);
+            parts[p].from + head * parts[p].head_step, parts[p].stride, first, present);
 }
 
 /* Packs rows that this thread asked for. */
@@ -200,18 +211,18 @@ __device__ static __forceinline__ void attention_settle(const attention_part (&p
             if (p == 0 || p == last)
                 attention_move_once<ATTENTION_PACK, 2, stride, rows, threads>(
                     parts[p].cols, shape::wide, to + shape::place(true, p), from + shape::place(false, p), from_stride,
-                    rows, 2 * lane);
+                    0, rows, 2 * lane);
             else if (shape::extra)
                 attention_move_once<ATTENTION_PACK, 4, stride, rows, threads>(
                     parts[p].cols, shape::extra, to + shape::place(true, p), from + shape::place(false, p), from_stride,
-                    rows, 4 * lane);
+                    0, rows, 4 * lane);
         }
         return;
     }
 #pragma unroll 1
     for (int p = 0; p < count; p++)
         attention_move<ATTENTION_PACK, stride, rows, threads>(&parts[p], to + parts[p].first / 2, from + parts[p].first,
-                                                              from_stride, rows);
+                                                              from_stride, 0, rows);
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
@@ -261,6 +272,29 @@ __device__ static __forceinline__ void attention_give(float *to, int64_t stride,
         });
 }
 
+/* Two warps that have the same rows: sums [from, to) of one to shared memory, and to those of the other. */
+template <int from, int to, int all>
+__device__ static __forceinline__ void attention_leave(float *place, const float (&sum)[all][2][4])
+{
+    place += tile_lane_now().lane;
+#pragma unroll
+    for (int m = from; m < to; m++)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            place[32 * (8 * (m - from) + i)] = sum[m][i >> 2][i & 3];
+}
+
+template <int from, int to, int all>
+__device__ static __forceinline__ void attention_join(const float *place, float (&sum)[all][2][4])
+{
+    place += tile_lane_now().lane;
+#pragma unroll
+    for (int m = from; m < to; m++)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum[m][i >> 2][i & 3] += place[32 * (8 * (m - from) + i)];
+}
+
 /* ---- segments ------------------------------------------------------------------------------------------------ */
 
 /* Where segments begin is what a block waits for first. So a warp looks at 128 of them at once, which mostly are all, and has something else
@@ -270,13 +304,26 @@ typedef struct attention_probe {
     int begin[4]; /* of segments 4 i to 4 i + 3, of lane i */
 } attention_probe;
 
-__device__ static inline attention_probe attention_probe_of(const int32_t *segment, int segments)
+/* Needs no number of the shard, so that it need not wait for them. */
+__device__ static inline attention_probe attention_probe_of(const attention_task *task)
 {
     attention_probe probe;
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        probe.begin[j] = segment[min(4 * ((int)threadIdx.x & 31) + j, segments)];
+        probe.begin[j] = task->segment[min(4 * ((int)threadIdx.x & 31) + j, task->most_segments)];
     return probe;
+}
+
+/* Where segment i < 128 begins, for every lane another one. */
+__device__ static inline int attention_probe_at(attention_probe probe, int i)
+{
+    int begin = 0;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        int other = __shfl_sync(0xFFFFFFFFu, probe.begin[j], i >> 2 & 31);
+        begin = (i & 3) == j ? other : begin;
+    }
+    return begin;
 }
 
 /* attention_segment, by a warp. */
@@ -305,11 +352,19 @@ typedef struct attention_near {
     int next;          /* lane i: where the i-th after it begins */
 } attention_near;
 
-__device__ static inline attention_near attention_near_of(const int32_t *segment, int segments, attention_probe probe,
-                                                          int token)
+__device__ static inline attention_near attention_near_of(const int32_t *segment, int segments, int tokens,
+                                                          attention_probe probe, int token)
 {
-    int s = attention_segment_by_warp(segment, segments, probe, token);
-    attention_near near = {s, segment[s], segment[min(s + 1 + ((int)threadIdx.x & 31), segments)]};
+    int s = attention_segment_by_warp(segment, segments, probe, token), next = s + 1 + ((int)threadIdx.x & 31);
+    attention_near near = {s, 0, 0};
+    if (segments <= 128) {
+        near.begin = attention_probe_at(probe, s);
+        near.next = attention_probe_at(probe, next);
+        near.next = next < segments ? near.next : tokens;
+    } else {
+        near.begin = segment[s];
+        near.next = segment[min(next, segments)];
+    }
     return near;
 }
 

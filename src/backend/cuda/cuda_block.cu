@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_block.h"
 
 #include "backend/cuda/cuda_adam.h"
+#include "backend/cuda/cuda_attention_order.h"
 
 extern "C" {
 #include "base/threads.h"
@@ -55,7 +56,9 @@ static void lay_out(lp_cuda_block *block, const lp_cuda_run *sizes)
 {
     const lp_run *run = sizes->run;
     block->segment_place = round_up(sizeof(lp_cuda_shard));
-    size_t size = block->segment_place + round_up(((size_t)sizes->largest_segments + 1) * sizeof(int32_t));
+    block->order_place = block->segment_place + ((size_t)sizes->largest_segments + 1) * sizeof(int32_t);
+    size_t order = lp_cuda_attention_order_count(run->plan->largest.rows[LP_ROWS_TOKENS]);
+    size_t size = round_up(block->order_place + order * sizeof(int32_t));
     block->adam_place = size;
     size += round_up(run->gradients ? lp_cuda_adam_size(run->plan->largest.rows[LP_ROWS_ITEMS]) : 0);
     for (int slot = 0; slot < block->input_count; slot++)
@@ -133,6 +136,8 @@ void lp_cuda_block_fill(const lp_cuda_block *block, const lp_run *run, const lp_
     shard->seed = run->seed;
     shard->first_token = run->first_token;
     memcpy(staging + block->segment_place, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
+    lp_cuda_attention_order(run->segment, run->segments, run->plan->largest.rows[LP_ROWS_TOKENS],
+                            (int32_t *)(staging + block->order_place));
     if (learning)
         lp_cuda_adam_fill(learning, (const float *)lp_run_data(run, learning->loss),
                           (lp_cuda_adam_now *)(staging + block->adam_place));

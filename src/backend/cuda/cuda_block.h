@@ -1,5 +1,5 @@
 /* cuda_block.h: the block of memory in which all that a run needs of the host comes to the device: the numbers of the shard
- * (lp_cuda_shard), its segments, what the optimizer wants to know, and the inputs, with their ids sorted where a node wants that. Everything
+ * (lp_cuda_shard), its segments, the order of attention's tiles, what the optimizer wants to know, and the inputs, with their ids sorted where a node wants that. Everything
  * lies at offsets made for the largest shard, so that one copy brings it and launches need not know how much there is.
  */
 #ifndef LP_CUDA_BLOCK_H
@@ -19,7 +19,7 @@ typedef struct lp_cuda_input {
 
 /* In an arena. The shard's numbers are at 0. */
 typedef struct lp_cuda_block {
-    size_t segment_place, adam_place, size;
+    size_t segment_place, order_place, adam_place, size;
     lp_cuda_input *inputs; /* by slot */
     int input_count;
     /* Who lays inputs out. */

@@ -24,6 +24,13 @@ typedef struct block_place {
     const lp_adam *learns; /* whose step is recorded too */
 } block_place;
 
+/* Memory beside a value. */
+typedef struct kept_memory {
+    struct kept_memory *next;
+    const lp_value *beside;
+    void *data;
+} kept_memory;
+
 typedef struct lp_cuda_program {
     struct lp_cuda_program *next;
     /* For which runs. */
@@ -40,6 +47,7 @@ typedef struct lp_cuda_program {
     /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
+    kept_memory *kept; /* what nodes leave for others */
     const lp_cuda_slot *slots; /* by stage */
     lp_launch_part *parts;     /* room for those of one launch */
     uint64_t runs;
@@ -66,6 +74,8 @@ static void release(lp_cuda_program *program)
     lp_device_free(program->packed);
     for (int i = 0; i < LP_CUDA_LANES; i++)
         lp_device_free(program->scratch[i]);
+    for (kept_memory *mine = program->kept; mine; mine = mine->next)
+        lp_device_free(mine->data);
     lp_arena arena = program->arena; /* holds the program itself */
     lp_arena_clear(&arena);
 }
@@ -515,6 +525,23 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
     if (!*scratch)
         lose("the scratch of a step");
     return *scratch;
+}
+
+void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
+{
+    lp_cuda_program *program = run->program;
+    for (const kept_memory *mine = program->kept; mine; mine = mine->next)
+        if (mine->beside == beside)
+            return mine->data;
+    kept_memory *mine = size ? (kept_memory *)lp_arena_alloc(&program->arena, sizeof *mine) : NULL;
+    void *data = mine ? lp_device_alloc(size) : NULL;
+    if (!data)
+        return NULL;
+    mine->beside = beside;
+    mine->data = data;
+    mine->next = program->kept;
+    program->kept = mine;
+    return data;
 }
 
 void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size)

@@ -1,0 +1,31 @@
+/* cuda_attention_order.h: which block of attention takes which tile of tokens.
+ *
+ * Blocks begin in the order of their numbers, and a tile may have four times as much to do as another. So the host orders the tiles of a
+ * shard when it sends the segments, and the list lies behind them on the device:
+ *
+ *   [tiles]      tiles as queries, for attention: all of them run at once, two on a multiprocessor, so the longest get the shortest
+ *   [2 x tiles]  for its gradient: tile t as keys is 2 t, as queries 2 t + 1, those with most to do first
+ */
+#ifndef LP_CUDA_ATTENTION_ORDER_H
+#define LP_CUDA_ATTENTION_ORDER_H
+
+#include "backend/cuda/cuda.h"
+
+enum { ATTENTION_ROWS = 64 /* tokens of a tile */ };
+
+/* Numbers in the list, where a shard has at most so many tokens. */
+static inline size_t lp_cuda_attention_order_count(int64_t tokens)
+{
+    return 3 * (size_t)lp_blocks(tokens, ATTENTION_ROWS);
+}
+
+/* Fills it, for a shard of these segments. */
+void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order);
+
+/* The list on the device. */
+static inline const int32_t *lp_cuda_attention_order_of(const lp_cuda_run *run)
+{
+    return run->segment + run->largest_segments + 1;
+}
+
+#endif
