@@ -127,7 +127,7 @@ static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bo
                             .value = now[VALUE],
                             .basis_turned = turned(r, now[BASIS], numbers[BASIS], past, capacity, real_size),
                             .basis = now[BASIS]};
-        r->out = lp_recall(&r->graph, now[QUERY], now[TIME_QUERY], &memory, s->heads, 0.6, time_out);
+        r->out = lp_recall(&r->graph, now[QUERY], now[TIME_QUERY], NULL, &memory, s->heads, 0.6, time_out);
     }
     lapse_error error = {0};
     if (lp_graph_status(&r->graph, &error) != LAPSE_OK)
@@ -221,7 +221,7 @@ static void wrong_shapes(void **state)
             {key, x, key, x},        /* a basis as wide as both heads together */
             {key, x, x, key},        /* either in the place of the other */
         };
-        assert_null(lp_recall(&graph, x, i > 3 ? x : NULL, &memories[i], i == 0 ? 3 : i == 6 ? 1 : 2, 1, NULL));
+        assert_null(lp_recall(&graph, x, i > 3 ? x : NULL, NULL, &memories[i], i == 0 ? 3 : i == 6 ? 1 : 2, 1, NULL));
         check_mistake(&graph, i > 3 ? timed : wide);
     }
     assert_null(lp_remember(&graph, input(&graph, LP_ROWS_TOKENS, 4), 0));

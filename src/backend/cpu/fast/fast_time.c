@@ -55,15 +55,8 @@ static void reflect_rows(const float *x, const float *u, float *y, int rows, int
 {
     for (int t = 0; t < rows; t++)
         for (int h = 0; h < heads; h++) {
-            const float *cosine = u + (size_t)t * 2 * count, *sine = cosine + count;
-            const float *xc = x + ((size_t)t * heads + h) * 2 * count, *xs = xc + count;
-            float *yc = y + ((size_t)t * heads + h) * 2 * count, *ys = yc + count;
-#pragma omp simd
-            for (int f = 0; f < count; f++) {
-                float c = xc[f] * cosine[f] + xs[f] * sine[f], s = xc[f] * sine[f] - xs[f] * cosine[f];
-                yc[f] = added ? yc[f] + c : c;
-                ys[f] = added ? ys[f] + s : s;
-            }
+            size_t at = ((size_t)t * heads + h) * 2 * count;
+            fast_reflect(x + at, u + (size_t)t * 2 * count, y + at, count, added);
         }
 }
 
