@@ -54,6 +54,7 @@ struct lp_value {
     int slot;         /* inputs: which; tables: columns of those before it */
     size_t offset;
     bool learned; /* a gradient flows here: a parameter, or made from one */
+    bool constant; /* an input that is the same in every run */
     bool kept;    /* read by the caller after the run: its place is never used again */
     lp_node *maker;
     lp_value *gradient;   /* once lp_graph_gradients has run */

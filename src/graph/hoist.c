@@ -10,7 +10,7 @@ bool lp_value_is_fixed(const lp_value *value)
 {
     const lp_node *maker = value->maker;
     if (!maker)
-        return value->place == LP_PLACE_PARAMETER;
+        return value->place == LP_PLACE_PARAMETER || value->constant;
     bool fixed = maker->inputs[0] != NULL;
     for (int k = 0; fixed && k < maker->op->input_count; k++)
         fixed = !maker->inputs[k] || lp_value_is_fixed(maker->inputs[k]);

@@ -98,9 +98,16 @@ static lp_value *parameter(const block *b, const char *name, const char *part, i
     return lp_graph_parameter(b->graph, full, rows, cols, LP_START_UNIFORM, uniform_spread(inputs));
 }
 
-static lp_value *scaled(const block *b, lp_value *weight)
+/* The weight [rows x columns of the features] of what is seen of time, for features as they are: amplitudes are part of it, and
+ * what fewer frequencies have to make up for. */
+static lp_value *feature_weight(const block *b, const char *name, const char *part, int cols)
 {
-    return b->features->amplitude ? lp_scale_columns(b->graph, weight, b->features->amplitude) : weight;
+    const lp_features *features = b->features;
+    int all = features->change ? features->change->rows : cols;
+    lp_value *weight = parameter(b, name, part, b->config->dims, all, all);
+    if (features->amplitude)
+        weight = lp_scale_columns(b->graph, weight, features->amplitude);
+    return features->change ? lp_linear(b->graph, weight, features->change, NULL, NULL, 1, false) : weight;
 }
 
 /* The weight by which a role sees `cols` features. Added time goes through the event's weight. */
@@ -108,7 +115,7 @@ static lp_value *time_weight(const block *b, const role *r, int cols)
 {
     if (b->shared)
         return lp_linear(b->graph, r->event_weight, b->shared, NULL, NULL, 1, false);
-    return scaled(b, parameter(b, r->name, "time.weight", b->config->dims, cols, cols));
+    return feature_weight(b, r->name, "time.weight", cols);
 }
 
 /* `token` is what the role sees of time by itself (NULL: nothing, or only through pairs). */
@@ -194,7 +201,7 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     lp_value *token = b->features->token, *basis = b->features->basis;
     lp_value *own = basis ? b->features->lag : token; /* u(t' - t_q) */
     if (config->combine == LP_COMBINE_ADD && own)
-        b->shared = scaled(b, parameter(b, "time", "weight", config->dims, own->cols, own->cols));
+        b->shared = feature_weight(b, "time", "weight", own->cols);
     bool all = config->projection == LP_PROJECTION_MLP;
     role query = project(b, "query", normal, own, all || config->projection == LP_PROJECTION_MLP_QUERY);
     if (b->memory && config->newest && !all) {

@@ -15,6 +15,7 @@
 #define LP_KEEPER_H
 
 #include "model/runner.h"
+#include "nn/thinning.h"
 
 /* The newest events of a history, oldest first. Views. */
 typedef struct lp_history {
@@ -28,6 +29,7 @@ typedef struct lp_keeper {
     const lapse_model *model;
     const lp_backend *backend;
     lp_network network;
+    lp_thinning thinning; /* of frequencies; none (kept 0): the network has all that the model has. Owned */
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */
@@ -48,9 +50,14 @@ typedef struct lp_keeper {
     int settling;  /* nodes, these included, that rows are made by */
 } lp_keeper;
 
-/* For histories of up to `capacity` events. */
-lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lapse_error *error);
+/* For histories of up to `capacity` events; with `thinning`, which becomes the keeper's own, also of no longer span than that
+ * was made for. */
+lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lp_thinning *thinning,
+                            lapse_error *error);
 void lp_keeper_clear(lp_keeper *keeper);
+
+/* The frequencies that the network sees time by, and how many; NULL where it sees none, or not always the same. */
+const double *lp_keeper_frequencies(const lp_keeper *keeper, int *count);
 
 /* The history is another one now. */
 void lp_keeper_forget(lp_keeper *keeper);

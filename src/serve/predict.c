@@ -109,7 +109,7 @@ static double log_add(double a, double b)
 static void score_states(const job *j, worker *w)
 {
     const lapse_model *model = j->model;
-    const lp_network *network = &w->session->keeper.network;
+    const lp_network *network = &w->session->keepers.whole.network;
     const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
     const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
     int dims = model->config.dims, items = model->config.kinds;

@@ -1,7 +1,7 @@
 /* session.c: a live history that can be asked about any time.
  *
  * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network sees
- * the last `context` of them as one window whose last moment is the one asked about, and is asked through a keeper, which
+ * the last `context` of them as one window whose last moment is the one asked about, and is asked through keepers, which
  * holds what it has computed of the events; with a sampled encoding once for each draw that the model keeps, and the answer
  * is their mean.
  */
@@ -53,7 +53,7 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     if (!good)
         return lp_fail_memory(error, "a session",
                               (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
-    return config->row->build ? lp_keeper_init(&session->keeper, session->model, session->capacity, error) : LAPSE_OK;
+    return config->row->build ? lp_keepers_init(&session->keepers, session->model, session->capacity, error) : LAPSE_OK;
 }
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
@@ -75,7 +75,7 @@ void lapse_session_free(lapse_session *session)
 {
     if (!session)
         return;
-    lp_keeper_clear(&session->keeper);
+    lp_keepers_clear(&session->keepers);
     lp_free(session->times);
     lp_free(session->kinds);
     lp_free(session->seen);
@@ -97,7 +97,7 @@ void lapse_session_clear(lapse_session *session)
     else
         memset(session->seen, 0, seen_words(session) * sizeof *session->seen);
     session->count = session->total = 0;
-    lp_keeper_forget(&session->keeper);
+    lp_keepers_forget(&session->keepers);
 }
 
 static lapse_status read_fields(const lapse_session *session, const lapse_event *event, lp_field_number *out,
@@ -142,7 +142,7 @@ static void keep_newest(lapse_session *session)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
     session->count = kept;
     if (session->model->config.row->build)
-        lp_keeper_drop(&session->keeper, first);
+        lp_keepers_drop(&session->keepers, first);
 }
 
 void lp_session_add(lapse_session *session, double time, int32_t kind, const lp_field_number *fields)
@@ -200,7 +200,7 @@ static void take_answer(void *context, const lp_outcome *outcome)
 static void score_items(lapse_session *session)
 {
     const lapse_model *model = session->model;
-    const lp_network *network = &session->keeper.network;
+    const lp_network *network = &session->keepers.whole.network;
     lp_cpu_ranking_kernels()->row_scores(model->config.kinds, model->config.dims, session->state,
                                          model->parameters + network->items->offset,
                                          model->parameters + network->bias->offset, session->scores);
@@ -235,7 +235,7 @@ static void run_network(lapse_session *session, double time, double *answer)
         memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
     lp_history history = {session->count, session->times, session->kinds, session->fields};
-    lp_keeper_ask(&session->keeper, &history, time, take_answer, session);
+    lp_keepers_ask(&session->keepers, &history, time, take_answer, session);
 }
 
 lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)

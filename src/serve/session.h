@@ -2,7 +2,7 @@
 #ifndef LP_SESSION_H
 #define LP_SESSION_H
 
-#include "serve/keeper.h"
+#include "serve/keepers.h"
 
 /* A field of an event in the model's numbers. */
 typedef union lp_field_number {
@@ -18,7 +18,7 @@ struct lapse_session {
     int32_t *kinds;
     void **fields;     /* field_count of them, each like kinds: int32_t of a category, float of a number */
     uint64_t *seen;    /* a bit for each kind: the history has had it */
-    lp_keeper keeper;  /* of networks */
+    lp_keepers keepers; /* of networks */
     float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */
     double *chances;   /* [names]: of floors, and where the answer is a mean of chances */
     float *state;      /* [dims]: of a recommender, the mean over draws, as evaluation has it */
