@@ -236,7 +236,7 @@ static void scores_and_sums(void **state)
     (void)state;
     static const int items[] = {1, 3, 4, 15, 16, 17, 1023, 1024, 1041, 5000};
     static const int dims[] = {1, 15, 16, 33, 50, 64};
-    static float table[5000 * 64], bias[5000], scores[5000], vector[64];
+    static float table[5000 * 64], turned[5001 * 64], bias[5000], scores[5000], others[5000], vector[64];
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 731);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         table[i] = (float)lp_random_normal(&random);
@@ -250,11 +250,15 @@ static void scores_and_sums(void **state)
             const lp_cpu_ranking *kernels = lp_cpu_level_ranking(level);
             double sum = 0;
             kernels->row_scores(n, d, vector, table, c % 2 ? bias : NULL, scores);
+            for (int i = 0; i < n; i++)
+                for (int k = 0; k < d; k++)
+                    turned[k * 5001 + i] = table[i * d + k];
+            kernels->turned_scores(n, d, vector, turned, 5001, c % 2 ? bias : NULL, others);
             for (int i = 0; i < n; i++) {
                 double wanted = c % 2 ? (double)bias[i] : 0;
                 for (int k = 0; k < d; k++)
                     wanted += (double)vector[k] * (double)table[i * d + k];
-                if (!(fabs((double)scores[i] - wanted) < 1e-4))
+                if (!(fabs((double)scores[i] - wanted) < 1e-4 && fabs((double)others[i] - wanted) < 1e-4))
                     fail_msg("%s: score %d of %d items, %d dims", lp_cpu_level_name(level), i, n, d);
                 sum += exp((double)scores[i]);
             }
