@@ -3,7 +3,9 @@
  * Functions over the span have the inner product (f, g) = 1/span times the integral of f g, which for cosines and sines is
  * known in closed form. Frequencies are taken one by one, the one that those before explain least first (a Cholesky
  * factorization of all inner products, with pivots), until the rest of every function is nothing. Taking the largest rest
- * keeps the factors of the sums small, so that rounding does not grow by them.
+ * keeps the factors of the sums small, so that rounding does not grow by them. The fast ones stay unseen: functions that turn up
+ * to n times within the span have some 2 n + 10 dimensions, so those that turn more often than there are frequencies
+ * would all stay.
  */
 #include "nn/thinning.h"
 
@@ -20,15 +22,16 @@ static const double NOTHING = 1e-14, FREE = 100;
 enum { PLACES = 128 };
 
 typedef struct thinner {
-    int count;               /* of frequencies; functions are 2 count: cosines, then sines */
-    const double *frequency; /* [count] */
+    int count;         /* of slow frequencies; functions are 2 count: cosines, then sines */
+    int *number;       /* [count]: of each among all */
+    double *frequency; /* [count] */
     double span;
     int directions;
     int *pivots;  /* [2 count]: the function that each direction is the rest of */
     double *part; /* [2 count x 2 count]: of function c along direction k */
     double *rest; /* [2 count]: mean square of what is left of a function */
     bool *stays;  /* [count] */
-    double *sums; /* [2 count]: factors of one function; values of all of them at one place */
+    double *sums; /* [2 count]: factors of one function; values of the pivots at one place */
 } thinner;
 
 /* Means over 0 .. span of cos(w s) and of sin(w s), for x = w span. */
@@ -95,95 +98,127 @@ static int choose(thinner *t)
     }
 }
 
-/* Row c of the change: the function by the pivots, from the last direction to the first. */
-static void solve(thinner *t, int c, const int *places, int kept, float *row)
+/* The factors of the pivots in function c, from the last direction to the first. */
+static void solve(thinner *t, int c)
 {
     int all = 2 * t->count;
     memcpy(t->sums, t->part + (size_t)c * all, (size_t)t->directions * sizeof *t->sums);
     for (int k = t->directions - 1; k >= 0; k--) {
         const double *along = t->part + (size_t)t->pivots[k] * all;
-        double factor = t->sums[k] / along[k];
+        t->sums[k] /= along[k];
         for (int j = 0; j < k; j++)
-            t->sums[j] -= factor * along[j];
-        row[places[t->pivots[k] % t->count] + (t->pivots[k] >= t->count ? kept : 0)] = (float)factor;
+            t->sums[j] -= t->sums[k] * along[j];
     }
 }
 
-/* The largest difference between a function and the sum that stands for it; places crowd towards the ends, where it is. */
-static double largest_error(thinner *t, const lp_thinning *thinning)
+static double at_lag(const thinner *t, int c, double s)
+{
+    double phase = t->frequency[c % t->count] * s;
+    return c < t->count ? cos(phase) : sin(phase);
+}
+
+/* The largest difference between a function and the sum that stands for it; places crowd towards the ends, where it is.
+ * columns[k]: of pivot k in the change. */
+static double largest_error(thinner *t, const lp_thinning *thinning, const int *columns)
 {
     double largest = 0;
-    int kept = thinning->kept;
     for (int p = 0; p <= PLACES; p++) {
         double s = t->span * (1 - cos(3.14159265358979 * p / PLACES)) / 2;
-        for (int k = 0; k < kept; k++) {
-            t->sums[k] = cos(thinning->frequency[k] * s);
-            t->sums[kept + k] = sin(thinning->frequency[k] * s);
-        }
+        for (int k = 0; k < t->directions; k++)
+            t->sums[k] = at_lag(t, t->pivots[k], s);
         for (int c = 0; c < 2 * t->count; c++) {
-            double phase = t->frequency[c % t->count] * s, sum = c < t->count ? -cos(phase) : -sin(phase);
-            for (int k = 0; k < 2 * kept && !t->stays[c % t->count]; k++)
-                sum += (double)thinning->change[(size_t)c * 2 * kept + k] * t->sums[k];
-            largest = t->stays[c % t->count] ? largest : fmax(largest, fabs(sum));
+            if (t->stays[c % t->count])
+                continue;
+            int row = t->number[c % t->count] + (c < t->count ? 0 : thinning->count);
+            double sum = -at_lag(t, c, s);
+            for (int k = 0; k < t->directions; k++)
+                sum += (double)thinning->change[(size_t)row * 2 * thinning->kept + columns[k]] * t->sums[k];
+            largest = fmax(largest, fabs(sum));
         }
     }
     return largest;
 }
 
-static lapse_status fill(thinner *t, lp_thinning *thinning, lapse_error *error)
+/* Rows of the change: one element for a frequency that stays, factors of the pivots for any other. places[f]: where frequency f
+ * stays, or -1; columns has room for the column of each pivot. */
+static void fill_change(thinner *t, lp_thinning *thinning, const int *places, int *columns)
 {
-    int count = t->count, kept = thinning->kept, done = 0;
-    size_t size = 4 * (size_t)count * (size_t)kept;
-    int *places = lp_alloc((size_t)count, sizeof *places);
-    thinning->frequency = lp_alloc((size_t)kept, sizeof *thinning->frequency);
-    thinning->change = lp_alloc(size, sizeof *thinning->change);
-    if (places && thinning->frequency && thinning->change) {
-        for (int f = 0; f < count; f++)
-            if (t->stays[f]) {
-                places[f] = done;
-                thinning->frequency[done++] = t->frequency[f];
-            }
-        for (int c = 0; c < 2 * count; c++) {
-            float *row = thinning->change + (size_t)c * 2 * kept;
-            if (t->stays[c % count])
-                row[places[c % count] + (c >= count ? kept : 0)] = 1;
-            else
-                solve(t, c, places, kept, row);
+    int count = thinning->count, kept = thinning->kept;
+    for (int f = 0; f < count; f++)
+        if (places[f] >= 0) {
+            thinning->change[(size_t)f * 2 * kept + places[f]] = 1;
+            thinning->change[(size_t)(count + f) * 2 * kept + kept + places[f]] = 1;
         }
-        thinning->error = largest_error(t, thinning);
+    for (int k = 0; k < t->directions; k++)
+        columns[k] = places[t->number[t->pivots[k] % t->count]] + (t->pivots[k] < t->count ? 0 : kept);
+    for (int c = 0; c < 2 * t->count; c++) {
+        if (t->stays[c % t->count])
+            continue;
+        int row = t->number[c % t->count] + (c < t->count ? 0 : count);
+        solve(t, c);
+        for (int k = 0; k < t->directions; k++)
+            thinning->change[(size_t)row * 2 * kept + columns[k]] = (float)t->sums[k];
     }
+    thinning->error = largest_error(t, thinning, columns);
+}
+
+static lapse_status fill(thinner *t, const double *frequency, lp_thinning *thinning, lapse_error *error)
+{
+    int count = thinning->count, done = 0;
+    size_t size = 4 * (size_t)count * (size_t)thinning->kept;
+    int *places = lp_alloc(3 * (size_t)count, sizeof *places);
+    thinning->frequency = lp_alloc((size_t)thinning->kept, sizeof *thinning->frequency);
+    thinning->change = lp_alloc(size, sizeof *thinning->change);
     bool made = places && thinning->frequency && thinning->change;
+    for (int f = 0, slow = 0; made && f < count; f++) {
+        bool is_slow = slow < t->count && t->number[slow] == f;
+        places[f] = is_slow && !t->stays[slow] ? -1 : done;
+        if (places[f] >= 0)
+            thinning->frequency[done++] = frequency[f];
+        slow += is_slow;
+    }
+    if (made)
+        fill_change(t, thinning, places, places + count);
     lp_free(places);
     return made ? LAPSE_OK : lp_fail_memory(error, "frequencies", size * sizeof *thinning->change);
 }
 
-static lapse_status make(thinner *t, lp_thinning *thinning, lapse_error *error)
+static lapse_status make(thinner *t, const double *frequency, lp_thinning *thinning, lapse_error *error)
 {
-    thinning->kept = choose(t);
-    LP_TRY(fill(t, thinning, error));
+    int count = thinning->count;
+    for (int f = 0; f < count; f++)
+        if (frequency[f] * t->span < 6.283185307179586 * count) {
+            t->number[t->count] = f;
+            t->frequency[t->count++] = frequency[f];
+        }
+    thinning->kept = count - t->count + choose(t);
+    LP_TRY(fill(t, frequency, thinning, error));
     if (thinning->error <= LP_THINNING_ERROR)
         return LAPSE_OK;
     lp_thinning_clear(thinning);
-    *thinning = (lp_thinning){.count = t->count, .kept = t->count};
-    for (int f = 0; f < t->count; f++)
-        t->stays[f] = true;
-    return fill(t, thinning, error);
+    *thinning = (lp_thinning){.count = count, .kept = count};
+    t->count = t->directions = 0;
+    return fill(t, frequency, thinning, error);
 }
 
 lapse_status lp_thinning_make(lp_thinning *thinning, int count, const double *frequency, double span,
                               lapse_error *error)
 {
     size_t all = 2 * (size_t)count;
-    thinner t = {.count = count, .frequency = frequency, .span = span};
+    thinner t = {.span = span};
     *thinning = (lp_thinning){.count = count};
+    t.number = lp_alloc((size_t)count, sizeof *t.number);
+    t.frequency = lp_alloc((size_t)count, sizeof *t.frequency);
     t.pivots = lp_alloc(all, sizeof *t.pivots);
     t.part = lp_alloc(all * all, sizeof *t.part);
     t.rest = lp_alloc(all, sizeof *t.rest);
     t.stays = lp_alloc((size_t)count, sizeof *t.stays);
     t.sums = lp_alloc(all, sizeof *t.sums);
-    lapse_status status = t.pivots && t.part && t.rest && t.stays && t.sums
-                              ? make(&t, thinning, error)
+    lapse_status status = t.number && t.frequency && t.pivots && t.part && t.rest && t.stays && t.sums
+                              ? make(&t, frequency, thinning, error)
                               : lp_fail_memory(error, "frequencies", all * all * sizeof *t.part);
+    lp_free(t.number);
+    lp_free(t.frequency);
     lp_free(t.pivots);
     lp_free(t.part);
     lp_free(t.rest);

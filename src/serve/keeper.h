@@ -25,10 +25,13 @@ typedef struct lp_history {
     void *const *fields; /* int32_t of a category, float of a number */
 } lp_history;
 
-typedef struct lp_keeper {
+typedef struct lp_keeper lp_keeper;
+
+struct lp_keeper {
     const lapse_model *model;
     const lp_backend *backend;
     lp_network network;
+    const lp_keeper *whole; /* of the same model: what it has made of parameters alone is not made again; or NULL */
     lp_thinning thinning; /* of frequencies; none (kept 0): the network has all that the model has. Owned */
     lp_plan plan;
     char *work, *scratch; /* owned */
@@ -48,12 +51,15 @@ typedef struct lp_keeper {
     int fixed;     /* nodes at the start of the graph that compute from parameters alone */
     int alone;     /* nodes, these included, that see events by themselves */
     int settling;  /* nodes, these included, that rows are made by */
-} lp_keeper;
+};
 
-/* For histories of up to `capacity` events; with `thinning`, which becomes the keeper's own, also of no longer span than that
- * was made for. */
-lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lp_thinning *thinning,
-                            lapse_error *error);
+/* For histories of up to `capacity` events. */
+lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lapse_error *error);
+
+/* The same as `whole`, which must outlive it, but with fewer frequencies, for histories of no longer span than `thinning` was made
+ * for; that becomes the keeper's own. */
+lapse_status lp_keeper_init_thinned(lp_keeper *keeper, const lp_keeper *whole, lp_thinning *thinning,
+                                    lapse_error *error);
 void lp_keeper_clear(lp_keeper *keeper);
 
 /* The frequencies that the network sees time by, and how many; NULL where it sees none, or not always the same. */

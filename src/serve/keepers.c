@@ -5,7 +5,7 @@
 lapse_status lp_keepers_init(lp_keepers *keepers, const lapse_model *model, int64_t capacity, lapse_error *error)
 {
     *keepers = (lp_keepers){.whole = {0}};
-    return lp_keeper_init(&keepers->whole, model, capacity, NULL, error);
+    return lp_keeper_init(&keepers->whole, model, capacity, error);
 }
 
 void lp_keepers_clear(lp_keepers *keepers)
@@ -44,7 +44,7 @@ static lp_keeper *make_thinned(const lp_keeper *whole, int i)
     if (!frequencies || lp_thinning_make(&thinning, count, frequencies, ldexp(1, i), NULL) != LAPSE_OK)
         return NULL;
     lp_keeper *made = 8 * thinning.kept <= 7 * count ? lp_alloc(1, sizeof *made) : NULL;
-    if (made && lp_keeper_init(made, whole->model, whole->capacity, &thinning, NULL) != LAPSE_OK) {
+    if (made && lp_keeper_init_thinned(made, whole, &thinning, NULL) != LAPSE_OK) {
         lp_free(made);
         made = NULL;
     }
