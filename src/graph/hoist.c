@@ -230,7 +230,7 @@ lapse_status lp_graph_adopt(lp_graph *graph, const lp_graph *other, lapse_error 
     graph->node_count = count;
     for (int i = 0; i < graph->value_count; i++) {
         lp_value *value = graph->values[i];
-        if (!value->adopted)
+        if (!value->adopted || value->constant)
             continue;
         value->maker = NULL; /* only now, as others were compared by what makes it */
         value->place = LP_PLACE_INPUT;

@@ -89,7 +89,8 @@ typedef struct lp_live {
     bool placed;       /* events are seen at their places in the window, which change when it slides */
     lp_memory *blocks; /* of each block; they share the basis */
     int kept;          /* frequencies that the basis is to have; 0: all */
-    lp_value *frequency, *change; /* inputs where it has not all (nn/thinning.h); otherwise the frequencies, or NULL, and NULL */
+    lp_value *frequency,
+        *change; /* inputs where it has not all (nn/thinning.h); otherwise the frequencies, or NULL, and NULL */
 } lp_live;
 
 /* A graph that answers, and when training also learns. */

@@ -274,7 +274,8 @@ lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t
     return make_or_clear(keeper, error);
 }
 
-lapse_status lp_keeper_init_thinned(lp_keeper *keeper, const lp_keeper *whole, lp_thinning *thinning, lapse_error *error)
+lapse_status lp_keeper_init_thinned(lp_keeper *keeper, const lp_keeper *whole, lp_thinning *thinning,
+                                    lapse_error *error)
 {
     *keeper = (lp_keeper){.model = whole->model,
                           .capacity = whole->capacity,

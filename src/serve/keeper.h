@@ -32,7 +32,7 @@ struct lp_keeper {
     const lp_backend *backend;
     lp_network network;
     const lp_keeper *whole; /* of the same model: what it has made of parameters alone is not made again; or NULL */
-    lp_thinning thinning; /* of frequencies; none (kept 0): the network has all that the model has. Owned */
+    lp_thinning thinning;   /* of frequencies; none (kept 0): the network has all that the model has. Owned */
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */

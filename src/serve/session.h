@@ -16,10 +16,11 @@ struct lapse_session {
     int64_t total;           /* events since the history began */
     double *times;
     int32_t *kinds;
-    void **fields;     /* field_count of them, each like kinds: int32_t of a category, float of a number */
-    uint64_t *seen;    /* a bit for each kind: the history has had it */
+    void **fields;      /* field_count of them, each like kinds: int32_t of a category, float of a number */
+    uint64_t *seen;     /* a bit for each kind: the history has had it */
     lp_keepers keepers; /* of networks */
-    float *turned;     /* [dims x stride]: what a recommender scores items by, on its side; NULL: they are too many for a copy */
+    float *
+        turned; /* [dims x stride]: what a recommender scores items by, on its side; NULL: they are too many for a copy */
     size_t stride;
     float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */
     double *chances;   /* [names]: of floors, and where the answer is a mean of chances */
