@@ -12,6 +12,19 @@ static const float *known_row(const lp_node *node, const lp_run *run, int t, int
     return NULL;
 }
 
+/* Whole vectors of a row; the last ends with the last frequency and shares some with the one before. */
+static void turn_row(double time, const double *frequency, float *cosine, float *sine, int count)
+{
+    for (int f = 0; f < count && count < FAST_LANES; f++)
+        fast_turn(time * frequency[f], &cosine[f], &sine[f]);
+    for (int done = 0; done < count && count >= FAST_LANES; done += FAST_LANES) {
+        int from = done + FAST_LANES <= count ? done : count - FAST_LANES;
+#pragma omp simd
+        for (int f = 0; f < FAST_LANES; f++)
+            fast_turn(time * frequency[from + f], &cosine[from + f], &sine[from + f]);
+    }
+}
+
 void LP_FAST(basis)(const lp_node *node, const lp_run *run)
 {
     const double *time = lp_run_data(run, node->inputs[0]);      /* [T] */
@@ -26,9 +39,7 @@ void LP_FAST(basis)(const lp_node *node, const lp_run *run)
             memcpy(cosine, known, 2 * (size_t)count * sizeof *known);
             continue;
         }
-#pragma omp simd
-        for (int f = 0; f < count; f++)
-            fast_turn(scaled * frequency[f], &cosine[f], &sine[f]);
+        turn_row(scaled, frequency, cosine, sine, count);
     }
 }
 
