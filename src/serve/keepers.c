@@ -52,18 +52,26 @@ static lp_keeper *make_thinned(const lp_keeper *whole, int i)
     return made;
 }
 
-/* The keeper for lags as long as those between the first event of the window and the moment asked about. */
-static lp_keeper *choose(lp_keepers *keepers, const lp_history *history, double time)
+/* The power of two for the window's events and the moment asked about; LP_KEEPERS_SPANS: there is none. */
+static int span_of(const lp_model_config *config, const lp_history *history, double time)
 {
-    const lp_model_config *config = &keepers->whole.model->config;
     int64_t seen = history->count < config->context ? history->count : config->context;
-    double last = config->target_known ? time : history->times[history->count - 1];
+    double first = history->times[history->count - seen], last = history->times[history->count - 1];
+    double longest = (config->target_known ? time : last) - first;
     int i = 0;
     if (seen < LP_KEEPERS_EVENTS)
-        return &keepers->whole;
-    frexp(last - history->times[history->count - seen], &i);
+        return LP_KEEPERS_SPANS;
+    frexp(last - first, &i);
     i = i < 0 ? 0 : i;
-    if (i >= LP_KEEPERS_SPANS)
+    if (longest > ldexp(1, i))
+        i += LP_KEEPERS_FAR;
+    return longest > ldexp(1, i) || i > LP_KEEPERS_SPANS ? LP_KEEPERS_SPANS : i;
+}
+
+static lp_keeper *choose(lp_keepers *keepers, const lp_history *history, double time)
+{
+    int i = span_of(&keepers->whole.model->config, history, time);
+    if (i == LP_KEEPERS_SPANS)
         return &keepers->whole;
     if (!keepers->tried[i]) {
         keepers->tried[i] = true;
@@ -72,7 +80,9 @@ static lp_keeper *choose(lp_keepers *keepers, const lp_history *history, double 
     return keepers->thinned[i] ? keepers->thinned[i] : &keepers->whole;
 }
 
-void lp_keepers_ask(lp_keepers *keepers, const lp_history *history, double time, lp_on_answer on_answer, void *context)
+void lp_keepers_ask(lp_keepers *keepers, const lp_history *history, double time, double horizon, lp_on_answer on_answer,
+                    void *context)
 {
-    lp_keeper_ask(choose(keepers, history, time), history, time, on_answer, context);
+    lp_keeper *keeper = choose(keepers, history, horizon > time ? horizon : time);
+    lp_keeper_ask(keeper, history, time, on_answer, context);
 }

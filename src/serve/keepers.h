@@ -3,7 +3,9 @@
  *
  * Which of them answers depends on the history and the moment asked about alone, so the same question gets the same bits again,
  * whatever came before. A short history is cheap with all frequencies. A longer one has a keeper for the next power of two
- * of its span, in seconds, which is made when it is first wanted and stays, unless it would spare little.
+ * of its span, in seconds, another for moments beyond that, and the whole one for those beyond that: each makes its own
+ * rows of the events, so there are never more than three. A keeper is made when it is first wanted, and stays; where it would
+ * spare little, the whole one takes its place.
  */
 #ifndef LP_KEEPERS_H
 #define LP_KEEPERS_H
@@ -11,8 +13,9 @@
 #include "serve/keeper.h"
 
 enum {
-    LP_KEEPERS_SPANS = 48, /* spans of up to 2^i seconds */
-    LP_KEEPERS_EVENTS = 64 /* a history with fewer keeps all frequencies */
+    LP_KEEPERS_SPANS = 48,  /* spans of up to 2^i seconds */
+    LP_KEEPERS_EVENTS = 64, /* a history with fewer keeps all frequencies */
+    LP_KEEPERS_FAR = 4 /* powers of two from a history's span to what else may be asked about without all of them */
 };
 
 typedef struct lp_keepers {
@@ -28,7 +31,9 @@ void lp_keepers_clear(lp_keepers *keepers);
 void lp_keepers_forget(lp_keepers *keepers);
 void lp_keepers_drop(lp_keepers *keepers, int64_t count);
 
-/* Allocates nothing, unless it is the first question about so long a span. */
-void lp_keepers_ask(lp_keepers *keepers, const lp_history *history, double time, lp_on_answer on_answer, void *context);
+/* Questions up to `horizon` will be asked about the history, so one keeper should answer them all; not after `time`: nobody
+ * knows. Allocates nothing, unless it is the first question about so long a span. */
+void lp_keepers_ask(lp_keepers *keepers, const lp_history *history, double time, double horizon, lp_on_answer on_answer,
+                    void *context);
 
 #endif

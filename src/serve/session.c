@@ -86,6 +86,7 @@ lapse_status lapse_session_new(const lapse_model *model, lapse_session **session
     if (!made)
         return lp_fail_memory(error, "a session", sizeof *made);
     made->model = model;
+    made->horizon = -INFINITY;
     lapse_status status = prepare(made, error);
     if (status != LAPSE_OK) {
         lapse_session_free(made);
@@ -122,6 +123,7 @@ void lapse_session_clear(lapse_session *session)
     else
         memset(session->seen, 0, seen_words(session) * sizeof *session->seen);
     session->count = session->total = 0;
+    session->horizon = -INFINITY;
     lp_keepers_forget(&session->keepers);
 }
 
@@ -265,7 +267,7 @@ static void run_network(lapse_session *session, double time, double *answer)
         memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
     lp_history history = {session->count, session->times, session->kinds, session->fields};
-    lp_keepers_ask(&session->keepers, &history, time, take_answer, session);
+    lp_keepers_ask(&session->keepers, &history, time, session->horizon, take_answer, session);
 }
 
 lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)
