@@ -3,7 +3,7 @@
  * Keys, values and bases of an event never depend on the moment asked about. What enters a deeper block does: the row of
  * event q there is made for the moment of event q + 1. So a row is final (settled) once the next event is known, and the
  * newest one is made anew for each question. Before a question the events but the newest that are not settled yet go
- * through the network as far as their rows need, which ends at the last block's keys and values; then the newest goes
+ * through the network as far as their rows need, which ends at the last block's input; then the newest goes
  * through all of it. So the same question gets the same bits again.
  *
  * When the window slides, deeper blocks have seen an event that is no longer there, and places count from another event:
