@@ -254,6 +254,8 @@ int main(int count, char **arguments)
             append(session, i + k);
         ask(session, times[i + CONTEXT - 1] + 3600, best);
         seconds[i] = now() - begun;
+        if (i == 0 || i == rounds - 1)
+            check(model, i, times[i + CONTEXT - 1] + 3600, best);
     }
     report("open", seconds, rounds);
     lapse_session_free(session);

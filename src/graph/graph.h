@@ -53,11 +53,13 @@ struct lp_value {
     lp_rows limit_of; /* ids of rows that differ from shard to shard: below their number */
     int slot;         /* inputs: which; tables: columns of those before it */
     size_t offset;
-    bool learned; /* a gradient flows here: a parameter, or made from one */
-    bool kept;    /* read by the caller after the run: its place is never used again */
+    bool learned;  /* a gradient flows here: a parameter, or made from one */
+    bool constant; /* an input that is the same in every run */
+    bool kept;     /* read by the caller after the run: its place is never used again */
     lp_node *maker;
-    lp_value *gradient;   /* once lp_graph_gradients has run */
-    lp_node *passed_from; /* as a gradient: the node whose rule last handed it on unchanged */
+    const lp_value *adopted; /* a constant: the value of another graph that it is (lp_graph_adopt) */
+    lp_value *gradient;      /* once lp_graph_gradients has run */
+    lp_node *passed_from;    /* as a gradient: the node whose rule last handed it on unchanged */
 };
 
 enum { LP_NODE_INPUTS = 10, LP_NODE_OUTPUTS = 5 };

@@ -10,7 +10,7 @@ bool lp_value_is_fixed(const lp_value *value)
 {
     const lp_node *maker = value->maker;
     if (!maker)
-        return value->place == LP_PLACE_PARAMETER;
+        return value->place == LP_PLACE_PARAMETER || value->constant;
     bool fixed = maker->inputs[0] != NULL;
     for (int k = 0; fixed && k < maker->op->input_count; k++)
         fixed = !maker->inputs[k] || lp_value_is_fixed(maker->inputs[k]);
@@ -181,5 +181,61 @@ lapse_status lp_graph_hoist(lp_graph *graph, size_t room, lapse_error *error)
     }
     lp_free(h.old);
     LP_TRY(lp_graph_status(graph, error));
+    return prune(graph, error);
+}
+
+/* --------------------------------------------------------------------------------------------- adopting ------ */
+
+static bool same_settings(const lp_attributes *a, const lp_attributes *b)
+{
+    return a->heads == b->heads && a->transpose == b->transpose && a->capacity == b->capacity &&
+           a->harmonics == b->harmonics && a->rate == b->rate && a->scale == b->scale && a->epsilon == b->epsilon &&
+           a->shift == b->shift;
+}
+
+/* Whether values of two graphs are made in the same way of the same parameters. */
+static bool is_same(const lp_value *a, const lp_value *b)
+{
+    if (!a || !b || !a->maker || !b->maker)
+        return a == b || (a && b && !a->maker && !b->maker && a->place == LP_PLACE_PARAMETER &&
+                          b->place == LP_PLACE_PARAMETER && a->offset == b->offset && lp_value_same_shape(a, b));
+    const lp_node *x = a->maker, *y = b->maker;
+    bool same = x->op == y->op && x->outputs[0] == a && y->outputs[0] == b && same_settings(&x->with, &y->with);
+    for (int k = 0; same && k < x->op->input_count; k++)
+        same = is_same(x->inputs[k], y->inputs[k]);
+    return same;
+}
+
+static const lp_value *kept_like(const lp_graph *other, const lp_value *value)
+{
+    for (int i = 0; i < other->node_count; i++) {
+        const lp_value *found = other->nodes[i]->outputs[0];
+        if (found && found->kept && found->place == LP_PLACE_WORK && is_same(value, found))
+            return found;
+    }
+    return NULL;
+}
+
+lapse_status lp_graph_adopt(lp_graph *graph, const lp_graph *other, lapse_error *error)
+{
+    int count = 0;
+    for (int i = 0; i < graph->node_count; i++) {
+        lp_value *value = graph->nodes[i]->outputs[0];
+        const lp_value *found = value && lp_value_is_fixed(value) ? kept_like(other, value) : NULL;
+        if (found)
+            value->adopted = found;
+        else
+            graph->nodes[count++] = graph->nodes[i];
+    }
+    graph->node_count = count;
+    for (int i = 0; i < graph->value_count; i++) {
+        lp_value *value = graph->values[i];
+        if (!value->adopted || value->constant)
+            continue;
+        value->maker = NULL; /* only now, as others were compared by what makes it */
+        value->place = LP_PLACE_INPUT;
+        value->slot = graph->input_count++;
+        value->constant = true;
+    }
     return prune(graph, error);
 }

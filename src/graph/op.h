@@ -162,14 +162,16 @@ lp_value *lp_keep(lp_graph *graph, lp_value *value);
 lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity);
 enum { LP_REMEMBER_LANES = 16 };
 
-/* What is kept of events: key and basis_turned by lp_remember, value and basis by lp_keep; no bases without exact lags. */
+/* What is kept of events: key and basis_turned by lp_remember, value and basis by lp_keep; bases where time belongs to pairs. */
 typedef struct lp_memory {
     lp_value *key, *value, *basis_turned, *basis;
 } lp_memory;
 
-/* Attention of the last T events of one segment, all of whose events are kept. time_query and time_out may be NULL. */
-lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, const lp_memory *memory, int heads,
-                    double scale, lp_value **time_out);
+/* Attention of the last T events of one segment, all of whose events are kept. Keys and values have columns for each head of the
+ * query, or the heads share them as they share the basis. time_query and time_out, one turned before and the other after by
+ * the moments whose basis is `until`, may be NULL; so may `until`: nothing is turned. */
+lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *until, const lp_memory *memory,
+                    int heads, double scale, lp_value **time_out);
 
 /* sum over rows of -log softmax(logits)[target]   logits [A x C], target [A x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);

@@ -4,7 +4,8 @@
  * left of a question is one row of queries in each block. What the events of now give is written into matrices that the
  * session keeps, behind what those of the past gave, and `recall` looks at all of it. Values and bases are kept as rows, where
  * their makers write them; keys and bases also on their side (`remember`), as products with queries want them: turning them
- * for each question would take longer than the product.
+ * for each question would take longer than the product. Time queries are turned to the moments that their events wait for (op
+ * reflect), and what comes out turned back, a block of rows at a time, while they are at hand.
  *
  * An op of its own rather than further inputs of `attention`: nothing is learned here, nothing dropped, and there is one
  * segment. */
@@ -62,7 +63,7 @@ const lp_op lp_op_remember = {.id = LP_OP_REMEMBER,
 
 /* -------------------------------------------------------------------------------------------------- recall ---- */
 
-enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TURNED, BASIS };
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TURNED, BASIS, UNTIL };
 
 static bool is_turned(const lp_value *value, int cols)
 {
@@ -78,12 +79,17 @@ static void recall_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
     int heads = node->with.heads, extra = in[TIME_QUERY] && heads > 0 ? in[TIME_QUERY]->cols / heads : 0;
+    int cols = in[KEY] ? in[KEY]->rows : 0;
     if (!in[QUERY] || in[QUERY]->rows_of != LP_ROWS_TOKENS || heads < 1 || in[QUERY]->cols % heads ||
-        !is_turned(in[KEY], in[QUERY]->cols) || !is_kept(in[VALUE], in[QUERY]->cols))
-        lp_graph_mistake(graph, "recall wants kept keys and values as wide as the query, which the heads divide");
+        (in[QUERY]->cols != cols && in[QUERY]->cols != cols * heads) || !is_turned(in[KEY], cols) ||
+        !is_kept(in[VALUE], cols))
+        lp_graph_mistake(graph, "recall wants kept keys and values as wide as the query, which the heads divide, or as "
+                                "one head of it");
     else if (in[TIME_QUERY] ? !is_turned(in[BASIS_TURNED], extra) || !is_kept(in[BASIS], extra)
                             : in[BASIS] || in[BASIS_TURNED])
         lp_graph_mistake(graph, "recall wants a time query for each head and column of the kept basis");
+    else if (in[UNTIL] && (!in[TIME_QUERY] || extra % 2 || !lp_value_same_shape(in[UNTIL], in[BASIS])))
+        lp_graph_mistake(graph, "recall wants the moments that time is turned by as a basis");
     else {
         lp_op_output_like(graph, node, 0, in[QUERY]);
         if (in[TIME_QUERY])
@@ -100,16 +106,16 @@ static lp_cost recall_cost(const lp_node *node, const lp_extent *extent)
     return cost;
 }
 
-/* Scores of a block of rows, each padded to whole vectors. */
+/* Scores of a block of rows, each padded to whole vectors, and their time queries once they are turned. */
 static size_t recall_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
-    (void)node;
     size_t keys = (size_t)(extent->rows[LP_ROWS_TOKENS] + extent->rows[LP_ROWS_PAST]);
-    return LP_ATTENTION_ROWS * (keys + LP_REMEMBER_LANES) * real_size;
+    size_t extra = node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
+    return LP_ATTENTION_ROWS * (keys + LP_REMEMBER_LANES + extra) * real_size;
 }
 
-lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, const lp_memory *memory, int heads,
-                    double scale, lp_value **time_out)
+lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *until, const lp_memory *memory,
+                    int heads, double scale, lp_value **time_out)
 {
     lp_attributes with = {.heads = heads, .scale = scale};
     bool timed = time_query != NULL;
@@ -118,17 +124,18 @@ lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, cons
                           memory->value,
                           time_query,
                           timed ? memory->basis_turned : NULL,
-                          timed ? memory->basis : NULL};
+                          timed ? memory->basis : NULL,
+                          timed ? until : NULL};
     lp_node *node = lp_graph_node(graph, &lp_op_recall, inputs, &with);
     if (time_out)
         *time_out = node ? node->outputs[1] : NULL;
     return node ? node->outputs[0] : NULL;
 }
 
-/* (query, key, value, time_query?, basis_turned?, basis?) -> out [T x H*d], time_out [T x H*E] */
+/* (query, key, value, time_query?, basis_turned?, basis?, until?) -> out [T x H*d], time_out [T x H*E] */
 const lp_op lp_op_recall = {.id = LP_OP_RECALL,
                             .name = "recall",
-                            .input_count = 6,
+                            .input_count = 7,
                             .output_count = 2,
                             .shape = recall_shape,
                             .cost = recall_cost,

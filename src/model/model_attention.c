@@ -82,18 +82,41 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
     return sum;
 }
 
-/* Remembers what all blocks of a live network share. */
+/* Fewer frequencies, which the caller gives, in place of those of the encoding. */
+static void thin(lp_network *network, lp_value *const feeds[LP_FEED_LIMIT], lp_features *features)
+{
+    lp_graph *graph = &network->graph;
+    lp_live *live = network->live;
+    int all = features->basis->cols;
+    live->frequency = lp_graph_input(graph, "frequency", LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1, live->kept);
+    live->change = lp_graph_input(graph, "change", LP_TYPE_REAL, LP_ROWS_FIXED, all, 2 * live->kept);
+    if (!live->frequency || !live->change)
+        return;
+    live->frequency->constant = live->change->constant = true;
+    features->frequency = live->frequency;
+    features->change = live->change;
+    features->basis = lp_basis(graph, feeds[LP_FEED_TIME], live->frequency);
+}
+
+/* Remembers what all blocks of a live network share: the basis; or of places, which are part of keys and values elsewhere, for
+ * the last block, which makes none. */
 static void go_live(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT],
                     lp_features *features)
 {
     lp_live *live = network->live;
+    lp_graph *graph = &network->graph;
     live->placed = features->token != NULL;
-    if (!features->basis || config->projection == LP_PROJECTION_MLP)
+    live->frequency = features->frequency;
+    if (live->kept && features->basis)
+        thin(network, feeds, features);
+    lp_value *shared = features->basis ? features->basis : features->token;
+    if (!shared || config->projection == LP_PROJECTION_MLP)
         return;
-    features->until = lp_basis_after(&network->graph, feeds[LP_FEED_UNTIL], feeds[LP_FEED_TIME], features->basis);
-    lp_value *turned = lp_remember(&network->graph, features->basis, live->capacity);
-    for (int i = 0; i < config->blocks; i++)
-        live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = lp_keep(&network->graph, features->basis)};
+    if (features->basis)
+        features->until = lp_basis_after(graph, feeds[LP_FEED_UNTIL], feeds[LP_FEED_TIME], features->basis);
+    lp_value *turned = lp_remember(graph, shared, live->capacity);
+    for (int i = features->basis ? 0 : config->blocks - 1; i < config->blocks; i++)
+        live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = lp_keep(graph, shared)};
 }
 
 static void build(lp_network *network, const lp_model_config *config, bool training,
@@ -115,8 +138,10 @@ static void build(lp_network *network, const lp_model_config *config, bool train
     if (live)
         go_live(network, config, feeds, &features);
     lp_value *z = lp_dropout(graph, joint, block.dropout);
-    for (int i = 0; i < config->blocks; i++)
+    for (int i = 0; i < config->blocks; i++) {
+        block.newest = live && i == config->blocks - 1;
         z = lp_attention_block(graph, &block, i, z, &features, live ? &live->blocks[i] : NULL);
+    }
     z = lp_norm(graph, "output.norm", z ? lp_embed(graph, z, feeds[LP_FEED_ASKED]) : NULL);
     if (config->task == LP_TASK_RECOMMEND) {
         network->state = z;

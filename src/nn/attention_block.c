@@ -24,6 +24,12 @@
  *   mlp           key and value likewise. An MLP of Phi(t' - t_i) does not factor, so features belong to tokens here:
  *                 Phi(t_i - anchor), the anchor being the window's last moment, as in the authors' code
  *
+ * A live network that answers for the newest event alone has one query in its last block. Keys and values are linear in Z and
+ * in the features there (but for mlp), and are not made: with Wk^T query_q in the query's place, Z itself is the key, and Wv
+ * comes after the sum. What bk adds is the same for all i, which a softmax does not see; the shares add up to 1 for bv.
+ *
+ *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
+ *
  * Then Y = N + out, H = norm(Y), and the block gives H + dropout(W2 dropout(relu(W1 H + b1)) + b2).
  */
 #include "nn/attention_block.h"
@@ -80,8 +86,9 @@ typedef struct block {
 typedef struct role {
     const char *name;
     lp_value *event_weight; /* [dims x dims] */
+    lp_value *bias;         /* [1 x dims] */
     lp_value *time_weight;  /* [dims x columns of the features], scaled by the amplitudes; NULL: it sees none */
-    lp_value *value;        /* [T x dims]: as far as it belongs to a token */
+    lp_value *value;        /* [T x dims]: as far as it belongs to a token; NULL: nobody makes it */
 } role;
 
 static lp_value *parameter(const block *b, const char *name, const char *part, int rows, int cols, int inputs)
@@ -91,9 +98,16 @@ static lp_value *parameter(const block *b, const char *name, const char *part, i
     return lp_graph_parameter(b->graph, full, rows, cols, LP_START_UNIFORM, uniform_spread(inputs));
 }
 
-static lp_value *scaled(const block *b, lp_value *weight)
+/* The weight [rows x columns of the features] of what is seen of time, for features as they are: amplitudes are part of it, and
+ * what fewer frequencies have to make up for. */
+static lp_value *feature_weight(const block *b, const char *name, const char *part, int cols)
 {
-    return b->features->amplitude ? lp_scale_columns(b->graph, weight, b->features->amplitude) : weight;
+    const lp_features *features = b->features;
+    int all = features->change ? features->change->rows : cols;
+    lp_value *weight = parameter(b, name, part, b->config->dims, all, all);
+    if (features->amplitude)
+        weight = lp_scale_columns(b->graph, weight, features->amplitude);
+    return features->change ? lp_linear(b->graph, weight, features->change, NULL, NULL, 1, false) : weight;
 }
 
 /* The weight by which a role sees `cols` features. Added time goes through the event's weight. */
@@ -101,64 +115,105 @@ static lp_value *time_weight(const block *b, const role *r, int cols)
 {
     if (b->shared)
         return lp_linear(b->graph, r->event_weight, b->shared, NULL, NULL, 1, false);
-    return scaled(b, parameter(b, r->name, "time.weight", b->config->dims, cols, cols));
+    return feature_weight(b, r->name, "time.weight", cols);
 }
 
 /* `token` is what the role sees of time by itself (NULL: nothing, or only through pairs). */
-static role project(const block *b, const char *name, lp_value *z, lp_value *token, bool mlp)
+static role declare(const block *b, const char *name, const lp_value *token)
 {
     int dims = b->config->dims;
     role r = {.name = name};
     r.event_weight = parameter(b, name, "event.weight", dims, dims, dims);
-    lp_value *bias = parameter(b, name, "event.bias", 1, dims, dims);
-    r.value = lp_linear(b->graph, z, r.event_weight, bias, NULL, 1, true);
-    lp_value *seen = token ? token : b->features->basis;
+    r.bias = parameter(b, name, "event.bias", 1, dims, dims);
+    const lp_value *seen = token ? token : b->features->basis;
     if (seen)
         r.time_weight = time_weight(b, &r, seen->cols);
+    return r;
+}
+
+static role project(const block *b, const char *name, lp_value *z, lp_value *token, bool mlp)
+{
+    role r = declare(b, name, token);
+    r.value = lp_linear(b->graph, z, r.event_weight, r.bias, NULL, 1, true);
     if (token)
         r.value = lp_linear(b->graph, token, r.time_weight, NULL, r.value, 1, true);
     if (mlp) {
         char full[NAME_SIZE];
         snprintf(full, sizeof full, "block.%d.%s.outer", b->index, name);
-        r.value = lp_layer(b->graph, full, lp_relu(b->graph, r.value), dims, NULL);
+        r.value = lp_layer(b->graph, full, lp_relu(b->graph, r.value), b->config->dims, NULL);
     }
     return r;
 }
 
-/* time_query, basis and time_out may be NULL. */
+static double score_scale(const block *b)
+{
+    return 1 / sqrt((double)b->config->dims / b->config->heads);
+}
+
+/* What a query wants of the features of a pair, or of an event. */
+static lp_value *asked_of_time(const block *b, const role *query, const role *key)
+{
+    return lp_linear(b->graph, query->value, key->time_weight, NULL, NULL, b->config->heads, false);
+}
+
+/* Attention to all events. time_query, which is NULL without exact lags, comes unturned and *time_out turned back. */
 static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                           lp_value *basis, lp_value **time_out)
+                           lp_value **time_out)
 {
     const lp_block_config *config = b->config;
-    double scale = 1 / sqrt((double)config->dims / config->heads);
+    lp_value *basis = b->features->basis, *until = b->features->until;
     lp_memory *memory = b->memory;
-    if (!memory)
-        return lp_attention(b->graph, query, key, value, time_query, basis, config->heads, scale, config->dropout,
-                            time_out);
-    memory->key = lp_remember(b->graph, key, config->capacity);
-    memory->value = lp_keep(b->graph, value);
-    return lp_recall(b->graph, query, time_query, memory, config->heads, scale, time_out);
+    if (memory) {
+        memory->key = lp_remember(b->graph, key, config->capacity);
+        memory->value = lp_keep(b->graph, value);
+        return lp_recall(b->graph, query, time_query, until, memory, config->heads, score_scale(b), time_out);
+    }
+    lp_value *turned = time_query ? lp_reflect(b->graph, time_query, until) : NULL;
+    lp_value *out = lp_attention(b->graph, query, key, value, turned, basis, config->heads, score_scale(b),
+                                 config->dropout, time_out);
+    if (time_query)
+        *time_out = lp_reflect(b->graph, *time_out, until);
+    return out;
+}
+
+/* The same for one query after all events: it goes to what keys and values would be made of, instead of these being made for
+ * every event. */
+static lp_value *attend_newest(const block *b, const role *query, const role *key, const role *value, lp_value *z,
+                               lp_value *normal)
+{
+    lp_graph *graph = b->graph;
+    int heads = b->config->heads;
+    lp_memory *memory = b->memory;
+    lp_value *event_query = lp_linear(graph, query->value, key->event_weight, NULL, NULL, heads, false);
+    lp_value *time_query = key->time_weight ? asked_of_time(b, query, key) : NULL, *time_out;
+    memory->key = lp_remember(graph, z, b->config->capacity);
+    memory->value = lp_keep(graph, z);
+    lp_value *out = lp_recall(graph, event_query, time_query, b->features->until, memory, heads, score_scale(b),
+                              time_query ? &time_out : NULL);
+    lp_value *sum = lp_linear(graph, out, value->event_weight, value->bias, normal, heads, true);
+    return time_query ? lp_linear(graph, time_out, value->time_weight, NULL, sum, heads, true) : sum;
 }
 
 static lp_value *attend(block *b, lp_value *z, lp_value *normal)
 {
     lp_graph *graph = b->graph;
     const lp_block_config *config = b->config;
-    lp_value *token = b->features->token, *basis = b->features->basis, *until = b->features->until;
+    lp_value *token = b->features->token, *basis = b->features->basis;
     lp_value *own = basis ? b->features->lag : token; /* u(t' - t_q) */
     if (config->combine == LP_COMBINE_ADD && own)
-        b->shared = scaled(b, parameter(b, "time", "weight", config->dims, own->cols, own->cols));
+        b->shared = feature_weight(b, "time", "weight", own->cols);
     bool all = config->projection == LP_PROJECTION_MLP;
     role query = project(b, "query", normal, own, all || config->projection == LP_PROJECTION_MLP_QUERY);
+    if (b->memory && config->newest && !all) {
+        role key = declare(b, "key", token), value = declare(b, "value", token);
+        return attend_newest(b, &query, &key, &value, z, normal);
+    }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
     if (!basis)
-        return lp_add(graph, normal, attention(b, query.value, key.value, value.value, NULL, NULL, NULL));
-    lp_value *time_query = lp_linear(graph, query.value, key.time_weight, NULL, NULL, config->heads, false);
+        return lp_add(graph, normal, attention(b, query.value, key.value, value.value, NULL, NULL));
     lp_value *time_out;
-    lp_value *out =
-        attention(b, query.value, key.value, value.value, lp_reflect(graph, time_query, until), basis, &time_out);
-    return lp_linear(graph, lp_reflect(graph, time_out, until), value.time_weight, NULL, lp_add(graph, normal, out),
-                     config->heads, true);
+    lp_value *out = attention(b, query.value, key.value, value.value, asked_of_time(b, &query, &key), &time_out);
+    return lp_linear(graph, time_out, value.time_weight, NULL, lp_add(graph, normal, out), config->heads, true);
 }
 
 /* Lag features as token features, measured from the window's last moment, which is 0. */

@@ -25,6 +25,7 @@ typedef struct lp_block_config {
     lp_projection projection;
     lp_combine combine;
     int capacity; /* events that a live network remembers */
+    bool newest;  /* in a live network: what comes out is wanted of the newest event alone */
 } lp_block_config;
 
 /* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… memory: in a live network, whose events so far it holds;

@@ -3,7 +3,7 @@
  * Keys, values and bases of an event never depend on the moment asked about. What enters a deeper block does: the row of
  * event q there is made for the moment of event q + 1. So a row is final (settled) once the next event is known, and the
  * newest one is made anew for each question. Before a question the events but the newest that are not settled yet go
- * through the network as far as their rows need, which ends at the last block's keys and values; then the newest goes
+ * through the network as far as their rows need, which ends at the last block's input; then the newest goes
  * through all of it. So the same question gets the same bits again.
  *
  * When the window slides, deeper blocks have seen an event that is no longer there, and places count from another event:
@@ -15,6 +15,7 @@
 #define LP_KEEPER_H
 
 #include "model/runner.h"
+#include "nn/thinning.h"
 
 /* The newest events of a history, oldest first. Views. */
 typedef struct lp_history {
@@ -24,10 +25,14 @@ typedef struct lp_history {
     void *const *fields; /* int32_t of a category, float of a number */
 } lp_history;
 
-typedef struct lp_keeper {
+typedef struct lp_keeper lp_keeper;
+
+struct lp_keeper {
     const lapse_model *model;
     const lp_backend *backend;
     lp_network network;
+    const lp_keeper *whole; /* of the same model: what it has made of parameters alone is not made again; or NULL */
+    lp_thinning thinning;   /* of frequencies; none (kept 0): the network has all that the model has. Owned */
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */
@@ -46,11 +51,19 @@ typedef struct lp_keeper {
     int fixed;     /* nodes at the start of the graph that compute from parameters alone */
     int alone;     /* nodes, these included, that see events by themselves */
     int settling;  /* nodes, these included, that rows are made by */
-} lp_keeper;
+};
 
 /* For histories of up to `capacity` events. */
 lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lapse_error *error);
+
+/* The same as `whole`, which must outlive it, but with fewer frequencies, for histories of no longer span than `thinning` was made
+ * for; that becomes the keeper's own. */
+lapse_status lp_keeper_init_thinned(lp_keeper *keeper, const lp_keeper *whole, lp_thinning *thinning,
+                                    lapse_error *error);
 void lp_keeper_clear(lp_keeper *keeper);
+
+/* The frequencies that the network sees time by, and how many; NULL where it sees none, or not always the same. */
+const double *lp_keeper_frequencies(const lp_keeper *keeper, int *count);
 
 /* The history is another one now. */
 void lp_keeper_forget(lp_keeper *keeper);

@@ -2,7 +2,7 @@
 #ifndef LP_SESSION_H
 #define LP_SESSION_H
 
-#include "serve/keeper.h"
+#include "serve/keepers.h"
 
 /* A field of an event in the model's numbers. */
 typedef union lp_field_number {
@@ -16,9 +16,14 @@ struct lapse_session {
     int64_t total;           /* events since the history began */
     double *times;
     int32_t *kinds;
-    void **fields;     /* field_count of them, each like kinds: int32_t of a category, float of a number */
-    uint64_t *seen;    /* a bit for each kind: the history has had it */
-    lp_keeper keeper;  /* of networks */
+    void **fields;      /* field_count of them, each like kinds: int32_t of a category, float of a number */
+    uint64_t *seen;     /* a bit for each kind: the history has had it */
+    lp_keepers keepers; /* of networks */
+    double
+        horizon; /* the latest moment that the history will be asked about, if that is known; not after any: it is not */
+    float *
+        turned; /* [dims x stride]: what a recommender scores items by, on its side; NULL: they are too many for a copy */
+    size_t stride;
     float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */
     double *chances;   /* [names]: of floors, and where the answer is a mean of chances */
     float *state;      /* [dims]: of a recommender, the mean over draws, as evaluation has it */

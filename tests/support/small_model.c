@@ -80,9 +80,9 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
     lp_network network;
     lp_plan plan;
     int kinds = model->config.kinds;
-    int32_t position[64], segment[] = {0, tokens};
+    int32_t position[128], segment[] = {0, tokens};
     assert_non_null(backend);
-    assert_true(tokens <= 64);
+    assert_true(tokens <= 128);
     for (int t = 0; t < tokens; t++)
         position[t] = t;
     assert_int_equal(lp_network_build(&network, &model->config, false, NULL), LAPSE_OK);

@@ -13,13 +13,17 @@
 /* Shapes of one case, and its numbers. */
 typedef struct shape {
     int past, now, heads, cols, extra;
+    bool shared; /* the heads share keys and values */
+    bool turned; /* time is turned by moments */
 } shape;
 
-enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS, PARTS };
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS, UNTIL, PARTS };
 
 static int width(const shape *s, int part)
 {
-    return part == BASIS ? s->extra : part == TIME_QUERY ? s->heads * s->extra : s->heads * s->cols;
+    if (part == BASIS || part == UNTIL)
+        return part == UNTIL && !s->turned ? 0 : s->extra;
+    return part == TIME_QUERY ? s->heads * s->extra : part != QUERY && s->shared ? s->cols : s->heads * s->cols;
 }
 
 typedef struct graph_run {
@@ -83,6 +87,16 @@ static void *rows_of(const double *numbers, int cols, int from, int count, size_
     return rows;
 }
 
+/* The same for every head, as attention wants what recall may share. */
+static double *repeated(const double *numbers, int rows, int cols, int heads)
+{
+    double *all = lp_alloc((size_t)(rows * cols * heads), sizeof *all);
+    assert_non_null(all);
+    for (int i = 0; i < rows * cols * heads; i++)
+        all[i] = numbers[i / (cols * heads) * cols + i % cols];
+    return all;
+}
+
 /* What a session keeps of a part on its side: the past, and behind it numbers of older histories, as many as there is room
  * for. */
 static lp_value *turned(graph_run *r, lp_value *x, const double *numbers, int past, int capacity, size_t real_size)
@@ -111,23 +125,29 @@ static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bo
     int past = whole ? 0 : s->past, all = s->past + s->now, capacity = all + s->past % 3;
     *r = (graph_run){.graph = {.value_count = 0}};
     for (int part = 0; part < PARTS; part++) {
-        int cols = width(s, part);
+        bool repeat = whole && s->shared && (part == KEY || part == VALUE);
+        int cols = repeat ? s->heads * s->cols : width(s, part);
         now[part] = input(&r->graph, LP_ROWS_TOKENS, cols);
         if (!now[part])
             continue;
-        r->blocks[now[part]->slot] = rows_of(numbers[part], cols, 0, all, real_size);
+        double *own = repeat ? repeated(numbers[part], all, s->cols, s->heads) : NULL;
+        r->blocks[now[part]->slot] = rows_of(own ? own : numbers[part], cols, 0, all, real_size);
+        lp_free(own);
         r->inputs[now[part]->slot] = (char *)r->blocks[now[part]->slot] + (size_t)(past * cols) * real_size;
     }
     lp_value **time_out = s->extra ? &r->time_out : NULL;
     if (whole) {
-        r->out = lp_attention(&r->graph, now[QUERY], now[KEY], now[VALUE], now[TIME_QUERY], now[BASIS], s->heads, 0.6,
-                              0, time_out);
+        lp_value *turned_query = s->turned ? lp_reflect(&r->graph, now[TIME_QUERY], now[UNTIL]) : now[TIME_QUERY];
+        r->out = lp_attention(&r->graph, now[QUERY], now[KEY], now[VALUE], turned_query, now[BASIS], s->heads, 0.6, 0,
+                              time_out);
+        if (s->turned)
+            r->time_out = lp_reflect(&r->graph, r->time_out, now[UNTIL]);
     } else {
         lp_memory memory = {.key = turned(r, now[KEY], numbers[KEY], past, capacity, real_size),
                             .value = now[VALUE],
                             .basis_turned = turned(r, now[BASIS], numbers[BASIS], past, capacity, real_size),
                             .basis = now[BASIS]};
-        r->out = lp_recall(&r->graph, now[QUERY], now[TIME_QUERY], &memory, s->heads, 0.6, time_out);
+        r->out = lp_recall(&r->graph, now[QUERY], now[TIME_QUERY], now[UNTIL], &memory, s->heads, 0.6, time_out);
     }
     lapse_error error = {0};
     if (lp_graph_status(&r->graph, &error) != LAPSE_OK)
@@ -153,9 +173,10 @@ static void check_level(const shape *s, double *const numbers[PARTS], size_t rea
         for (int i = 0; i < s->now * cols; i++) {
             double got = part ? time_out[i] : out[i], should = (part ? wanted_time : wanted)[s->past * cols + i];
             if (!(fabs(got - should) <= bound))
-                fail_msg("%s: %d past, %d now, %d heads, %d columns, %d extra: element %d of output %d is %.9g, "
+                fail_msg("%s: %d past, %d now, %d heads%s, %d columns, %d extra%s: element %d of output %d is %.9g, "
                          "attention says %.9g",
-                         level, s->past, s->now, s->heads, s->cols, s->extra, i, part, got, should);
+                         level, s->past, s->now, s->heads, s->shared ? " that share" : "", s->cols, s->extra,
+                         s->turned ? ", turned" : "", i, part, got, should);
         }
     }
     clear(&r);
@@ -171,14 +192,16 @@ static void attention_says_the_same(void **state)
                    .now = lp_random_below(&random, 2) ? 1 : 1 + (int)lp_random_below(&random, 40),
                    .heads = 1 + (int)lp_random_below(&random, 4),
                    .cols = 1 + (int)lp_random_below(&random, 40),
-                   .extra = lp_random_below(&random, 3) ? 2 * (1 + (int)lp_random_below(&random, 40)) : 0};
+                   .extra = lp_random_below(&random, 3) ? 2 * (1 + (int)lp_random_below(&random, 40)) : 0,
+                   .shared = lp_random_below(&random, 3) == 0};
+        s.turned = s.extra && lp_random_below(&random, 2);
         double *numbers[PARTS];
         for (int part = 0; part < PARTS; part++) {
             size_t count = (size_t)(s.past + s.now) * (size_t)width(&s, part);
             numbers[part] = lp_alloc(count, sizeof **numbers);
             assert_non_null(numbers[part]);
             for (size_t i = 0; i < count; i++)
-                numbers[part][i] = (double)(float)lp_random_normal(&random);
+                numbers[part][i] = (double)(float)((part == UNTIL ? 0.7 : 1) * lp_random_normal(&random));
         }
         graph_run whole;
         build(&whole, &s, numbers, true, sizeof(double));
@@ -205,7 +228,9 @@ static void check_mistake(lp_graph *graph, const char *message)
 static void wrong_shapes(void **state)
 {
     (void)state;
-    static const char wide[] = "graph: recall wants kept keys and values as wide as the query, which the heads divide";
+    static const char wide[] = "graph: recall wants kept keys and values as wide as the query, which the heads divide, "
+                               "or as one head of it";
+    static const char moments[] = "graph: recall wants the moments that time is turned by as a basis";
     static const char timed[] = "graph: recall wants a time query for each head and column of the kept basis";
     lp_graph graph = {0};
     for (int i = 0; i < 7; i++) {
@@ -221,8 +246,15 @@ static void wrong_shapes(void **state)
             {key, x, key, x},        /* a basis as wide as both heads together */
             {key, x, x, key},        /* either in the place of the other */
         };
-        assert_null(lp_recall(&graph, x, i > 3 ? x : NULL, &memories[i], i == 0 ? 3 : i == 6 ? 1 : 2, 1, NULL));
+        assert_null(lp_recall(&graph, x, i > 3 ? x : NULL, NULL, &memories[i], i == 0 ? 3 : i == 6 ? 1 : 2, 1, NULL));
         check_mistake(&graph, i > 3 ? timed : wide);
+    }
+    for (int i = 0; i < 2; i++) { /* moments of another basis; as wide as the basis, but not pairs of cosine and sine */
+        lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *odd = input(&graph, LP_ROWS_TOKENS, 3);
+        lp_value *basis = i ? odd : x;
+        lp_memory memory = {lp_remember(&graph, x, 10), x, lp_remember(&graph, basis, 10), basis};
+        assert_null(lp_recall(&graph, x, basis, odd, &memory, 1, 1, NULL));
+        check_mistake(&graph, moments);
     }
     assert_null(lp_remember(&graph, input(&graph, LP_ROWS_TOKENS, 4), 0));
     check_mistake(&graph, "graph: remember wants rows of tokens and a capacity");
@@ -236,7 +268,7 @@ static void scores_and_sums(void **state)
     (void)state;
     static const int items[] = {1, 3, 4, 15, 16, 17, 1023, 1024, 1041, 5000};
     static const int dims[] = {1, 15, 16, 33, 50, 64};
-    static float table[5000 * 64], bias[5000], scores[5000], vector[64];
+    static float table[5000 * 64], turned[5001 * 64], bias[5000], scores[5000], others[5000], vector[64];
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 731);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         table[i] = (float)lp_random_normal(&random);
@@ -250,11 +282,15 @@ static void scores_and_sums(void **state)
             const lp_cpu_ranking *kernels = lp_cpu_level_ranking(level);
             double sum = 0;
             kernels->row_scores(n, d, vector, table, c % 2 ? bias : NULL, scores);
+            for (int i = 0; i < n; i++)
+                for (int k = 0; k < d; k++)
+                    turned[k * 5001 + i] = table[i * d + k];
+            kernels->turned_scores(n, d, vector, turned, 5001, c % 2 ? bias : NULL, others);
             for (int i = 0; i < n; i++) {
                 double wanted = c % 2 ? (double)bias[i] : 0;
                 for (int k = 0; k < d; k++)
                     wanted += (double)vector[k] * (double)table[i * d + k];
-                if (!(fabs((double)scores[i] - wanted) < 1e-4))
+                if (!(fabs((double)scores[i] - wanted) < 1e-4 && fabs((double)others[i] - wanted) < 1e-4))
                     fail_msg("%s: score %d of %d items, %d dims", lp_cpu_level_name(level), i, n, d);
                 sum += exp((double)scores[i]);
             }

@@ -56,6 +56,8 @@ void LP_FAST(scores)(int cases, int items, int dims, const float *state, const f
                      float *scores);
 int LP_FAST(reaching)(int count, const float *scores, float mark);
 void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores);
+void LP_FAST(turned_scores)(int items, int dims, const float *state, const float *turned, size_t stride,
+                            const float *bias, float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
 
 /* What lp_cpu_adam promises. */

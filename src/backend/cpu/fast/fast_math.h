@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* e^x of a number that is between -87 and 88. */
@@ -173,6 +174,19 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
     float low = quarter & 1 ? s : c, high = quarter & 1 ? c : s;
     *cosine = (quarter + 1) & 2 ? -low : low;
     *sine = quarter & 2 ? -high : high;
+}
+
+/* y [2F] = M x for the moment whose basis is u, or with `added` y += that; y may be x. */
+static inline void fast_reflect(const float *x, const float *u, float *y, int count, bool added)
+{
+    const float *xs = x + count, *sine = u + count;
+    float *ys = y + count;
+#pragma omp simd
+    for (int f = 0; f < count; f++) {
+        float c = x[f] * u[f] + xs[f] * sine[f], s = x[f] * sine[f] - xs[f] * u[f];
+        y[f] = added ? y[f] + c : c;
+        ys[f] = added ? ys[f] + s : s;
+    }
 }
 
 /* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. The words stay in

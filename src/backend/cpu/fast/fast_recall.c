@@ -30,26 +30,53 @@ static void softmax_row(float *row, int seen, int all)
         row[i] = 0;
 }
 
+/* Time queries of head `number` from row `from` on, turned to the moments that their events wait for. */
+static matrix turned_queries(const lp_node *node, const lp_run *run, int number, int from, int count, float *turned)
+{
+    int extra = node->inputs[5]->cols, stride = node->inputs[3]->cols;
+    const float *query = INPUT(3) + (size_t)from * stride + (size_t)number * extra, *until = INPUT(6);
+    if (!until)
+        return (matrix){query, stride, false};
+    for (int r = 0; r < count; r++)
+        fast_reflect(query + (size_t)r * stride, until + (size_t)(from + r) * extra, turned + (size_t)r * extra,
+                     extra / 2, false);
+    return (matrix){turned, extra, false};
+}
+
+/* What comes out, turned back. */
+static void time_outputs(const lp_node *node, const lp_run *run, int number, int from, int count, int keys,
+                         matrix chances)
+{
+    int extra = node->inputs[5]->cols, stride = node->inputs[3]->cols;
+    const float *until = INPUT(6);
+    float *out = OUTPUT(1) + (size_t)from * stride + (size_t)number * extra;
+    fast_product(count, extra, keys, 1, chances,
+                 (matrix){INPUT(5) - (size_t)run->rows[LP_ROWS_PAST] * extra, extra, false}, false, out, stride);
+    for (int r = 0; until && r < count; r++)
+        fast_reflect(out + (size_t)r * stride, until + (size_t)(from + r) * extra, out + (size_t)r * stride, extra / 2,
+                     false);
+}
+
 static void recall_block(const lp_node *node, const lp_run *run, int number, int from, int to)
 {
-    int heads = node->with.heads, all = node->inputs[0]->cols, cols = all / heads, at = number * cols;
-    int extra = node->inputs[5] ? node->inputs[5]->cols : 0, count = to - from;
+    int all = node->inputs[0]->cols, cols = all / node->with.heads, at = number * cols, count = to - from;
+    int width = node->inputs[2]->cols, kept_at = width == all ? at : 0; /* or the heads share keys and values */
     int past = run->rows[LP_ROWS_PAST], keys = past + to, wide = fast_padded(keys);
     float scale = (float)node->with.scale, *scores = (float *)(void *)run->scratch; /* [count x wide] */
     matrix query = {INPUT(0) + (size_t)from * all + at, all, false},
-           value = {INPUT(2) - (size_t)past * all + at, all, false};
-    matrix key = {INPUT(1) + (size_t)at * node->inputs[1]->cols, node->inputs[1]->cols, false};
-    matrix chances = {scores, wide, false}, basis = {extra ? INPUT(5) - (size_t)past * extra : NULL, extra, false};
-    size_t time_from = ((size_t)from * heads + number) * extra;
+           value = {INPUT(2) - (size_t)past * width + kept_at, width, false};
+    matrix key = {INPUT(1) + (size_t)kept_at * node->inputs[1]->cols, node->inputs[1]->cols, false};
+    matrix chances = {scores, wide, false};
     fast_product(count, wide, cols, scale, query, key, false, scores, wide);
-    if (extra)
-        fast_product(count, wide, extra, scale, (matrix){INPUT(3) + time_from, heads * extra, false},
+    if (node->inputs[5])
+        fast_product(count, wide, node->inputs[5]->cols, scale,
+                     turned_queries(node, run, number, from, count, scores + (size_t)ROWS * wide),
                      (matrix){INPUT(4), node->inputs[4]->cols, false}, true, scores, wide);
     for (int q = from; q < to; q++)
         softmax_row(scores + (size_t)(q - from) * wide, past + q + 1, keys);
     fast_product(count, cols, keys, 1, chances, value, false, OUTPUT(0) + (size_t)from * all + at, all);
-    if (extra)
-        fast_product(count, extra, keys, 1, chances, basis, false, OUTPUT(1) + time_from, heads * extra);
+    if (node->inputs[5])
+        time_outputs(node, run, number, from, count, keys, chances);
 }
 
 void LP_FAST(recall)(const lp_node *node, const lp_run *run)

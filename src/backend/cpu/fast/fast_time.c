@@ -12,6 +12,19 @@ static const float *known_row(const lp_node *node, const lp_run *run, int t, int
     return NULL;
 }
 
+/* Whole vectors of a row; the last ends with the last frequency and shares some with the one before. */
+static void turn_row(double time, const double *frequency, float *cosine, float *sine, int count)
+{
+    for (int f = 0; f < count && count < FAST_LANES; f++)
+        fast_turn(time * frequency[f], &cosine[f], &sine[f]);
+    for (int done = 0; done < count && count >= FAST_LANES; done += FAST_LANES) {
+        int from = done + FAST_LANES <= count ? done : count - FAST_LANES;
+#pragma omp simd
+        for (int f = 0; f < FAST_LANES; f++)
+            fast_turn(time * frequency[from + f], &cosine[from + f], &sine[from + f]);
+    }
+}
+
 void LP_FAST(basis)(const lp_node *node, const lp_run *run)
 {
     const double *time = lp_run_data(run, node->inputs[0]);      /* [T] */
@@ -26,9 +39,7 @@ void LP_FAST(basis)(const lp_node *node, const lp_run *run)
             memcpy(cosine, known, 2 * (size_t)count * sizeof *known);
             continue;
         }
-#pragma omp simd
-        for (int f = 0; f < count; f++)
-            fast_turn(scaled * frequency[f], &cosine[f], &sine[f]);
+        turn_row(scaled, frequency, cosine, sine, count);
     }
 }
 
@@ -55,15 +66,8 @@ static void reflect_rows(const float *x, const float *u, float *y, int rows, int
 {
     for (int t = 0; t < rows; t++)
         for (int h = 0; h < heads; h++) {
-            const float *cosine = u + (size_t)t * 2 * count, *sine = cosine + count;
-            const float *xc = x + ((size_t)t * heads + h) * 2 * count, *xs = xc + count;
-            float *yc = y + ((size_t)t * heads + h) * 2 * count, *ys = yc + count;
-#pragma omp simd
-            for (int f = 0; f < count; f++) {
-                float c = xc[f] * cosine[f] + xs[f] * sine[f], s = xc[f] * sine[f] - xs[f] * cosine[f];
-                yc[f] = added ? yc[f] + c : c;
-                ys[f] = added ? ys[f] + s : s;
-            }
+            size_t at = ((size_t)t * heads + h) * 2 * count;
+            fast_reflect(x + at, u + (size_t)t * 2 * count, y + at, count, added);
         }
 }
 

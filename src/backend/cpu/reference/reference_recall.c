@@ -29,20 +29,35 @@ static void add_scaled(real *to, real factor, const real *from, int count)
         to[i] += factor * from[i];
 }
 
+/* y = M x for the moment whose basis is u; y may be x. */
+static void reflect(const real *x, const real *u, real *y, int cols)
+{
+    for (int c = 0, s = cols / 2; s < cols; c++, s++) {
+        real cosine = x[c] * u[c] + x[s] * u[s], sine = x[c] * u[s] - x[s] * u[c];
+        y[c] = cosine;
+        y[s] = sine;
+    }
+}
+
 static void recall_query(const lp_node *node, const lp_run *run, int number, int q)
 {
-    const real *query = INPUT(0), *time_query = INPUT(3);                                 /* [T x H*d], [T x H*E] */
+    const real *query = INPUT(0), *time_query = INPUT(3), *until = INPUT(6);              /* [T x H*d], [T x H*E] */
     const real *key = INPUT(1), *value = INPUT(2), *turned = INPUT(4), *basis = INPUT(5); /* kept */
     int all = node->inputs[0]->cols, cols = all / node->with.heads, from = number * cols;
+    int width = node->inputs[2]->cols, kept_from = width == all ? from : 0; /* or the heads share them */
     int extra = basis ? node->inputs[5]->cols : 0, past = run->rows[LP_ROWS_PAST], keys = past + q + 1;
     size_t key_stride = (size_t)node->inputs[1]->cols, extra_stride = basis ? (size_t)node->inputs[4]->cols : 0;
     size_t extra_from = (size_t)q * node->with.heads * extra + (size_t)number * extra;
     real *out = OUTPUT(0) + (size_t)q * all + from;
-    real *scores = (real *)(void *)run->scratch, largest = 0, sum = 0;
+    real *turned_query = (real *)(void *)run->scratch, *scores = turned_query + extra, largest = 0, sum = 0;
+    if (basis)
+        memcpy(turned_query, time_query + extra_from, (size_t)extra * sizeof *turned_query);
+    if (until)
+        reflect(turned_query, until + (size_t)q * extra, turned_query, extra);
     for (int i = 0; i < keys; i++) {
-        real score = dot(query + (size_t)q * all + from, key + from * key_stride, key_stride, i, cols);
+        real score = dot(query + (size_t)q * all + from, key + kept_from * key_stride, key_stride, i, cols);
         if (basis)
-            score += dot(time_query + extra_from, turned, extra_stride, i, extra);
+            score += dot(turned_query, turned, extra_stride, i, extra);
         scores[i] = (real)node->with.scale * score;
         largest = i == 0 || scores[i] > largest ? scores[i] : largest;
     }
@@ -50,13 +65,15 @@ static void recall_query(const lp_node *node, const lp_run *run, int number, int
         sum += scores[i] = (real)exp((double)(scores[i] - largest));
     memset(out, 0, (size_t)cols * sizeof *out);
     for (int i = 0; i < keys; i++)
-        add_scaled(out, scores[i] / sum, value + (i - past) * (ptrdiff_t)all + from, cols);
+        add_scaled(out, scores[i] / sum, value + (i - past) * (ptrdiff_t)width + kept_from, cols);
     if (!basis)
         return;
     real *time_out = OUTPUT(1) + extra_from;
     memset(time_out, 0, (size_t)extra * sizeof *time_out);
     for (int i = 0; i < keys; i++)
         add_scaled(time_out, scores[i] / sum, basis + (i - past) * (ptrdiff_t)extra, extra);
+    if (until)
+        reflect(time_out, until + (size_t)q * extra, time_out, extra);
 }
 
 void LP_REFERENCE(recall)(const lp_node *node, const lp_run *run)
