@@ -31,7 +31,8 @@ template <typename action> void each_tile(const int32_t *segment, int segments, 
 {
     int tokens = segment[segments], at_first = 0, at_last = 0;
     for (int tile = 0; tile * ATTENTION_ROWS < tokens; tile++) {
-        int first = tile * ATTENTION_ROWS, last = (first + ATTENTION_ROWS < tokens ? first + ATTENTION_ROWS : tokens) - 1;
+        int first = tile * ATTENTION_ROWS,
+            last = (first + ATTENTION_ROWS < tokens ? first + ATTENTION_ROWS : tokens) - 1;
         while (at_first + 1 < segments && segment[at_first + 1] <= first)
             at_first++;
         while (at_last + 1 < segments && segment[at_last + 1] <= last)

@@ -42,7 +42,7 @@ typedef struct attention_task {
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     float *out, *log_sum, *time_out;             /* results; in the gradient, what they were */
-    float2 *marks; /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
+    float2 *marks;        /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
     const int32_t *order; /* which tiles blocks take: cuda_attention_order.h */
     int tiles;
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
@@ -133,7 +133,8 @@ __device__ static __forceinline__ void attention_move_once(int cols, int wide, f
     first += warp;
 #pragma unroll(unroll)
     for (int r = 0; r < rows; r += warps)
-        attention_take<way, count>(place + r * stride, (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes), r < left,
+        attention_take<way, count>(place + r * stride,
+                                   (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes), r < left,
                                    c + 1 < cols);
 }
 
