@@ -145,11 +145,12 @@ __device__ inline void put_rows(const chain_lane &me, const strip &x, float *roo
 {
     float *first = room + place_in(me, stride), *second = first + 8 * stride;
 #pragma unroll
-    for (int j = 0; j < TILES; j++)
-        if (me.columns >> j & 1) {
+    for (int j = 0; j < TILES; j++) {
+        if (there(me, j, 0))
             *(float2 *)(first + 8 * j) = make_float2(x.at[j][0], x.at[j][1]);
+        if (there(me, j, 1))
             *(float2 *)(second + 8 * j) = make_float2(x.at[j][2], x.at[j][3]);
-        }
+    }
 }
 
 __device__ inline void put_strip(const chain_lane &me, const strip &x, float *room, int part, int parts)
@@ -203,7 +204,7 @@ __device__ inline void move_x(const chain_lane &me)
 #pragma unroll 1
     for (int half = 0; half < 2; half++)
 #pragma unroll 4
-        for (int row = (int)threadIdx.x >> 5; row < ROWS; row += WARPS)
+        for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
             *(float2 *)(me.x + (half * ROWS + row) * stride + column) =
                 *(const float2 *)(me.write + (2 * row + half) * me.cols + column);
 }
@@ -546,11 +547,12 @@ __device__ inline void layer_norm_gradient(const chain_lane &me, const chain_ste
     take_strip<false>(me, normal, me.read_second, 0, 1);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        float2 gain = read_factors(me, (const float *)step.factors, j); /* 0 where there is no column */
+        float2 gain = read_factors(me, (const float *)step.factors, j);
+        bool column = me.columns >> j & 1;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            normal.at[j][i] = (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y;
-            here.at[j][i] *= i % 2 ? gain.y : gain.x;
+            normal.at[j][i] = column ? (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y : 0;
+            here.at[j][i] = column ? here.at[j][i] * (i % 2 ? gain.y : gain.x) : 0;
             own[i / 2].x += here.at[j][i];
             own[i / 2].y += here.at[j][i] * normal.at[j][i];
         }
@@ -790,7 +792,7 @@ __global__ void __launch_bounds__(THREADS, 2) chain_kernel(const lp_cuda_shard *
         ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
     __syncthreads();
     begin_at(steps, count, me.first);
-    /* Behind the columns of a row that is there may lie one that is not: any number will do, but it must be one. */
+    /* Behind the columns of an x lie those of the next row, which meet weights of 0, and so must be numbers: 0 where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
     __syncthreads();
