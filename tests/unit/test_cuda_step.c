@@ -159,7 +159,7 @@ static void test_tensor_cores(void **state)
             moments[k] = on_host(&trainer, trainer.adam.moment1, size);
             lp_trainer_clear(&trainer);
         }
-        check_within(moments[1], moments[0], size, 2e-2, setups[i].name, "first moment, tf32");
+        check_within(moments[1], moments[0], size, 5e-2, setups[i].name, "first moment, tf32");
         free(moments[0]);
         free(moments[1]);
     }
