@@ -41,7 +41,7 @@ void graph_case_fill(graph_case *this, lp_random *random);
 /* Plans and runs. Values marked kept are in the result. */
 void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels, graph_result *result);
 /* The same through a backend and buffers of its own, planned for `room` more tokens than there are, `times` times over with the
- * same buffers: the result is that of the last. */
+ * same buffers: the result is that of the last. Parameters are zeros before that, so that what is left of an earlier run is wrong. */
 void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, int times, graph_result *result);
 /* sum of outputs * seeds */
 double graph_case_loss(const graph_case *this, const graph_result *result);

@@ -4,6 +4,7 @@
 #include "support/graph_case.h"
 #include "support/graph_samples.h"
 #include "support/small_data.h"
+#include "support/test_device.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -19,10 +20,8 @@ static char what[200];
 static int find_device(void **state)
 {
     (void)state;
-    const char *wanted = getenv("LAPSE_TEST_DEVICE");
     lapse_error error;
-    if (!wanted || strcmp(wanted, "cuda") != 0)
-        setenv("LAPSE_CUDA_PLUGIN", LAPSE_EMULATED, 1);
+    test_device_choose();
     if (lp_backend_open("cuda", &device, &error) != LAPSE_OK)
         print_error("%s\n", error.message);
     return device && !device->host ? 0 : -1;

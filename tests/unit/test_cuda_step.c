@@ -2,6 +2,7 @@
  * the same bits. On the emulated device, or on a real one where the environment variable LAPSE_TEST_DEVICE is cuda. */
 #include "support/small_data.h"
 #include "support/small_train.h"
+#include "support/test_device.h"
 #include "train/trainer.h"
 
 #include <setjmp.h>
@@ -17,9 +18,7 @@
 static int find_device(void **state)
 {
     (void)state;
-    const char *wanted = getenv("LAPSE_TEST_DEVICE");
-    if (!wanted || strcmp(wanted, "cuda") != 0)
-        setenv("LAPSE_CUDA_PLUGIN", LAPSE_EMULATED, 1);
+    test_device_choose();
     return 0;
 }
 

@@ -87,8 +87,8 @@ static inline int lp_cuda_largest(const lp_cuda_run *run, const lp_value *value)
  * holds anything. NULL when there is none left: then launch nothing, the run is lost and says so. Ask once per node. */
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size);
 
-/* Device memory that goes with a value for as long as the program is there: what its maker leaves for those who read it. NULL where there is
- * none left, or none yet and size is 0. */
+/* Device memory that goes with a value for as long as the program is there: what its maker leaves for those who read it, or for other pieces
+ * of itself. NULL where there is none left, as with scratch, or none yet and size is 0. */
 void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size);
 
 /* Sets size bytes (a multiple of 4) to 0, in the order of the launches. */

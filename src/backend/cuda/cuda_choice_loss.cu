@@ -152,11 +152,10 @@ __device__ static inline float choose(const choice &c, const choice_out &out, in
     return loss;
 }
 
-/* The block that comes last adds up what the blocks have of the loss. */
+/* partial: what each block has of the loss. */
 template <int n, int lanes>
 __global__ void __launch_bounds__(WARPS * 32, 2)
-    choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, choice_out out, double *partial,
-                       float *loss, int lane)
+    choice_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, choice c, choice_out out, double *partial)
 {
     int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / lanes) + threadIdx.x / lanes);
     float dloss = out.dz ? *out.dloss : 0;
@@ -166,41 +165,53 @@ __global__ void __launch_bounds__(WARPS * 32, 2)
     mine = lp_block_sum<WARPS>(mine);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = mine;
-    if (!lp_last_block(lane))
-        return;
+}
+
+__global__ void __launch_bounds__(WARPS * 32) add_losses_kernel(const double *partial, int count, float *loss)
+{
     double sum = 0;
 #pragma unroll 4
-    for (int i = (int)threadIdx.x; i < (int)gridDim.x; i += WARPS * 32)
+    for (int i = (int)threadIdx.x; i < count; i += WARPS * 32)
         sum += partial[i];
     sum = lp_block_sum<WARPS>(sum);
     if (threadIdx.x == 0)
         *loss = (float)sum;
 }
 
+/* The loss and the slopes may be made by two pieces of the node, the slopes first: what blocks have of the loss stays the node's own. */
 static void launch_choice(const lp_node *node, const lp_cuda_run *run, choice_out out)
 {
     const lp_value *z = node->inputs[0];
     bool few = z->cols <= FEW;
     /* One block at the least: an empty shard has a loss too. */
     unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (few ? FEW_LANES : 32));
-    double *partial = (double *)lp_cuda_scratch(run, blocks * sizeof *partial);
+    /* Its two pieces share them, each of which lacks what the other makes. */
+    const lp_value *loss = (node->outputs[0] ? node->outputs[0] : node->outputs[1])->maker->outputs[0];
+    double *partial = (double *)lp_cuda_kept(run, loss, blocks * sizeof *partial);
     if (!partial)
         return;
-    choice c = {LP_INPUT(0), LP_INPUT(1),           LP_INPUT(2), LP_INPUT_AS(int32_t, 4), LP_INPUT_AS(int32_t, 5),
-                z->cols,     node->outputs[1]->cols};
+    choice c = {LP_INPUT(0),
+                LP_INPUT(1),
+                LP_INPUT(2),
+                LP_INPUT_AS(int32_t, 4),
+                LP_INPUT_AS(int32_t, 5),
+                z->cols,
+                1 + node->inputs[5]->cols};
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(z);
     float *loss = LP_OUTPUT(0);
-    int lane = run->lane;
     out.slopes = LP_OUTPUT(1);
-    lp_by_width(lp_width((uintptr_t)c.z | (uintptr_t)c.items | (uintptr_t)out.dz, c.cols), [&](auto by) {
-        if (few)
-            LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, FEW_LANES>), blocks, WARPS * 32, 0, shard, rows, c,
-                      out, partial, loss, lane);
-        else
-            LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, 32>), blocks, WARPS * 32, 0, shard, rows, c, out,
-                      partial, loss, lane);
-    });
+    if (out.slopes)
+        lp_by_width(lp_width((uintptr_t)c.z | (uintptr_t)c.items | (uintptr_t)out.dz, c.cols), [&](auto by) {
+            if (few)
+                LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, FEW_LANES>), blocks, WARPS * 32, 0, shard, rows,
+                          c, out, partial);
+            else
+                LP_LAUNCH(run, (choice_loss_kernel<decltype(by)::value, 32>), blocks, WARPS * 32, 0, shard, rows, c,
+                          out, partial);
+        });
+    if (loss)
+        LP_LAUNCH(run, add_losses_kernel, 1, WARPS * 32, 0, partial, (int)blocks, loss);
 }
 
 void lp_cuda_choice_loss(const lp_node *node, const lp_cuda_run *run)

@@ -277,14 +277,27 @@ static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp
     lp_device_deliver(LP_DEVICE_RUN, mark, place->block, place->staging, program->block.size);
 }
 
-/* A piece by itself, by the kernel of its node. */
-static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
+/* The node of a piece, without the outputs that others make. */
+static lp_node node_of(const lp_stage_piece *piece)
 {
     lp_node node = *piece->node;
     for (int i = 0; i < node.op->output_count; i++)
         if (!lp_piece_makes(piece, i))
             node.outputs[i] = NULL;
+    return node;
+}
+
+/* A piece by itself, by the kernel of its node. */
+static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
+{
+    lp_node node = node_of(piece);
     lp_cuda_kernel_of(node.op->id)(&node, run);
+}
+
+static void launch_choice(const lp_cuda_stage *stage, const lp_cuda_run *run)
+{
+    lp_node loss = node_of(&stage->pieces[0]), gradient = node_of(&stage->pieces[1]);
+    lp_cuda_choice(&loss, &gradient, run);
 }
 
 static void launch_stage(const lp_cuda_run *run, int i)
@@ -301,7 +314,7 @@ static void launch_stage(const lp_cuda_run *run, int i)
     else if (stage->kind == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
     else if (stage->kind == LP_STAGE_CHOICE && stage->count == 2)
-        lp_cuda_choice(stage->pieces[0].node, stage->pieces[1].node, &mine);
+        launch_choice(stage, &mine);
     else
         for (int p = 0; p < stage->count; p++)
             launch_piece(&stage->pieces[p], &mine);
@@ -533,10 +546,14 @@ void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
     for (const kept_memory *mine = program->kept; mine; mine = mine->next)
         if (mine->beside == beside)
             return mine->data;
-    kept_memory *mine = size ? (kept_memory *)lp_arena_alloc(&program->arena, sizeof *mine) : NULL;
-    void *data = mine ? lp_device_alloc(size) : NULL;
-    if (!data)
+    if (!size)
         return NULL;
+    kept_memory *mine = (kept_memory *)lp_arena_alloc(&program->arena, sizeof *mine);
+    void *data = mine ? lp_device_alloc(size) : NULL;
+    if (!data) {
+        lose("what nodes of a step keep");
+        return NULL;
+    }
     mine->beside = beside;
     mine->data = data;
     mine->next = program->kept;

@@ -67,6 +67,9 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
         for (int i = packs; i < (packs ? 2 : piece->node->op->input_count); i++)
             if (bytes_of(plan, piece->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;
+        /* What the loss of a choice is made of comes with its slopes (lp_cuda_kept). */
+        if (piece->node->op->id == LP_OP_CHOICE_LOSS && bytes_of(plan, piece->node->outputs[1], &one))
+            all->reads[all->read_count++] = one;
         for (int i = 0; i < piece->node->op->output_count; i++)
             if (!packs && lp_piece_makes(piece, i) && bytes_of(plan, piece->node->outputs[i], &one)) {
                 all->writes[all->write_count++] = one;
@@ -90,6 +93,13 @@ static bool conflict(const stage_bytes *a, const stage_bytes *b)
 {
     return overlap(a->writes, a->write_count, b->reads, b->read_count) ||
            overlap(a->reads, a->read_count, b->writes, b->write_count);
+}
+
+/* What is lazy does not begin before its moment: once it has, what is more urgent waits for it to end. */
+static bool waits_its_turn(const lp_cuda_stage *earlier, const lp_cuda_stage *later)
+{
+    return earlier->moment < later->moment && lp_piece_lazy(later->kind, later->pieces) &&
+           !lp_piece_lazy(earlier->kind, earlier->pieces);
 }
 
 typedef struct planner {
@@ -154,7 +164,7 @@ lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages
             continue; /* touches nothing */
         good = bytes_of_stage(plan, stages, &stages->all[j], &own, &all[j]);
         for (int i = 0; good && i < count; i++)
-            direct[i] = i < j && conflict(&all[i], &all[j]);
+            direct[i] = i < j && (conflict(&all[i], &all[j]) || waits_its_turn(&stages->all[i], &stages->all[j]));
         if (good)
             place_stage(&this_one, j, direct, lp_piece_lazy(stages->all[j].kind, stages->all[j].pieces));
     }

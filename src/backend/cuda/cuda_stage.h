@@ -15,7 +15,7 @@
  *
  * A piece has to wait for those before it that write what it reads or writes, or read what it writes. Its moment is the earliest at which
  * all of these are over, where one in the same chain need not be: there the order of the pieces does. Stages of one moment do not depend
- * on one another, and may run side by side.
+ * on one another, and may run side by side. What is lazy (lp_piece_lazy) is put off until several sums are due anyway.
  */
 #ifndef LP_CUDA_STAGE_H
 #define LP_CUDA_STAGE_H
@@ -81,11 +81,14 @@ static inline const lp_node *lp_cuda_packed_maker(const lp_node *product)
     return scales ? maker : NULL;
 }
 
-/* Gradients of parameters: sums over rows, and what a choice adds to its items. Almost nobody waits for them before the end. */
+/* Gradients of parameters: sums over rows, and what a choice adds to its items; and what its loss is. Almost nobody waits for them before the
+ * end. */
 static inline bool lp_piece_lazy(lp_cuda_stage_kind kind, const lp_stage_piece *piece)
 {
-    bool by_item = piece->node->op->id == LP_OP_CHOICE_LOSS_GRADIENT && !lp_piece_makes(piece, 0);
-    return kind == LP_STAGE_SUMS || (kind == LP_STAGE_NODE && by_item);
+    lp_op_id id = piece->node->op->id;
+    bool by_item = id == LP_OP_CHOICE_LOSS_GRADIENT && !lp_piece_makes(piece, 0);
+    bool loss = id == LP_OP_CHOICE_LOSS && !lp_piece_makes(piece, 1);
+    return kind == LP_STAGE_SUMS || (kind == LP_STAGE_NODE && (by_item || loss));
 }
 
 /* one_by_one: a stage for each node, in their order. False when out of memory. */
