@@ -56,7 +56,7 @@ typedef struct lp_cuda_run {
     const lp_cuda_shard *shard; /* on the device */
     const int32_t *segment;     /* on the device: shard->segments + 1 token numbers */
     int largest_segments;       /* room for so many, then cuda_attention_order.h */
-    int lane; /* whose scratch the node at hand has */
+    int lane;                   /* whose scratch the node at hand has */
     struct lp_cuda_program *program;
 } lp_cuda_run;
 

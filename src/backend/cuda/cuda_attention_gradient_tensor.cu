@@ -12,26 +12,26 @@
 
 /* LP_LAUNCH of a kernel that waits for the launch before it by itself (sums_wait_for_last), and so may be there when that one ends. */
 #ifdef __CUDACC__
-#define LP_LAUNCH_NEXT(run, kernel, grid, block, shared_bytes, ...)                                               \
-    do {                                                                                                          \
-        cudaLaunchAttribute lp_next = {};                                                                         \
-        lp_next.id = cudaLaunchAttributeProgrammaticStreamSerialization;                                          \
-        lp_next.val.programmaticStreamSerializationAllowed = 1;                                                   \
-        cudaLaunchConfig_t lp_config = {};                                                                        \
-        lp_config.gridDim = (grid);                                                                               \
-        lp_config.blockDim = dim3(block);                                                                         \
-        lp_config.dynamicSmemBytes = (shared_bytes);                                                              \
-        lp_config.stream = lp_cuda_stream(run);                                                                   \
-        lp_config.attrs = &lp_next;                                                                               \
-        lp_config.numAttrs = lp_device_level() >= SUMS_BULK_LEVEL;                                                \
-        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,                   \
-                                           (int)lp_config.dynamicSmemBytes),                                      \
-                      #kernel);                                                                                   \
-        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,                \
-                                           cudaSharedmemCarveoutMaxShared),                                       \
-                      #kernel);                                                                                   \
-        if (lp_config.gridDim.x && lp_config.gridDim.y)                                                           \
-            lp_cuda_check(cudaLaunchKernelEx(&lp_config, kernel, __VA_ARGS__), #kernel);                          \
+#define LP_LAUNCH_NEXT(run, kernel, grid, block, shared_bytes, ...)                                \
+    do {                                                                                           \
+        cudaLaunchAttribute lp_next = {};                                                          \
+        lp_next.id = cudaLaunchAttributeProgrammaticStreamSerialization;                           \
+        lp_next.val.programmaticStreamSerializationAllowed = 1;                                    \
+        cudaLaunchConfig_t lp_config = {};                                                         \
+        lp_config.gridDim = (grid);                                                                \
+        lp_config.blockDim = dim3(block);                                                          \
+        lp_config.dynamicSmemBytes = (shared_bytes);                                               \
+        lp_config.stream = lp_cuda_stream(run);                                                    \
+        lp_config.attrs = &lp_next;                                                                \
+        lp_config.numAttrs = lp_device_level() >= SUMS_BULK_LEVEL;                                 \
+        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,    \
+                                           (int)lp_config.dynamicSmemBytes),                       \
+                      #kernel);                                                                    \
+        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, \
+                                           cudaSharedmemCarveoutMaxShared),                        \
+                      #kernel);                                                                    \
+        if (lp_config.gridDim.x && lp_config.gridDim.y)                                            \
+            lp_cuda_check(cudaLaunchKernelEx(&lp_config, kernel, __VA_ARGS__), #kernel);           \
     } while (0)
 #else
 #define LP_LAUNCH_NEXT LP_LAUNCH
@@ -504,7 +504,7 @@ template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    int work = task.order[task.tiles + blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
+    int work = task.order[blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
     if (work & 1)
         by_queries<tiles>(&task, memory, tile, head);
     else if (!tiles::shape::extra)
@@ -517,7 +517,8 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
 {
     attention_parts<typename tiles::shape>(&task);
     dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.form.heads);
-    LP_LAUNCH_NEXT(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads, (size_t)tiles::size * sizeof(float), task);
+    LP_LAUNCH_NEXT(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
+                   (size_t)tiles::size * sizeof(float), task);
 }
 
 void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)

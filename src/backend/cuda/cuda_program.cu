@@ -50,7 +50,7 @@ typedef struct lp_cuda_program {
     /* Scratch of the stages. */
     void *scratch[LP_CUDA_LANES];
     size_t scratch_size[LP_CUDA_LANES];
-    kept_memory *kept; /* what nodes leave for others */
+    kept_memory *kept;         /* what nodes leave for others */
     const lp_cuda_slot *slots; /* by stage */
     lp_launch_part *parts;     /* room for those of one launch */
     uint64_t runs;
