@@ -22,7 +22,15 @@ namespace back_tensor
 #include "backend/cuda/cuda_attention_gradient_tensor.cu"
 }
 
+namespace order_of_tiles
+{
 #include "backend/cuda/cuda_attention_order.cu"
+}
+
+void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order)
+{
+    order_of_tiles::lp_cuda_attention_order(segment, segments, most_tokens, order);
+}
 
 bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
 {
