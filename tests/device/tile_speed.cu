@@ -6,7 +6,9 @@
  * step on MovieLens. Times are means of 50 launches, shared among what a launch does; correctness is the matter of
  * tests/unit/test_cuda_tiles.c. */
 #include "backend/cuda/cuda_attention_tensor.h"
+#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_softmax_loss.h"
+#include "backend/cuda/cuda_sums_copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,16 @@ namespace ahead_tensor
 namespace back_tensor
 {
 #include "backend/cuda/cuda_attention_gradient_tensor.cu"
+}
+
+namespace order_of_tiles
+{
+#include "backend/cuda/cuda_attention_order.cu"
+}
+
+void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order)
+{
+    order_of_tiles::lp_cuda_attention_order(segment, segments, most_tokens, order);
 }
 
 bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
@@ -75,6 +87,25 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
         lp_cuda_check(cudaMalloc(&scratch, have = size), "scratch");
     }
     return scratch;
+}
+
+/* For one value: words that attention leaves to its gradient. */
+void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
+{
+    (void)run;
+    static const lp_value *last;
+    static void *data;
+    if (size && beside != last) {
+        cudaFree(data);
+        lp_cuda_check(cudaMalloc(&data, size), "words");
+        last = beside;
+    }
+    return beside == last ? data : NULL;
+}
+
+int lp_device_level(void)
+{
+    return 90;
 }
 
 void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *sum)
@@ -150,13 +181,17 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int a
     b->shard.seed = 3;
     int32_t *table;
     lp_cuda_shard *shard;
-    lp_cuda_check(cudaMalloc(&table, ((size_t)segments + 1) * sizeof *table), "segments");
+    size_t numbers = (size_t)segments + 1 + lp_cuda_attention_order_count(b->tokens);
+    segment = (int32_t *)realloc(segment, numbers * sizeof *segment);
+    lp_cuda_attention_order(segment, segments, b->tokens, segment + segments + 1);
+    lp_cuda_check(cudaMalloc(&table, numbers * sizeof *table), "segments");
     lp_cuda_check(cudaMalloc(&shard, sizeof *shard), "shard");
-    cudaMemcpy(table, segment, ((size_t)segments + 1) * sizeof *table, cudaMemcpyHostToDevice);
+    cudaMemcpy(table, segment, numbers * sizeof *table, cudaMemcpyHostToDevice);
     cudaMemcpy(shard, &b->shard, sizeof *shard, cudaMemcpyHostToDevice);
     b->device.run = &b->run;
     b->device.shard = shard;
     b->device.segment = table;
+    b->device.largest_segments = segments;
     free(segment);
 }
 
@@ -262,7 +297,7 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
     attention_words_size(&f, &b.device, b.tokens);
     back_tensor::ask_scratch(&g, &b.device, b.tokens, attention_words_size(&g, &b.device, b.tokens));
-    say("D, words and order", "", timed([&]() { back_tensor::launch_prepare(&b.device, &g, b.tokens); }), 0);
+    say("D, and words", "", timed([&]() { back_tensor::launch_prepare(&b.device, &g, b.tokens); }), 0);
     if (extra && !chosen)
         try_all(&b, &f, &g, flop);
 }

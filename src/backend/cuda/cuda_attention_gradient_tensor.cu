@@ -504,7 +504,7 @@ template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    int work = task.order[task.tiles + blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
+    int work = task.order[blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
     if (work & 1)
         by_queries<tiles>(&task, memory, tile, head);
     else if (!tiles::shape::extra)

@@ -1,4 +1,4 @@
-/* cuda_attention_order.cu: the list of cuda_attention_order.h, made on the host: some 10 us for 240 tiles, beside the device's work. */
+/* cuda_attention_order.cu: the list of cuda_attention_order.h, made on the host: some microseconds for 240 tiles. */
 #include "backend/cuda/cuda_attention_order.h"
 
 namespace
@@ -7,49 +7,23 @@ namespace
 /* Costs are counted in units of so many tokens on the other side, with some for beginning and end; a unit takes longer as keys. */
 enum { UNIT = 16, BEGINNING = 3, BY_KEYS = 4, BY_QUERIES = 3, COSTS = 1024 };
 
-/* Multiprocessors of an H200. On another device the list is as right, and not as good. */
-enum { PROCESSORS = 132 };
-
-int limit(int cost)
+int cost_of(int others, int unit)
 {
+    int cost = (BEGINNING + (others + UNIT - 1) / UNIT) * unit;
     return cost < COSTS ? cost : COSTS - 1;
 }
 
-/* How many of each cost there are, then where they begin: the largest first. */
-void begin_of(int *count)
-{
-    int begin = 0;
-    for (int cost = COSTS - 1; cost >= 0; cost--) {
-        int here = count[cost];
-        count[cost] = begin;
-        begin += here;
-    }
-}
-
-/* Calls act(tile, cost as queries, cost as keys) for all tiles that hold tokens. */
+/* Calls act(tile, cost as keys, cost as queries) for all tiles that hold tokens. */
 template <typename action> void each_tile(const int32_t *segment, int segments, const action &act)
 {
     int tokens = segment[segments], at_first = 0, at_last = 0;
-    for (int tile = 0; tile * ATTENTION_ROWS < tokens; tile++) {
-        int first = tile * ATTENTION_ROWS,
-            last = (first + ATTENTION_ROWS < tokens ? first + ATTENTION_ROWS : tokens) - 1;
-        while (at_first + 1 < segments && segment[at_first + 1] <= first)
+    for (int tile = 0, first = 0; first < tokens; tile++, first += ATTENTION_ROWS) {
+        int end = first + ATTENTION_ROWS < tokens ? first + ATTENTION_ROWS : tokens;
+        while (segment[at_first + 1] <= first)
             at_first++;
-        while (at_last + 1 < segments && segment[at_last + 1] <= last)
+        while (segment[at_last + 1] < end)
             at_last++;
-        int keys = last + 1 - segment[at_first], queries = segment[at_last + 1] - first;
-        act(tile, limit((BEGINNING + (keys + UNIT - 1) / UNIT) * BY_QUERIES),
-            limit((BEGINNING + (queries + UNIT - 1) / UNIT) * BY_KEYS));
-    }
-}
-
-/* [from, to) the other way round. */
-void turn(int32_t *order, int from, int to)
-{
-    for (to--; from < to; from++, to--) {
-        int32_t other = order[from];
-        order[from] = order[to];
-        order[to] = other;
+        act(tile, cost_of(segment[at_last + 1] - first, BY_KEYS), cost_of(end - segment[at_first], BY_QUERIES));
     }
 }
 
@@ -57,26 +31,21 @@ void turn(int32_t *order, int from, int to)
 
 void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order)
 {
-    int all = (int)lp_blocks(most_tokens, ATTENTION_ROWS), used = (int)lp_blocks(segment[segments], ATTENTION_ROWS);
-    int ahead[COSTS] = {}, back[COSTS] = {};
-    each_tile(segment, segments, [&](int, int as_queries, int as_keys) {
-        ahead[as_queries]++;
-        back[as_queries]++;
-        back[as_keys]++;
+    int all = (int)lp_cuda_attention_order_count(most_tokens), used = 0;
+    int place[COSTS] = {};
+    each_tile(segment, segments, [&](int, int as_keys, int as_queries) {
+        place[as_keys]++;
+        place[as_queries]++;
     });
-    begin_of(ahead);
-    begin_of(back);
-    each_tile(segment, segments, [&](int tile, int as_queries, int as_keys) {
-        order[ahead[as_queries]++] = tile;
-        order[all + back[as_keys]++] = 2 * tile;
-        order[all + back[as_queries]++] = 2 * tile + 1;
-    });
-    for (int tile = used; tile < all; tile++) {
-        order[tile] = tile;
-        order[all + 2 * tile] = 2 * tile;
-        order[all + 2 * tile + 1] = 2 * tile + 1;
+    for (int cost = COSTS - 1; cost >= 0; cost--) {
+        int here = place[cost];
+        place[cost] = used;
+        used += here;
     }
-    /* Every multiprocessor gets one before it gets a second. */
-    if (used > PROCESSORS && used <= 2 * PROCESSORS)
-        turn(order, PROCESSORS, used);
+    each_tile(segment, segments, [&](int tile, int as_keys, int as_queries) {
+        order[place[as_keys]++] = 2 * tile;
+        order[place[as_queries]++] = 2 * tile + 1;
+    });
+    for (int i = used; i < all; i++)
+        order[i] = i; /* beyond the last token */
 }

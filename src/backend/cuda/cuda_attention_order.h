@@ -1,10 +1,8 @@
-/* cuda_attention_order.h: which block of attention takes which tile of tokens.
+/* cuda_attention_order.h: which block of attention's gradient takes which tile of tokens.
  *
- * Blocks begin in the order of their numbers, and a tile may have four times as much to do as another. So the host orders the tiles of a
- * shard when it sends the segments, and the list lies behind them on the device:
- *
- *   [tiles]      tiles as queries, for attention: all of them run at once, two on a multiprocessor, so the longest get the shortest
- *   [2 x tiles]  for its gradient: tile t as keys is 2 t, as queries 2 t + 1, those with most to do first
+ * Blocks begin in the order of their numbers, and a tile may have four times as much to do as another: those with most should begin first. The
+ * host orders them when it sends the segments of a shard, and the list lies behind these on the device: tile t as keys is 2 t, as queries
+ * 2 t + 1. So nobody waits for it. Attention itself needs none: all its blocks run at once.
  */
 #ifndef LP_CUDA_ATTENTION_ORDER_H
 #define LP_CUDA_ATTENTION_ORDER_H
@@ -16,7 +14,7 @@ enum { ATTENTION_ROWS = 64 /* tokens of a tile */ };
 /* Numbers in the list, where a shard has at most so many tokens. */
 static inline size_t lp_cuda_attention_order_count(int64_t tokens)
 {
-    return 3 * (size_t)lp_blocks(tokens, ATTENTION_ROWS);
+    return 2 * (size_t)lp_blocks(tokens, ATTENTION_ROWS);
 }
 
 /* Fills it, for a shard of these segments. */

@@ -189,12 +189,6 @@ __device__ __forceinline__ void ask_keys(const attention_task *task, int head, f
                                                                                 head, to, first, last + 1 - first);
 }
 
-/* The tile of a block: tiles of other sizes than the list is made for come one after another. */
-template <int rows> __device__ __forceinline__ int tile_of(const attention_task *task, int block)
-{
-    return rows == ATTENTION_ROWS ? task->order[block] : block;
-}
-
 /* What the block has drawn, for the gradient. */
 template <int threads>
 __device__ __forceinline__ void leave_words(const attention_task *task, const uint32_t *words, int head, int first,
@@ -214,7 +208,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     attention_probe probe = attention_probe_of(&task);
     attention_head head = attention_head_of(&task.form, (int)blockIdx.y);
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
-    int first = tile_of<tiles::rows>(&task, (int)blockIdx.x) * tiles::rows, last = min(first + tiles::rows, tokens) - 1;
+    int first = (int)blockIdx.x * tiles::rows, last = min(first + tiles::rows, tokens) - 1;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
@@ -299,7 +293,6 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     task.shard = run->shard;
     task.segment = run->segment;
     task.most_segments = run->largest_segments;
-    task.order = lp_cuda_attention_order_of(run);
     task.in.query = LP_INPUT(0);
     task.in.key = LP_INPUT(1);
     task.in.value = LP_INPUT(2);

@@ -43,7 +43,7 @@ typedef struct attention_task {
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     float *out, *log_sum, *time_out;             /* results; in the gradient, what they were */
     float2 *marks;        /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
-    const int32_t *order; /* which tiles blocks take: cuda_attention_order.h */
+    const int32_t *order; /* which tiles the gradient's blocks take: cuda_attention_order.h */
     int tiles;
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     int adds;        /* bit i: gradient i is added to */
@@ -115,9 +115,8 @@ __device__ static __forceinline__ void attention_take(float *to, const float *fr
 }
 
 /* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. Rows from `first` on
- * are taken, `present` of which are there. With `spare`, threads beyond the columns write zeros to a place of the row that nobody reads, which
- * takes less than to ask whether they should; it is so many floats from `to`. */
-template <attention_way way, int count, int stride, int rows, int threads, int spare = 0, int unroll = 16>
+ * are taken, `present` of which are there. Addresses are products of 32 bits: those of 64 took longer than the copies. */
+template <attention_way way, int count, int stride, int rows, int threads, int unroll = 16>
 __device__ static __forceinline__ void attention_move_once(int cols, int wide, float *to, const float *from,
                                                            int from_stride, int first, int present, int c)
 {
@@ -125,10 +124,9 @@ __device__ static __forceinline__ void attention_move_once(int cols, int wide, f
     static_assert(rows % warps == 0, "every warp has as many rows");
     int warp = (int)threadIdx.x >> 5, left = c < cols ? present - warp : 0;
     uint32_t bytes = (uint32_t)from_stride * (uint32_t)sizeof(float);
-    int at = way == ATTENTION_PACK ? c / 2 : c;
-    float *place = to + warp * stride + (spare && c >= wide ? spare : at);
+    float *place = to + warp * stride + (way == ATTENTION_PACK ? c / 2 : c);
     const char *source = (const char *)(from + c);
-    if (!spare && c >= wide)
+    if (c >= wide)
         return;
     first += warp;
 #pragma unroll(unroll)
@@ -145,7 +143,7 @@ __device__ static __forceinline__ void attention_move_by(int cols, int wide, flo
     constexpr int width = count == 4 ? 4 : 2;
 #pragma unroll 1
     for (int c = 0; c < wide; c += 32 * width)
-        attention_move_once<way, count, stride, rows, threads, 0, count == 1 ? 1 : 4>(
+        attention_move_once<way, count, stride, rows, threads, count == 1 ? 1 : 4>(
             cols, wide, to, from, from_stride, first, present, c + ((int)threadIdx.x & 31) * width);
 }
 
@@ -169,27 +167,21 @@ __device__ static __forceinline__ void attention_bring(const attention_part (&pa
 {
     int lane = (int)threadIdx.x & 31;
     if (plain) {
-        constexpr bool packed = way == ATTENTION_PACK;
-        constexpr int last = count - 1, spare = shape::two ? 0 : stride - 4;
-        const float *from[count];
 #pragma unroll
-        for (int p = 0; p < count; p++)
-            from[p] = parts[p].from + head * parts[p].head_step;
-        attention_move_once<way, 2, stride, rows, threads, spare>(parts[0].cols, shape::wide, to, from[0],
-                                                                  parts[0].stride, first, present, 2 * lane);
-        if constexpr (shape::extra > 0) {
-            constexpr int place = shape::place(packed, 1), beyond = shape::place(packed, 2);
-            attention_move_once<way, 4, stride, rows, threads, spare ? spare - place : 0>(
-                parts[1].cols, shape::extra, to + place, from[1], parts[1].stride, first, present, 4 * lane);
-            if constexpr (last > 2)
-                if (used > 2)
-                    attention_move_once<way, 4, stride, rows, threads, spare ? spare - beyond : 0>(
-                        parts[2].cols, shape::extra, to + beyond, from[2], parts[2].stride, first, present, 4 * lane);
+        for (int p = 0; p < count; p++) {
+            constexpr int last = count - 1;
+            const float *from = parts[p].from + head * parts[p].head_step;
+            if (p >= used)
+                continue;
+            if (p == 0 || p == last)
+                attention_move_once<way, 2, stride, rows, threads>(parts[p].cols, shape::wide,
+                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
+                                                                   parts[p].stride, first, present, 2 * lane);
+            else if (shape::extra)
+                attention_move_once<way, 4, stride, rows, threads>(parts[p].cols, shape::extra,
+                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
+                                                                   parts[p].stride, first, present, 4 * lane);
         }
-        if (used > last)
-            attention_move_once<way, 2, stride, rows, threads, spare ? spare - shape::place(packed, last) : 0>(
-                parts[last].cols, shape::wide, to + shape::place(packed, last), from[last], parts[last].stride, first,
-                present, 2 * lane);
         return;
     }
 #pragma unroll 1
