@@ -187,9 +187,9 @@ static void test_products(void **state)
     small_skip_under_tools();
     static const struct {
         int tokens, in, out, heads;
-    } sizes[] = {{300, 50, 100, 1}, {300, 33, 21, 1}, {20, 530, 70, 1}, {530, 200, 7, 1},
-                 {600, 11, 260, 1}, {130, 22, 50, 3}, {65, 129, 65, 2}, {1, 64, 64, 1}};
-    for (int i = small_effort(0, 5); i < 16; i += small_effort(1, 5)) {
+    } sizes[] = {{300, 50, 100, 1}, {300, 33, 21, 1}, {20, 530, 70, 1}, {530, 200, 7, 1}, {600, 11, 260, 1},
+                 {130, 22, 50, 3},  {65, 129, 65, 2}, {1, 64, 64, 1},   {70, 60, 120, 1}};
+    for (int i = small_effort(0, 5); i < 18; i += small_effort(1, 5)) {
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 205);
         int in = sizes[i / 2].in, out = sizes[i / 2].out, heads = sizes[i / 2].heads;

@@ -141,6 +141,27 @@ static void test_mistakes_of_gradients(void **state)
     lp_graph_clear(&g);
 }
 
+/* A copy stays where what it was made of, or itself, is added to before all have read it. */
+static void test_copies(void **state)
+{
+    (void)state;
+    lapse_error error;
+    for (int twice = 0; twice < 2; twice++) {
+        lp_graph g = {0};
+        lp_value *x = lp_relu(&g, lp_example_tokens(&g, "a", 2)), *y = lp_affine(&g, x, 2, 0), *again = lp_relu(&g, y);
+        lp_value *z = lp_add(&g, x, y), *seed = tokens(&g, 2);
+        if (twice) /* y's gradient is added to, too */
+            z = lp_add(&g, z, again);
+        int forward = g.node_count;
+        assert_int_equal(lp_graph_gradients(&g, 1, &z, &seed, &error), LAPSE_OK);
+        int copies = 0;
+        for (int i = forward; i < g.node_count; i++)
+            copies += g.nodes[i]->op->id == LP_OP_ADD && !g.nodes[i]->inputs[1] && !g.nodes[i]->accumulate;
+        assert_int_equal(copies, 1 + twice);
+        lp_graph_clear(&g);
+    }
+}
+
 /* -------------------------------------------------------------------------------------------------- dump ------ */
 
 static void test_dump(void **state)
@@ -376,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_mistakes_of_products),
         cmocka_unit_test(test_mistakes_of_time),
         cmocka_unit_test(test_mistakes_of_gradients),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_dump),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_plan_shares),

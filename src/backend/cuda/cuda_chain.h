@@ -1,15 +1,14 @@
 /* cuda_chain.h: nodes that go from row to row, as one launch.
  *
- * A warp takes 16 rows through all pieces of a chain, one after the other, and waits for nobody: an interpreter of a short program of steps.
- * What a step makes stays in the warp's registers, in the layout of a tensor core's result (cuda_tile.h), which with its terms in another
- * order is that of a factor too; so the next step, a product or any other, takes it from there. It goes to memory if somebody outside the
- * chain reads it, or a later step that does not follow at once: that finds it where the same thread wrote it.
+ * A block takes 64 rows through all pieces of a chain, one after the other, and waits for no other block: an interpreter of a short program
+ * of steps. What a step makes stays in registers, in the layout of a tensor core's result (cuda_tile.h), or in shared memory, and the next step
+ * goes on from there. It goes to memory if somebody outside the chain reads it, or a later step that does not follow at once.
  *
- * Weights are packed before, in the order in which lanes read them, and rounded: what a warp reads at once lies side by side.
+ * Weights are packed before, in the order in which lanes read them, and rounded. They are most of what a product reads: so a block has
+ * many rows, and the weights come to shared memory once, while the product before is computed.
  *
- * A value is narrow, up to 56 columns, or wide: two halves of as many, such as cosines and sines. Wide ones go through memory, half by half.
- * The values of a chain have all the same number of columns, or twice as many. Whatever is wider, has several heads, or is to be computed
- * in float goes node by node.
+ * A value is narrow, up to 64 columns, or wide: two halves of as many, such as cosines and sines. The values of a chain have all the same number of
+ * columns, or twice as many. Whatever is wider, has several heads, or is to be computed in float goes node by node.
  *
  * The host makes the program (cuda_chain.cu): which steps there are, in which order, and what goes where. The kernel (cuda_chain_kernel.cu)
  * runs it.
