@@ -372,7 +372,9 @@ int main(int argc, char **argv)
     lapse_dataset *dataset = make_data();
     set_rest();
     for (int i = 0; losses[i] && wanted(parts, "bits", argv); i++)
-        compare_bits(dataset, losses[i], "fp32");
+        for (int p = 0; precisions[p]; p++)
+            if (wanted(losses, losses[i], argv) && wanted(precisions, precisions[p], argv))
+                compare_bits(dataset, losses[i], precisions[p]);
     if (wanted(parts, "time", argv))
         time_all(dataset, argv);
     if (wanted(parts, "evaluation", argv))
