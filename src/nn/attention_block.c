@@ -239,8 +239,9 @@ lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int
     snprintf(full, sizeof full, "block.%d.forward.norm", index);
     lp_value *hidden = lp_norm(graph, full, mixed);
     snprintf(full, sizeof full, "block.%d.forward.inner", index);
+    /* Dropout and relu may change places, bit by bit: this way one value less is kept for the gradient. */
     lp_value *inner =
-        lp_dropout(graph, lp_relu(graph, lp_layer(graph, full, hidden, config->dims, NULL)), config->dropout);
+        lp_relu(graph, lp_dropout(graph, lp_layer(graph, full, hidden, config->dims, NULL), config->dropout));
     snprintf(full, sizeof full, "block.%d.forward.outer", index);
     if (config->dropout <= 0)
         return lp_layer(graph, full, inner, config->dims, hidden);
