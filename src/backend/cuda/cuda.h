@@ -104,7 +104,7 @@ void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);
  * in parentheses. An empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
  *
  * LP_LAUNCH_EARLY: the same, for a kernel that may begin when all blocks of the launch before it in its lane have said
- * lp_let_next_begin, and waits for the end of that one by lp_wait_for_last; no more than 48 KB of shared memory. */
+ * lp_let_next_begin, and waits for the end of that one by lp_wait_for_last: all of its blocks do. */
 #ifdef __CUDACC__
 
 cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
@@ -113,26 +113,31 @@ void lp_cuda_check(cudaError_t error, const char *what);
 cudaLaunchConfig_t lp_cuda_early(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
                                  cudaLaunchAttribute *attribute);
 
-#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                                       \
-    do {                                                                                                             \
-        dim3 lp_grid = (grid);                                                                                       \
-        size_t lp_shared = (shared_bytes);                                                                           \
-        if (lp_shared > 48 * 1024) {                                                                                 \
-            lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)lp_shared), \
-                          #kernel);                                                                                  \
-            lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,               \
-                                               cudaSharedmemCarveoutMaxShared),                                      \
-                          #kernel);                                                                                  \
-        }                                                                                                            \
-        if (lp_grid.x && lp_grid.y && lp_grid.z) {                                                                   \
-            kernel<<<lp_grid, (block), lp_shared, lp_cuda_stream(run)>>>(__VA_ARGS__);                               \
-            lp_cuda_check(cudaGetLastError(), #kernel);                                                              \
-        }                                                                                                            \
+#define LP_ALLOW_SHARED(kernel, size)                                                                             \
+    do {                                                                                                          \
+        if ((size) > 48 * 1024) {                                                                                 \
+            lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(size)), \
+                          #kernel);                                                                               \
+            lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,            \
+                                               cudaSharedmemCarveoutMaxShared),                                   \
+                          #kernel);                                                                               \
+        }                                                                                                         \
+    } while (0)
+#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                         \
+    do {                                                                               \
+        dim3 lp_grid = (grid);                                                         \
+        size_t lp_shared = (shared_bytes);                                             \
+        LP_ALLOW_SHARED(kernel, lp_shared);                                            \
+        if (lp_grid.x && lp_grid.y && lp_grid.z) {                                     \
+            kernel<<<lp_grid, (block), lp_shared, lp_cuda_stream(run)>>>(__VA_ARGS__); \
+            lp_cuda_check(cudaGetLastError(), #kernel);                                \
+        }                                                                              \
     } while (0)
 #define LP_LAUNCH_EARLY(run, kernel, grid, block, shared_bytes, ...)                                       \
     do {                                                                                                   \
         cudaLaunchAttribute lp_attribute;                                                                  \
         cudaLaunchConfig_t lp_config = lp_cuda_early(run, (grid), (block), (shared_bytes), &lp_attribute); \
+        LP_ALLOW_SHARED(kernel, lp_config.dynamicSmemBytes);                                               \
         if (lp_config.gridDim.x && lp_config.gridDim.y && lp_config.gridDim.z)                             \
             lp_cuda_check(cudaLaunchKernelEx(&lp_config, kernel, __VA_ARGS__), #kernel);                   \
     } while (0)

@@ -7,35 +7,6 @@
  * one run over the columns, and shares and slopes go from there to the next products without leaving its registers.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
-#include "backend/cuda/cuda_device.h"
-#include "backend/cuda/cuda_sums_copy.h"
-
-/* LP_LAUNCH of a kernel that waits for the launch before it by itself (sums_wait_for_last), and so may be there when that one ends. */
-#ifdef __CUDACC__
-#define LP_LAUNCH_NEXT(run, kernel, grid, block, shared_bytes, ...)                                \
-    do {                                                                                           \
-        cudaLaunchAttribute lp_next = {};                                                          \
-        lp_next.id = cudaLaunchAttributeProgrammaticStreamSerialization;                           \
-        lp_next.val.programmaticStreamSerializationAllowed = 1;                                    \
-        cudaLaunchConfig_t lp_config = {};                                                         \
-        lp_config.gridDim = (grid);                                                                \
-        lp_config.blockDim = dim3(block);                                                          \
-        lp_config.dynamicSmemBytes = (shared_bytes);                                               \
-        lp_config.stream = lp_cuda_stream(run);                                                    \
-        lp_config.attrs = &lp_next;                                                                \
-        lp_config.numAttrs = lp_device_level() >= SUMS_BULK_LEVEL;                                 \
-        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,    \
-                                           (int)lp_config.dynamicSmemBytes),                       \
-                      #kernel);                                                                    \
-        lp_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, \
-                                           cudaSharedmemCarveoutMaxShared),                        \
-                      #kernel);                                                                    \
-        if (lp_config.gridDim.x && lp_config.gridDim.y)                                            \
-            lp_cuda_check(cudaLaunchKernelEx(&lp_config, kernel, __VA_ARGS__), #kernel);           \
-    } while (0)
-#else
-#define LP_LAUNCH_NEXT LP_LAUNCH
-#endif
 
 namespace
 {
@@ -88,7 +59,7 @@ template <bool two, bool even>
 __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
-    sums_let_next_begin();
+    lp_let_next_begin();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
     int token = (int)(i / form->heads), warp_token = (int)(all / form->heads);
@@ -331,7 +302,7 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
             mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
             for (int half = 0; half < 2; half++)
                 mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
-            sums_wait_for_last();
+            lp_wait_for_last();
         }
         ask_marks<tiles>(task, number, memory, 0, first, tokens);
         int query_end = end[tiles::rows - 1], turn = 0;
@@ -465,7 +436,7 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     attention_find(task->segment, segments, near, end - 1, tokens_of, start, ends);
     int low = start[2], high = min(first + group_row + 16, end);
     int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
-    sums_wait_for_last();
+    lp_wait_for_last();
     query_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -517,8 +488,8 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
 {
     attention_parts<typename tiles::shape>(&task);
     dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.form.heads);
-    LP_LAUNCH_NEXT(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
-                   (size_t)tiles::size * sizeof(float), task);
+    LP_LAUNCH_EARLY(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
+                    (size_t)tiles::size * sizeof(float), task);
 }
 
 void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)

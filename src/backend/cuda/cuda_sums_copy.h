@@ -78,18 +78,6 @@ __device__ static inline void sums_wait(sums_barrier *barrier, uint32_t turn)
                      : "memory");
 }
 
-/* The launch that comes next may begin: it waits by itself for what this one writes. */
-__device__ static inline void sums_let_next_begin(void)
-{
-    SUMS_NEW("griddepcontrol.launch_dependents;" ::: "memory");
-}
-
-/* Waits until the launch before this one is over. */
-__device__ static inline void sums_wait_for_last(void)
-{
-    SUMS_NEW("griddepcontrol.wait;" ::: "memory");
-}
-
 #else
 
 __device__ static inline void sums_barrier_make(sums_barrier *, int)
@@ -116,14 +104,6 @@ __device__ static inline void sums_asked(sums_barrier *)
 __device__ static inline void sums_wait(sums_barrier *, uint32_t)
 {
     __syncthreads();
-}
-
-__device__ static inline void sums_let_next_begin(void)
-{
-}
-
-__device__ static inline void sums_wait_for_last(void)
-{
 }
 
 #endif

@@ -216,7 +216,7 @@ __device__ static inline void for_each_slot(const sums_task &task, const sums_bl
             turn ^= 1;
         }
     }
-    sums_let_next_begin();
+    lp_let_next_begin();
     __syncthreads();
 }
 
@@ -554,7 +554,7 @@ template <typename type> __device__ static inline void add_slices(const sums_out
     type *out = (type *)output.out, sum = 0, before = mine && output.adds ? out[i] : 0;
     const type *partial = (const type *)output.partial + i + (int64_t)warp * step;
     int64_t apart = (int64_t)SUMS_WARPS * step;
-    sums_wait_for_last();
+    lp_wait_for_last();
 #pragma unroll 1
     for (int first = warp; there && first < slices; first += AT_ONCE * SUMS_WARPS) {
         type part[AT_ONCE];
@@ -601,29 +601,7 @@ void lp_cuda_sums_launch(const lp_cuda_run *run, const sums_group &group, bool b
         LP_LAUNCH(run, (sums_kernel<false, false>), blocks, SUMS_THREADS, shared, group);
 }
 
-#ifdef __CUDACC__
-
-/* It waits for the launch before it by itself. */
 void lp_cuda_sums_add_up(const lp_cuda_run *run, const sums_outputs &outputs, unsigned blocks)
 {
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(SUMS_THREADS);
-    config.stream = lp_cuda_stream(run);
-    config.attrs = &attribute;
-    config.numAttrs = lp_device_level() >= SUMS_BULK_LEVEL;
-    if (blocks)
-        lp_cuda_check(cudaLaunchKernelEx(&config, add_up_kernel, outputs), "add_up_kernel");
+    LP_LAUNCH_EARLY(run, add_up_kernel, blocks, SUMS_THREADS, 0, outputs);
 }
-
-#else
-
-void lp_cuda_sums_add_up(const lp_cuda_run *run, const sums_outputs &outputs, unsigned blocks)
-{
-    LP_LAUNCH(run, add_up_kernel, blocks, SUMS_THREADS, 0, outputs);
-}
-
-#endif
