@@ -475,6 +475,7 @@ template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
+    lp_let_next_begin();
     int work = task.order[blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
     if (work & 1)
         by_queries<tiles>(&task, memory, tile, head);

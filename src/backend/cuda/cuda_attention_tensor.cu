@@ -205,6 +205,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
 {
     typedef typename tiles::shape shape;
     LP_SHARED(float, memory);
+    lp_let_next_begin();
     attention_probe probe = attention_probe_of(&task);
     attention_head head = attention_head_of(&task.form, (int)blockIdx.y);
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;

@@ -627,10 +627,12 @@ __global__ void __launch_bounds__(THREADS, 2) chain_kernel(const lp_cuda_shard *
     chain_places at = places_of(cols);
     chain_step *steps = (chain_step *)(shared + at.steps);
     int present = lp_rows_now(rows, shard);
-    if ((int)blockIdx.x * ROWS >= present)
+    lp_let_next_begin();
+    if ((int)blockIdx.x * ROWS >= present) {
+        lp_wait_for_last();
         return;
+    }
     chain_lane me = lane_here(shard, shared, present, cols);
-    ask_weights(me, me.weights[0], first_weight);
     for (int i = (int)threadIdx.x; i < count * (int)(sizeof(chain_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)program)[i];
     __syncthreads();
@@ -638,6 +640,8 @@ __global__ void __launch_bounds__(THREADS, 2) chain_kernel(const lp_cuda_shard *
     /* Behind the columns of an x lie those of the next row, which meet weights of 0, and so must be numbers: 0 where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
+    lp_wait_for_last();
+    ask_weights(me, me.weights[0], first_weight);
     __syncthreads();
     strip here = {};
     chain_head next = steps[0].head;
@@ -683,6 +687,6 @@ void lp_cuda_chain_launch(const lp_cuda_chain *chain, const lp_cuda_run *run)
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_chain mine = *chain;
     size_t shared = sizeof(float) * (size_t)places_of(mine.cols).steps + sizeof(chain_step) * (size_t)mine.count;
-    LP_LAUNCH(run, chain_kernel, mine.blocks, THREADS, shared, shard, mine.rows, mine.cols, mine.program, mine.count,
-              mine.first_weight);
+    LP_LAUNCH_EARLY(run, chain_kernel, mine.blocks, THREADS, shared, shard, mine.rows, mine.cols, mine.program,
+                    mine.count, mine.first_weight);
 }

@@ -123,7 +123,8 @@ __device__ inline int place_in(const chain_lane &me, int stride)
     return me.place * stride + me.column;
 }
 
-/* x = what is in the room, half `part` of so many, or more by it. */
+/* x = what is in the room, half `part` of so many, or more by it. Columns beyond its own are taken along, while others may write there: what they
+ * are never matters. */
 template <bool adds>
 __device__ inline void take_strip(const chain_lane &me, strip &x, const float *room, int part, int parts)
 {

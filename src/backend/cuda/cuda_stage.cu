@@ -89,67 +89,6 @@ void find_moment(candidate *all, int at)
     }
 }
 
-/* Whether piece `later` has to come after `earlier`. */
-bool depends(const candidate *later, const candidate *earlier)
-{
-    const lp_node *node = later->piece.node;
-    for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
-        int out = k - node->op->input_count;
-        const lp_value *value = out < 0 ? node->inputs[k] : node->outputs[out];
-        bool touched = value && (out < 0 || lp_piece_makes(&later->piece, out));
-        if (touched && moment_after(earlier, later, value) > earlier->moment)
-            return true;
-    }
-    return false;
-}
-
-/* The last moment at which what is lazy keeps nothing waiting but other lazy pieces and nodes of parameters and items. */
-int latest_moment(const candidate *all, int count, int at, int last)
-{
-    for (int i = at + 1; i < count; i++) {
-        bool urgent = !lp_piece_lazy(all[i].kind, &all[i].piece) && all[i].rows_of != LP_ROWS_FIXED &&
-                      all[i].rows_of != LP_ROWS_ITEMS;
-        if (urgent && all[i].moment <= last && depends(&all[i], &all[at]))
-            last = all[i].moment - 1;
-    }
-    return last;
-}
-
-bool is_sum_of_rows(const candidate *one)
-{
-    return one->kind == LP_STAGE_SUMS && one->piece.node->inputs[0]->rows_of != LP_ROWS_FIXED;
-}
-
-/* What is lazy waits until several sums are due, if it may: by itself it would be in the way of what is urgent once more. False when out of
- * memory. */
-bool put_off(candidate *all, int count)
-{
-    enum { SEVERAL = 2 };
-    int last = 0;
-    for (int i = 0; i < count; i++)
-        last = all[i].moment > last ? all[i].moment : last;
-    int *sums = (int *)lp_alloc((size_t)last + 1, sizeof *sums);
-    int *least = (int *)lp_alloc((size_t)count + 1, sizeof *least);
-    bool good = sums && least;
-    for (int i = 0; good && i < count; i++)
-        sums[all[i].moment] += is_sum_of_rows(&all[i]);
-    for (int i = 0; good && i < count; i++) {
-        if (!lp_piece_lazy(all[i].kind, &all[i].piece))
-            continue;
-        int latest = latest_moment(all, count, i, last), at = all[i].moment;
-        while (at < latest && sums[at] < SEVERAL)
-            at++;
-        least[i] = sums[at] < SEVERAL ? all[i].moment : at;
-    }
-    for (int i = 0; good && i < count; i++) {
-        all[i].moment = least[i];
-        find_moment(all, i);
-    }
-    lp_free(sums);
-    lp_free(least);
-    return good;
-}
-
 /* ---- pieces -------------------------------------------------------------------------------------------------- */
 
 unsigned outputs_of(const lp_node *node)
@@ -373,8 +312,6 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
         else
             find_moment(all, i);
     }
-    if (good && !one_by_one)
-        good = put_off(all, count);
     for (int i = 0; i < count; i++)
         last = all[i].moment > last ? all[i].moment : last;
     if (good)
