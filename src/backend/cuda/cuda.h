@@ -91,6 +91,10 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size);
  * of itself. NULL where there is none left, as with scratch, or none yet and size is 0. */
 void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size);
 
+/* For a stage of several launches: what is lazy at the same moment (cuda_stage.h) may begin when those made so far are over. Before, it would be
+ * in the way of those to come. */
+void lp_cuda_under_way(const lp_cuda_run *run);
+
 /* Sets size bytes (a multiple of 4) to 0, in the order of the launches. */
 void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);
 

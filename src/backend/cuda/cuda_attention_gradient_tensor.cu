@@ -570,6 +570,7 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     if (words > ATTENTION_MOST_WORDS || !ask_scratch(&task, run, tokens, words))
         return words <= ATTENTION_MOST_WORDS;
     launch_prepare(run, &task, tokens);
+    lp_cuda_under_way(run);
     if (form->extra && attention_two(run))
         launch<with_basis_two, 2>(run, task);
     else if (form->extra)

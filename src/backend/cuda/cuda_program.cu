@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-enum { KEPT = 16 };
+enum { KEPT = 16, UNDER_WAY = LP_DEVICE_SIGNALS - 1 };
 
 /* A place for blocks, and what is made for blocks in it. */
 typedef struct block_place {
@@ -49,6 +49,7 @@ typedef struct lp_cuda_program {
     size_t scratch_size[LP_CUDA_LANES];
     kept_memory *kept;         /* what nodes leave for others */
     const lp_cuda_slot *slots; /* by stage */
+    bool recording, under_way; /* under_way: a stage of the moment at hand is */
     lp_launch_part *parts;     /* room for those of one launch */
     uint64_t runs;
     lp_arena arena;
@@ -399,15 +400,22 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
 static void launch_in_lanes(const lp_cuda_run *run)
 {
     const lp_cuda_slot *slots = run->program->slots;
-    failing = false;
+    bool *under_way = &run->program->under_way;
+    failing = *under_way = false;
+    run->program->recording = true;
     for (int i = 0; i < run->program->stages.count; i++) {
+        const lp_cuda_stage *stage = &run->program->stages.all[i];
+        *under_way = *under_way && stage->moment == stage[-1].moment;
         lp_device_use(slots[i].lane);
         for (int k = 0; k < slots[i].wait_count; k++)
             lp_device_wait_for(slots[i].waits[k]);
+        if (*under_way && lp_piece_lazy(stage->kind, stage->pieces))
+            lp_device_wait_for(UNDER_WAY);
         launch_stage(run, i);
         if (slots[i].awaited)
             lp_device_signal(i);
     }
+    run->program->recording = false;
     lp_device_join();
 }
 
@@ -460,7 +468,7 @@ static bool recorded(const lp_cuda_run *run, block_place *place, const lp_learni
     lp_device_record_free(place->recording);
     place->recording = NULL;
     place->learns = learns;
-    if (run->program->stages.count < LP_DEVICE_SIGNALS && lp_device_record_begin()) {
+    if (run->program->stages.count < UNDER_WAY && lp_device_record_begin()) {
         launch_in_lanes(run);
         launch_learning(run, learning);
         place->recording = lp_device_record_end();
@@ -538,6 +546,13 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
     if (!*scratch)
         lose("the scratch of a step");
     return *scratch;
+}
+
+void lp_cuda_under_way(const lp_cuda_run *run)
+{
+    if (run->program->recording)
+        lp_device_signal(UNDER_WAY);
+    run->program->under_way = true;
 }
 
 void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
