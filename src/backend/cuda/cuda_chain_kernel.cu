@@ -181,7 +181,7 @@ __device__ inline void drop(const chain_lane &me, strip &x, float scale, uint32_
 __device__ inline void apply(const chain_lane &me, const chain_step &step, strip &x, const float *other, int part)
 {
     float scale = step.scale, shift = step.shift;
-    strip y;
+    strip y = {};
     switch (me.now.op) {
     case LP_OP_ADD: /* a second one may be absent */
         if (has(me, LP_STEP_OTHER))
@@ -190,13 +190,13 @@ __device__ inline void apply(const chain_lane &me, const chain_step &step, strip
     case LP_OP_DROPOUT:
         return drop(me, x, scale, step.threshold);
     case LP_OP_RELU_GRADIENT:
-        take_strip<false>(me, y, other, part, me.now.parts);
+        take_strip<true>(me, y, other, part, me.now.parts);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] = y.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
         return;
     case LP_OP_MULTIPLY:
-        take_strip<false>(me, y, other, part, me.now.parts);
+        take_strip<true>(me, y, other, part, me.now.parts);
 #pragma unroll
         for (int k = 0; k < 4 * TILES; k++)
             x.at[k / 4][k % 4] *= y.at[k / 4][k % 4];
@@ -272,7 +272,8 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
         wait_rows();
 #pragma unroll 1
         for (int part = 0; part < parts; part++) {
-            take_strip<false>(me, here, me.write, part, parts);
+            here = {};
+            take_strip<true>(me, here, me.write, part, parts);
             take_strip<true>(me, here, me.read, part, parts);
             put_strip(me, here, me.write, part, parts);
         }
@@ -476,8 +477,11 @@ __device__ inline void take_turn(const chain_lane &me, turn &x, const float *roo
     const float *from = room + place_in(me, 2 * me.cols) + 16 * half * me.cols;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        x.c[j] = *(const float2 *)(from + 8 * j);
-        x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
+        x.c[j] = x.s[j] = make_float2(0, 0);
+        if (me.columns >> j & 1) {
+            x.c[j] = *(const float2 *)(from + 8 * j);
+            x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
+        }
     }
 }
 

@@ -123,8 +123,8 @@ __device__ inline int place_in(const chain_lane &me, int stride)
     return me.place * stride + me.column;
 }
 
-/* x = what is in the room, half `part` of so many, or more by it. Columns beyond its own are taken along, while others may write there: what they
- * are never matters. */
+/* x = what is in the room, half `part` of so many, or more by it. The first takes along what lies behind a value's columns; the second does not, and so may
+ * be used where others write. */
 template <bool adds>
 __device__ inline void take_strip(const chain_lane &me, strip &x, const float *room, int part, int parts)
 {
@@ -132,6 +132,8 @@ __device__ inline void take_strip(const chain_lane &me, strip &x, const float *r
     const float *first = room + place_in(me, stride) + part * me.cols, *second = first + 8 * stride;
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
+        if (adds && !(me.columns >> j & 1))
+            continue;
         float2 one = *(const float2 *)(first + 8 * j), two = *(const float2 *)(second + 8 * j);
         x.at[j][0] = adds ? x.at[j][0] + one.x : one.x;
         x.at[j][1] = adds ? x.at[j][1] + one.y : one.y;
