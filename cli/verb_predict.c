@@ -408,9 +408,11 @@ static int work_through(predict_settings *s, work *w)
         cli_note("%s skipped; the first:", cli_plural(report.bad_rows, "bad row", "bad rows").text);
         cli_error(&report.first_bad_row);
     }
-    while (w->answer_count < 2 && lapse_model_target(w->model, w->answer_count)) {
+    for (w->answer_count = 0; w->answer_count < 2; w->answer_count++) {
         answer *a = &w->answers[w->answer_count];
-        a->target = lapse_model_target(w->model, w->answer_count++);
+        a->target = lapse_model_target(w->model, w->answer_count);
+        if (!a->target)
+            break;
         a->size = lapse_model_target_size(w->model, a->target);
         a->top = s->top == 0 || s->top > a->size ? a->size : s->top;
     }

@@ -35,6 +35,7 @@ typedef struct bench {
     const lp_graph *graph;
     int shards;                 /* that the runner's batches have */
     lp_bench_launches launches; /* of a device, in place of the clocks */
+    lp_watch watch;             /* on them */
     int64_t *clocks, *least;    /* [shards x (nodes + 1)]: nanoseconds of the newest round; the least of all */
     double part_seconds[PARTS]; /* of threads, the least of all rounds */
     lp_cost part_costs[PARTS];
@@ -236,9 +237,9 @@ static lapse_status time_nodes(bench *b, lapse_error *error)
     lp_trainer *trainer = &b->trainer;
     bool lists = b->train && trainer->batch.item_capacity > 0;
     size_t clocks = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
-    lp_watch watch = {lp_bench_launches_take, &b->launches};
+    b->watch = (lp_watch){lp_bench_launches_take, &b->launches};
     b->times.run = trainer->evaluator.times = b->clocks;
-    b->times.watch = trainer->evaluator.watch = &watch;
+    b->times.watch = trainer->evaluator.watch = &b->watch;
     trainer->times = b->train ? &b->times : NULL;
     for (int i = 0; i < b->options.rounds; i++) {
         memset(b->clocks, 0, clocks * sizeof *b->clocks);

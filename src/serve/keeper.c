@@ -390,6 +390,7 @@ static void settle(lp_keeper *keeper, const lp_history *history, lp_run *run, in
     fill(keeper, history, from, tokens, 0);
     for (int draw = 0; draw < keeper->model->config.draws; draw++)
         run_network(keeper, run, draw, skip, stop);
+    run->segment = NULL;
 }
 
 static void answer(lp_keeper *keeper, lp_run *run, int draw, lp_on_answer on_answer, void *context)

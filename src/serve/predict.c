@@ -114,7 +114,7 @@ static void score_states(const job *j, worker *w)
     const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
     int dims = model->config.dims, items = model->config.kinds;
     lp_top top[CASES];
-    double all[CASES];
+    double all[CASES] = {0};
     for (int c = 0; c < w->cases; c++)
         top[c] = (lp_top){.best = j->best + w->question[c] * j->options->top, .most = j->options->top};
     for (int first = 0; first < items; first += TILE) {

@@ -96,11 +96,9 @@ static inline fast_lanes fast_lanes_sums(const fast_lanes s[FAST_LANES])
 
 static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
 {
-    float *to = (float *)most;
-    const float *from = (const float *)other;
 #pragma omp simd
     for (int l = 0; l < FAST_LANES; l++)
-        to[l] = from[l] > to[l] ? from[l] : to[l];
+        (*most)[l] = (*other)[l] > (*most)[l] ? (*other)[l] : (*most)[l];
 }
 
 /* Elements of a row from `count` on become `rest`, up to a whole vector. The vector is written as one: single elements would
