@@ -132,7 +132,22 @@ static void shake(lp_trainer *trainer)
     free(parameters);
 }
 
-/* The same on tensor cores, where most of a step is chains, and packs do what they begin with. */
+/* Where the parameter lies; an empty place where there is none. */
+static void find_parameter(const lp_trainer *trainer, const char *name, size_t *first, size_t *end)
+{
+    const lp_graph *graph = &trainer->network.graph;
+    *first = *end = 0;
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_value *value = graph->parameters[i].value;
+        if (strcmp(value->name, name) == 0) {
+            *first = value->offset;
+            *end = *first + (size_t)value->rows * (size_t)value->cols;
+        }
+    }
+}
+
+/* The same on tensor cores, where most of a step is chains, and packs do what they begin with. The gradient of a period is a sum of large terms that
+ * cancel, so it may be further off than others. */
 static void test_tensor_cores(void **state)
 {
     (void)state;
@@ -140,7 +155,7 @@ static void test_tensor_cores(void **state)
     lapse_dataset *dataset = small_train_data(1);
     for (int i = 0; i < SETUPS; i += small_effort(1, 5)) {
         float *moments[2];
-        size_t size = 0;
+        size_t size = 0, periods = 0, end = 0;
         for (int k = 0; k < 2; k++) {
             lp_trainer trainer;
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
@@ -156,9 +171,13 @@ static void test_tensor_cores(void **state)
                 lp_trainer_step(&trainer);
             size = trainer.adam.size;
             moments[k] = on_host(&trainer, trainer.adam.moment1, size);
+            find_parameter(&trainer, "time.log_period", &periods, &end);
             lp_trainer_clear(&trainer);
         }
-        check_within(moments[1], moments[0], size, 5e-2, setups[i].name, "first moment, tf32");
+        check_within(moments[1] + periods, moments[0] + periods, end - periods, 5e-2, setups[i].name, "periods, tf32");
+        for (size_t p = periods; p < end; p++)
+            moments[1][p] = moments[0][p];
+        check_within(moments[1], moments[0], size, 2e-2, setups[i].name, "first moment, tf32");
         free(moments[0]);
         free(moments[1]);
     }

@@ -104,7 +104,8 @@ void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);
  * in parentheses. An empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
  *
  * LP_LAUNCH_EARLY: the same, for a kernel that may begin when all blocks of the launch before it in its lane have said
- * lp_let_next_begin, and waits for the end of that one by lp_wait_for_last: all of its blocks do. */
+ * lp_let_next_begin, and waits for the end of that one by lp_wait_for_last: every block that has anything to do.
+ * So the end of a launch is the end of all before it in its lane. */
 #ifdef __CUDACC__
 
 cudaStream_t lp_cuda_stream(const lp_cuda_run *run);

@@ -378,7 +378,7 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
         bool apart = stage->kind == LP_STAGE_CHAIN && !chains;
-        if (lp_stage_left_out(stage, lp_cuda_chain_runs(run)))
+        if (lp_stage_left_out(stage, chains))
             continue;
         for (int p = 0; apart && !failing && p < stage->count; p++) {
             lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1, false};

@@ -4,18 +4,18 @@
  * to ask for their rows and to write them back than to compute. So nodes are put together in stages, one launch each:
  *
  *   chain   nodes that make every row from the same row of their inputs. A block takes some rows through all of them, and what only
- *           the chain itself reads never leaves shared memory (cuda_chain.h)
+ *           the chain itself reads never leaves its registers and shared memory (cuda_chain.h)
  *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready; a parameter whose columns
  *           are scaled by another is scaled on the way. The first pack of a step takes along nodes that need nothing but parameters and inputs
  *   sums    nodes that sum over rows, such as the gradients of weights: one launch for all that are ready (cuda_sums.h)
  *   choice  the loss of a choice, and the part of its gradient that is by row (cuda_choice_loss.h)
  *   node    any other by itself
  *
- * A node whose outputs are partly rows and partly sums over them (the gradients of layer norm and of a choice) is cut into two pieces.
+ * A node whose outputs are partly rows and partly sums over them (the gradient of layer norm, a choice and its gradient) is cut into two pieces.
  *
  * A piece has to wait for those before it that write what it reads or writes, or read what it writes. Its moment is the earliest at which
  * all of these are over, where one in the same chain need not be: there the order of the pieces does. Stages of one moment do not depend
- * on one another, and may run side by side. What is lazy (lp_piece_lazy) is put off until several sums are due anyway.
+ * on one another, and may run side by side; what is lazy (lp_piece_lazy) comes last among them.
  */
 #ifndef LP_CUDA_STAGE_H
 #define LP_CUDA_STAGE_H
