@@ -19,10 +19,8 @@ struct lapse_session {
     void **fields;      /* field_count of them, each like kinds: int32_t of a category, float of a number */
     uint64_t *seen;     /* a bit for each kind: the history has had it */
     lp_keepers keepers; /* of networks */
-    double
-        horizon; /* the latest moment that the history will be asked about, if that is known; not after any: it is not */
-    float *
-        turned; /* [dims x stride]: what a recommender scores items by, on its side; NULL: they are too many for a copy */
+    double horizon;     /* the latest moment that the history will be asked about; -INFINITY: not known */
+    float *turned;      /* [dims x stride]: the vectors of a recommender's items, on their side; NULL: too many */
     size_t stride;
     float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */
     double *chances;   /* [names]: of floors, and where the answer is a mean of chances */
