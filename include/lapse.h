@@ -518,8 +518,7 @@ void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* A session is one live history. Events are appended once; then it can be asked about any time. What the model computes
  * of an event is kept, so that a further question costs one row of it, however long the history; after the first question
- * nothing is allocated, but for the first one about a history of 64 events or more that spans twice as many seconds, or half as
- * many, as those before. */
+ * nothing is allocated. */
 typedef struct lapse_session lapse_session;
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);

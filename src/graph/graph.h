@@ -57,7 +57,6 @@ struct lp_value {
     bool constant; /* an input that is the same in every run */
     bool kept;     /* read by the caller after the run: its place is never used again */
     lp_node *maker;
-    const lp_value *adopted; /* a constant: the value of another graph that it is (lp_graph_adopt) */
     lp_value *gradient;      /* once lp_graph_gradients has run */
     lp_node *passed_from;    /* as a gradient: the node whose rule last handed it on unchanged */
 };

@@ -18,8 +18,4 @@ lapse_status lp_graph_hoist(lp_graph *graph, size_t room, lapse_error *error);
 /* Whether a value is a parameter, or made of parameters alone. */
 bool lp_value_is_fixed(const lp_value *value);
 
-/* What this graph makes of parameters alone and `other`, a graph with the same parameters, makes and keeps as well becomes a
- * constant input (value->adopted), which the caller gives from where the other one has it. */
-lapse_status lp_graph_adopt(lp_graph *graph, const lp_graph *other, lapse_error *error);
-
 #endif

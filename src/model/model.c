@@ -113,7 +113,7 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     return build_network(network, config, training, error);
 }
 
-lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity, int kept,
+lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity,
                                    lapse_error *error)
 {
     *network = (lp_network){0};
@@ -123,7 +123,6 @@ lapse_status lp_network_build_live(lp_network *network, const lp_model_config *c
     if (live && blocks) {
         live->blocks = blocks;
         live->capacity = capacity;
-        live->kept = kept;
         network->live = live;
     }
     return build_network(network, config, false, error);

@@ -88,9 +88,6 @@ typedef struct lp_live {
     int capacity;      /* events that there is room for */
     bool placed;       /* events are seen at their places in the window, which change when it slides */
     lp_memory *blocks; /* of each block; they share the basis */
-    int kept;          /* frequencies that the basis is to have; 0: all */
-    lp_value *frequency,
-        *change; /* inputs where it has not all (nn/thinning.h); otherwise the frequencies, or NULL, and NULL */
 } lp_live;
 
 /* A graph that answers, and when training also learns. */
@@ -187,9 +184,8 @@ float lp_model_standardize(const lp_model_field *field, double number);
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
 
-/* The same for a network that answers, fed with the newest events of one history, which remembers `capacity` of them; with all
- * frequencies that it has (kept 0), or with so many. */
-lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity, int kept,
+/* The same for a network that answers, fed with the newest events of one history, which remembers `capacity` of them. */
+lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity,
                                    lapse_error *error);
 
 /* What an encoding sees of the configuration. */

@@ -82,22 +82,6 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
     return sum;
 }
 
-/* Fewer frequencies, which the caller gives, in place of those of the encoding. */
-static void thin(lp_network *network, lp_value *const feeds[LP_FEED_LIMIT], lp_features *features)
-{
-    lp_graph *graph = &network->graph;
-    lp_live *live = network->live;
-    int all = features->basis->cols;
-    live->frequency = lp_graph_input(graph, "frequency", LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1, live->kept);
-    live->change = lp_graph_input(graph, "change", LP_TYPE_REAL, LP_ROWS_FIXED, all, 2 * live->kept);
-    if (!live->frequency || !live->change)
-        return;
-    live->frequency->constant = live->change->constant = true;
-    features->frequency = live->frequency;
-    features->change = live->change;
-    features->basis = lp_basis(graph, feeds[LP_FEED_TIME], live->frequency);
-}
-
 /* Remembers what all blocks of a live network share: the basis; or of places, which are part of keys and values elsewhere, for
  * the last block, which makes none. */
 static void go_live(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT],
@@ -106,9 +90,6 @@ static void go_live(lp_network *network, const lp_model_config *config, lp_value
     lp_live *live = network->live;
     lp_graph *graph = &network->graph;
     live->placed = features->token != NULL;
-    live->frequency = features->frequency;
-    if (live->kept && features->basis)
-        thin(network, feeds, features);
     lp_value *shared = features->basis ? features->basis : features->token;
     if (!shared || config->projection == LP_PROJECTION_MLP)
         return;

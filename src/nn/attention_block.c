@@ -98,16 +98,11 @@ static lp_value *parameter(const block *b, const char *name, const char *part, i
     return lp_graph_parameter(b->graph, full, rows, cols, LP_START_UNIFORM, uniform_spread(inputs));
 }
 
-/* The weight [rows x columns of the features] of what is seen of time, for features as they are: amplitudes are part of it, and
- * what fewer frequencies have to make up for. */
+/* The weight [rows x columns of the features] of what is seen of time, amplitudes included. */
 static lp_value *feature_weight(const block *b, const char *name, const char *part, int cols)
 {
-    const lp_features *features = b->features;
-    int all = features->change ? features->change->rows : cols;
-    lp_value *weight = parameter(b, name, part, b->config->dims, all, all);
-    if (features->amplitude)
-        weight = lp_scale_columns(b->graph, weight, features->amplitude);
-    return features->change ? lp_linear(b->graph, weight, features->change, NULL, NULL, 1, false) : weight;
+    lp_value *weight = parameter(b, name, part, b->config->dims, cols, cols), *amplitude = b->features->amplitude;
+    return amplitude ? lp_scale_columns(b->graph, weight, amplitude) : weight;
 }
 
 /* The weight by which a role sees `cols` features. Added time goes through the event's weight. */

@@ -37,7 +37,6 @@ typedef struct lp_features {
     lp_value *until;     /* [T x 2F]: u(moment asked about) */
     lp_value *lag;       /* [T x 2F]: u(moment asked about - time), made by the first block that wants it */
     lp_value *amplitude; /* [1 x 2F], or NULL for all ones */
-    lp_value *change; /* [2F x 2K]: the basis has K frequencies instead of F (nn/thinning.h); NULL: it has them all */
 } lp_features;
 
 /* Which numbers a sampled encoding draws. */

@@ -187,24 +187,9 @@ static lapse_status make_rows(lp_keeper *keeper, lapse_error *error)
     return lp_fail_memory(error, "a session", (size_t)config->draws * keeper->draw_size * sizeof *keeper->rows);
 }
 
-/* Inputs that stay as they are. */
-static void give_constants(lp_keeper *keeper)
-{
-    const lp_live *live = keeper->network.live;
-    const lp_graph *graph = &keeper->network.graph;
-    if (live->change) {
-        keeper->inputs[live->frequency->slot] = keeper->thinning.frequency;
-        keeper->inputs[live->change->slot] = keeper->thinning.change;
-    }
-    for (int i = 0; i < graph->value_count; i++)
-        if (graph->values[i]->adopted)
-            keeper->inputs[graph->values[i]->slot] = keeper->whole->work + graph->values[i]->adopted->offset;
-}
-
 /* Runs the nodes that see parameters alone, once and for all. */
 static void run_fixed(lp_keeper *keeper)
 {
-    give_constants(keeper);
     lp_run run = {.plan = &keeper->plan,
                   .work = keeper->work,
                   .scratch = keeper->scratch,
@@ -218,15 +203,13 @@ static void run_fixed(lp_keeper *keeper)
 static lapse_status make(lp_keeper *keeper, lapse_error *error)
 {
     const lp_model_config *config = &keeper->model->config;
-    LP_TRY(lp_network_build_live(&keeper->network, config, (int)keeper->capacity, keeper->thinning.kept, error));
+    LP_TRY(lp_network_build_live(&keeper->network, config, (int)keeper->capacity, error));
     keeper->keeps = !lp_model_config_anchored(config);
     keeper->slides = config->blocks == 1 && !keeper->network.live->placed;
     keeper->renews = config->blocks > 1 && !keeper->network.live->placed && keeper->keeps;
     LP_TRY(reserve_parts(keeper, error));
     list_parts(keeper);
     LP_TRY(lp_graph_hoist(&keeper->network.graph, HOISTED, error));
-    if (keeper->whole)
-        LP_TRY(lp_graph_adopt(&keeper->network.graph, &keeper->whole->network.graph, error));
     LP_TRY(reserve_parts(keeper, error));
     LP_TRY(order_nodes(keeper, error));
     LP_TRY(make_rows(keeper, error));
@@ -243,14 +226,6 @@ static lapse_status make(lp_keeper *keeper, lapse_error *error)
     return LAPSE_OK;
 }
 
-static lapse_status make_or_clear(lp_keeper *keeper, lapse_error *error)
-{
-    lapse_status status = make(keeper, error);
-    if (status != LAPSE_OK)
-        lp_keeper_clear(keeper);
-    return status;
-}
-
 void lp_keeper_clear(lp_keeper *keeper)
 {
     if (!keeper->backend)
@@ -263,7 +238,6 @@ void lp_keeper_clear(lp_keeper *keeper)
     lp_free(keeper->until);
     lp_free(keeper->rows);
     lp_free(keeper->parts);
-    lp_thinning_clear(&keeper->thinning);
     lp_graph_clear(&keeper->network.graph);
     *keeper = (lp_keeper){0};
 }
@@ -271,29 +245,10 @@ void lp_keeper_clear(lp_keeper *keeper)
 lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lapse_error *error)
 {
     *keeper = (lp_keeper){.model = model, .capacity = capacity, .backend = lp_backend_find("cpu")};
-    return make_or_clear(keeper, error);
-}
-
-lapse_status lp_keeper_init_thinned(lp_keeper *keeper, const lp_keeper *whole, lp_thinning *thinning,
-                                    lapse_error *error)
-{
-    *keeper = (lp_keeper){.model = whole->model,
-                          .capacity = whole->capacity,
-                          .backend = whole->backend,
-                          .whole = whole,
-                          .thinning = *thinning};
-    *thinning = (lp_thinning){0};
-    return make_or_clear(keeper, error);
-}
-
-const double *lp_keeper_frequencies(const lp_keeper *keeper, int *count)
-{
-    const lp_value *frequency = keeper->network.live->frequency;
-    if (!keeper->keeps || !frequency || !lp_value_is_fixed(frequency))
-        return NULL;
-    lp_run run = {.plan = &keeper->plan, .work = keeper->work, .inputs = keeper->inputs};
-    *count = frequency->cols;
-    return lp_run_data(&run, frequency);
+    lapse_status status = make(keeper, error);
+    if (status != LAPSE_OK)
+        lp_keeper_clear(keeper);
+    return status;
 }
 
 void lp_keeper_forget(lp_keeper *keeper)

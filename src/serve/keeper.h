@@ -15,7 +15,6 @@
 #define LP_KEEPER_H
 
 #include "model/runner.h"
-#include "nn/thinning.h"
 
 /* The newest events of a history, oldest first. Views. */
 typedef struct lp_history {
@@ -31,8 +30,6 @@ struct lp_keeper {
     const lapse_model *model;
     const lp_backend *backend;
     lp_network network;
-    const lp_keeper *whole; /* of the same model: what it has made of parameters alone is not made again; or NULL */
-    lp_thinning thinning;   /* of frequencies; none (kept 0): the network has all that the model has. Owned */
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */
@@ -56,14 +53,7 @@ struct lp_keeper {
 /* For histories of up to `capacity` events. */
 lapse_status lp_keeper_init(lp_keeper *keeper, const lapse_model *model, int64_t capacity, lapse_error *error);
 
-/* The same as `whole`, which must outlive it, but with fewer frequencies, for histories of no longer span than `thinning` was made
- * for; that becomes the keeper's own. */
-lapse_status lp_keeper_init_thinned(lp_keeper *keeper, const lp_keeper *whole, lp_thinning *thinning,
-                                    lapse_error *error);
 void lp_keeper_clear(lp_keeper *keeper);
-
-/* The frequencies that the network sees time by, and how many; NULL where it sees none, or not always the same. */
-const double *lp_keeper_frequencies(const lp_keeper *keeper, int *count);
 
 /* The history is another one now. */
 void lp_keeper_forget(lp_keeper *keeper);

@@ -109,7 +109,7 @@ static double log_add(double a, double b)
 static void score_states(const job *j, worker *w)
 {
     const lapse_model *model = j->model;
-    const lp_network *network = &w->session->keepers.whole.network;
+    const lp_network *network = &w->session->keeper.network;
     const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
     const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
     int dims = model->config.dims, items = model->config.kinds;
@@ -157,15 +157,6 @@ static lapse_status answer(const job *j, worker *w, int64_t q, lapse_error *erro
     return LAPSE_OK;
 }
 
-/* The latest time that the sequence of question q, the first about it, is asked about. */
-static double latest(const job *j, int64_t q)
-{
-    double time = j->questions[q].time;
-    for (int64_t k = q + 1; k < j->question_count && j->questions[k].sequence == j->questions[q].sequence; k++)
-        time = j->questions[k].time > time ? j->questions[k].time : time;
-    return time;
-}
-
 static void answer_task(void *context, int task, int number)
 {
     job *j = context;
@@ -175,10 +166,8 @@ static void answer_task(void *context, int task, int number)
     w->cases = 0;
     for (int64_t q = first; q < end && status == LAPSE_OK; q++) {
         const lapse_question *question = &j->questions[q];
-        if (q == first || question->sequence != question[-1].sequence) {
+        if (q == first || question->sequence != question[-1].sequence)
             read_sequence(j, w->session, question->sequence);
-            w->session->horizon = latest(j, q);
-        }
         status = answer(j, w, q, &j->errors[task]);
     }
     if (w->cases)

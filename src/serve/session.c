@@ -1,8 +1,8 @@
 /* session.c: a live history that can be asked about any time.
  *
  * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network sees
- * the last `context` of them as one window whose last moment is the one asked about, and is asked through keepers, which
- * hold what they have computed of the events; with a sampled encoding once for each draw that the model keeps, and the answer
+ * the last `context` of them as one window whose last moment is the one asked about, and is asked through a keeper, which
+ * holds what it has computed of the events; with a sampled encoding once for each draw that the model keeps, and the answer
  * is their mean.
  */
 #include "serve/session.h"
@@ -39,7 +39,7 @@ static lapse_status turn_items(lapse_session *session, lapse_error *error)
     size_t items = (size_t)model->config.kinds, dims = (size_t)model->config.dims;
     if (!model->config.row->build || model->config.task != LP_TASK_RECOMMEND || items * dims > TURNED)
         return LAPSE_OK;
-    const float *table = model->parameters + session->keepers.whole.network.items->offset;
+    const float *table = model->parameters + session->keeper.network.items->offset;
     session->stride = ((items + 15) / 16 | 1) * 16;
     session->turned = lp_alloc(dims * session->stride, sizeof *session->turned);
     if (!session->turned)
@@ -76,7 +76,7 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
         return lp_fail_memory(error, "a session",
                               (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
     if (config->row->build)
-        LP_TRY(lp_keepers_init(&session->keepers, session->model, session->capacity, error));
+        LP_TRY(lp_keeper_init(&session->keeper, session->model, session->capacity, error));
     return turn_items(session, error);
 }
 
@@ -86,7 +86,6 @@ lapse_status lapse_session_new(const lapse_model *model, lapse_session **session
     if (!made)
         return lp_fail_memory(error, "a session", sizeof *made);
     made->model = model;
-    made->horizon = -INFINITY;
     lapse_status status = prepare(made, error);
     if (status != LAPSE_OK) {
         lapse_session_free(made);
@@ -100,7 +99,7 @@ void lapse_session_free(lapse_session *session)
 {
     if (!session)
         return;
-    lp_keepers_clear(&session->keepers);
+    lp_keeper_clear(&session->keeper);
     lp_free(session->times);
     lp_free(session->kinds);
     lp_free(session->seen);
@@ -123,8 +122,7 @@ void lapse_session_clear(lapse_session *session)
     else
         memset(session->seen, 0, seen_words(session) * sizeof *session->seen);
     session->count = session->total = 0;
-    session->horizon = -INFINITY;
-    lp_keepers_forget(&session->keepers);
+    lp_keeper_forget(&session->keeper);
 }
 
 static lapse_status read_fields(const lapse_session *session, const lapse_event *event, lp_field_number *out,
@@ -169,7 +167,7 @@ static void keep_newest(lapse_session *session)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
     session->count = kept;
     if (session->model->config.row->build)
-        lp_keepers_drop(&session->keepers, first);
+        lp_keeper_drop(&session->keeper, first);
 }
 
 void lp_session_add(lapse_session *session, double time, int32_t kind, const lp_field_number *fields)
@@ -227,7 +225,7 @@ static void take_answer(void *context, const lp_outcome *outcome)
 static void score_items(lapse_session *session)
 {
     const lapse_model *model = session->model;
-    const lp_network *network = &session->keepers.whole.network;
+    const lp_network *network = &session->keeper.network;
     const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
     const float *bias = model->parameters + network->bias->offset;
     int items = model->config.kinds, dims = model->config.dims;
@@ -267,7 +265,7 @@ static void run_network(lapse_session *session, double time, double *answer)
         memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
     lp_history history = {session->count, session->times, session->kinds, session->fields};
-    lp_keepers_ask(&session->keepers, &history, time, session->horizon, take_answer, session);
+    lp_keeper_ask(&session->keeper, &history, time, take_answer, session);
 }
 
 lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)

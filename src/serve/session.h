@@ -2,7 +2,7 @@
 #ifndef LP_SESSION_H
 #define LP_SESSION_H
 
-#include "serve/keepers.h"
+#include "serve/keeper.h"
 
 /* A field of an event in the model's numbers. */
 typedef union lp_field_number {
@@ -18,8 +18,7 @@ struct lapse_session {
     int32_t *kinds;
     void **fields;      /* field_count of them, each like kinds: int32_t of a category, float of a number */
     uint64_t *seen;     /* a bit for each kind: the history has had it */
-    lp_keepers keepers; /* of networks */
-    double horizon;     /* the latest moment that the history will be asked about; -INFINITY: not known */
+    lp_keeper keeper;   /* of networks */
     float *turned;      /* [dims x stride]: the vectors of a recommender's items, on their side; NULL: too many */
     size_t stride;
     float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */

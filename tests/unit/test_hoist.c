@@ -162,44 +162,6 @@ static void rules_apply(void **state)
     lp_graph_clear(&n.graph);
 }
 
-/* A second graph takes from the first one what that makes of parameters alone, and nothing of what the first has not. */
-static void what_is_there_is_adopted(void **state)
-{
-    (void)state;
-    network first, second;
-    build(&first);
-    build(&second);
-    assert_int_equal(lp_graph_hoist(&first.graph, 1 << 20, NULL), LAPSE_OK);
-    assert_int_equal(lp_graph_hoist(&second.graph, 1 << 20, NULL), LAPSE_OK);
-    int all = second.graph.node_count, inputs = second.graph.input_count, fixed = 0, adopted = 0;
-    assert_int_equal(lp_graph_adopt(&second.graph, &first.graph, NULL), LAPSE_OK);
-    assert_int_equal(second.graph.node_count, all); /* nothing is kept there */
-    for (int i = 0; i < all; i++) {
-        bool once = lp_value_is_fixed(first.graph.nodes[i]->outputs[0]);
-        first.graph.nodes[i]->outputs[0]->kept |= once && first.graph.nodes[i]->op->id == LP_OP_TURN;
-        fixed += once;
-    }
-    assert_int_equal(lp_graph_adopt(&second.graph, &first.graph, NULL), LAPSE_OK);
-    assert_int_equal(second.graph.node_count, all - 4); /* the turned weights */
-    for (int i = 0; i < all; i++)
-        first.graph.nodes[i]->outputs[0]->kept |= lp_value_is_fixed(first.graph.nodes[i]->outputs[0]);
-    assert_int_equal(lp_graph_adopt(&second.graph, &first.graph, NULL), LAPSE_OK);
-    assert_int_equal(second.graph.node_count, all - fixed);
-    assert_true(fixed > 8);
-    for (int i = 0; i < second.graph.value_count; i++) {
-        const lp_value *value = second.graph.values[i];
-        if (!value->adopted)
-            continue;
-        assert_true(value->constant && value->place == LP_PLACE_INPUT && lp_value_is_fixed(value));
-        assert_int_equal(value->cols, value->adopted->cols);
-        assert_in_range(value->slot, inputs, second.graph.input_count - 1);
-        adopted++;
-    }
-    assert_int_equal(adopted, second.graph.input_count - inputs);
-    lp_graph_clear(&first.graph);
-    lp_graph_clear(&second.graph);
-}
-
 /* ---------------------------------------------------------------------------------------------- products ----- */
 
 typedef struct product {
@@ -295,7 +257,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_is_computed),
         cmocka_unit_test(rules_apply),
-        cmocka_unit_test(what_is_there_is_adopted),
         cmocka_unit_test(products_of_odd_shapes),
         cmocka_unit_test(a_basis_after),
     };
