@@ -79,17 +79,18 @@ static lapse_model *train(const lapse_dataset *dataset, int row, uint64_t seed)
 }
 
 /* "buy coffee" and "coffee" are the item "coffee". */
-static const char *item_of(const char *kind)
+static const char *item_of(const char *type)
 {
-    const char *space = strchr(kind, ' ');
-    return space ? space + 1 : kind;
+    const char *space = strchr(type, ' ');
+    return space ? space + 1 : type;
 }
 
 static void append(lapse_session *session, const lapse_dataset *dataset, int64_t event, bool action)
 {
     lapse_value value = {.text = action ? lapse_dataset_category_name(dataset, 0, dataset->fields[0].category[event])
                                         : NULL};
-    lapse_event next = {dataset->time[event], lapse_dataset_kind_name(dataset, dataset->kind[event]), &value, action};
+    lapse_event next = {dataset->time[event], lapse_dataset_event_type_name(dataset, dataset->type[event]), &value,
+                        action};
     need(lapse_session_append_event(session, &next, &error));
 }
 
@@ -99,21 +100,21 @@ static result score(const lapse_model *model, const lapse_dataset *dataset, bool
     uint8_t *split;
     lp_split wanted;
     lapse_session *session;
-    double *chances = lp_alloc((size_t)dataset->kinds.count, sizeof *chances), right = 0, loss = 0, cases = 0;
+    double *chances = lp_alloc((size_t)dataset->types.count, sizeof *chances), right = 0, loss = 0, cases = 0;
     need(lp_evaluator_split(model, dataset, "test", &split, &wanted, &error));
     need(lapse_session_new(model, &session, &error));
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         lapse_session_clear(session);
         for (int64_t i = (int64_t)dataset->start[s]; i < (int64_t)dataset->start[s + 1]; i++) {
             if (split[i] == wanted && i > (int64_t)dataset->start[s]) {
-                const char *truth = item_of(lapse_dataset_kind_name(dataset, dataset->kind[i])), *best = NULL;
+                const char *truth = item_of(lapse_dataset_event_type_name(dataset, dataset->type[i])), *best = NULL;
                 double highest = -1, of_truth = 0;
                 need(lapse_session_predict(session, dataset->time[i], chances, &error));
-                for (int64_t k = 0; k < dataset->kinds.count; k++) {
-                    const char *item = item_of(lapse_model_kind_name(model, k));
+                for (int64_t k = 0; k < dataset->types.count; k++) {
+                    const char *item = item_of(lapse_model_event_type_name(model, k));
                     double sum = 0;
-                    for (int64_t j = 0; j < dataset->kinds.count; j++)
-                        sum += strcmp(item_of(lapse_model_kind_name(model, j)), item) == 0 ? chances[j] : 0;
+                    for (int64_t j = 0; j < dataset->types.count; j++)
+                        sum += strcmp(item_of(lapse_model_event_type_name(model, j)), item) == 0 ? chances[j] : 0;
                     best = sum > highest ? item : best;
                     highest = fmax(highest, sum);
                     of_truth = strcmp(item, truth) == 0 ? sum : of_truth;

@@ -2,7 +2,7 @@
  *
  *   import_speed [FOLDER [MEGABYTES [THREADS]]]      here, 1000 MB and all cores unless said otherwise
  *
- * Makes files in FOLDER (user,time,event; 200,000 users, 500 kinds of event, times with milliseconds) in three orders,
+ * Makes files in FOLDER (user,time,event; 200,000 users, 500 event types, times with milliseconds) in three orders,
  * imports each end to end in a process of its own (read, sort, save, sync), checks the result against what was written,
  * and prints
  *
@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { USERS = 200000, KINDS = 500 };
+enum { USERS = 200000, TYPES = 500 };
 
 typedef enum row_order { ORDER_TIME, ORDER_USER, ORDER_RANDOM, ORDER_COUNT } row_order;
 
@@ -66,9 +66,9 @@ static totals make_file(const char *path, row_order order, int64_t bytes)
             user = (uint32_t)((double)made.rows / (double)most * USERS);
         int64_t time = order == ORDER_RANDOM ? 1325376000000 + lp_random_below(&random, 4000000000u) : clock;
         double u = lp_random_uniform(&random);
-        int kind = (int)(u * u * KINDS);
+        int type = (int)(u * u * TYPES);
         made.bytes +=
-            fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), kind);
+            fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), type);
         made.rows++;
         made.milliseconds += time;
     }
@@ -93,9 +93,9 @@ static void check(const lapse_dataset *dataset, const totals *made)
     int64_t milliseconds = 0, events = 0;
     for (int64_t s = 0; s < lapse_dataset_sequence_count(dataset); s++) {
         const double *times;
-        const int32_t *kinds;
+        const int32_t *types;
         int64_t count;
-        lapse_dataset_sequence(dataset, s, &times, &kinds, &count);
+        lapse_dataset_sequence(dataset, s, &times, &types, &count);
         for (int64_t i = 0; i < count; i++) {
             milliseconds += (int64_t)(times[i] * 1000 + 0.5);
             if (i > 0 && times[i] < times[i - 1]) {

@@ -8,7 +8,7 @@
 set -eu
 data=${DATA:-../shared/data}/ml-1m/events.csv.gz
 seeds=${SEEDS:-1 2 3}
-rows=${ROWS:-floors bce softmax best unknown}
+rows=${ROWS:-baselines bce softmax best unknown}
 device=${DEVICE:-auto}
 if [ ! -e "$data" ]; then
     echo "skipped: there is no $data"
@@ -50,7 +50,7 @@ echo "| MovieLens-1M, test           | 100 uniform: Hit@10, % | NDCG@10, % | all
 echo "|------------------------------|------------------------|------------|--------------------|---------|------|"
 paper="--device $device --context 200 --batch 128 --blocks 2 --dims 50 --dropout 0.2 --epochs 200 --patience 20"
 periods="--period-min 1m --period-max 1500d"
-if wants floors; then
+if wants baselines; then
     row popularity --model popularity
     row recency --model recency
     row item-markov --model item-markov

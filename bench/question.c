@@ -3,7 +3,7 @@
  *     3,416 items, 50 dims, 2 blocks, 1 head, a history of 200 events, the 10 best of all items
  *
  * The parameters are random: time does not depend on them. The answer is first compared with that of the whole window
- * taken through the ordinary network, in plain kernels and double; a wrong one is not timed. Four kinds of questions:
+ * taken through the ordinary network, in plain kernels and double; a wrong one is not timed. Four event types of questions:
  *
  *     ask       again, at another moment: one row a block
  *     grow      after one more event, while the window still grows
@@ -56,7 +56,7 @@ static lapse_model *make_model(const char *encoding_name)
                               .loss = LP_LOSS_SOFTMAX,
                               .encoding = encoding,
                               .target_known = true,
-                              .kinds = ITEMS,
+                              .event_types = ITEMS,
                               .dims = DIMS,
                               .blocks = BLOCKS,
                               .heads = 1,
@@ -65,7 +65,7 @@ static lapse_model *make_model(const char *encoding_name)
                               .harmonics = encoding->default_harmonics ? encoding->default_harmonics : 1,
                               .period_min = 600,
                               .period_max = 3e8,
-                              .period_init = lp_period_start_find("geometric"),
+                              .period_init = lp_period_init_find("geometric"),
                               .inverse_cdf = lp_inverse_cdf_find("maf"),
                               .hidden = 16,
                               .draws = 1};
@@ -79,7 +79,7 @@ static lapse_model *make_model(const char *encoding_name)
     lapse_model *model = NULL;
     lapse_error error;
     need(lp_model_new(&config, &(lp_names){.count = ITEMS, .offset = offset, .bytes = bytes}, &model, &error), &error);
-    lp_network_start(&model->network.graph, 1, model->parameters);
+    lp_network_init_parameters(&model->network.graph, 1, model->parameters);
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 1);
     for (size_t i = 0; i < model->network.graph.parameter_size; i++)
         model->parameters[i] += (float)(0.05 * lp_random_normal(&random));
@@ -117,44 +117,49 @@ static void score_all(const lapse_model *model, int first, double time, double *
     lp_network network;
     lp_plan plan;
     lapse_error error;
-    static int32_t kind[CONTEXT], position[CONTEXT];
-    static double at[CONTEXT], until[CONTEXT];
-    int32_t asked = CONTEXT - 1, segment[] = {0, CONTEXT}, draw = 0;
+    static int32_t type[CONTEXT], position[CONTEXT];
+    static double at[CONTEXT], query_time[CONTEXT];
+    int32_t target_position = CONTEXT - 1, segment[] = {0, CONTEXT}, draw = 0;
     for (int t = 0; t < CONTEXT; t++) {
-        kind[t] = item_of(first + t);
+        type[t] = item_of(first + t);
         position[t] = t;
         at[t] = times[first + t] - time;
-        until[t] = t + 1 < CONTEXT ? times[first + t + 1] - time : 0;
+        query_time[t] = t + 1 < CONTEXT ? times[first + t + 1] - time : 0;
     }
     need(lp_network_build(&network, &model->config, false, &error), &error);
     lp_extent extent = {.pairs = CONTEXT * CONTEXT, .longest = CONTEXT};
-    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_ASKED] = CONTEXT;
+    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_TARGETS] = CONTEXT;
     need(lp_plan_make(&plan, &network.graph, &extent, sizeof(double), &error), &error);
     double *parameters = malloc(network.graph.parameter_size * sizeof *parameters);
-    char *work = backend->buffer_new(plan.work_size), *scratch = backend->buffer_new(plan.scratch_size);
+    char *work = backend->buffer_new(backend->context, plan.work_size),
+         *scratch = backend->buffer_new(backend->context, plan.scratch_size);
     if (!parameters || !work || !scratch)
         stop("out of memory");
     for (size_t i = 0; i < network.graph.parameter_size; i++)
         parameters[i] = (double)model->parameters[i];
-    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_KIND] = kind,   [LP_FEED_POSITION] = position, [LP_FEED_TIME] = at,
-                                   [LP_FEED_UNTIL] = until, [LP_FEED_ASKED] = &asked,      [LP_FEED_DRAW] = &draw};
+    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_EVENT] = type,
+                                   [LP_FEED_POSITION] = position,
+                                   [LP_FEED_TIME] = at,
+                                   [LP_FEED_QUERY_TIME] = query_time,
+                                   [LP_FEED_TARGET_POSITION] = &target_position,
+                                   [LP_FEED_FREQUENCY_SAMPLE] = &draw};
     lp_run run = {.plan = &plan,
                   .work = work,
                   .scratch = scratch,
                   .inputs = inputs,
                   .parameters = parameters,
-                  .rows = {[LP_ROWS_TOKENS] = CONTEXT, [LP_ROWS_ASKED] = 1},
+                  .rows = {[LP_ROWS_TOKENS] = CONTEXT, [LP_ROWS_TARGETS] = 1},
                   .segments = 1,
                   .segment = segment};
-    backend->run(&run);
+    backend->run(backend->context, &run);
     const double *state = lp_run_data(&run, network.state);
     for (int i = 0; i < ITEMS; i++) {
         scores[i] = parameters[network.bias->offset + (size_t)i];
         for (int c = 0; c < DIMS; c++)
             scores[i] += state[c] * parameters[network.items->offset + (size_t)(i * DIMS + c)];
     }
-    backend->buffer_free(work);
-    backend->buffer_free(scratch);
+    backend->buffer_free(backend->context, work);
+    backend->buffer_free(backend->context, scratch);
     free(parameters);
     lp_graph_clear(&network.graph);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # stackoverflow.sh: accuracy on the Stack Overflow badges, the table of docs/results.md: every encoding at equal settings (one
-# block, 32 dims), the floors, and the defaults alone; seeds 1 to 5 set both the split and the start. Mean (standard deviation).
+# block, 32 dims), the baselines, and the defaults alone; seeds 1 to 5 set both the split and the start. Mean (standard deviation).
 #
 #   ./run bench stackoverflow        SEEDS="1 2 3" for fewer, DATA=FOLDER for data elsewhere
 set -eu

@@ -9,16 +9,16 @@ lapse_status cli_when_parse(const char *text, cli_when *when, lapse_error *error
                           : lapse_time_parse(text, &when->seconds, error);
 }
 
-void cli_choices_top(const double *probabilities, int64_t kinds, cli_choice *top, int64_t count)
+void cli_choices_top(const double *probabilities, int64_t types, cli_choice *top, int64_t count)
 {
     int64_t filled = 0;
-    for (int64_t kind = 0; kind < kinds; kind++) {
-        if (filled == count && !(probabilities[kind] > top[count - 1].probability))
+    for (int64_t type = 0; type < types; type++) {
+        if (filled == count && !(probabilities[type] > top[count - 1].probability))
             continue;
         int64_t place = filled < count ? filled++ : count - 1;
-        for (; place > 0 && probabilities[kind] > top[place - 1].probability; place--)
+        for (; place > 0 && probabilities[type] > top[place - 1].probability; place--)
             top[place] = top[place - 1];
-        top[place].kind = kind;
-        top[place].probability = probabilities[kind];
+        top[place].type = type;
+        top[place].probability = probabilities[type];
     }
 }

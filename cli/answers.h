@@ -1,4 +1,4 @@
-/* answers.h: what a model expects of each history at each time: the most likely kinds with their chances. */
+/* answers.h: what a model expects of each history at each time: the most likely event types with their chances. */
 #ifndef CLI_ANSWERS_H
 #define CLI_ANSWERS_H
 
@@ -19,11 +19,11 @@ typedef struct cli_when {
 lapse_status cli_when_parse(const char *text, cli_when *when, lapse_error *error);
 
 typedef struct cli_choice {
-    int64_t kind;
+    int64_t type;
     double probability;
 } cli_choice;
 
-/* The `count` most likely kinds, the likeliest first; equal chances in the order of the kinds. */
-void cli_choices_top(const double *probabilities, int64_t kinds, cli_choice *top, int64_t count);
+/* The `count` most likely event types, the likeliest first; equal chances in the order of the event types. */
+void cli_choices_top(const double *probabilities, int64_t types, cli_choice *top, int64_t count);
 
 #endif

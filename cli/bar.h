@@ -13,7 +13,7 @@ typedef struct cli_bar {
     double drawn;      /* when, on cli_clock */
 } cli_bar;
 
-/* A score of the kind that the progress watches: 47.9 %, or 0.2164 of an NDCG. */
+/* A score of the event type that the progress watches: 47.9 %, or 0.2164 of an NDCG. */
 cli_words cli_score(const lapse_progress *progress, double score);
 
 cli_bar cli_bar_new(const char *label);

@@ -21,22 +21,22 @@ void cli_columns_default(cli_columns *columns);
 void cli_columns_finish(cli_columns *columns);
 
 /* clang-format off */
-/* Rows of the table of a verb with `type` as settings, which has the cli_columns `member`. */
-#define CLI_COLUMN_ROWS(type, member, otherwise)                                                                       \
-    {.name = "sequence", .kind = CLI_TEXT, .offset = offsetof(type, member.import.sequence), .placeholder = "COLUMN",  \
+/* Rows of the table of a verb with `settings` as its type, which has the cli_columns `member`. */
+#define CLI_COLUMN_ROWS(settings, member, otherwise)                                                                       \
+    {.name = "sequence", .type = CLI_TEXT, .offset = offsetof(settings, member.import.sequence), .placeholder = "COLUMN",  \
      .help = "column that says whose event it is: a name, or a number from 1", .unset = otherwise},                    \
-    {.name = "time", .kind = CLI_TEXT, .offset = offsetof(type, member.import.time), .placeholder = "COLUMN",          \
+    {.name = "time", .type = CLI_TEXT, .offset = offsetof(settings, member.import.time), .placeholder = "COLUMN",          \
      .help = "column with the time", .unset = otherwise},                                                              \
-    {.name = "event", .kind = CLI_TEXT, .offset = offsetof(type, member.import.event), .placeholder = "COLUMN[,...]",  \
+    {.name = "event", .type = CLI_TEXT, .offset = offsetof(settings, member.import.event), .placeholder = "COLUMN[,...]",  \
      .help = "column with the event's name, or several to be joined", .unset = otherwise},                             \
-    {.name = "time-unit", .kind = CLI_CHOICE, .offset = offsetof(type, member.import.time_unit),                       \
+    {.name = "time-unit", .type = CLI_CHOICE, .offset = offsetof(settings, member.import.time_unit),                       \
      .placeholder = "UNIT", .help = "how times are written", .choices = cli_time_unit_names},                          \
-    {.name = "delimiter", .kind = CLI_TEXT, .offset = offsetof(type, member.import.delimiter),                         \
+    {.name = "delimiter", .type = CLI_TEXT, .offset = offsetof(settings, member.import.delimiter),                         \
      .placeholder = "CHARACTER", .help = "what stands between fields; tab for a tab",                                  \
      .unset = "told from the first line"},                                                                             \
-    {.name = "no-header", .kind = CLI_UNFLAG, .offset = offsetof(type, member.import.header),                          \
+    {.name = "no-header", .type = CLI_UNFLAG, .offset = offsetof(settings, member.import.header),                          \
      .help = "the first line is data already, and columns are numbers"},                                               \
-    {.name = "bad-rows", .kind = CLI_CHOICE, .offset = offsetof(type, member.bad_rows), .placeholder = "WHAT",         \
+    {.name = "bad-rows", .type = CLI_CHOICE, .offset = offsetof(settings, member.bad_rows), .placeholder = "WHAT",         \
      .help = "what to do at a row that cannot be read", .choices = cli_bad_rows_names}
 /* clang-format on */
 

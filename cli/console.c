@@ -102,7 +102,7 @@ cli_words cli_duration(double seconds)
     return words;
 }
 
-cli_words cli_moment(double time)
+cli_words cli_timestamp(double time)
 {
     cli_words words;
     lapse_time_format(time, words.text, sizeof words.text);

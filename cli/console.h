@@ -22,7 +22,7 @@ cli_words cli_bytes(double bytes);                                  /* 12.3 MB *
 cli_words cli_percent(double share, int decimals);                  /* 47.9 % */
 cli_words cli_seconds(double seconds);                              /* 0.21 s, 1 min 12 s */
 cli_words cli_duration(double seconds);                             /* lapse_duration_format */
-cli_words cli_moment(double time);                                  /* lapse_time_format */
+cli_words cli_timestamp(double time);                               /* lapse_time_format */
 
 /* "lapse: " and a line of text on standard error. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

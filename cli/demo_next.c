@@ -19,14 +19,14 @@ static const struct {
 enum { MOMENTS = sizeof moments / sizeof *moments };
 
 /* "view coffee" as "views coffee". */
-static void print_deed(const char *kind)
+static void print_deed(const char *type)
 {
-    int verb = (int)strcspn(kind, " ");
-    printf("%.*ss%s", verb, kind, kind + verb);
+    int verb = (int)strcspn(type, " ");
+    printf("%.*ss%s", verb, type, type + verb);
 }
 
-/* How plainly time decides after the last event of the session: 0 where two moments have the same likeliest kind, else
- * the smallest chance that a likeliest kind has. */
+/* How plainly time decides after the last event of the session: 0 where two moments have the same likeliest event type, else
+ * the smallest chance that a likeliest event type has. */
 static lapse_status weigh(const lapse_model *model, lapse_session *session, double last, double *probabilities,
                           double *weight, lapse_error *error)
 {
@@ -36,10 +36,10 @@ static lapse_status weigh(const lapse_model *model, lapse_session *session, doub
         lapse_status status = lapse_session_predict(session, last + moments[i].seconds, probabilities, error);
         if (status != LAPSE_OK)
             return status;
-        cli_choices_top(probabilities, lapse_model_kind_count(model), &top[i], 1);
+        cli_choices_top(probabilities, lapse_model_event_type_count(model), &top[i], 1);
         *weight = fmin(*weight, top[i].probability);
         for (int j = 0; j < i; j++)
-            if (top[i].kind == top[j].kind)
+            if (top[i].type == top[j].type)
                 *weight = 0;
     }
     return LAPSE_OK;
@@ -56,12 +56,12 @@ static lapse_status follow(const lapse_model *model, const lapse_dataset *datase
                            lapse_session *session, double *probabilities, purchase *best, lapse_error *error)
 {
     const double *times;
-    const int32_t *kinds;
+    const int32_t *types;
     int64_t count;
     lapse_session_clear(session);
-    lapse_dataset_sequence(dataset, sequence, &times, &kinds, &count);
+    lapse_dataset_sequence(dataset, sequence, &times, &types, &count);
     for (int64_t i = 0; i < count; i++) {
-        const char *name = lapse_dataset_kind_name(dataset, kinds[i]);
+        const char *name = lapse_dataset_event_type_name(dataset, types[i]);
         double weight = 0;
         lapse_status status = lapse_session_append(session, times[i], name, error);
         if (status == LAPSE_OK && i >= EVENTS_BEFORE && strncmp(name, "buy ", 4) == 0)
@@ -74,7 +74,7 @@ static lapse_status follow(const lapse_model *model, const lapse_dataset *datase
     return LAPSE_OK;
 }
 
-static void print_history(const lapse_dataset *dataset, const double *times, const int32_t *kinds, int64_t event)
+static void print_history(const lapse_dataset *dataset, const double *times, const int32_t *types, int64_t event)
 {
     int64_t first = event >= EVENTS_SHOWN ? event - EVENTS_SHOWN + 1 : 0;
     printf(
@@ -83,7 +83,7 @@ static void print_history(const lapse_dataset *dataset, const double *times, con
         SHOPPERS, cli_plural(event + 1, "event", "events").text);
     for (int64_t i = first; i <= event; i++) {
         fputs("  ", stdout);
-        print_deed(lapse_dataset_kind_name(dataset, kinds[i]));
+        print_deed(lapse_dataset_event_type_name(dataset, types[i]));
         if (i > first)
             printf(", %s later", cli_duration(times[i] - times[i - 1]).text);
         fputc('\n', stdout);
@@ -94,13 +94,13 @@ static void print_history(const lapse_dataset *dataset, const double *times, con
 static void print_answer(const lapse_model *model, const char *words, const double *probabilities)
 {
     cli_choice top[TOP];
-    int64_t kinds = lapse_model_kind_count(model);
-    int64_t count = kinds < TOP ? kinds : TOP;
-    cli_choices_top(probabilities, kinds, top, count);
+    int64_t types = lapse_model_event_type_count(model);
+    int64_t count = types < TOP ? types : TOP;
+    cli_choices_top(probabilities, types, top, count);
     printf("  %-11s most likely ", words);
     for (int64_t i = 0; i < count; i++) {
         fputs(i == 0 ? "" : i + 1 < count ? ", " : " or ", stdout);
-        print_deed(lapse_model_kind_name(model, top[i].kind));
+        print_deed(lapse_model_event_type_name(model, top[i].type));
         printf(" (%s)", cli_percent(top[i].probability, 0).text);
     }
     fputc('\n', stdout);
@@ -110,18 +110,18 @@ static lapse_status ask(const lapse_model *model, const lapse_dataset *dataset, 
                         double *probabilities, lapse_error *error)
 {
     const double *times;
-    const int32_t *kinds;
+    const int32_t *types;
     int64_t count;
     purchase best = {0, 0, 0};
     lapse_status status = LAPSE_OK;
     for (int64_t i = 0; i < lapse_dataset_sequence_count(dataset) && status == LAPSE_OK; i++)
         status = follow(model, dataset, i, session, probabilities, &best, error);
     lapse_session_clear(session);
-    lapse_dataset_sequence(dataset, best.sequence, &times, &kinds, &count);
+    lapse_dataset_sequence(dataset, best.sequence, &times, &types, &count);
     for (int64_t i = 0; i <= best.event && status == LAPSE_OK; i++)
-        status = lapse_session_append(session, times[i], lapse_dataset_kind_name(dataset, kinds[i]), error);
+        status = lapse_session_append(session, times[i], lapse_dataset_event_type_name(dataset, types[i]), error);
     if (status == LAPSE_OK)
-        print_history(dataset, times, kinds, best.event);
+        print_history(dataset, times, types, best.event);
     for (int i = 0; i < MOMENTS && status == LAPSE_OK; i++) {
         status = lapse_session_predict(session, times[best.event] + moments[i].seconds, probabilities, error);
         if (status == LAPSE_OK)
@@ -157,7 +157,7 @@ lapse_status cli_demo_next(const lapse_model *model, const lapse_simulate_option
 {
     lapse_dataset *dataset = NULL;
     lapse_session *session = NULL;
-    double *probabilities = calloc((size_t)lapse_model_kind_count(model) + 1, sizeof *probabilities);
+    double *probabilities = calloc((size_t)lapse_model_event_type_count(model) + 1, sizeof *probabilities);
     if (!probabilities) {
         memset(error, 0, sizeof *error);
         error->status = LAPSE_ERROR_MEMORY;

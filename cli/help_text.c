@@ -39,7 +39,7 @@ static sentence explain(const cli_option *option, const void *settings)
         for (int i = 0; names[i]; i++)
             append(&out, i ? ", " : ": ", names[i], "");
     }
-    if (option->required || option->kind == CLI_FLAG || option->kind == CLI_UNFLAG)
+    if (option->required || option->type == CLI_FLAG || option->type == CLI_UNFLAG)
         return out;
     cli_option_show(option, settings, value, sizeof value);
     if (*value)

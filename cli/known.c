@@ -5,16 +5,16 @@
 
 #include "console.h"
 
-/* How the events of a history use one list of names: its kinds (field -1), or the categories of a field. */
+/* How the events of a history use one list of names: its event types (field -1), or the categories of a field. */
 static int64_t *count_events(const lapse_dataset *history, int field, int64_t names)
 {
     int64_t *events = calloc((size_t)names + 1, sizeof *events);
     for (int64_t i = 0; events && i < lapse_dataset_sequence_count(history); i++) {
         const double *times, *numbers;
-        const int32_t *kinds, *categories;
+        const int32_t *types, *categories;
         int64_t count;
-        lapse_dataset_sequence(history, i, &times, &kinds, &count);
-        categories = kinds;
+        lapse_dataset_sequence(history, i, &times, &types, &count);
+        categories = types;
         if (field >= 0)
             lapse_dataset_field_values(history, field, i, &categories, &numbers);
         for (int64_t j = 0; j < count; j++)
@@ -53,20 +53,20 @@ static int say_unknown(const unknown_names *unknown, const char *file, const cha
     else
         cli_note("%s: %s of %s the model does not know: %s%s", file,
                  cli_plural(unknown->events, "event is", "events are").text,
-                 cli_plural(unknown->names, "kind", "kinds").text, unknown->list, end);
+                 cli_plural(unknown->names, "event", "event_types").text, unknown->list, end);
     return skip ? CLI_DONE : CLI_FAILED;
 }
 
-static int find_kinds(const lapse_model *model, const lapse_dataset *history, const char *file, bool skip)
+static int find_types(const lapse_model *model, const lapse_dataset *history, const char *file, bool skip)
 {
     unknown_names unknown = {.used = 0};
-    int64_t kinds = lapse_dataset_kind_count(history), *events = count_events(history, -1, kinds);
+    int64_t types = lapse_dataset_event_type_count(history), *events = count_events(history, -1, types);
     if (!events)
         return cli_fail("out of memory");
-    for (int64_t kind = 0; kind < kinds; kind++) {
-        const char *name = lapse_dataset_kind_name(history, kind);
-        if (lapse_model_kind_find(model, name) < 0)
-            add_unknown(&unknown, name, events[kind]);
+    for (int64_t type = 0; type < types; type++) {
+        const char *name = lapse_dataset_event_type_name(history, type);
+        if (lapse_model_event_type_find(model, name) < 0)
+            add_unknown(&unknown, name, events[type]);
     }
     free(events);
     return say_unknown(&unknown, file, NULL, skip);
@@ -93,7 +93,7 @@ static int find_categories(int field, const lapse_model *model, const lapse_data
 int cli_known_find(const lapse_model *model, const lapse_dataset *history, const char *file, bool skip)
 {
     lapse_field field;
-    int result = find_kinds(model, history, file, skip);
+    int result = find_types(model, history, file, skip);
     for (int f = 0; lapse_model_field(model, f, &field); f++) {
         int found = field.type == LAPSE_FIELD_NUMBER ? CLI_DONE : find_categories(f, model, history, file, skip);
         result = result == CLI_DONE ? found : result;

@@ -1,5 +1,5 @@
-/* options.c: reads a command line by a verb's table, and shows the values again. What a kind of option does lies in the
- * rows of `kinds`, so that nothing else asks which kind it has before it. */
+/* options.c: reads a command line by a verb's table, and shows the values again. What an event type of option does lies in the
+ * rows of `event types`, so that nothing else asks which event type it has before it. */
 #include "options.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@ typedef struct reason {
     char text[512];
 } reason;
 
-typedef struct kind_row {
+typedef struct type_row {
     /* Stores text at value; false with *why where it is wrong. NULL: the option takes no value. */
     bool (*read)(const cli_option *option, const char *text, void *value, reason *why);
     void (*show)(const cli_option *option, const void *value, char *out, size_t out_size);
     void (*json)(const cli_option *option, const void *value, cli_json *json);
-} kind_row;
+} type_row;
 
 /* ---- texts and choices ---- */
 
@@ -196,13 +196,13 @@ static void json_number(const cli_option *option, const void *value, cli_json *j
 
 static void show_flag(const cli_option *option, const void *value, char *out, size_t out_size)
 {
-    bool set = *(const bool *)value == (option->kind == CLI_FLAG);
+    bool set = *(const bool *)value == (option->type == CLI_FLAG);
     snprintf(out, out_size, "%s", set ? "yes" : "no");
 }
 
 static void json_flag(const cli_option *option, const void *value, cli_json *json)
 {
-    cli_json_bool(json, option->name, *(const bool *)value == (option->kind == CLI_FLAG));
+    cli_json_bool(json, option->name, *(const bool *)value == (option->type == CLI_FLAG));
 }
 
 static bool read_list(const cli_option *option, const char *text, void *value, reason *why)
@@ -235,7 +235,7 @@ static void json_list(const cli_option *option, const void *value, cli_json *jso
     cli_json_end(json, ']');
 }
 
-static const kind_row kinds[] = {
+static const type_row types[] = {
     [CLI_TEXT] = {read_text, show_text, json_text},
     [CLI_CHOICE] = {read_choice, show_text, json_text},
     [CLI_WHOLE] = {read_whole, show_whole, json_whole},
@@ -311,10 +311,10 @@ static int take_option(const cli_call *call, void *settings, int *at, unsigned c
     if (!option)
         return unknown_option(verb, argument);
     seen[option - verb->options] = 1;
-    if (!kinds[option->kind].read) {
+    if (!types[option->type].read) {
         if (text)
             return cli_usage(verb, "--%s takes no value", option->name);
-        *(bool *)value_at(option, settings) = option->kind == CLI_FLAG;
+        *(bool *)value_at(option, settings) = option->type == CLI_FLAG;
         return CLI_DONE;
     }
     if (!text && *at + 1 < call->argc && strncmp(call->argv[*at + 1], "--", 2) != 0)
@@ -322,7 +322,7 @@ static int take_option(const cli_call *call, void *settings, int *at, unsigned c
     if (!text)
         return cli_usage(verb, "--%s needs a value: --%s %s", option->name, option->name, option->placeholder);
     reason why;
-    if (!kinds[option->kind].read(option, text, value_at(option, settings), &why))
+    if (!types[option->type].read(option, text, value_at(option, settings), &why))
         return cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
     return CLI_DONE;
 }
@@ -367,7 +367,7 @@ int cli_options_parse(const cli_call *call, void *settings, bool *help)
 void cli_options_clear(const cli_verb *verb, void *settings)
 {
     for (const cli_option *option = verb->options; option->name; option++)
-        if (option->kind == CLI_LIST)
+        if (option->type == CLI_LIST)
             free(((cli_list *)value_at(option, settings))->items);
 }
 
@@ -375,7 +375,7 @@ void cli_options_clear(const cli_verb *verb, void *settings)
 
 void cli_option_show(const cli_option *option, const void *settings, char *out, size_t out_size)
 {
-    kinds[option->kind].show(option, (const char *)settings + option->offset, out, out_size);
+    types[option->type].show(option, (const char *)settings + option->offset, out, out_size);
 }
 
 bool cli_option_matters(const cli_option *option, const char *const *names)
@@ -418,5 +418,5 @@ void cli_options_json(const cli_verb *verb, const void *settings, const char *co
 {
     for (const cli_option *option = verb->options; option->name; option++)
         if (option->group && cli_option_matters(option, names))
-            kinds[option->kind].json(option, (const char *)settings + option->offset, json);
+            types[option->type].json(option, (const char *)settings + option->offset, json);
 }

@@ -1,6 +1,6 @@
 /* options.h: what a verb takes, as one table.
  *
- * A row of the table names an option, its kind, and where its value lies in the verb's settings. The same row drives
+ * A row of the table names an option, its event type, and where its value lies in the verb's settings. The same row drives
  * parsing, `lapse VERB --help` (with the default read from the settings themselves), the man page, the banner of a run
  * and the settings in its JSON. Adding an option is adding a row.
  */
@@ -12,7 +12,7 @@
 
 #include "json.h"
 
-typedef enum cli_kind {
+typedef enum cli_type {
     CLI_TEXT,     /* const char * */
     CLI_CHOICE,   /* const char *: one of the names that choices() lists */
     CLI_WHOLE,    /* int, not negative */
@@ -23,7 +23,7 @@ typedef enum cli_kind {
     CLI_FLAG,     /* bool, made true */
     CLI_UNFLAG,   /* bool, made false */
     CLI_LIST      /* cli_list: every occurrence adds one */
-} cli_kind;
+} cli_type;
 
 typedef struct cli_list {
     const char **items; /* owned by the parser; the texts are the command line's */
@@ -33,7 +33,7 @@ typedef struct cli_list {
 typedef struct cli_option {
     const char *name; /* without the two dashes */
     char letter;      /* of the short form, or 0 */
-    cli_kind kind;
+    cli_type type;
     size_t offset;           /* of the value in the verb's settings */
     const char *placeholder; /* such as FILE; NULL for flags */
     const char *help;        /* one sentence, without its period */

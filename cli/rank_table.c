@@ -106,7 +106,7 @@ static bool print_whole(FILE *file, const lapse_rank_scores *scores)
     return cli_table_print(&table, file, 0);
 }
 
-/* The slices of one kind, from `first` on; their number is added to *count. */
+/* The slices of one event type, from `first` on; their number is added to *count. */
 static bool print_slices(FILE *file, const lapse_rank_scores *scores, int first, int *count)
 {
     static const int shown[] = {0, 2}; /* full-unseen, with its interval, and uniform */

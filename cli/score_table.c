@@ -34,66 +34,67 @@ void cli_scores_print(FILE *file, const lapse_scores *scores)
 
 static int by_cases(const void *a, const void *b)
 {
-    const lapse_kind_score *x = *(const lapse_kind_score *const *)a, *y = *(const lapse_kind_score *const *)b;
+    const lapse_class_score *x = *(const lapse_class_score *const *)a, *y = *(const lapse_class_score *const *)b;
     if (x->cases != y->cases)
         return x->cases < y->cases ? 1 : -1;
     return x < y ? -1 : x > y;
 }
 
-/* The kinds in the order shown, or NULL. Freed by the caller. */
-static const lapse_kind_score **sorted(const lapse_scores *scores)
+/* The event types in the order shown, or NULL. Freed by the caller. */
+static const lapse_class_score **sorted(const lapse_scores *scores)
 {
-    const lapse_kind_score **kinds = calloc((size_t)scores->kind_count + 1, sizeof *kinds);
-    if (!kinds)
+    const lapse_class_score **types = calloc((size_t)scores->type_count + 1, sizeof *types);
+    if (!types)
         return NULL;
-    for (int64_t i = 0; i < scores->kind_count; i++)
-        kinds[i] = &scores->kinds[i];
-    qsort(kinds, (size_t)scores->kind_count, sizeof *kinds, by_cases);
-    return kinds;
+    for (int64_t i = 0; i < scores->type_count; i++)
+        types[i] = &scores->types[i];
+    qsort(types, (size_t)scores->type_count, sizeof *types, by_cases);
+    return types;
 }
 
-bool cli_scores_print_kinds(FILE *file, const lapse_scores *scores)
+bool cli_scores_print_classes(FILE *file, const lapse_scores *scores)
 {
-    static const char *const headings[] = {"kind", "cases", "predicted", "correct", "precision", "recall", "F1"};
-    const lapse_kind_score **kinds = sorted(scores);
+    static const char *const headings[] = {"event", "cases", "predicted", "correct", "precision", "attention_cached",
+                                           "F1"};
+    const lapse_class_score **types = sorted(scores);
     cli_table table = {.align = "lrrrrrr"};
-    if (!kinds)
+    if (!types)
         return false;
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         cli_table_add(&table, "%s", headings[i]);
-    for (int64_t i = 0; i < scores->kind_count; i++) {
-        cli_table_add(&table, "%s", kinds[i]->name);
-        cli_table_add(&table, "%s", cli_count(kinds[i]->cases).text);
-        cli_table_add(&table, "%s", cli_count(kinds[i]->predicted).text);
-        cli_table_add(&table, "%s", cli_count(kinds[i]->correct).text);
-        cli_table_add(&table, "%s", cli_percent(kinds[i]->precision, 1).text);
-        cli_table_add(&table, "%s", cli_percent(kinds[i]->recall, 1).text);
-        cli_table_add(&table, "%.3f", kinds[i]->f1);
+    for (int64_t i = 0; i < scores->type_count; i++) {
+        cli_table_add(&table, "%s", types[i]->name);
+        cli_table_add(&table, "%s", cli_count(types[i]->cases).text);
+        cli_table_add(&table, "%s", cli_count(types[i]->predicted).text);
+        cli_table_add(&table, "%s", cli_count(types[i]->correct).text);
+        cli_table_add(&table, "%s", cli_percent(types[i]->precision, 1).text);
+        cli_table_add(&table, "%s", cli_percent(types[i]->attention_cached, 1).text);
+        cli_table_add(&table, "%.3f", types[i]->f1);
     }
-    free(kinds);
+    free(types);
     return cli_table_print(&table, file, 0);
 }
 
-static void kinds_json(cli_json *json, const lapse_scores *scores)
+static void classes_json(cli_json *json, const lapse_scores *scores)
 {
-    const lapse_kind_score **kinds = sorted(scores);
-    cli_json_array(json, "kinds");
-    for (int64_t i = 0; kinds && i < scores->kind_count; i++) {
+    const lapse_class_score **types = sorted(scores);
+    cli_json_array(json, "event_types");
+    for (int64_t i = 0; types && i < scores->type_count; i++) {
         cli_json_object(json, NULL);
-        cli_json_text(json, "name", kinds[i]->name);
-        cli_json_whole(json, "cases", kinds[i]->cases);
-        cli_json_whole(json, "predicted", kinds[i]->predicted);
-        cli_json_whole(json, "correct", kinds[i]->correct);
-        cli_json_number(json, "precision", kinds[i]->precision, 9);
-        cli_json_number(json, "recall", kinds[i]->recall, 9);
-        cli_json_number(json, "f1", kinds[i]->f1, 9);
+        cli_json_text(json, "name", types[i]->name);
+        cli_json_whole(json, "cases", types[i]->cases);
+        cli_json_whole(json, "predicted", types[i]->predicted);
+        cli_json_whole(json, "correct", types[i]->correct);
+        cli_json_number(json, "precision", types[i]->precision, 9);
+        cli_json_number(json, "attention_cached", types[i]->attention_cached, 9);
+        cli_json_number(json, "f1", types[i]->f1, 9);
         cli_json_end(json, '}');
     }
     cli_json_end(json, ']');
-    free(kinds);
+    free(types);
 }
 
-void cli_scores_json(cli_json *json, const lapse_scores *scores, bool kinds)
+void cli_scores_json(cli_json *json, const lapse_scores *scores, bool types)
 {
     cli_json_text(json, "target", scores->target);
     cli_json_text(json, "split", scores->split);
@@ -109,8 +110,8 @@ void cli_scores_json(cli_json *json, const lapse_scores *scores, bool kinds)
         cli_json_number(json, "log_loss_low", scores->log_loss_low, 9);
         cli_json_number(json, "log_loss_high", scores->log_loss_high, 9);
     }
-    if (kinds)
-        kinds_json(json, scores);
+    if (types)
+        classes_json(json, scores);
 }
 
 /* -------------------------------------------------------------------------------------------- all targets ---- */
@@ -136,26 +137,26 @@ void cli_targets_clear(cli_targets *targets)
     targets->count = 0;
 }
 
-bool cli_targets_print(FILE *file, const cli_targets *targets, bool kinds)
+bool cli_targets_print(FILE *file, const cli_targets *targets, bool types)
 {
     bool whole = true;
     for (int i = 0; i < targets->count; i++) {
         if (i > 0)
             fputc('\n', file);
         cli_scores_print(file, &targets->scores[i]);
-        if (kinds)
+        if (types)
             fputc('\n', file);
-        whole = (!kinds || cli_scores_print_kinds(file, &targets->scores[i])) && whole;
+        whole = (!types || cli_scores_print_classes(file, &targets->scores[i])) && whole;
     }
     return whole;
 }
 
-void cli_targets_json(cli_json *json, const cli_targets *targets, bool kinds)
+void cli_targets_json(cli_json *json, const cli_targets *targets, bool types)
 {
     for (int i = 0; i < targets->count; i++) {
         if (i > 0)
             cli_json_object(json, targets->scores[i].target);
-        cli_scores_json(json, &targets->scores[i], kinds);
+        cli_scores_json(json, &targets->scores[i], types);
         if (i > 0)
             cli_json_end(json, '}');
     }

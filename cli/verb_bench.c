@@ -24,7 +24,7 @@ static void add_rate(cli_table *table, double amount, double seconds)
 
 static int print_rows(const lapse_bench_report *report)
 {
-    static const char *const heads[] = {"op", "calls", "ms", "share", "GFLOP/s", "GB/s", "floor, ms", "x floor"};
+    static const char *const heads[] = {"op", "calls", "ms", "share", "GFLOP/s", "GB/s", "baseline, ms", "x baseline"};
     cli_table table = {.align = "lrrrrrrr"};
     double all = report->step_least * report->threads; /* seconds of all threads */
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -46,8 +46,8 @@ static int print_rows(const lapse_bench_report *report)
 /* A line for each launch of a GPU; parts of a step that are none have no number. */
 static int print_launches(const lapse_bench_report *report)
 {
-    static const char *const heads[] = {"launch", "op",      "kind", "nodes",     "us",
-                                        "share",  "GFLOP/s", "GB/s", "floor, us", "x floor"};
+    static const char *const heads[] = {"launch", "op",      "event", "nodes",        "us",
+                                        "share",  "GFLOP/s", "GB/s",  "baseline, us", "x baseline"};
     cli_table table = {.align = "rllrrrrrrr"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_add(&table, "%s", heads[i]);
@@ -55,7 +55,7 @@ static int print_launches(const lapse_bench_report *report)
         const lapse_bench_row *row = &report->rows[i];
         cli_table_add(&table, row->launch ? "%d" : "-", row->launch);
         cli_table_add(&table, "%s", row->name);
-        cli_table_add(&table, "%s", row->launch ? row->kind : "-");
+        cli_table_add(&table, "%s", row->launch ? row->type : "-");
         cli_table_add(&table, row->launch ? "%d" : "-", row->nodes);
         cli_table_add(&table, "%.1f", 1e6 * row->seconds);
         cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, report->step_least), 1).text);
@@ -101,7 +101,7 @@ static int print_text(const lapse_bench_report *report)
     if (!host) {
         printf("\nLaunches timed one by one, the least of all rounds: %.1f us together. In a step those that need not "
                "wait for\n"
-               "one another run side by side. A launch of several nodes has the name of the first and the floor of "
+               "one another run side by side. A launch of several nodes has the name of the first and the baseline of "
                "all.\n\n",
                1e6 * report->step_least);
         return print_launches(report);
@@ -118,7 +118,7 @@ static void json_row(cli_json *json, const lapse_bench_row *row)
     cli_json_object(json, NULL);
     if (row->launch) {
         cli_json_whole(json, "launch", row->launch);
-        cli_json_text(json, "kind", row->kind);
+        cli_json_text(json, "event", row->type);
         cli_json_whole(json, "nodes", row->nodes);
     }
     cli_json_text(json, "op", row->name);
@@ -126,7 +126,7 @@ static void json_row(cli_json *json, const lapse_bench_row *row)
     cli_json_number(json, "seconds", row->seconds, 6);
     cli_json_number(json, "flop", row->flop, 6);
     cli_json_number(json, "bytes", row->bytes, 6);
-    cli_json_number(json, "floor_seconds", row->floor, 6);
+    cli_json_number(json, "roofline_seconds", row->floor, 6);
     cli_json_end(json, '}');
 }
 
@@ -191,27 +191,27 @@ static const cli_argument arguments[] = {{0}};
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "preset", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.preset), .placeholder = "NAME",
+    {.name = "preset", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.preset), .placeholder = "NAME",
      .choices = lapse_bench_preset_names, .help = "the task whose sizes are taken"},
-    {.name = "what", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.what), .placeholder = "NAME",
+    {.name = "what", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.what), .placeholder = "NAME",
      .choices = lapse_bench_what_names, .help = "steps of training, or scoring the validation split"},
-    {.name = "items", .kind = CLI_COUNT, .offset = offsetof(bench_settings, bench.items), .placeholder = "N",
+    {.name = "items", .type = CLI_COUNT, .offset = offsetof(bench_settings, bench.items), .placeholder = "N",
      .help = "items of the catalogue", .unset = "the preset's"},
-    {.name = "batch", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.batch), .placeholder = "N",
+    {.name = "batch", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.batch), .placeholder = "N",
      .help = "histories in a step", .unset = "the preset's"},
-    {.name = "shards", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.shards), .placeholder = "N",
+    {.name = "shards", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.shards), .placeholder = "N",
      .help = "parts that a batch is cut into", .unset = "as in training"},
-    {.name = "rounds", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.rounds), .placeholder = "N",
+    {.name = "rounds", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.rounds), .placeholder = "N",
      .help = "how often to measure"},
-    {.name = "seed", .kind = CLI_SEED, .offset = offsetof(bench_settings, bench.seed), .placeholder = "N",
+    {.name = "seed", .type = CLI_SEED, .offset = offsetof(bench_settings, bench.seed), .placeholder = "N",
      .help = "the same seed simulates the same events"},
-    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(bench_settings, bench.threads), .placeholder = "N",
+    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.threads), .placeholder = "N",
      .help = "threads to use", .unset = "all cores"},
-    {.name = "device", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.device), .placeholder = "DEVICE",
+    {.name = "device", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.device), .placeholder = "DEVICE",
      .choices = lapse_device_names, .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one"},
-    {.name = "precision", .kind = CLI_CHOICE, .offset = offsetof(bench_settings, bench.precision), .placeholder = "KIND",
+    {.name = "precision", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.precision), .placeholder = "TYPE",
      .choices = lapse_precision_names, .help = "how a GPU rounds the factors of products"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(bench_settings, json), .help = "print one JSON object"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(bench_settings, json), .help = "print one JSON object"},
     {0},
 };
 /* clang-format on */

@@ -25,7 +25,7 @@ static const bound_row all_rows[] = {
     {.label = "Claim 1, time counted in days", .name = "claim_days", .unit = 86400, .part = 1},
     {.label = "Claim 1, time counted in hours", .name = "claim_hours", .unit = 3600, .part = 1},
     {.label = "Claim 1, time counted in seconds", .name = "claim_seconds", .unit = 1, .part = 1},
-    {.label = "its proof put right, in any unit", .name = "proof", .part = 1},
+    {.label = "its proof corrected, in any unit", .name = "proof", .part = 1},
     {.label = "a quarter of that", .name = "proof_quarter", .part = 4},
     {.label = "a sixteenth of that", .name = "proof_sixteenth", .part = 16},
 };
@@ -176,21 +176,21 @@ static const cli_argument arguments[] = {{0}};
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "epsilon", .kind = CLI_NUMBER, .offset = offsetof(bound_settings, bound.epsilon), .placeholder = "E",
+    {.name = "epsilon", .type = CLI_NUMBER, .offset = offsetof(bound_settings, bound.epsilon), .placeholder = "E",
      .help = "the largest error allowed; the kernel is 1 at lag 0"},
-    {.name = "tmax", .kind = CLI_DURATION, .offset = offsetof(bound_settings, bound.span), .placeholder = "DURATION",
+    {.name = "tmax", .type = CLI_DURATION, .offset = offsetof(bound_settings, bound.span), .placeholder = "DURATION",
      .help = "the largest lag, such as 30d", .unset = "must be given", .required = true},
-    {.name = "sigma", .kind = CLI_TEXT, .offset = offsetof(bound_settings, sigma), .placeholder = "N/DURATION",
+    {.name = "sigma", .type = CLI_TEXT, .offset = offsetof(bound_settings, sigma), .placeholder = "N/DURATION",
      .help = "the spread of the frequencies, such as 1/2h", .unset = "must be given", .required = true},
-    {.name = "delta", .kind = CLI_NUMBER, .offset = offsetof(bound_settings, bound.delta), .placeholder = "D",
+    {.name = "delta", .type = CLI_NUMBER, .offset = offsetof(bound_settings, bound.delta), .placeholder = "D",
      .help = "the chance of a larger error"},
-    {.name = "repeats", .kind = CLI_WHOLE, .offset = offsetof(bound_settings, bound.repeats), .placeholder = "N",
+    {.name = "repeats", .type = CLI_WHOLE, .offset = offsetof(bound_settings, bound.repeats), .placeholder = "N",
      .help = "draws to measure the error by; 0 measures nothing"},
-    {.name = "seed", .kind = CLI_SEED, .offset = offsetof(bound_settings, bound.seed), .placeholder = "N",
+    {.name = "seed", .type = CLI_SEED, .offset = offsetof(bound_settings, bound.seed), .placeholder = "N",
      .help = "the same seed draws the same frequencies"},
-    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(bound_settings, bound.threads), .placeholder = "N",
+    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(bound_settings, bound.threads), .placeholder = "N",
      .help = "threads to use; never changes the result", .unset = "all cores"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(bound_settings, json), .help = "print one JSON object"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(bound_settings, json), .help = "print one JSON object"},
     {0},
 };
 /* clang-format on */
@@ -205,7 +205,7 @@ const cli_verb cli_verb_bound = {
     .description =
         "Tells how many frequencies must be drawn for the mean of their cosines to come within epsilon of the kernel "
         "at every lag up to tmax: as Claim 1 of the paper is printed, whose answer depends on the unit of time, and as "
-        "its proof gives it when it is put right. Beside each stands the error measured for that number on a kernel "
+        "its proof gives it when it is corrected. Beside each stands the error measured for that number on a kernel "
         "whose frequencies are known to be normal. docs/theory.md goes through the proof.",
     .examples = examples,
     .arguments = arguments,

@@ -34,7 +34,7 @@ static void print_text(const check_settings *s, const lapse_dataset *dataset, co
     cli_text_print(stdout, s->data);
     printf(": %s in %s, of %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
            cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-           cli_plural(lapse_dataset_kind_count(dataset), "kind", "kinds").text);
+           cli_plural(lapse_dataset_event_type_count(dataset), "event", "event_types").text);
     printf("split    by %s: %s train, ", check->split_by, cli_count(check->train_events).text);
     printf("%s valid, ", cli_count(check->valid_events).text);
     printf("%s test\n\n", cli_count(check->test_events).text);
@@ -110,17 +110,17 @@ static const cli_argument arguments[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "task", .kind = CLI_CHOICE, .offset = offsetof(check_settings, check.task), .placeholder = "TASK",
+    {.name = "task", .type = CLI_CHOICE, .offset = offsetof(check_settings, check.task), .placeholder = "TASK",
      .help = "what is to be learned, which decides how the data is split", .choices = lapse_task_names},
-    {.name = "split-by", .kind = CLI_CHOICE, .offset = offsetof(check_settings, check.split_by), .placeholder = "RULE",
+    {.name = "split-by", .type = CLI_CHOICE, .offset = offsetof(check_settings, check.split_by), .placeholder = "RULE",
      .help = "how events come to train, valid and test, as in `lapse train`", .choices = lapse_split_by_names,
      .unset = "column where the dataset has one, otherwise by the task"},
-    {.name = "seed", .kind = CLI_SEED, .offset = offsetof(check_settings, check.seed), .placeholder = "N",
+    {.name = "seed", .type = CLI_SEED, .offset = offsetof(check_settings, check.seed), .placeholder = "N",
      .help = "sets the split by sequence, as in `lapse train`"},
-    {.name = "now", .kind = CLI_TEXT, .offset = offsetof(check_settings, now), .placeholder = "TIME",
+    {.name = "now", .type = CLI_TEXT, .offset = offsetof(check_settings, now), .placeholder = "TIME",
      .help = "events later than this are future-dated: unix seconds, or as 2026-11-15T12:00:00Z",
      .unset = "the present moment"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(check_settings, json), .help = "print one JSON object"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(check_settings, json), .help = "print one JSON object"},
     {0},
 };
 /* clang-format on */
@@ -136,7 +136,7 @@ const cli_verb cli_verb_check = {
     .summary = "look for what spoils results in a dataset",
     .description =
         "Looks at a dataset, and at the splits that training would make of it, for what spoils results: tied "
-        "and future times, duplicates, kinds that are only tested, sequences across splits, and targets that "
+        "and future times, duplicates, event types that are only tested, sequences across splits, and targets that "
         "leak into what is learned from. What is found is told with its share and what to do about it; it "
         "changes nothing, and the exit status is 0.",
     .examples = examples,

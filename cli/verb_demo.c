@@ -1,4 +1,4 @@
-/* verb_demo.c: `lapse demo`: a simulated shop, the floors, attention with three ways to see time, and the best possible
+/* verb_demo.c: `lapse demo`: a simulated shop, the baselines, attention with three ways to see time, and the best possible
  * score, in one table. Everything goes the way a user's own data would go: CSV, dataset file, training, model file. */
 #include <errno.h>
 #include <math.h>
@@ -140,7 +140,7 @@ static lapse_status make_data(demo *d)
         fprintf(stderr, "shop: %s of %s, %s of event, simulated and imported in %s\n",
                 cli_plural(lapse_dataset_event_count(d->dataset), "event", "events").text,
                 cli_plural(lapse_dataset_sequence_count(d->dataset), "shopper", "shoppers").text,
-                cli_plural(lapse_dataset_kind_count(d->dataset), "kind", "kinds").text,
+                cli_plural(lapse_dataset_event_type_count(d->dataset), "event", "event_types").text,
                 cli_seconds(cli_clock() - start).text);
     return status;
 }
@@ -206,8 +206,8 @@ static lapse_status compete(demo *d, int number)
     return status;
 }
 
-/* The better floor: the highest accuracy and the lowest log-loss, whichever floor has it. */
-static result better_floor(const demo *d)
+/* The better baseline: the highest accuracy and the lowest log-loss, whichever baseline has it. */
+static result better_baseline(const demo *d)
 {
     result floor = d->results[0];
     for (int i = 1; i < FLOORS; i++) {
@@ -226,7 +226,7 @@ static bool print_text(const demo *d)
 {
     static const char *const headings[] = {"", "accuracy", "gain", "log-loss", "gain", ""};
     cli_table table = {.align = "lrrrrl"};
-    result floor = better_floor(d);
+    result floor = better_baseline(d);
     printf("\nWhich event comes next? %s of shoppers held back for the test, the time of the event given.\n\n",
            cli_plural(d->cases, "event", "events").text);
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
@@ -253,7 +253,7 @@ static bool print_text(const demo *d)
 static void print_json(const demo *d, double seconds)
 {
     cli_json json = {.file = stdout};
-    result floor = better_floor(d);
+    result floor = better_baseline(d);
     cli_json_object(&json, NULL);
     cli_json_seed(&json, "seed", d->settings->seed);
     cli_json_whole(&json, "cases", d->cases);
@@ -339,13 +339,13 @@ static const cli_argument arguments[] = {{0}};
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "seed", .kind = CLI_SEED, .offset = offsetof(demo_settings, seed), .placeholder = "N",
+    {.name = "seed", .type = CLI_SEED, .offset = offsetof(demo_settings, seed), .placeholder = "N",
      .help = "another seed is another shop and another training"},
-    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(demo_settings, threads), .placeholder = "N",
+    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(demo_settings, threads), .placeholder = "N",
      .help = "threads to use; never changes the result", .unset = "all cores"},
-    {.name = "keep", .kind = CLI_TEXT, .offset = offsetof(demo_settings, keep), .placeholder = "FOLDER",
+    {.name = "keep", .type = CLI_TEXT, .offset = offsetof(demo_settings, keep), .placeholder = "FOLDER",
      .help = "keep events, dataset and models in this folder", .unset = "they are removed at the end"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(demo_settings, json),
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(demo_settings, json),
      .help = "print the table as one JSON object"},
     {0},
 };
@@ -357,7 +357,7 @@ const cli_verb cli_verb_demo = {
     .name = "demo",
     .summary = "simulate a shop, train, and show what time adds and the limit",
     .description =
-        "Simulates a shop whose law is known, trains the floors (majority, Markov chains) and attention with three "
+        "Simulates a shop whose law is known, trains the baselines (majority, Markov chains) and attention with three "
         "ways to see time at equal size, and shows in one table what each reached of what is possible. Then "
         "tells what happens next to one shopper. Takes under a minute.",
     .examples = examples,

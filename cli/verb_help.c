@@ -31,7 +31,7 @@ static const cli_argument arguments[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "man", .kind = CLI_FLAG, .offset = offsetof(help_settings, man), .help = "print the man page, in troff"},
+    {.name = "man", .type = CLI_FLAG, .offset = offsetof(help_settings, man), .help = "print the man page, in troff"},
     {0},
 };
 /* clang-format on */

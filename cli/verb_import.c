@@ -22,9 +22,9 @@ static span dataset_span(const lapse_dataset *dataset)
     int64_t sequences = lapse_dataset_sequence_count(dataset);
     for (int64_t i = 0; i < sequences; i++) {
         const double *times;
-        const int32_t *kinds;
+        const int32_t *types;
         int64_t count;
-        lapse_dataset_sequence(dataset, i, &times, &kinds, &count);
+        lapse_dataset_sequence(dataset, i, &times, &types, &count);
         if (i == 0 || times[0] < all.first)
             all.first = times[0];
         if (i == 0 || times[count - 1] > all.last)
@@ -98,8 +98,8 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
                                                           : "event as the row before");
     if (report->rare_rows > 0)
         fprintf(file, "dropped    %s of %s seen fewer than %lld times\n",
-                cli_plural(report->rare_rows, "row", "rows").text, cli_plural(report->rare_kinds, "kind", "kinds").text,
-                (long long)import->min_count);
+                cli_plural(report->rare_rows, "row", "rows").text,
+                cli_plural(report->rare_event_types, "event", "event_types").text, (long long)import->min_count);
     if (report->short_rows > 0)
         fprintf(file, "dropped    %s of %s with fewer than %lld events\n",
                 cli_plural(report->short_rows, "row", "rows").text,
@@ -113,9 +113,9 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
     fprintf(file, "kept       %s in %s, of %s\n",
             cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-            cli_plural(lapse_dataset_kind_count(dataset), "kind", "kinds").text);
+            cli_plural(lapse_dataset_event_type_count(dataset), "event", "event_types").text);
     print_fields(file, dataset);
-    fprintf(file, "span       %s to %s, %s\n", cli_moment(all.first).text, cli_moment(all.last).text,
+    fprintf(file, "span       %s to %s, %s\n", cli_timestamp(all.first).text, cli_timestamp(all.last).text,
             cli_duration(all.last - all.first).text);
     fputs("wrote      ", file);
     cli_text_print(file, s->output);
@@ -145,14 +145,14 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
     cli_json_whole(&json, "sessions", report->sessions);
     cli_json_whole(&json, "duplicate_rows", report->duplicate_rows);
     cli_json_whole(&json, "rare_rows", report->rare_rows);
-    cli_json_whole(&json, "rare_kinds", report->rare_kinds);
+    cli_json_whole(&json, "rare_event_types", report->rare_event_types);
     cli_json_whole(&json, "short_rows", report->short_rows);
     cli_json_whole(&json, "short_sequences", report->short_sequences);
     cli_json_whole(&json, "rounds", report->rounds);
     cli_json_whole(&json, "moved_rows", report->moved_rows);
     cli_json_whole(&json, "events", lapse_dataset_event_count(dataset));
     cli_json_whole(&json, "sequences", lapse_dataset_sequence_count(dataset));
-    cli_json_whole(&json, "kinds", lapse_dataset_kind_count(dataset));
+    cli_json_whole(&json, "event_types", lapse_dataset_event_type_count(dataset));
     json_fields(&json, dataset);
     cli_json_number(&json, "first_time", all.first, 15);
     cli_json_number(&json, "last_time", all.last, 15);
@@ -204,35 +204,35 @@ static const cli_argument arguments[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "output", .letter = 'o', .kind = CLI_TEXT, .offset = offsetof(import_settings, output),
+    {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(import_settings, output),
      .placeholder = "DATASET", .help = "the dataset file to write", .required = true},
     CLI_COLUMN_ROWS(import_settings, columns, "found by its name"),
-    {.name = "action", .kind = CLI_TEXT, .offset = offsetof(import_settings, columns.import.action),
+    {.name = "action", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.action),
      .placeholder = "COLUMN", .help = "column with what was done (view, search, purchase), a field of each event that "
      "can also be predicted", .unset = "none"},
-    {.name = "field", .kind = CLI_LIST, .offset = offsetof(import_settings, categories), .placeholder = "COLUMN",
+    {.name = "field", .type = CLI_LIST, .offset = offsetof(import_settings, categories), .placeholder = "COLUMN",
      .help = "a further column of categories that models see of past events; may be given several times"},
-    {.name = "number", .kind = CLI_LIST, .offset = offsetof(import_settings, numbers), .placeholder = "COLUMN",
+    {.name = "number", .type = CLI_LIST, .offset = offsetof(import_settings, numbers), .placeholder = "COLUMN",
      .help = "a further column of numbers that models see of past events, empty where missing; may be given several "
      "times"},
-    {.name = "split-column", .kind = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
+    {.name = "split-column", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
      .placeholder = "COLUMN", .help = "column that says train, valid or test", .unset = "none"},
-    {.name = "session-gap", .kind = CLI_DURATION, .offset = offsetof(import_settings, columns.import.session_gap),
+    {.name = "session-gap", .type = CLI_DURATION, .offset = offsetof(import_settings, columns.import.session_gap),
      .placeholder = "TIME", .help = "cut a sequence wherever two neighbouring events are further apart, such as 30m; "
      "the parts are named SEQUENCE/1, SEQUENCE/2 and so on", .unset = "sequences are not cut"},
-    {.name = "deduplicate", .kind = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.deduplicate),
+    {.name = "deduplicate", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.deduplicate),
      .placeholder = "WHICH", .help = "drop rows of the same sequence, time and event as another (exact), or of the same "
      "event as the row before in their sequence (consecutive)", .choices = lapse_deduplicate_names},
-    {.name = "min-events", .kind = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
+    {.name = "min-events", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
      .placeholder = "N", .help = "drop sequences with fewer events"},
-    {.name = "min-count", .kind = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_count),
+    {.name = "min-count", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_count),
      .placeholder = "N", .help = "drop events that occur fewer times in all; done before --min-events"},
-    {.name = "min-rounds", .kind = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.min_rounds),
+    {.name = "min-rounds", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.min_rounds),
      .placeholder = "HOW", .help = "the two minimums one after the other, or in turn until nothing changes",
      .choices = lapse_min_rounds_names},
-    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(import_settings, columns.import.threads),
+    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(import_settings, columns.import.threads),
      .placeholder = "N", .help = "threads to use", .unset = "all cores"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "report as one JSON object"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "report as one JSON object"},
     {0},
 };
 /* clang-format on */

@@ -9,7 +9,7 @@
 
 typedef struct info_settings {
     const char *file;
-    bool kinds, json;
+    bool types, json;
 } info_settings;
 
 /* A file that is open: one of them is set. */
@@ -31,33 +31,33 @@ static bool property(const subject *about, int index, const char **name, const c
                             : lapse_dataset_property(about->dataset, index, name, value);
 }
 
-static int64_t kind_count(const subject *about)
+static int64_t type_count(const subject *about)
 {
-    return about->model     ? lapse_model_kind_count(about->model)
+    return about->model     ? lapse_model_event_type_count(about->model)
            : about->vectors ? lapse_vectors_count(about->vectors)
-                            : lapse_dataset_kind_count(about->dataset);
+                            : lapse_dataset_event_type_count(about->dataset);
 }
 
-static const char *kind_name(const subject *about, int64_t kind)
+static const char *type_name(const subject *about, int64_t type)
 {
-    return about->model     ? lapse_model_kind_name(about->model, kind)
-           : about->vectors ? lapse_vectors_name(about->vectors, kind)
-                            : lapse_dataset_kind_name(about->dataset, kind);
+    return about->model     ? lapse_model_event_type_name(about->model, type)
+           : about->vectors ? lapse_vectors_name(about->vectors, type)
+                            : lapse_dataset_event_type_name(about->dataset, type);
 }
 
-/* How often each kind occurs in a dataset; NULL for others, which do not hold the events. */
-static int64_t *kind_events(const subject *about)
+/* How often each event type occurs in a dataset; NULL for others, which do not hold the events. */
+static int64_t *type_events(const subject *about)
 {
-    int64_t *events = about->dataset ? calloc((size_t)kind_count(about) + 1, sizeof *events) : NULL;
+    int64_t *events = about->dataset ? calloc((size_t)type_count(about) + 1, sizeof *events) : NULL;
     if (!events)
         return NULL;
     for (int64_t i = 0; i < lapse_dataset_sequence_count(about->dataset); i++) {
         const double *times;
-        const int32_t *kinds;
+        const int32_t *types;
         int64_t count;
-        lapse_dataset_sequence(about->dataset, i, &times, &kinds, &count);
+        lapse_dataset_sequence(about->dataset, i, &times, &types, &count);
         for (int64_t j = 0; j < count; j++)
-            events[kinds[j]]++;
+            events[types[j]]++;
     }
     return events;
 }
@@ -73,22 +73,22 @@ static int print_text(const subject *about, const info_settings *s)
         cli_table_add(&table, "%s", value);
     }
     bool whole = cli_table_print(&table, stdout, 0);
-    if (!s->kinds)
+    if (!s->types)
         return whole ? CLI_DONE : cli_fail("out of memory");
-    int64_t *events = kind_events(about);
+    int64_t *events = type_events(about);
     fputc('\n', stdout);
     table.align = events ? "lrr" : "l";
-    cli_table_add(&table, "kind");
+    cli_table_add(&table, "event");
     if (events) {
         cli_table_add(&table, "events");
         cli_table_add(&table, "share");
     }
-    for (int64_t kind = 0; kind < kind_count(about); kind++) {
-        cli_table_add(&table, "%s", kind_name(about, kind));
+    for (int64_t type = 0; type < type_count(about); type++) {
+        cli_table_add(&table, "%s", type_name(about, type));
         if (events) {
             double all = (double)lapse_dataset_event_count(about->dataset);
-            cli_table_add(&table, "%s", cli_count(events[kind]).text);
-            cli_table_add(&table, "%s", cli_percent((double)events[kind] / all, 2).text);
+            cli_table_add(&table, "%s", cli_count(events[type]).text);
+            cli_table_add(&table, "%s", cli_percent((double)events[type] / all, 2).text);
         }
     }
     free(events);
@@ -107,14 +107,14 @@ static int print_json(const subject *about, const info_settings *s)
     for (int i = 0; property(about, i, &name, &value); i++)
         cli_json_text(&json, name, value);
     cli_json_end(&json, '}');
-    if (s->kinds) {
-        int64_t *events = kind_events(about);
-        cli_json_array(&json, "kinds");
-        for (int64_t kind = 0; kind < kind_count(about); kind++) {
+    if (s->types) {
+        int64_t *events = type_events(about);
+        cli_json_array(&json, "event_types");
+        for (int64_t type = 0; type < type_count(about); type++) {
             cli_json_object(&json, NULL);
-            cli_json_text(&json, "name", kind_name(about, kind));
+            cli_json_text(&json, "name", type_name(about, type));
             if (events)
-                cli_json_whole(&json, "events", events[kind]);
+                cli_json_whole(&json, "events", events[type]);
             cli_json_end(&json, '}');
         }
         cli_json_end(&json, ']');
@@ -170,14 +170,15 @@ static const cli_argument arguments[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "kinds", .kind = CLI_FLAG, .offset = offsetof(info_settings, kinds),
-     .help = "list the kinds of event, or items, too"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "print one JSON object"},
+    {.name = "event_types", .type = CLI_FLAG, .offset = offsetof(info_settings, types),
+     .help = "list the event types, or items, too"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "print one JSON object"},
     {0},
 };
 /* clang-format on */
 
-static const char *const examples[] = {"lapse info events.lapse --kinds", "lapse info model.safetensors --json", NULL};
+static const char *const examples[] = {"lapse info events.lapse --event-types", "lapse info model.safetensors --json",
+                                       NULL};
 
 const cli_verb cli_verb_info = {
     .name = "info",

@@ -37,9 +37,9 @@ typedef struct work {
     const char **fields; /* names of the model's fields of categories (the action apart), then of its numbers */
     answer answers[2];
     int answer_count;
-    lapse_question *questions; /* [sequence][when] */
-    bool recommends;           /* events are items, and their scores are shown */
-    double *last;              /* time of each sequence's last event */
+    lapse_query *questions; /* [sequence][when] */
+    bool recommends;        /* events are items, and their scores are shown */
+    double *last;           /* time of each sequence's last event */
     bool *answered;
 } work;
 
@@ -147,13 +147,13 @@ static double time_of(const cli_when *when, double last)
 }
 
 /* One question for each sequence and time. */
-static int make_questions(work *w)
+static int make_queries(work *w)
 {
     for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
         const double *times;
-        const int32_t *kinds;
+        const int32_t *types;
         int64_t count;
-        lapse_dataset_sequence(w->history, i, &times, &kinds, &count);
+        lapse_dataset_sequence(w->history, i, &times, &types, &count);
         w->last[i] = times[count - 1];
         for (int j = 0; j < w->when_count; j++) {
             double time = time_of(&w->when[j], w->last[i]);
@@ -161,8 +161,8 @@ static int make_questions(work *w)
                 return cli_fail("--at %s lies before the last event of sequence '%.200s', which is at %s; ask for that "
                                 "time or later",
                                 w->when[j].text, lapse_dataset_sequence_name(w->history, i),
-                                cli_moment(w->last[i]).text);
-            w->questions[i * w->when_count + j] = (lapse_question){i, time};
+                                cli_timestamp(w->last[i]).text);
+            w->questions[i * w->when_count + j] = (lapse_query){i, time};
         }
     }
     return CLI_DONE;
@@ -191,7 +191,7 @@ static int answer_all(const predict_settings *s, work *w)
     lapse_error error;
     if (!make_room(w))
         return cli_fail("out of memory");
-    int result = make_questions(w);
+    int result = make_queries(w);
     lapse_predict_options_default(&options);
     options.unseen = s->unseen;
     options.skip_unknown = strcmp(s->unknown, "skip") == 0;
@@ -354,7 +354,7 @@ static void json_answer(const work *w, cli_json *json, int64_t sequence, int whe
     cli_json_object(json, NULL);
     cli_json_text(json, "at", w->when[when].text);
     cli_json_number(json, "time", time, 15);
-    cli_json_text(json, "moment", cli_moment(time).text);
+    cli_json_text(json, "moment", cli_timestamp(time).text);
     for (int t = 0; t < w->answer_count; t++)
         json_top(w, json, &w->answers[t], sequence, when);
     cli_json_end(json, '}');
@@ -479,22 +479,22 @@ static const cli_argument arguments[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "at", .kind = CLI_LIST, .offset = offsetof(predict_settings, at), .placeholder = "TIME",
-     .help = "the time asked about: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; "
+    {.name = "at", .type = CLI_LIST, .offset = offsetof(predict_settings, at), .placeholder = "TIME",
+     .help = "the query time: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; "
              "several give a column each", .required = true},
-    {.name = "top", .kind = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
-     .help = "how many kinds to show, the likeliest first; 0 shows all"},
-    {.name = "unseen", .kind = CLI_FLAG, .offset = offsetof(predict_settings, unseen),
+    {.name = "top", .type = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
+     .help = "how many event types to show, the likeliest first; 0 shows all"},
+    {.name = "unseen", .type = CLI_FLAG, .offset = offsetof(predict_settings, unseen),
      .help = "leave out what the history has had already"},
-    {.name = "unknown", .kind = CLI_CHOICE, .offset = offsetof(predict_settings, unknown), .placeholder = "WHAT",
+    {.name = "unknown", .type = CLI_CHOICE, .offset = offsetof(predict_settings, unknown), .placeholder = "WHAT",
      .help = "what to do with events that the model does not know", .choices = unknown_names},
-    {.name = "csv", .kind = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "print CSV, one answer a row"},
-    {.name = "json", .kind = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "print one JSON object"},
+    {.name = "csv", .type = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "print CSV, one answer a row"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "print one JSON object"},
     CLI_COLUMN_ROWS(predict_settings, columns, "the one the model was trained from"),
-    {.name = "action", .kind = CLI_TEXT, .offset = offsetof(predict_settings, columns.import.action),
+    {.name = "action", .type = CLI_TEXT, .offset = offsetof(predict_settings, columns.import.action),
      .placeholder = "COLUMN", .help = "column with the action, for a model that sees it; its other fields keep their "
      "names", .unset = "the one the model was trained from"},
-    {.name = "threads", .kind = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
+    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
      .placeholder = "N", .help = "threads to read and answer with", .unset = "all cores"},
     {0},
 };
@@ -512,7 +512,7 @@ const cli_verb cli_verb_predict = {
     .summary = "tell what happens at a time, for each history in a file",
     .description =
         "Reads histories and answers for each: if the next event happens at this time, what is it? Prints the "
-        "likeliest kinds with their probabilities; a model of the task recommend, items with their scores.",
+        "likeliest event types with their probabilities; a model of the task recommend, items with their scores.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -17,18 +17,18 @@ int main(int argc, char **argv)
     lapse_status status = lapse_model_load(argc > 1 ? argv[1] : "model.safetensors", &model, &error);
     if (status == LAPSE_OK)
         status = lapse_session_new(model, &session, &error);
-    int64_t kinds = status == LAPSE_OK ? lapse_model_kind_count(model) : 0;
+    int64_t types = status == LAPSE_OK ? lapse_model_event_type_count(model) : 0;
     for (int i = 0; i < 3 && status == LAPSE_OK; i++)
-        status = lapse_session_append(session, start + i * hour, lapse_model_kind_name(model, i % kinds), &error);
-    if (status == LAPSE_OK && !(chance = calloc((size_t)kinds, sizeof *chance)))
+        status = lapse_session_append(session, start + i * hour, lapse_model_event_type_name(model, i % types), &error);
+    if (status == LAPSE_OK && !(chance = calloc((size_t)types, sizeof *chance)))
         return 1;
     for (int i = 0; i < 2 && status == LAPSE_OK; i++) {
         status = lapse_session_predict(session, start + 2 * hour + after[i], chance, &error);
         int64_t best = 0;
-        for (int64_t kind = 1; kind < kinds; kind++)
-            best = chance[kind] > chance[best] ? kind : best;
+        for (int64_t type = 1; type < types; type++)
+            best = chance[type] > chance[best] ? type : best;
         if (status == LAPSE_OK)
-            printf("%.0f h later: %s (%.1f %%)\n", after[i] / hour, lapse_model_kind_name(model, best),
+            printf("%.0f h later: %s (%.1f %%)\n", after[i] / hour, lapse_model_event_type_name(model, best),
                    100 * chance[best]);
     }
     if (status != LAPSE_OK)

@@ -145,7 +145,7 @@ typedef struct lapse_import_report {
     int64_t rows;              /* data rows read, the bad ones included */
     int64_t bad_rows;          /* rows skipped */
     int64_t rare_rows;         /* rows dropped by min_count */
-    int64_t rare_kinds;        /* kinds of event dropped by min_count */
+    int64_t rare_event_types;  /* event types dropped by min_count */
     int64_t short_rows;        /* rows dropped by min_events */
     int64_t short_sequences;   /* sequences dropped by min_events */
     int64_t moved_rows;        /* rows that were not yet in the order of time within their sequence */
@@ -171,13 +171,13 @@ lapse_status lapse_dataset_open(const char *path, lapse_dataset **dataset, lapse
 void lapse_dataset_close(lapse_dataset *dataset);
 
 int64_t lapse_dataset_sequence_count(const lapse_dataset *dataset);
-int64_t lapse_dataset_event_count(const lapse_dataset *dataset); /* events in all sequences */
-int64_t lapse_dataset_kind_count(const lapse_dataset *dataset);  /* distinct event names */
-const char *lapse_dataset_kind_name(const lapse_dataset *dataset, int64_t kind);
+int64_t lapse_dataset_event_count(const lapse_dataset *dataset);      /* events in all sequences */
+int64_t lapse_dataset_event_type_count(const lapse_dataset *dataset); /* distinct event names */
+const char *lapse_dataset_event_type_name(const lapse_dataset *dataset, int64_t type);
 const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t sequence);
 
-/* The events of one sequence, oldest first: *times and *kinds point to *count elements inside the dataset. */
-void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **kinds,
+/* The events of one sequence, oldest first: *times and *event types point to *count elements inside the dataset. */
+void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **types,
                             int64_t *count);
 
 /* The fields of every event, for index 0, 1, ... until it returns false: the action first, then categories, then
@@ -207,7 +207,7 @@ const char *lapse_severity_name(lapse_severity severity);
 
 typedef struct lapse_finding {
     const char *name; /* such as "tied-times"; docs/dataset.md has them all */
-    const char *unit; /* what is counted: "events", "kinds", "sequences", ... */
+    const char *unit; /* what is counted: "events", "event_types", "sequences", ... */
     lapse_severity severity;
     int64_t count, total; /* how many of how many */
     char text[320];       /* one sentence: what was found */
@@ -244,8 +244,8 @@ typedef struct lapse_model lapse_model;
 
 /* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
 typedef struct lapse_train_options {
-    const char *task;     /* "classify": which kind of event comes; "recommend": which items of a catalogue */
-    const char *model;    /* "attention", or a floor: "markov", "item-markov", "recency", "popularity", "majority" */
+    const char *task;     /* "classify": which event type comes; "recommend": which items of a catalogue */
+    const char *model;    /* "attention", or a baseline: "markov", "item-markov", "recency", "popularity", "majority" */
     const char *encoding; /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
     const char
         *projection; /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
@@ -270,7 +270,7 @@ typedef struct lapse_train_options {
     int order;           /* of the Markov chain, 1 to 3 */
     const char *predict; /* "event", "action" or "both"; the losses of both are added */
 
-    /* Task recommend: kinds of events are items, and the whole catalogue is ranked. */
+    /* Task recommend: event types are items, and the whole catalogue is ranked. */
     const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
     const char *negatives;    /* "uniform", "popularity" or "in-batch" */
     int negative_count;       /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
@@ -387,18 +387,18 @@ lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_
 lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error);
 void lapse_model_free(lapse_model *model);
 
-int64_t lapse_model_kind_count(const lapse_model *model);
-const char *lapse_model_kind_name(const lapse_model *model, int64_t kind);
+int64_t lapse_model_event_type_count(const lapse_model *model);
+const char *lapse_model_event_type_name(const lapse_model *model, int64_t type);
 
-/* The number of a kind of event by its name, or -1. */
-int64_t lapse_model_kind_find(const lapse_model *model, const char *name);
+/* The number of a event type by its name, or -1. */
+int64_t lapse_model_event_type_find(const lapse_model *model, const char *name);
 
 /* The fields that the model sees of past events, for index 0, 1, ... until it returns false; and their categories. */
 bool lapse_model_field(const lapse_model *model, int index, lapse_field *field);
 const char *lapse_model_category_name(const lapse_model *model, int field, int64_t category);
 int64_t lapse_model_category_find(const lapse_model *model, int field, const char *name); /* or -1 */
 
-/* What the model predicts: "event" (its names are the kinds), "action" (those of the action field), or both, for index 0,
+/* What the model predicts: "event" (its names are the event types), "action" (those of the action field), or both, for index 0,
  * 1, ... until it returns NULL; and the names that can be the answer. */
 const char *lapse_model_target(const lapse_model *model, int index);
 int64_t lapse_model_target_size(const lapse_model *model, const char *target); /* 0 for what it does not predict */
@@ -409,25 +409,25 @@ bool lapse_model_property(const lapse_model *model, int index, const char **name
 
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 
-typedef struct lapse_kind_score {
-    const char *name;             /* lives as long as the model */
-    int64_t cases;                /* how often it happened */
-    int64_t predicted;            /* how often it was the first choice */
-    int64_t correct;              /* how often both */
-    double precision, recall, f1; /* 0 where undefined */
-} lapse_kind_score;
+typedef struct lapse_class_score {
+    const char *name;                       /* lives as long as the model */
+    int64_t cases;                          /* how often it happened */
+    int64_t predicted;                      /* how often it was the first choice */
+    int64_t correct;                        /* how often both */
+    double precision, attention_cached, f1; /* 0 where undefined */
+} lapse_class_score;
 
 typedef struct lapse_scores {
-    const char *target;      /* "event" or "action": what was predicted; its names are the kinds below */
+    const char *target;      /* "event" or "action": what was predicted; its names are the event types below */
     const char *split;       /* "train", "valid", "test" or "all" */
     const char *target_time; /* "known" or "unknown" */
     int64_t cases;           /* predicted events */
     int64_t sequences;       /* that have at least one */
     double accuracy, accuracy_low, accuracy_high; /* with its 95 % bootstrap interval over sequences */
     double log_loss, log_loss_low, log_loss_high; /* nats an event, likewise */
-    double macro_f1;                              /* mean over the kinds that happened */
-    int64_t kind_count;
-    lapse_kind_score *kinds; /* by number of the kind; freed by lapse_scores_clear */
+    double macro_f1;                              /* mean over the event types that happened */
+    int64_t type_count;
+    lapse_class_score *types; /* by number of the event type; freed by lapse_scores_clear */
 } lapse_scores;
 
 typedef struct lapse_evaluate_options {
@@ -435,12 +435,12 @@ typedef struct lapse_evaluate_options {
     const char *target; /* "event" or "action"; NULL: the first that the model predicts */
     int threads;        /* 0: all cores; never changes the result */
     int bootstrap;      /* resamples for the intervals; 0: none */
-    const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Floors always count on the CPU */
+    const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Baselines always count on the CPU */
 } lapse_evaluate_options;
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
 
-/* Scores the model on every event but each sequence's first. The dataset must have the model's fields, and no kinds or
+/* Scores the model on every event but each sequence's first. The dataset must have the model's fields, and no event types or
  * categories unknown to the model. */
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error);
@@ -509,7 +509,7 @@ typedef struct lapse_rank_options {
 
 void lapse_rank_options_default(lapse_rank_options *options);
 
-/* Ranks for every event of the split but each sequence's first, by a model of the task "recommend" or by a floor. */
+/* Ranks for every event of the split but each sequence's first, by a model of the task "recommend" or by a baseline. */
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
 void lapse_rank_scores_clear(lapse_rank_scores *scores);
@@ -546,7 +546,7 @@ typedef struct lapse_event {
 /* Appends an event with its fields. A model that has fields wants all of them of every event. */
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
 
-/* Fills probabilities[0 .. kind_count-1]: the chance of each kind, given that the next event happens at this time,
+/* Fills probabilities[0 .. type_count-1]: the chance of each event type, given that the next event happens at this time,
  * which must not lie before the last one. The history must not be empty. A model that predicts the action alone refuses. */
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
 
@@ -554,14 +554,14 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error);
 
-/* A kind of event that may come next; of a recommender, an item. */
+/* A event type that may come next; of a recommender, an item. */
 typedef struct lapse_recommendation {
-    int64_t item;       /* its number: lapse_model_kind_name says which it is */
-    double score;       /* what the network gave it; of a floor, or a mean over draws: the log of the probability */
+    int64_t item;       /* its number: lapse_model_event_type_name says which it is */
+    double score;       /* what the network gave it; of a baseline, or a mean over draws: the log of the probability */
     double probability; /* its share of exp(score) among all items: what lapse_session_predict gives */
 } lapse_recommendation;
 
-/* Fills best[0 .. *count-1] with the `top` kinds that score highest at this time, the highest first, and *count with how
+/* Fills best[0 .. *count-1] with the `top` event types that score highest at this time, the highest first, and *count with how
  * many there are: fewer where the catalogue is smaller. unseen: without those that the history has had since it began.
  * Probabilities are still those among all. Sorts only what it returns. */
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
@@ -570,15 +570,15 @@ lapse_status lapse_session_recommend(lapse_session *session, double time, int64_
 /* ------------------------------------------------------------------------------------------ many histories ----- */
 
 /* What comes after a sequence of a dataset at this time, which must not lie before its last event. */
-typedef struct lapse_question {
+typedef struct lapse_query {
     int64_t sequence;
     double time;
-} lapse_question;
+} lapse_query;
 
 typedef struct lapse_predict_options {
     const char *target; /* "event" or "action"; NULL: the first that the model predicts */
     int64_t top;        /* answers to each question */
-    bool unseen;        /* without the kinds that the sequence has (events only) */
+    bool unseen;        /* without the event types that the sequence has (events only) */
     bool skip_unknown;  /* leave events out of which the model does not know something, instead of failing */
     int threads;        /* 0: all cores; never changes the result */
 } lapse_predict_options;
@@ -588,10 +588,9 @@ void lapse_predict_options_default(lapse_predict_options *options);
 /* Answers many questions on several threads: best[q * top .. q * top + counts[q] - 1] are the answers to question q, the
  * highest first. A sequence of which the model knows no event is not answered: its count is -1. Questions to one sequence
  * stand together, or its events are read again. */
-lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories,
-                               const lapse_question *questions, int64_t question_count,
-                               const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
-                               lapse_error *error);
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *questions,
+                               int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
+                               int64_t *counts, lapse_error *error);
 
 /* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
 
@@ -611,7 +610,7 @@ typedef struct lapse_spectrum {
     int *order;        /* all frequencies, heaviest first; the longer period first among equals */
 } lapse_spectrum;
 
-/* Fills an empty *spectrum. A model that sees no lags (a floor, or attention over places) has none, which is
+/* Fills an empty *spectrum. A model that sees no lags (a baseline, or attention over places) has none, which is
  * LAPSE_ERROR_USAGE. */
 lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error);
 void lapse_spectrum_clear(lapse_spectrum *spectrum);
@@ -666,7 +665,7 @@ typedef struct lapse_bound_error {
 void lapse_bound_options_default(lapse_bound_options *options);
 
 /* The samples that the claim asks for as it is printed, with times counted in units of `unit` seconds, of which its
- * answer is not free; or with unit 0, those that its proof gives when it is put right, which depend on no unit. */
+ * answer is not free; or with unit 0, those that its proof gives when it is corrected, which depend on no unit. */
 lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit, int64_t *samples, lapse_error *error);
 
 /* The error that so many samples make on the kernel exp(-(sigma lag)^2 / 2), whose frequencies are normal with
@@ -698,7 +697,7 @@ lapse_status lapse_simulation_save(const lapse_simulation *simulation, const cha
 /* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Other presets refuse. */
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the law's own probability of every kind of event at every event, as CSV. The preset "catalogue" refuses. */
+/* Writes the law's own probability of every event type at every event, as CSV. The preset "catalogue" refuses. */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
 /* The best possible scores: those of the law itself, on exactly the events that lapse_evaluate scores for this model,
@@ -728,7 +727,7 @@ typedef struct lapse_bench_options {
 typedef struct lapse_bench_row {
     const char *name;
     const char
-        *kind;  /* of a launch: a "node", a "chain" of them, "sums" over rows, or a "pack" of weights; otherwise NULL */
+        *type;  /* of a launch: a "node", a "chain" of them, "sums" over rows, or a "pack" of weights; otherwise NULL */
     int launch; /* its number in a step, from 1; 0: it is none */
     int nodes;  /* that a launch stands for, wholly or in part */
     int64_t calls;

@@ -33,7 +33,7 @@ formatting()
     while read -r file; do
         places=$(clang-format --dry-run "$file" 2>&1 | grep -c 'clang-format-violations')
         [ "$places" -gt 0 ] || continue
-        echo "$file: $places places; put right by: clang-format -i $file"
+        echo "$file: $places places; corrected by: clang-format -i $file"
         status=1
     done < <(sources '*.c' '*.h' '*.cu' '*.cuh')
     # Other versions lay out a few places otherwise.
@@ -69,7 +69,7 @@ scripts_of_shell()
 }
 
 part "clang-format" formatting
-part "rooms" scripts/check_rooms.sh
+part "modules" scripts/check_modules.sh
 part "shellcheck" scripts_of_shell
 part "cppcheck" check_c
 part "clang-tidy" tidy

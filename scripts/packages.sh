@@ -30,7 +30,7 @@ fuzz|clang|the compiler that fuzzes|tool clang
 fuzz|libclang-rt-dev|the fuzzer itself|fuzzer
 '
 
-# packages_have KIND ARGUMENT...: whether the system already offers it.
+# packages_have TYPE ARGUMENT...: whether the system already offers it.
 packages_have()
 {
     case $1 in

@@ -137,8 +137,8 @@ under_valgrind()
     fi
     export LAPSE_TEST_UNDER=valgrind
     # Memory that libgomp keeps for its threads until the end is reachable or possibly lost, and no fault of ours.
-    unit build valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
-        --show-leak-kinds=definite --track-origins=no
+    unit build valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-event types=definite \
+        --show-leak-event types=definite --track-origins=no
     export LAPSE_TEST_UNDER=
 }
 
@@ -179,7 +179,7 @@ other_suites()
 quick()
 {
     step "build" build_all build || finish
-    step "rooms" check "the order of the rooms" scripts/check_rooms.sh
+    step "modules" check "the order of the modules" scripts/check_modules.sh
     step "header" header
     step "unit tests" unit build
     for name in $quick_suites; do

@@ -73,8 +73,8 @@ class Recommender(nn.Module):
         self.norm = nn.LayerNorm(DIMS)
         self.register_buffer("frequency", 6.28318530718 / torch.logspace(3, 8, FREQUENCIES, dtype=torch.float64))
 
-    def forward(self, kinds, times, until):
-        z = self.items(kinds) * DIMS**0.5
+    def forward(self, event types, times, until):
+        z = self.items(event types) * DIMS**0.5
         if not self.timed:
             z = z + self.place
         phase = (times[:, None] * self.frequency).float()
@@ -84,7 +84,7 @@ class Recommender(nn.Module):
         for block in self.blocks:
             z = block(z, basis, cosine, sine)
         scores = self.items.weight @ self.norm(z)[-1] + self.bias
-        scores = scores.index_fill(0, kinds, float("-inf"))
+        scores = scores.index_fill(0, event types, float("-inf"))
         return torch.topk(scores, TOP)
 
 
@@ -104,12 +104,12 @@ def onnx_mode(model, inputs):
     import onnxruntime
 
     file = io.BytesIO()
-    torch.onnx.export(model, inputs, file, opset_version=14, input_names=["kinds", "times", "until"])
+    torch.onnx.export(model, inputs, file, opset_version=14, input_names=["event_types", "times", "until"])
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
     names = {given.name for given in session.get_inputs()}
-    feeds = {n: x.numpy() for n, x in zip(("kinds", "times", "until"), inputs) if n in names}
+    feeds = {n: x.numpy() for n, x in zip(("event_types", "times", "until"), inputs) if n in names}
     return lambda: session.run(None, feeds)
 
 
@@ -150,10 +150,10 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
     model = Recommender(options.encoding == "mercer").eval()
-    kinds = torch.randperm(ITEMS)[:CONTEXT]
+    event types = torch.randperm(ITEMS)[:CONTEXT]
     times = torch.cumsum(torch.rand(CONTEXT, dtype=torch.float64) * 40000, 0)
     until = torch.cat((times[1:], times[-1:] + 3600))
-    inputs = (kinds, times - until[-1], until - until[-1])
+    inputs = (event types, times - until[-1], until - until[-1])
     print(f"PyTorch {torch.__version__}, one thread")
     best = {}
     with torch.no_grad():

@@ -164,14 +164,14 @@ def step_seconds(p, device, mode, rounds):
 
 
 def modes(device):
-    kinds = ["eager"]
+    event types = ["eager"]
     if hasattr(F, "scaled_dot_product_attention"):
-        kinds.append("eager sdpa")
+        event types.append("eager sdpa")
     if hasattr(torch, "compile"):
-        kinds += [kind.replace("eager", "compiled") for kind in kinds]
+        event types += [event type.replace("eager", "compiled") for event type in event types]
     if device == "cuda":
-        kinds += [f"{kind} {how}" for kind in list(kinds) for how in ("tf32", "bf16")]
-    return kinds
+        event types += [f"{event type} {how}" for event type in list(event types) for how in ("tf32", "bf16")]
+    return event types
 
 
 def lapse_seconds(options):

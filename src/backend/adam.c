@@ -36,7 +36,7 @@ static bool set_rates(lp_adam *adam, const lp_graph *graph)
             rates[k / LP_PARAMETER_ALIGN] = (float)graph->parameters[i].rate;
     }
     if (rates)
-        adam->backend->copy_in(adam->rates, rates, groups * sizeof *rates);
+        adam->backend->copy_in(adam->backend->context, adam->rates, rates, groups * sizeof *rates);
     lp_free(rates);
     return rates != NULL;
 }
@@ -47,12 +47,12 @@ lapse_status lp_adam_init(lp_adam *adam, const lp_backend *backend, const lp_gra
     take_tables(adam, graph);
     size_t dense = adam->size - adam->table_size, shards = (size_t)adam->shards;
     size_t rows = shards * (size_t)adam->item_capacity * (size_t)adam->table_cols;
-    adam->gradients = backend->buffer_new(shards * dense * sizeof(float));
-    adam->row_gradients = backend->buffer_new(rows * sizeof(float));
-    adam->moment1 = backend->buffer_new(adam->size * sizeof(float));
-    adam->moment2 = backend->buffer_new(adam->size * sizeof(float));
-    adam->rates = backend->buffer_new(dense / LP_PARAMETER_ALIGN * sizeof(float));
-    adam->norms = backend->buffer_new(norm_count(adam) * sizeof(double));
+    adam->gradients = backend->buffer_new(backend->context, shards * dense * sizeof(float));
+    adam->row_gradients = backend->buffer_new(backend->context, rows * sizeof(float));
+    adam->moment1 = backend->buffer_new(backend->context, adam->size * sizeof(float));
+    adam->moment2 = backend->buffer_new(backend->context, adam->size * sizeof(float));
+    adam->rates = backend->buffer_new(backend->context, dense / LP_PARAMETER_ALIGN * sizeof(float));
+    adam->norms = backend->buffer_new(backend->context, norm_count(adam) * sizeof(double));
     bool good = adam->gradients && adam->row_gradients && adam->moment1 && adam->moment2 && adam->rates && adam->norms;
     if (good && set_rates(adam, graph))
         return LAPSE_OK;
@@ -65,6 +65,6 @@ void lp_adam_clear(lp_adam *adam)
     void *buffers[] = {adam->gradients, adam->row_gradients, adam->moment1, adam->moment2, adam->rates, adam->norms};
     for (size_t i = 0; adam->backend && i < sizeof buffers / sizeof *buffers; i++)
         if (buffers[i])
-            adam->backend->buffer_free(buffers[i]);
+            adam->backend->buffer_free(adam->backend->context, buffers[i]);
     *adam = (lp_adam){0};
 }

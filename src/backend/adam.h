@@ -9,7 +9,7 @@
 #ifndef LP_ADAM_H
 #define LP_ADAM_H
 
-#include "data/shortlist.h"
+#include "data/batch/batch_vocabulary.h"
 #include "graph/graph.h"
 
 struct lp_backend;

@@ -7,8 +7,8 @@ lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph 
     if (!backend->arrange)
         return lp_plan_make_at(plan, graph, largest, backend->real_size, NULL, backend->rest, error);
     size_t count = (size_t)graph->node_count + 1;
-    lp_moment *moments = lp_alloc(count, sizeof *moments);
-    if (!moments || !backend->arrange(graph, moments)) {
+    lp_schedule_level *moments = lp_alloc(count, sizeof *moments);
+    if (!moments || !backend->arrange(backend->context, graph, moments)) {
         lp_free(moments);
         return lp_fail_memory(error, "arranging a graph", count * sizeof *moments);
     }

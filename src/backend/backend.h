@@ -28,7 +28,7 @@ typedef struct lp_run {
     const void *parameters; /* graph->parameter_size reals */
     void *gradients; /* the shard's own, of the parameters behind the tables; NULL where the graph has no gradients */
     void *row_gradients; /* the shard's own of table rows: [largest.rows[LP_ROWS_ITEMS] x table_cols], table by table */
-    int rows[LP_ROWS_COUNT]; /* of the shard, of each kind that is not FIXED; a shard may be empty */
+    int rows[LP_ROWS_COUNT]; /* of the shard, of each event type that is not FIXED; a shard may be empty */
     int segments;
     const int32_t
         *segment;   /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
@@ -42,14 +42,14 @@ typedef struct lp_run {
 } lp_run;
 
 /* The step of the optimizer that follows a run. */
-typedef struct lp_learning {
+typedef struct lp_train_step {
     const lp_adam *adam;
     uint64_t step;        /* from 1 */
     const lp_union *rows; /* those of tables that occurred; NULL where there are no tables */
     float *parameters;
     const lp_value *loss; /* of the run's graph */
     float *loss_to;       /* in host_new's memory; there after the next sync */
-} lp_learning;
+} lp_train_step;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
 
@@ -62,54 +62,56 @@ typedef struct lp_launch_part {
 /* What a device is asked to do at once, for one node or for several, and how long that takes by itself. */
 typedef struct lp_launch {
     int number;                  /* in a run, from 0; the same in every run with one plan and precision */
-    const char *kind;            /* such as "node" or "chain" */
+    const char *type;            /* such as "node" or "chain" */
     const lp_launch_part *parts; /* in the order of their nodes; the backend's, until the call returns */
     int count;
     double seconds;
 } lp_launch;
 
 /* Who wants to know. */
-typedef struct lp_watch {
+typedef struct lp_profiler {
     void (*on_launch)(void *context, const lp_launch *launch);
     void *context;
-} lp_watch;
+} lp_profiler;
 
 typedef struct lp_backend {
     const char *name;
+    void *context;    /* the first argument of every function below; NULL for the host, which has no state */
     size_t real_size; /* bytes of LP_TYPE_REAL */
     /* Memory the kernels can reach, zeroed; NULL when there is none left. */
-    void *(*buffer_new)(size_t size);
-    void (*buffer_free)(void *buffer);
-    void (*copy_in)(void *buffer, const void *host, size_t size);
-    void (*copy_out)(void *host, const void *buffer, size_t size); /* after all that was asked for before */
+    void *(*buffer_new)(void *context, size_t size);
+    void (*buffer_free)(void *context, void *buffer);
+    void (*copy_in)(void *context, void *buffer, const void *host, size_t size);
+    void (*copy_out)(void *context, void *host, const void *buffer,
+                     size_t size); /* after all that was asked for before */
     /* Like copy_out, but the numbers need not be there before the next sync. The host's memory must be host_new's. */
-    void (*fetch)(void *host, const void *buffer, size_t size);
-    void *(*host_new)(size_t size);
-    void (*host_free)(void *host);
+    void (*fetch)(void *context, void *host, const void *buffer, size_t size);
+    void *(*host_new)(void *context, size_t size);
+    void (*host_free)(void *context, void *host);
     /* How many threads may run shards at once, of so many wanted. */
-    int (*threads)(int wanted);
+    int (*threads)(void *context, int wanted);
     /* Runs all nodes for one shard; each thread that does so has buffers of its own. The call may return before it is done;
      * what comes later waits. Inputs may be changed at once. */
-    void (*run)(const lp_run *run);
+    void (*run)(void *context, const lp_run *run);
     /* The same, launch by launch: each is waited for, and then shown to the watch. NULL: lp_run.times has what there is to know. */
-    void (*run_timed)(const lp_run *run, const lp_watch *watch);
+    void (*run_profiled)(void *context, const lp_run *run, const lp_profiler *watch);
     /* What can be done in a second at the most, as measured now: operations of multiply-adds alone in this precision, and bytes read
      * and written by copies from one half of `size` bytes to the other. 0 where that cannot be told. NULL: the backend is the host,
      * of which bench_machine.h tells. */
-    void (*speed)(lp_precision precision, size_t size, double *operations, double *bytes);
+    void (*speed)(void *context, lp_precision precision, size_t size, double *operations, double *bytes);
     /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
      * Does not depend on the number of threads. */
-    void (*adam_step)(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+    void (*adam_step)(void *context, const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
     /* A run of a batch that is one shard, the step that follows it, and its loss, all at once. NULL: one after the other, by run,
      * fetch and adam_step, which make the same of it. */
-    void (*learn)(const lp_run *run, const lp_learning *learning);
+    void (*learn)(void *context, const lp_run *run, const lp_train_step *learning);
     /* Returns when all that was asked for is done. */
-    void (*sync)(void);
+    void (*sync)(void *context);
     /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it
      * gives from then on is worth nothing. NULL in place of the function: nothing can. */
-    const char *(*problem)(void);
+    const char *(*problem)(void *context);
     /* When each node of a graph runs, where that is not in their order; false: out of memory. NULL: in their order. */
-    bool (*arrange)(const lp_graph *graph, lp_moment *moments);
+    bool (*arrange)(void *context, const lp_graph *graph, lp_schedule_level *moments);
     int rest;  /* of places in the work buffer, for what runs side by side: lp_plan_make_at */
     bool host; /* its memory is the host's, and every call returns when it is done */
 } lp_backend;
@@ -130,16 +132,16 @@ lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph 
 static inline void *lp_run_data(const lp_run *run, const lp_value *value)
 {
     size_t real_size = run->plan->real_size;
-    switch (value->place) {
-    case LP_PLACE_INPUT:
+    switch (value->storage) {
+    case LP_STORAGE_INPUT:
         return run->inputs[value->slot];
-    case LP_PLACE_PARAMETER:
+    case LP_STORAGE_PARAMETER:
         return (char *)(uintptr_t)run->parameters + value->offset * real_size;
-    case LP_PLACE_GRADIENT:
+    case LP_STORAGE_GRADIENT:
         return (char *)run->gradients + value->offset * real_size;
-    case LP_PLACE_ROWS:
+    case LP_STORAGE_TABLE_ROWS:
         return (char *)run->row_gradients + value->offset * (size_t)run->plan->largest.rows[LP_ROWS_ITEMS] * real_size;
-    case LP_PLACE_WORK:
+    case LP_STORAGE_WORK:
         break;
     }
     return run->work + value->offset;

@@ -19,7 +19,7 @@
 /* What a number is for: the first word of every counter, so that no two purposes share numbers. */
 typedef enum lp_purpose {
     LP_PURPOSE_SPLIT = 1,  /* which split a sequence belongs to */
-    LP_PURPOSE_START = 2,  /* starting values of parameters */
+    LP_PURPOSE_INIT = 2,   /* starting values of parameters */
     LP_PURPOSE_ORDER = 3,  /* order of windows in an epoch */
     LP_PURPOSE_OFFSET = 4, /* where the windows of a sequence begin in an epoch */
     LP_PURPOSE_DROPOUT = 5,

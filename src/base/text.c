@@ -184,7 +184,7 @@ const char *lp_text_excerpt(const char *begin, const char *end, char out[LP_EXCE
     return out;
 }
 
-int lp_name_place(const char *text, const char *const *names)
+int lp_name_index(const char *text, const char *const *names)
 {
     for (int i = 0; text && names[i]; i++)
         if (strcmp(text, names[i]) == 0)

@@ -27,6 +27,6 @@ enum { LP_EXCERPT_SIZE = 56 };
 const char *lp_text_excerpt(const char *begin, const char *end, char out[LP_EXCERPT_SIZE]);
 
 /* The place of a text in a NULL-terminated list of names; -1 where it is not there, or NULL. */
-int lp_name_place(const char *text, const char *const *names);
+int lp_name_index(const char *text, const char *const *names);
 
 #endif

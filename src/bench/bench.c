@@ -35,7 +35,7 @@ typedef struct bench {
     const lp_graph *graph;
     int shards;                 /* that the runner's batches have */
     lp_bench_launches launches; /* of a device, in place of the clocks */
-    lp_watch watch;             /* on them */
+    lp_profiler watch;          /* on them */
     int64_t *clocks, *least;    /* [shards x (nodes + 1)]: nanoseconds of the newest round; the least of all */
     double part_seconds[PARTS]; /* of threads, the least of all rounds */
     lp_cost part_costs[PARTS];
@@ -76,7 +76,7 @@ static lapse_status work(bench *b, lapse_error *error)
     }
     lp_trainer_step(trainer);
     if (!b->straight)
-        trainer->backend->sync();
+        trainer->backend->sync(trainer->backend->context);
     return LAPSE_OK;
 }
 
@@ -103,7 +103,7 @@ static lp_extent extent_of_windows(const lp_windows *windows)
         all.pairs += length * (length + 1) / 2;
         all.longest = length > all.longest ? (int)length : all.longest;
     }
-    all.rows[LP_ROWS_ASKED] = (int)windows->targets;
+    all.rows[LP_ROWS_TARGETS] = (int)windows->targets;
     return all;
 }
 
@@ -195,7 +195,7 @@ static lapse_status time_straight(bench *b, lapse_error *error)
     b->straight = true;
     for (int i = 0; i < b->options.rounds; i++)
         LP_TRY(work(b, error));
-    b->trainer.backend->sync();
+    b->trainer.backend->sync(b->trainer.backend->context);
     b->straight = false;
     b->report->epoch = (double)b->report->steps * (lp_clock_seconds() - start) / b->options.rounds;
     return LAPSE_OK;
@@ -237,7 +237,7 @@ static lapse_status time_nodes(bench *b, lapse_error *error)
     lp_trainer *trainer = &b->trainer;
     bool lists = b->train && trainer->batch.item_capacity > 0;
     size_t clocks = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
-    b->watch = (lp_watch){lp_bench_launches_take, &b->launches};
+    b->watch = (lp_profiler){lp_bench_launches_take, &b->launches};
     b->times.run = trainer->evaluator.times = b->clocks;
     b->times.watch = trainer->evaluator.watch = &b->watch;
     trainer->times = b->train ? &b->times : NULL;
@@ -418,7 +418,8 @@ static lapse_status measure(bench *b, lapse_error *error)
         report->peak = lp_bench_peak(report->threads);
         LP_TRY(lp_bench_bandwidth(report->threads, b->runner->plan.work_size, &report->bandwidth, error));
     } else if (b->runner->backend->speed) {
-        b->runner->backend->speed(b->runner->precision, b->runner->plan.work_size, &report->peak, &report->bandwidth);
+        b->runner->backend->speed(b->runner->backend->context, b->runner->precision, b->runner->plan.work_size,
+                                  &report->peak, &report->bandwidth);
     }
     LP_TRY(time_rounds(b, error));
     if (!host && b->train)
@@ -448,9 +449,9 @@ static lapse_status check_options(const lapse_bench_options *options, lapse_erro
     if (!lp_bench_preset_find(options->preset))
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "there is no preset '%s'; there are ml-1m, ml-1m-softmax, so and catalogue", options->preset);
-    if (lp_name_place(options->what, lapse_bench_what_names()) < 0)
+    if (lp_name_index(options->what, lapse_bench_what_names()) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "what is measured is train or predict, not '%s'", options->what);
-    if (lp_name_place(options->device, lapse_device_names()) < 0)
+    if (lp_name_index(options->device, lapse_device_names()) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "there is no device '%s'; there are cpu, cuda and auto",
                        options->device);
     if (options->rounds < 1 || options->rounds > MOST_ROUNDS)

@@ -64,11 +64,11 @@ static lapse_status twin_run(twin *t, lp_trainer *trainer, lapse_error *error)
         return lp_fail_memory(error, "a step in double", t->plan.work_size + t->plan.scratch_size);
     double seed_value = 1.0 / batch->targets;
     int32_t draw = 0;
-    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_DRAW] = &draw};
+    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &draw};
     lp_runner_feed(batch, 0, inputs);
     for (int i = 0; i < batch->item_capacity; i++)
         t->shift[i] = (double)batch->shift[i];
-    inputs[LP_FEED_SHIFT] = t->shift;
+    inputs[LP_FEED_LOGQ] = t->shift;
     inputs[LP_FEED_SEED] = &seed_value;
     lp_run run = lp_runner_shard(batch, 0);
     run.plan = &t->plan;
@@ -79,7 +79,7 @@ static lapse_status twin_run(twin *t, lp_trainer *trainer, lapse_error *error)
     run.gradients = t->gradients;
     run.row_gradients = t->row_gradients;
     run.seed = trainer->options.seed;
-    t->backend->run(&run);
+    t->backend->run(t->backend->context, &run);
     return LAPSE_OK;
 }
 
@@ -148,9 +148,10 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
         status = lp_trainer_epoch(trainer, error);
     if (status == LAPSE_OK) {
         lp_trainer_step(trainer);
-        trainer->backend->copy_out(gradients, adam->gradients, dense * sizeof *gradients);
+        trainer->backend->copy_out(trainer->backend->context, gradients, adam->gradients, dense * sizeof *gradients);
         if (rows_size(trainer))
-            trainer->backend->copy_out(rows, adam->row_gradients, rows_size(trainer) * sizeof *rows);
+            trainer->backend->copy_out(trainer->backend->context, rows, adam->row_gradients,
+                                       rows_size(trainer) * sizeof *rows);
         status = twin_run(&t, trainer, error);
     }
     if (status == LAPSE_OK) {

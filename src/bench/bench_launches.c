@@ -39,7 +39,7 @@ void lp_bench_launches_take(void *context, const lp_launch *launch)
     while (launches->count <= launch->number)
         launches->all[launches->count++] = (lp_bench_launch){0};
     lp_bench_launch *mine = &launches->all[launch->number];
-    mine->kind = launch->kind;
+    mine->type = launch->type;
     mine->first = launch->parts[0].node;
     mine->count = launch->count;
     mine->taken++;
@@ -67,7 +67,7 @@ void lp_bench_launches_rows(const lp_bench_launches *launches, const lp_graph *g
     for (int i = 0; i < launches->count; i++) {
         const lp_bench_launch *launch = &launches->all[i];
         rows[i] = (lapse_bench_row){.name = graph->nodes[launch->first]->op->name,
-                                    .kind = launch->kind,
+                                    .type = launch->type,
                                     .launch = i + 1,
                                     .nodes = launch->count,
                                     .calls = launch->calls,

@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 
 typedef struct lp_bench_launch {
-    const char *kind;
+    const char *type;
     int first, count;      /* the first of its nodes, and how many there are */
     int64_t taken, calls;  /* in the round at hand; in the one before */
     double seconds, least; /* of the round at hand; of all */
@@ -21,7 +21,7 @@ typedef struct lp_bench_launches {
 lapse_status lp_bench_launches_init(lp_bench_launches *launches, int nodes, lapse_error *error);
 void lp_bench_launches_clear(lp_bench_launches *launches);
 
-/* lp_watch.on_launch; the context is the lp_bench_launches. A round may have several runs: a launch's times add up. */
+/* lp_profiler.on_launch; the context is the lp_bench_launches. A round may have several runs: a launch's times add up. */
 void lp_bench_launches_take(void *context, const lp_launch *launch);
 
 /* At the end of a round: what is shorter than before is kept. */

@@ -136,16 +136,16 @@ static int64_t draw_length(const lp_bench_preset *preset, lp_random *random)
     return (int64_t)(length < longest ? length : longest);
 }
 
-static void draw_events(const lapse_dataset *dataset, lp_random *random, double *time, int32_t *kind)
+static void draw_events(const lapse_dataset *dataset, lp_random *random, double *time, int32_t *type)
 {
-    int64_t items = dataset->kinds.count;
+    int64_t items = dataset->types.count;
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         double now = 1e9 + 1e7 * lp_random_uniform(random);
         for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
             double place = lp_random_uniform(random);
             now += 3600 * exp(3 * lp_random_normal(random));
             time[i] = now;
-            kind[i] = (int32_t)((double)items * place * place);
+            type[i] = (int32_t)((double)items * place * place);
         }
     }
 }
@@ -154,21 +154,21 @@ static bool fill(lapse_dataset *dataset, const lp_bench_preset *preset, int64_t 
 {
     lp_random random = lp_random_start(seed, LP_PURPOSE_BENCH, 0);
     uint64_t *start = dataset->blocks[0] = lp_alloc((size_t)sequences + 1, sizeof *start);
-    if (!start || !make_names('i', items, &dataset->blocks[4], &dataset->blocks[5], &dataset->kinds) ||
+    if (!start || !make_names('i', items, &dataset->blocks[4], &dataset->blocks[5], &dataset->types) ||
         !make_names('s', sequences, &dataset->blocks[6], &dataset->blocks[7], &dataset->sequences))
         return false;
     for (int64_t s = 0; s < sequences; s++)
         start[s + 1] = start[s] + (uint64_t)draw_length(preset, &random);
     double *time = dataset->blocks[1] = lp_alloc(start[sequences], sizeof *time);
-    int32_t *kind = dataset->blocks[2] = lp_alloc(start[sequences], sizeof *kind);
-    if (!time || !kind)
+    int32_t *type = dataset->blocks[2] = lp_alloc(start[sequences], sizeof *type);
+    if (!time || !type)
         return false;
     dataset->sequence_count = sequences;
     dataset->event_count = (int64_t)start[sequences];
     dataset->start = start;
     dataset->time = time;
-    dataset->kind = kind;
-    draw_events(dataset, &random, time, kind);
+    dataset->type = type;
+    draw_events(dataset, &random, time, type);
     return true;
 }
 

@@ -6,7 +6,7 @@
 #ifndef LP_BENCH_PRESET_H
 #define LP_BENCH_PRESET_H
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
 typedef struct lp_bench_preset {
     const char *name;

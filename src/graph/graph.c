@@ -61,7 +61,7 @@ static bool grow(void **array, int count, size_t size)
     return true;
 }
 
-static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_place place, lp_rows rows_of, int rows,
+static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_storage place, lp_rows rows_of, int rows,
                            int cols)
 {
     if (graph->error.status != LAPSE_OK)
@@ -72,7 +72,7 @@ static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_p
     *value = (lp_value){.id = graph->value_count,
                         .name = name,
                         .type = type,
-                        .place = place,
+                        .storage = place,
                         .rows_of = rows_of,
                         .rows = rows_of == LP_ROWS_FIXED ? rows : 0,
                         .cols = cols};
@@ -83,7 +83,7 @@ static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_p
 lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_rows rows_of, int rows, int cols)
 {
     const char *copy = lp_arena_text(&graph->arena, name);
-    lp_value *value = copy ? value_new(graph, copy, type, LP_PLACE_INPUT, rows_of, rows, cols) : out_of_memory(graph);
+    lp_value *value = copy ? value_new(graph, copy, type, LP_STORAGE_INPUT, rows_of, rows, cols) : out_of_memory(graph);
     if (value)
         value->slot = graph->input_count++;
     return value;
@@ -92,13 +92,13 @@ lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_row
 static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, int cols)
 {
     const char *copy = lp_arena_text(&graph->arena, name);
-    lp_value *value = copy ? value_new(graph, copy, LP_TYPE_REAL, LP_PLACE_PARAMETER, LP_ROWS_FIXED, rows, cols)
+    lp_value *value = copy ? value_new(graph, copy, LP_TYPE_REAL, LP_STORAGE_PARAMETER, LP_ROWS_FIXED, rows, cols)
                            : out_of_memory(graph);
     if (!value)
         return NULL;
     if (!grow((void **)&graph->parameters, graph->parameter_count, sizeof *graph->parameters))
         return out_of_memory(graph);
-    value->learned = true;
+    value->requires_grad = true;
     value->offset = graph->parameter_size;
     /* Aligned, so that vector loads in one never straddle two cache lines. */
     size_t size = (size_t)rows * (size_t)cols, align = LP_PARAMETER_ALIGN;
@@ -108,7 +108,7 @@ static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, 
     return parameter;
 }
 
-lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread)
+lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start, double spread)
 {
     if (graph->parameter_size != graph->table_size)
         return lp_graph_mistake(graph, "the table '%s' must be declared before other parameters", name);
@@ -122,7 +122,7 @@ lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, 
     return value;
 }
 
-lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread)
+lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start, double spread)
 {
     lp_parameter *parameter = parameter_new(graph, name, rows, cols);
     if (!parameter)
@@ -133,8 +133,8 @@ lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int co
 }
 
 /* A parameter whose start is told by `count` numbers, if any. */
-static lp_value *parameter_told(lp_graph *graph, const char *name, int rows, int cols, lp_start start, size_t count,
-                                const double *values)
+static lp_value *parameter_told(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start,
+                                size_t count, const double *values)
 {
     lp_parameter *parameter = parameter_new(graph, name, rows, cols);
     if (!parameter)
@@ -149,13 +149,13 @@ static lp_value *parameter_told(lp_graph *graph, const char *name, int rows, int
 
 lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values)
 {
-    return parameter_told(graph, name, rows, cols, LP_START_VALUES, (size_t)rows * (size_t)cols, values);
+    return parameter_told(graph, name, rows, cols, LP_INIT_VALUES, (size_t)rows * (size_t)cols, values);
 }
 
 lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int rows, int cols, double power, double low,
                                        double high)
 {
-    lp_value *value = parameter_told(graph, name, rows, cols, LP_START_LOG_POWER, 2, (const double[]){low, high});
+    lp_value *value = parameter_told(graph, name, rows, cols, LP_INIT_LOG_POWER, 2, (const double[]){low, high});
     if (value)
         graph->parameters[graph->parameter_count - 1].spread = power;
     return value;
@@ -164,14 +164,14 @@ lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int ro
 lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other)
 {
     const lp_value *like = other->value;
-    size_t told = other->start == LP_START_LOG_POWER ? 2 : (size_t)like->rows * (size_t)like->cols;
+    size_t told = other->start == LP_INIT_LOG_POWER ? 2 : (size_t)like->rows * (size_t)like->cols;
     lp_value *value = parameter_told(graph, like->name, like->rows, like->cols, other->start, other->values ? told : 0,
                                      other->values);
     if (!value)
         return NULL;
     graph->parameters[graph->parameter_count - 1].spread = other->spread;
     graph->parameters[graph->parameter_count - 1].rate = other->rate;
-    value->learned = false;
+    value->requires_grad = false;
     return value;
 }
 
@@ -183,10 +183,10 @@ lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate)
     return value;
 }
 
-lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value)
+lp_value *lp_graph_parameter_freeze(lp_graph *graph, lp_value *value)
 {
     if (value)
-        value->learned = false;
+        value->requires_grad = false;
     return lp_graph_parameter_rate(graph, value, 0);
 }
 
@@ -235,12 +235,12 @@ void lp_graph_append(lp_graph *graph, lp_node *node)
 
 lp_value *lp_op_output(lp_graph *graph, lp_node *node, int i, lp_type type, lp_rows rows_of, int rows, int cols)
 {
-    lp_value *value = value_new(graph, node->op->name, type, LP_PLACE_WORK, rows_of, rows, cols);
+    lp_value *value = value_new(graph, node->op->name, type, LP_STORAGE_WORK, rows_of, rows, cols);
     if (!value)
         return NULL;
-    value->maker = node;
+    value->producer = node;
     for (int k = 0; k < node->op->input_count; k++)
-        value->learned |= node->inputs[k] && node->inputs[k]->learned;
+        value->requires_grad |= node->inputs[k] && node->inputs[k]->requires_grad;
     node->outputs[i] = value;
     return value;
 }
@@ -253,17 +253,17 @@ lp_value *lp_op_output_like(lp_graph *graph, lp_node *node, int i, const lp_valu
 /* -------------------------------------------------------------------------------------------- gradients ------ */
 
 /* The value that will hold the gradient of target: beside the parameter, or in the work buffer. */
-static lp_value *gradient_value(lp_graph *graph, const lp_value *target, lp_node *maker)
+static lp_value *gradient_value(lp_graph *graph, const lp_value *target, lp_node *producer)
 {
-    bool parameter = target->place == LP_PLACE_PARAMETER, table = parameter && target->offset < graph->table_size;
-    lp_place place = table ? LP_PLACE_ROWS : parameter ? LP_PLACE_GRADIENT : LP_PLACE_WORK;
+    bool parameter = target->storage == LP_STORAGE_PARAMETER, table = parameter && target->offset < graph->table_size;
+    lp_storage place = table ? LP_STORAGE_TABLE_ROWS : parameter ? LP_STORAGE_GRADIENT : LP_STORAGE_WORK;
     lp_value *gradient = value_new(graph, target->name, target->type, place, table ? LP_ROWS_ITEMS : target->rows_of,
                                    target->rows, target->cols);
     if (!gradient)
         return NULL;
     gradient->offset = table ? (size_t)target->slot : parameter ? target->offset - graph->table_size : 0;
-    gradient->maker = maker;
-    gradient->kept = target->place == LP_PLACE_INPUT;
+    gradient->producer = producer;
+    gradient->kept = target->storage == LP_STORAGE_INPUT;
     return gradient;
 }
 
@@ -271,7 +271,7 @@ static lp_value *gradient_value(lp_graph *graph, const lp_value *target, lp_node
 static void own_gradient(lp_graph *graph, lp_value *target)
 {
     lp_value *seed = target->gradient;
-    if (!seed || seed->place != LP_PLACE_INPUT)
+    if (!seed || seed->storage != LP_STORAGE_INPUT)
         return;
     target->gradient = NULL;
     lp_graph_gradient_node(graph, lp_op_table[LP_OP_ADD], (lp_value *[]){seed, NULL}, NULL, &target);
@@ -282,7 +282,7 @@ lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *cons
 {
     bool wanted = false;
     for (int i = 0; i < op->output_count; i++) {
-        if (!targets[i] || !targets[i]->learned)
+        if (!targets[i] || !targets[i]->requires_grad)
             continue;
         wanted = true;
         own_gradient(graph, targets[i]);
@@ -294,7 +294,7 @@ lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *cons
         return NULL;
     for (int i = 0; i < op->output_count; i++) {
         lp_value *target = targets[i];
-        if (!target || !target->learned)
+        if (!target || !target->requires_grad)
             continue;
         if (target->gradient)
             node->accumulate |= 1u << i;
@@ -311,9 +311,9 @@ lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *cons
  * anyone add to what the caller or a parameter owns. */
 void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradient)
 {
-    if (!target || !target->learned || graph->error.status != LAPSE_OK)
+    if (!target || !target->requires_grad || graph->error.status != LAPSE_OK)
         return;
-    bool own = target->place == LP_PLACE_WORK && gradient->place == LP_PLACE_WORK && !gradient->kept;
+    bool own = target->storage == LP_STORAGE_WORK && gradient->storage == LP_STORAGE_WORK && !gradient->kept;
     if (own && !target->gradient && gradient->passed_from != graph->rule) {
         gradient->passed_from = graph->rule;
         target->gradient = gradient;
@@ -335,7 +335,7 @@ static bool is_idle_copy(const lp_graph *graph, int i)
 {
     const lp_node *copy = graph->nodes[i];
     const lp_value *from = copy->inputs[0], *to = copy->outputs[0];
-    if (copy->op->id != LP_OP_ADD || copy->inputs[1] || copy->accumulate || to->place != LP_PLACE_WORK || to->kept)
+    if (copy->op->id != LP_OP_ADD || copy->inputs[1] || copy->accumulate || to->storage != LP_STORAGE_WORK || to->kept)
         return false;
     bool changed = false;
     for (int n = i + 1; n < graph->node_count; n++) {
@@ -382,7 +382,7 @@ lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *out
         lp_node *node = graph->nodes[i];
         bool reached = false;
         for (int k = 0; k < node->op->output_count; k++)
-            reached |= node->outputs[k] && node->outputs[k]->learned && node->outputs[k]->gradient;
+            reached |= node->outputs[k] && node->outputs[k]->requires_grad && node->outputs[k]->gradient;
         if (!reached)
             continue;
         graph->rule = node;

@@ -23,20 +23,20 @@ typedef enum lp_type {
 /* What the rows of a value are. All but FIXED differ from shard to shard. */
 typedef enum lp_rows {
     LP_ROWS_FIXED,
-    LP_ROWS_TOKENS, /* the events of all segments, laid end to end */
-    LP_ROWS_ASKED,  /* the tokens after which the model is asked what comes: answers and losses are made there alone */
-    LP_ROWS_ITEMS,  /* the distinct items of the shard, where it has a small catalogue of its own (data/shortlist.h) */
-    LP_ROWS_PAST,   /* events whose keys and values a session has kept (op recall) */
+    LP_ROWS_TOKENS,  /* the events of all segments, laid end to end */
+    LP_ROWS_TARGETS, /* the tokens after which the model is asked what comes: answers and losses are made there alone */
+    LP_ROWS_ITEMS, /* the distinct items of the shard, where it has a small catalogue of its own (data/batch/batch_vocabulary.h) */
+    LP_ROWS_PAST, /* events whose keys and values a session has kept (op recall) */
     LP_ROWS_COUNT
 } lp_rows;
 
-typedef enum lp_place {
-    LP_PLACE_INPUT,     /* given by the caller of a run: slot says which of its pointers */
-    LP_PLACE_PARAMETER, /* in the model's block of parameters at offset (elements) */
-    LP_PLACE_GRADIENT,  /* in the shard's block of parameter gradients at offset (elements) */
-    LP_PLACE_ROWS, /* gradients of a table's rows: in the shard's block of those, behind `offset` columns of others */
-    LP_PLACE_WORK  /* in the worker's buffer at offset (bytes), given by the planner */
-} lp_place;
+typedef enum lp_storage {
+    LP_STORAGE_INPUT,     /* given by the caller of a run: slot says which of its pointers */
+    LP_STORAGE_PARAMETER, /* in the model's block of parameters at offset (elements) */
+    LP_STORAGE_GRADIENT,  /* in the shard's block of parameter gradients at offset (elements) */
+    LP_STORAGE_TABLE_ROWS, /* gradients of a table's rows: in the shard's block of those, behind `offset` columns of others */
+    LP_STORAGE_WORK        /* in the worker's buffer at offset (bytes), given by the planner */
+} lp_storage;
 
 typedef struct lp_node lp_node;
 typedef struct lp_value lp_value;
@@ -45,7 +45,7 @@ struct lp_value {
     int id;
     const char *name; /* parameters and inputs; otherwise the op's name */
     lp_type type;
-    lp_place place;
+    lp_storage storage;
     lp_rows rows_of;
     int rows; /* where rows_of is LP_ROWS_FIXED */
     int cols;
@@ -53,12 +53,12 @@ struct lp_value {
     lp_rows limit_of; /* ids of rows that differ from shard to shard: below their number */
     int slot;         /* inputs: which; tables: columns of those before it */
     size_t offset;
-    bool learned;  /* a gradient flows here: a parameter, or made from one */
-    bool constant; /* an input that is the same in every run */
-    bool kept;     /* read by the caller after the run: its place is never used again */
-    lp_node *maker;
-    lp_value *gradient;      /* once lp_graph_gradients has run */
-    lp_node *passed_from;    /* as a gradient: the node whose rule last handed it on unchanged */
+    bool requires_grad; /* a gradient flows here: a parameter, or made from one */
+    bool constant;      /* an input that is the same in every run */
+    bool kept;          /* read by the caller after the run: its place is never used again */
+    lp_node *producer;
+    lp_value *gradient;   /* once lp_graph_gradients has run */
+    lp_node *passed_from; /* as a gradient: the node whose rule last handed it on unchanged */
 };
 
 enum { LP_NODE_INPUTS = 10, LP_NODE_OUTPUTS = 5 };
@@ -101,19 +101,19 @@ struct lp_node {
 enum { LP_PARAMETER_ALIGN = 16 };
 
 /* How a parameter starts. */
-typedef enum lp_start {
-    LP_START_ZEROS,
-    LP_START_ONES,
-    LP_START_UNIFORM,
-    LP_START_NORMAL,
-    LP_START_VALUES,
-    LP_START_SINUSOID, /* column c of row p: the sine (c even) or cosine of p / 10000^((c - c mod 2) / cols) */
-    LP_START_LOG_POWER /* the log of a positive number whose power is uniform between those of two others */
-} lp_start;
+typedef enum lp_initializer {
+    LP_INIT_ZEROS,
+    LP_INIT_ONES,
+    LP_INIT_UNIFORM,
+    LP_INIT_NORMAL,
+    LP_INIT_VALUES,
+    LP_INIT_SINUSOID, /* column c of row p: the sine (c even) or cosine of p / 10000^((c - c mod 2) / cols) */
+    LP_INIT_LOG_POWER /* the log of a positive number whose power is uniform between those of two others */
+} lp_initializer;
 
 typedef struct lp_parameter {
     lp_value *value;
-    lp_start start;
+    lp_initializer start;
     double spread;        /* half width of UNIFORM, deviation of NORMAL, the power of LOG_POWER */
     const double *values; /* of VALUES; the two others of LOG_POWER; in the graph's arena */
     double rate;          /* of the optimizer's steps, as a share of the others'; 0: it must not change it */
@@ -143,19 +143,20 @@ lapse_status lp_graph_status(const lp_graph *graph, lapse_error *error);
 
 /* Leaves. Names live in the graph's arena after the call. */
 lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_rows rows_of, int rows, int cols);
-lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread);
+lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start,
+                             double spread);
 lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values);
 lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int rows, int cols, double power, double low,
                                        double high);
 /* A table: a parameter of so many rows that no node may work on all of them. Tables are declared before all other
  * parameters. */
-lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_start start, double spread);
+lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start, double spread);
 /* The same as a parameter of another graph, which no node of this one learns. */
 lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other);
 /* The optimizer changes the parameter at this share of its rate. Returns value. */
 lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate);
 /* The parameter is part of the model, but neither a gradient nor the optimizer changes it. Returns value. */
-lp_value *lp_graph_parameter_fix(lp_graph *graph, lp_value *value);
+lp_value *lp_graph_parameter_freeze(lp_graph *graph, lp_value *value);
 
 /* One node. inputs holds the op's inputs (NULL for absent optional ones) and has op->input_count elements. Returns the
  * node with its outputs made, or NULL. */

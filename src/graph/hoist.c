@@ -8,12 +8,12 @@
 
 bool lp_value_is_fixed(const lp_value *value)
 {
-    const lp_node *maker = value->maker;
-    if (!maker)
-        return value->place == LP_PLACE_PARAMETER || value->constant;
-    bool fixed = maker->inputs[0] != NULL;
-    for (int k = 0; fixed && k < maker->op->input_count; k++)
-        fixed = !maker->inputs[k] || lp_value_is_fixed(maker->inputs[k]);
+    const lp_node *producer = value->producer;
+    if (!producer)
+        return value->storage == LP_STORAGE_PARAMETER || value->constant;
+    bool fixed = producer->inputs[0] != NULL;
+    for (int k = 0; fixed && k < producer->op->input_count; k++)
+        fixed = !producer->inputs[k] || lp_value_is_fixed(producer->inputs[k]);
     return fixed;
 }
 
@@ -27,15 +27,15 @@ typedef struct hoist {
 /* The node that looks a value up in a table that never changes; NULL: another one made it. */
 static const lp_node *lookup_of(const lp_value *value)
 {
-    const lp_node *maker = value ? value->maker : NULL;
-    return maker && maker->op == &lp_op_embed && lp_value_is_fixed(maker->inputs[0]) ? maker : NULL;
+    const lp_node *producer = value ? value->producer : NULL;
+    return producer && producer->op == &lp_op_embed && lp_value_is_fixed(producer->inputs[0]) ? producer : NULL;
 }
 
 /* The value of a node is made by another one from now on. */
 static void hand_over(lp_node *from, lp_node *to)
 {
     to->outputs[0] = from->outputs[0];
-    to->outputs[0]->maker = to;
+    to->outputs[0]->producer = to;
 }
 
 /* ------------------------------------------------------------------------------------------- the rules ------- */
@@ -86,14 +86,15 @@ static int uses(const hoist *h, const lp_value *value)
  * has its bias where it has `taken` it; two look-ups become one; otherwise they are added. */
 static lp_node *sum_of(hoist *h, lp_value *value, const lp_node *found, bool taken)
 {
-    const lp_node *maker = value->maker;
-    bool alone = maker && uses(h, value) == 1;
-    if (alone && maker->op == &lp_op_linear && !maker->inputs[3]) {
-        lp_value *product[] = {maker->inputs[0], maker->inputs[1], taken ? NULL : maker->inputs[2], found->outputs[0]};
-        return lp_graph_node(h->graph, &lp_op_linear, product, &maker->with);
+    const lp_node *producer = value->producer;
+    bool alone = producer && uses(h, value) == 1;
+    if (alone && producer->op == &lp_op_linear && !producer->inputs[3]) {
+        lp_value *product[] = {producer->inputs[0], producer->inputs[1], taken ? NULL : producer->inputs[2],
+                               found->outputs[0]};
+        return lp_graph_node(h->graph, &lp_op_linear, product, &producer->with);
     }
-    if (alone && maker->op == &lp_op_embed) {
-        lp_value *pair[] = {maker->inputs[0], maker->inputs[1], found->inputs[0], found->inputs[1]};
+    if (alone && producer->op == &lp_op_embed) {
+        lp_value *pair[] = {producer->inputs[0], producer->inputs[1], found->inputs[0], found->inputs[1]};
         return lp_graph_node(h->graph, &lp_op_embed_pair, pair, NULL);
     }
     lp_value *both[] = {value, found->outputs[0]};
@@ -107,7 +108,7 @@ static bool replace_by_addend(hoist *h, lp_node *node)
     lp_value *add = lookup ? node->inputs[3] : NULL, *inputs[LP_NODE_INPUTS];
     if (!add || !lp_value_is_fixed(node->inputs[1]) || (node->inputs[2] && !lp_value_is_fixed(node->inputs[2])))
         return false;
-    const lp_node *first = add->maker;
+    const lp_node *first = add->producer;
     bool takes = first && first->op == &lp_op_linear && !first->inputs[3] && uses(h, add) == 1 && !node->inputs[2];
     memcpy(inputs, node->inputs, sizeof inputs);
     if (takes)
@@ -120,21 +121,21 @@ static bool replace_by_addend(hoist *h, lp_node *node)
 }
 
 /* The weight on its side, made once however many nodes want it. */
-static lp_value *turned(hoist *h, lp_value *weight, int heads)
+static lp_value *transposed(hoist *h, lp_value *weight, int heads)
 {
     for (int i = 0; i < h->graph->node_count; i++) {
         const lp_node *node = h->graph->nodes[i];
-        if (node->op == &lp_op_turn && node->inputs[0] == weight && node->with.heads == heads)
+        if (node->op == &lp_op_transpose && node->inputs[0] == weight && node->with.heads == heads)
             return node->outputs[0];
     }
-    return lp_turn(h->graph, weight, heads);
+    return lp_transpose(h->graph, weight, heads);
 }
 
-static void turn_weight(hoist *h, lp_node *node)
+static void transpose_weight(hoist *h, lp_node *node)
 {
     bool wanted = node->op == &lp_op_linear && node->with.transpose && lp_value_is_fixed(node->inputs[1]) &&
                   !lp_value_is_fixed(node->inputs[0]);
-    lp_value *weight = wanted ? turned(h, node->inputs[1], node->with.heads) : NULL;
+    lp_value *weight = wanted ? transposed(h, node->inputs[1], node->with.heads) : NULL;
     if (!weight)
         return;
     node->inputs[1] = weight;
@@ -176,7 +177,7 @@ lapse_status lp_graph_hoist(lp_graph *graph, size_t room, lapse_error *error)
     for (int i = 0; i < h.old_count; i++) {
         if (replace_by_lookup(&h, h.old[i]) || replace_by_addend(&h, h.old[i]))
             continue;
-        turn_weight(&h, h.old[i]);
+        transpose_weight(&h, h.old[i]);
         lp_graph_append(graph, h.old[i]);
     }
     lp_free(h.old);

@@ -7,7 +7,7 @@
 /* Rewrites a graph that answers, and computes the same:
  *
  *     f(table[ids]) = f(table)[ids]      where f works row by row and sees parameters alone besides: a product with the
- *                                        vectors of places, or of few kinds of events, becomes a look at a table
+ *                                        vectors of places, or of few event types, becomes a look at a table
  *     x W^T = x (W^T)                    with the weight turned beforehand: products read it in place then
  *
  * The nodes that make such tables and weights see parameters alone; a caller that orders them first need run them but once.

@@ -2,9 +2,9 @@
  *
  * An op is a row of lp_op_table (op_*.c hold the rows by family): its name, how many values go in and out, its shape
  * rule, its gradient rule, its cost and an example for the tests. Kernels are looked up by the same index in a backend. Adding an op is adding a row
- * here and a kernel to each backend; nothing switches over kinds of ops.
+ * here and a kernel to each backend; nothing switches over event types of ops.
  *
- * Shapes below: T tokens, A places asked at, I items of the shard, H heads, a and b columns, F frequencies.
+ * Shapes below: T tokens, A target positions, I items of the shard, H heads, a and b columns, F frequencies.
  */
 #ifndef LP_OP_H
 #define LP_OP_H
@@ -19,7 +19,7 @@ typedef enum lp_op_id {
     LP_OP_COLUMN_SUM,
     LP_OP_COLUMN_DOT,
     LP_OP_SCALE_COLUMNS,
-    LP_OP_TURN,
+    LP_OP_TRANSPOSE,
     LP_OP_EMBED,
     LP_OP_EMBED_GRADIENT,
     LP_OP_EMBED_PAIR,
@@ -37,14 +37,14 @@ typedef enum lp_op_id {
     LP_OP_REFLECT_GRADIENT,
     LP_OP_ATTENTION,
     LP_OP_ATTENTION_GRADIENT,
-    LP_OP_REMEMBER,
-    LP_OP_RECALL,
+    LP_OP_CACHE_APPEND,
+    LP_OP_ATTENTION_CACHED,
     LP_OP_CROSS_ENTROPY,
     LP_OP_CROSS_ENTROPY_GRADIENT,
     LP_OP_SOFTMAX_LOSS,
     LP_OP_SOFTMAX_LOSS_GRADIENT,
-    LP_OP_CHOICE_LOSS,
-    LP_OP_CHOICE_LOSS_GRADIENT,
+    LP_OP_BCE_LOSS,
+    LP_OP_BCE_LOSS_GRADIENT,
     LP_OP_NOISE,
     LP_OP_MULTIPLY,
     LP_OP_AFFINE,
@@ -63,7 +63,7 @@ enum { LP_SOFTMAX_ROWS = 96, LP_SOFTMAX_ITEMS = 512 };
 
 /* How large a shard is, for costs. */
 typedef struct lp_extent {
-    int64_t rows[LP_ROWS_COUNT]; /* of each kind that is not FIXED */
+    int64_t rows[LP_ROWS_COUNT]; /* of each event type that is not FIXED */
     int64_t pairs;               /* (query, key) pairs that causal attention looks at, over all segments */
     int longest;                 /* tokens of the longest segment */
 } lp_extent;
@@ -106,12 +106,12 @@ lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bi
                     bool transpose);
 
 /* W_h^T for each head   weight [H*a x b] -> [H*b x a]. Only for networks that answer. */
-lp_value *lp_turn(lp_graph *graph, lp_value *weight, int heads);
+lp_value *lp_transpose(lp_graph *graph, lp_value *weight, int heads);
 
 /* x[r][c] * scale[c]   x [rows x a], scale [1 x a] */
 lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale);
 
-/* table[ids[t]]   table [V x a] or rows of any kind, ids [T x 1] of rows of any kind -> [T x a] */
+/* table[ids[t]]   table [V x a] or rows of any event type, ids [T x 1] of rows of any event type -> [T x a] */
 lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids);
 
 /* a[i[t]] + b[j[t]]   a [V x c], b [W x c], i and j [T x 1] -> [T x c]. Only for networks that answer. */
@@ -155,23 +155,23 @@ lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value
 /* The rows of a value are kept by the caller from run to run: whoever makes it writes them behind those of the past, as many as
  * LP_ROWS_PAST says. It becomes an input of the graph, a matrix of which the caller gives the place of the first token's row;
  * the rows of the past lie before it. Returns value. Only for networks that answer. */
-lp_value *lp_keep(lp_graph *graph, lp_value *value);
+lp_value *lp_cache_rows(lp_graph *graph, lp_value *value);
 
 /* The same on its side, [a x stride], where the caller gives the place of the first column of the past: x [T x a] is copied
- * there. The stride is that of `capacity` events. LP_REMEMBER_LANES elements behind the last row are read and never used. */
-lp_value *lp_remember(lp_graph *graph, lp_value *x, int capacity);
-enum { LP_REMEMBER_LANES = 16 };
+ * there. The stride is that of `capacity` events. LP_CACHE_PADDING elements behind the last row are read and never used. */
+lp_value *lp_cache_append(lp_graph *graph, lp_value *x, int capacity);
+enum { LP_CACHE_PADDING = 16 };
 
-/* What is kept of events: key and basis_turned by lp_remember, value and basis by lp_keep; bases where time belongs to pairs. */
-typedef struct lp_memory {
-    lp_value *key, *value, *basis_turned, *basis;
-} lp_memory;
+/* What is kept of events: key and basis_transposed by lp_cache_append, value and basis by lp_cache_rows; bases where time belongs to pairs. */
+typedef struct lp_kv_cache {
+    lp_value *key, *value, *basis_transposed, *basis;
+} lp_kv_cache;
 
 /* Attention of the last T events of one segment, all of whose events are kept. Keys and values have columns for each head of the
  * query, or the heads share them as they share the basis. time_query and time_out, one turned before and the other after by
  * the moments whose basis is `until`, may be NULL; so may `until`: nothing is turned. */
-lp_value *lp_recall(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *until, const lp_memory *memory,
-                    int heads, double scale, lp_value **time_out);
+lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *query_time,
+                              const lp_kv_cache *memory, int heads, double scale, lp_value **time_out);
 
 /* sum over rows of -log softmax(logits)[target]   logits [A x C], target [A x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);
@@ -185,8 +185,8 @@ lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
 /* A choice between the target and some other items, the negatives, with s as above for these alone:
  *     -log sigmoid(s_target) - sum over negatives of log sigmoid(-s)
  * summed over rows.   negative [A x N] */
-lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                         lp_value *negative);
+lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
+                      lp_value *negative);
 
 /* One number from each of rows * cols slices of equal chance of the standard normal distribution, or of the uniform
  * one on (0, 1), from the lowest to the highest: together they follow it, and each keeps its place from step to step. A

@@ -69,9 +69,9 @@ static lp_cost attention_gradient_cost(const lp_node *node, const lp_extent *ext
 static size_t attention_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
     size_t stride = ((size_t)extent->longest + 15) / 16 * 16;
-    size_t turned = 2 * (size_t)(node->inputs[KEY]->cols / node->with.heads);
-    turned += node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
-    return (2 * stride + turned) * stride * real_size + 3 * stride * LP_ATTENTION_ROWS;
+    size_t transposed = 2 * (size_t)(node->inputs[KEY]->cols / node->with.heads);
+    transposed += node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
+    return (2 * stride + transposed) * stride * real_size + 3 * stride * LP_ATTENTION_ROWS;
 }
 
 static lp_node *attention_example(lp_graph *graph, lp_random *random)
@@ -85,7 +85,7 @@ static lp_node *attention_example(lp_graph *graph, lp_random *random)
     double rate = lp_random_below(random, 2) ? 0.25 : 0;
     lp_value *time_out;
     lp_value *out = lp_attention(graph, query, key, value, time_query, basis, heads, 0.7, rate, &time_out);
-    return out ? out->maker : NULL;
+    return out ? out->producer : NULL;
 }
 
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,

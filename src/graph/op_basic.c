@@ -31,7 +31,7 @@ static lp_node *add_example(lp_graph *graph, lp_random *random)
     /* Adding a value twice and to itself is what makes gradients meet. */
     lp_value *sum = lp_add(graph, lp_add(graph, a, b), a);
     lp_value *twice = lp_add(graph, sum, sum);
-    return twice ? twice->maker : NULL;
+    return twice ? twice->producer : NULL;
 }
 
 lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b)
@@ -85,9 +85,9 @@ static lp_node *embed_example(lp_graph *graph, lp_random *random)
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
     bool own = lp_random_below(random, 2); /* the table is a matrix of tokens, asked at some of them */
     lp_value *table = own ? lp_example_tokens(graph, "x", cols) : lp_example_fixed(graph, "table", rows, cols);
-    lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, own ? LP_ROWS_ASKED : LP_ROWS_TOKENS, 0, 1);
+    lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, own ? LP_ROWS_TARGETS : LP_ROWS_TOKENS, 0, 1);
     lp_value *y = lp_embed(graph, table, ids);
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids)
@@ -151,7 +151,7 @@ static void gather_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *table = node->inputs[0], *rows = node->inputs[1];
     if (!table || !rows || rows->type != LP_TYPE_INT32 || rows->cols != 1 || rows->rows_of != LP_ROWS_ITEMS ||
-        table->place != LP_PLACE_PARAMETER || table->offset >= graph->table_size) {
+        table->storage != LP_STORAGE_PARAMETER || table->offset >= graph->table_size) {
         lp_graph_mistake(graph, "gather wants a table and the rows of the shard's items");
         return;
     }
@@ -168,10 +168,10 @@ static void gather_gradient(lp_graph *graph, lp_node *node)
 static lp_node *gather_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
-    lp_value *table = lp_graph_table(graph, "table", rows, cols, LP_START_NORMAL, 1);
+    lp_value *table = lp_graph_table(graph, "table", rows, cols, LP_INIT_NORMAL, 1);
     lp_value *ids = lp_graph_input(graph, "rows", LP_TYPE_INT32, LP_ROWS_ITEMS, 0, 1);
     lp_value *y = lp_gather(graph, table, ids);
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_gather(lp_graph *graph, lp_value *table, lp_value *rows)
@@ -208,7 +208,7 @@ static void relu_gradient(lp_graph *graph, lp_node *node)
 static lp_node *relu_example(lp_graph *graph, lp_random *random)
 {
     lp_value *y = lp_relu(graph, lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9)));
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_relu(lp_graph *graph, lp_value *x)
@@ -247,7 +247,7 @@ static lp_node *dropout_example(lp_graph *graph, lp_random *random)
 {
     lp_value *x = lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 20));
     lp_value *y = lp_dropout(graph, x, 0.3);
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_dropout(lp_graph *graph, lp_value *x, double rate)

@@ -27,9 +27,9 @@ static lp_value *output(const lp_node *node)
     return node ? node->outputs[0] : NULL;
 }
 
-static lp_node *maker(const lp_value *value)
+static lp_node *producer(const lp_value *value)
 {
-    return value ? value->maker : NULL;
+    return value ? value->producer : NULL;
 }
 
 static lp_value *example_input(lp_graph *graph, lp_random *random)
@@ -60,7 +60,7 @@ static lp_node *noise_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 3), cols = 1 + (int)lp_random_below(random, 9);
     lp_value *noise = lp_noise(graph, rows, cols, lp_random_below(random, 2), 0);
-    return maker(lp_multiply(graph, noise, lp_example_fixed(graph, "scale", rows, cols)));
+    return producer(lp_multiply(graph, noise, lp_example_fixed(graph, "scale", rows, cols)));
 }
 
 lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream)
@@ -100,7 +100,7 @@ static void multiply_gradient(lp_graph *graph, lp_node *node)
 static lp_node *multiply_example(lp_graph *graph, lp_random *random)
 {
     lp_value *a = example_input(graph, random), *b = lp_example_tokens(graph, "b", a ? a->cols : 1);
-    return maker(lp_multiply(graph, lp_multiply(graph, a, b), a));
+    return producer(lp_multiply(graph, lp_multiply(graph, a, b), a));
 }
 
 lp_value *lp_multiply(lp_graph *graph, lp_value *a, lp_value *b)
@@ -127,7 +127,7 @@ static void affine_gradient(lp_graph *graph, lp_node *node)
 
 static lp_node *affine_example(lp_graph *graph, lp_random *random)
 {
-    return maker(lp_affine(graph, example_input(graph, random), -1.5, 0.25));
+    return producer(lp_affine(graph, example_input(graph, random), -1.5, 0.25));
 }
 
 lp_value *lp_affine(lp_graph *graph, lp_value *x, double scale, double shift)
@@ -155,7 +155,7 @@ static void exp_gradient(lp_graph *graph, lp_node *node)
 
 static lp_node *exp_example(lp_graph *graph, lp_random *random)
 {
-    return maker(lp_exp(graph, example_input(graph, random)));
+    return producer(lp_exp(graph, example_input(graph, random)));
 }
 
 lp_value *lp_exp(lp_graph *graph, lp_value *x)
@@ -180,7 +180,7 @@ static void tanh_gradient(lp_graph *graph, lp_node *node)
 
 static lp_node *tanh_example(lp_graph *graph, lp_random *random)
 {
-    return maker(lp_tanh(graph, example_input(graph, random), 2));
+    return producer(lp_tanh(graph, example_input(graph, random), 2));
 }
 
 lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound)
@@ -263,7 +263,7 @@ static lp_node *mask_example(lp_graph *graph, lp_random *random)
     lp_mask_layer layer = (lp_mask_layer)lp_random_below(random, 4);
     int rows = layer == LP_LAYER_LAST ? units : layer == LP_LAYER_BIAS ? 1 : hidden;
     int cols = layer == LP_LAYER_FIRST || layer == LP_LAYER_BIAS ? units : hidden;
-    return maker(lp_mask(graph, lp_example_fixed(graph, "x", rows, cols), units, order, layer));
+    return producer(lp_mask(graph, lp_example_fixed(graph, "x", rows, cols), units, order, layer));
 }
 
 lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_mask_layer layer)

@@ -30,7 +30,7 @@ static void linear_gradient(lp_graph *graph, lp_node *node)
     lp_attributes back = {.heads = node->with.heads, .transpose = !transpose};
     /* W_h is [a x b]; the side with H*a columns comes first in the outer product. */
     lp_value *outer[] = {transpose ? dy : x, transpose ? x : dy};
-    if (node->inputs[1]->learned)
+    if (node->inputs[1]->requires_grad)
         lp_graph_gradient_node(graph, &lp_op_linear_outer, outer, &back, &node->inputs[1]);
     else
         lp_graph_gradient_node(graph, &lp_op_column_sum, &dy, NULL, &node->inputs[2]);
@@ -68,7 +68,7 @@ static lp_node *linear_example(lp_graph *graph, lp_random *random)
     lp_value *bias = more ? lp_example_fixed(graph, "bias", 1, outof) : NULL;
     lp_value *add = more ? lp_example_tokens(graph, "add", outof) : NULL;
     lp_value *y = lp_linear(graph, x, weight, bias, add, heads, transpose);
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, lp_value *add, int heads,
@@ -138,7 +138,7 @@ static lp_node *scale_columns_example(lp_graph *graph, lp_random *random)
     lp_value *x =
         lp_random_below(random, 2) ? lp_example_tokens(graph, "x", cols) : lp_example_fixed(graph, "x", rows, cols);
     lp_value *y = lp_scale_columns(graph, x, lp_example_fixed(graph, "scale", 1, cols));
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale)
@@ -174,12 +174,12 @@ static lp_cost turn_cost(const lp_node *node, const lp_extent *extent)
     return lp_op_cost_elementwise(node, extent, 0);
 }
 
-lp_value *lp_turn(lp_graph *graph, lp_value *weight, int heads)
+lp_value *lp_transpose(lp_graph *graph, lp_value *weight, int heads)
 {
     lp_attributes with = {.heads = heads};
-    lp_node *node = lp_graph_node(graph, &lp_op_turn, &weight, &with);
+    lp_node *node = lp_graph_node(graph, &lp_op_transpose, &weight, &with);
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_turn = {
-    .id = LP_OP_TURN, .name = "turn", .input_count = 1, .output_count = 1, .shape = turn_shape, .cost = turn_cost};
+const lp_op lp_op_transpose = {
+    .id = LP_OP_TRANSPOSE, .name = "turn", .input_count = 1, .output_count = 1, .shape = turn_shape, .cost = turn_cost};

@@ -2,7 +2,7 @@
  *
  *   cross_entropy   over logits that are stored: few classes
  *   softmax_loss    over a catalogue, whose logits are never stored: tiles of them are made, used and made again
- *   choice_loss     between the target and a few other items drawn for each place
+ *   bce_loss     between the target and a few other items drawn for each place
  */
 #include "graph/op_rows.h"
 
@@ -43,10 +43,10 @@ static size_t cross_entropy_scratch(const lp_node *node, const lp_extent *extent
 
 static lp_node *cross_entropy_example(lp_graph *graph, lp_random *random)
 {
-    lp_value *logits = lp_example_rows(graph, "logits", LP_ROWS_ASKED, 2 + (int)lp_random_below(random, 20));
-    lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1);
+    lp_value *logits = lp_example_rows(graph, "logits", LP_ROWS_TARGETS, 2 + (int)lp_random_below(random, 20));
+    lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
     lp_value *loss = lp_cross_entropy(graph, logits, target);
-    return loss ? loss->maker : NULL;
+    return loss ? loss->producer : NULL;
 }
 
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target)
@@ -144,12 +144,12 @@ static void example_items(lp_graph *graph, lp_random *random, lp_value *inputs[]
 {
     int cols = 1 + (int)lp_random_below(random, 20), rows = 1 + (int)lp_random_below(random, 40);
     bool own = lp_random_below(random, 2);
-    inputs[Z] = lp_example_rows(graph, "z", LP_ROWS_ASKED, cols);
+    inputs[Z] = lp_example_rows(graph, "z", LP_ROWS_TARGETS, cols);
     inputs[ITEMS] =
         own ? lp_example_rows(graph, "items", LP_ROWS_ITEMS, cols) : lp_example_fixed(graph, "items", rows, cols);
     inputs[BIAS] = own ? lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1) : lp_example_fixed(graph, "bias", rows, 1);
-    inputs[SHIFT] = own ? lp_graph_input(graph, "shift", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
-    inputs[TARGET] = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1);
+    inputs[SHIFT] = own ? lp_graph_input(graph, "logq", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
+    inputs[TARGET] = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
 }
 
 static lp_node *softmax_loss_example(lp_graph *graph, lp_random *random)
@@ -157,7 +157,7 @@ static lp_node *softmax_loss_example(lp_graph *graph, lp_random *random)
     lp_value *in[NEGATIVE];
     example_items(graph, random, in);
     lp_value *loss = lp_softmax_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET]);
-    return loss ? loss->maker : NULL;
+    return loss ? loss->producer : NULL;
 }
 
 lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
@@ -187,15 +187,15 @@ const lp_op lp_op_softmax_loss_gradient = {.id = LP_OP_SOFTMAX_LOSS_GRADIENT,
                                            .cost = softmax_loss_gradient_cost,
                                            .scratch = softmax_loss_scratch};
 
-/* ------------------------------------------------------------------------------------------ choice_loss ------ */
+/* ------------------------------------------------------------------------------------------ bce_loss ------ */
 
-static void choice_loss_shape(lp_graph *graph, lp_node *node)
+static void bce_loss_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *negative = node->inputs[NEGATIVE];
     if (!check_items(graph, node))
         return;
     if (!negative || negative->type != LP_TYPE_INT32 || negative->rows_of != node->inputs[Z]->rows_of) {
-        lp_graph_mistake(graph, "choice_loss wants negatives for every row");
+        lp_graph_mistake(graph, "bce_loss wants negatives for every row");
         return;
     }
     lp_op_limit(negative, node->inputs[ITEMS]);
@@ -203,11 +203,11 @@ static void choice_loss_shape(lp_graph *graph, lp_node *node)
     lp_op_output(graph, node, 1, LP_TYPE_REAL, node->inputs[Z]->rows_of, node->inputs[Z]->rows, 1 + negative->cols);
 }
 
-static void choice_loss_gradient(lp_graph *graph, lp_node *node)
+static void bce_loss_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
     lp_value *inputs[] = {in[Z], in[ITEMS], in[TARGET], in[NEGATIVE], node->outputs[1], node->outputs[0]->gradient};
-    lp_graph_gradient_node(graph, &lp_op_choice_loss_gradient, inputs, NULL, node->inputs);
+    lp_graph_gradient_node(graph, &lp_op_bce_loss_gradient, inputs, NULL, node->inputs);
 }
 
 static lp_cost choice_cost(const lp_value *z, const lp_value *negative, const lp_extent *extent, double products)
@@ -216,47 +216,47 @@ static lp_cost choice_cost(const lp_value *z, const lp_value *negative, const lp
     return (lp_cost){pairs * (2 * products * z->cols + 12), pairs * (products * z->cols + 1) * 4};
 }
 
-static lp_cost choice_loss_cost(const lp_node *node, const lp_extent *extent)
+static lp_cost bce_loss_cost(const lp_node *node, const lp_extent *extent)
 {
     return choice_cost(node->inputs[Z], node->inputs[NEGATIVE], extent, 1);
 }
 
-static lp_cost choice_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
+static lp_cost bce_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
 {
     return choice_cost(node->inputs[0], node->inputs[3], extent, 2);
 }
 
-static lp_node *choice_loss_example(lp_graph *graph, lp_random *random)
+static lp_node *bce_loss_example(lp_graph *graph, lp_random *random)
 {
     lp_value *in[NEGATIVE];
     example_items(graph, random, in);
     lp_value *negative =
-        lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1 + (int)lp_random_below(random, 5));
-    lp_value *loss = lp_choice_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
-    return loss ? loss->maker : NULL;
+        lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1 + (int)lp_random_below(random, 5));
+    lp_value *loss = lp_bce_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
+    return loss ? loss->producer : NULL;
 }
 
-lp_value *lp_choice_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                         lp_value *negative)
+lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
+                      lp_value *negative)
 {
     lp_value *inputs[] = {z, items, bias, NULL, target, negative};
-    lp_node *node = lp_graph_node(graph, &lp_op_choice_loss, inputs, NULL);
+    lp_node *node = lp_graph_node(graph, &lp_op_bce_loss, inputs, NULL);
     return node ? node->outputs[0] : NULL;
 }
 
 /* (z, items, bias, no shift, target, negative) -> loss, slope of the loss by each score [A x (1 + N)], target first */
-const lp_op lp_op_choice_loss = {.id = LP_OP_CHOICE_LOSS,
-                                 .name = "choice_loss",
-                                 .input_count = 6,
-                                 .output_count = 2,
-                                 .shape = choice_loss_shape,
-                                 .gradient = choice_loss_gradient,
-                                 .cost = choice_loss_cost,
-                                 .example = choice_loss_example};
+const lp_op lp_op_bce_loss = {.id = LP_OP_BCE_LOSS,
+                              .name = "bce_loss",
+                              .input_count = 6,
+                              .output_count = 2,
+                              .shape = bce_loss_shape,
+                              .gradient = bce_loss_gradient,
+                              .cost = bce_loss_cost,
+                              .example = bce_loss_example};
 
 /* (z, items, target, negative, slope, dloss [1 x 1]) -> dz, ditems, dbias: sums in the order of rows, target first */
-const lp_op lp_op_choice_loss_gradient = {.id = LP_OP_CHOICE_LOSS_GRADIENT,
-                                          .name = "choice_loss_gradient",
-                                          .input_count = 6,
-                                          .output_count = 3,
-                                          .cost = choice_loss_gradient_cost};
+const lp_op lp_op_bce_loss_gradient = {.id = LP_OP_BCE_LOSS_GRADIENT,
+                                       .name = "bce_loss_gradient",
+                                       .input_count = 6,
+                                       .output_count = 3,
+                                       .cost = bce_loss_gradient_cost};

@@ -27,8 +27,8 @@ static lp_node *layer_norm_example(lp_graph *graph, lp_random *random)
 {
     int cols = 2 + (int)lp_random_below(random, 20);
     lp_value *y = lp_layer_norm(graph, lp_example_tokens(graph, "x", cols), lp_example_fixed(graph, "gain", 1, cols),
-                                lp_example_fixed(graph, "shift", 1, cols), 1e-5);
-    return y ? y->maker : NULL;
+                                lp_example_fixed(graph, "logq", 1, cols), 1e-5);
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *gain, lp_value *shift, double epsilon)

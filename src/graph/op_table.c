@@ -8,7 +8,7 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_COLUMN_SUM] = &lp_op_column_sum,
     [LP_OP_COLUMN_DOT] = &lp_op_column_dot,
     [LP_OP_SCALE_COLUMNS] = &lp_op_scale_columns,
-    [LP_OP_TURN] = &lp_op_turn,
+    [LP_OP_TRANSPOSE] = &lp_op_transpose,
     [LP_OP_EMBED] = &lp_op_embed,
     [LP_OP_EMBED_GRADIENT] = &lp_op_embed_gradient,
     [LP_OP_EMBED_PAIR] = &lp_op_embed_pair,
@@ -26,14 +26,14 @@ const lp_op *const lp_op_table[LP_OP_COUNT] = {
     [LP_OP_REFLECT_GRADIENT] = &lp_op_reflect_gradient,
     [LP_OP_ATTENTION] = &lp_op_attention,
     [LP_OP_ATTENTION_GRADIENT] = &lp_op_attention_gradient,
-    [LP_OP_REMEMBER] = &lp_op_remember,
-    [LP_OP_RECALL] = &lp_op_recall,
+    [LP_OP_CACHE_APPEND] = &lp_op_cache_append,
+    [LP_OP_ATTENTION_CACHED] = &lp_op_attention_cached,
     [LP_OP_CROSS_ENTROPY] = &lp_op_cross_entropy,
     [LP_OP_CROSS_ENTROPY_GRADIENT] = &lp_op_cross_entropy_gradient,
     [LP_OP_SOFTMAX_LOSS] = &lp_op_softmax_loss,
     [LP_OP_SOFTMAX_LOSS_GRADIENT] = &lp_op_softmax_loss_gradient,
-    [LP_OP_CHOICE_LOSS] = &lp_op_choice_loss,
-    [LP_OP_CHOICE_LOSS_GRADIENT] = &lp_op_choice_loss_gradient,
+    [LP_OP_BCE_LOSS] = &lp_op_bce_loss,
+    [LP_OP_BCE_LOSS_GRADIENT] = &lp_op_bce_loss_gradient,
     [LP_OP_NOISE] = &lp_op_noise,
     [LP_OP_MULTIPLY] = &lp_op_multiply,
     [LP_OP_AFFINE] = &lp_op_affine,
@@ -82,7 +82,7 @@ lp_value *lp_example_rows(lp_graph *graph, const char *name, lp_rows rows_of, in
 {
     lp_value *value = lp_graph_input(graph, name, LP_TYPE_REAL, rows_of, 0, cols);
     if (value)
-        value->learned = true;
+        value->requires_grad = true;
     return value;
 }
 
@@ -93,5 +93,5 @@ lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols)
 
 lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols)
 {
-    return lp_graph_parameter(graph, name, rows, cols, LP_START_NORMAL, 1);
+    return lp_graph_parameter(graph, name, rows, cols, LP_INIT_NORMAL, 1);
 }

@@ -31,7 +31,7 @@ static lp_node *harmonics_example(lp_graph *graph, lp_random *random)
 {
     int periods = 1 + (int)lp_random_below(random, 4), count = 1 + (int)lp_random_below(random, 4);
     lp_value *y = lp_harmonics(graph, lp_example_fixed(graph, "log_period", 1, periods), count);
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics)
@@ -88,7 +88,7 @@ static lp_node *basis_example(lp_graph *graph, lp_random *random)
     lp_value *time = lp_graph_input(graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
     lp_value *log_period = lp_example_fixed(graph, "log_period", 1, 1 + (int)lp_random_below(random, 10));
     lp_value *y = lp_basis(graph, time, lp_harmonics(graph, log_period, 1 + (int)lp_random_below(random, 3)));
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency)
@@ -99,7 +99,7 @@ lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency)
 
 lp_value *lp_basis_after(lp_graph *graph, lp_value *time, lp_value *known_time, lp_value *known)
 {
-    lp_value *frequency = known && known->maker ? known->maker->inputs[1] : NULL;
+    lp_value *frequency = known && known->producer ? known->producer->inputs[1] : NULL;
     lp_node *node = lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency, known_time, known}, NULL);
     return node ? node->outputs[0] : NULL;
 }
@@ -142,7 +142,7 @@ static lp_node *reflect_example(lp_graph *graph, lp_random *random)
     bool itself = heads == 1 && lp_random_below(random, 2); /* both gradients are one then */
     lp_value *x = lp_example_tokens(graph, "x", heads * cols);
     lp_value *y = lp_reflect(graph, x, itself ? x : lp_example_tokens(graph, "u", cols));
-    return y ? y->maker : NULL;
+    return y ? y->producer : NULL;
 }
 
 lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u)

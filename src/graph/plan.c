@@ -8,9 +8,9 @@ typedef struct life {
     size_t size;
 } life;
 
-static void touch(life *lives, const lp_value *value, lp_moment when)
+static void touch(life *lives, const lp_value *value, lp_schedule_level when)
 {
-    if (!value || value->place != LP_PLACE_WORK)
+    if (!value || value->storage != LP_STORAGE_WORK)
         return;
     life *mine = &lives[value->id];
     if (mine->first < 0 || when.first < mine->first)
@@ -63,7 +63,7 @@ lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *large
 }
 
 lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
-                             const lp_moment *moments, int rest, lapse_error *error)
+                             const lp_schedule_level *moments, int rest, lapse_error *error)
 {
     LP_TRY(lp_graph_status(graph, error));
     *plan = (lp_plan){.graph = graph, .real_size = real_size, .largest = *largest, .arranged = moments};
@@ -82,7 +82,7 @@ lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *la
     }
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        lp_moment when = moments ? moments[i] : (lp_moment){i, i};
+        lp_schedule_level when = moments ? moments[i] : (lp_schedule_level){i, i};
         for (int k = 0; k < node->op->input_count; k++)
             touch(lives, node->inputs[k], when);
         for (int k = 0; k < node->op->output_count; k++)

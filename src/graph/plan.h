@@ -20,16 +20,16 @@ typedef struct lp_plan {
 
 /* When a node runs. Nodes of one moment run side by side, or as one, or in their order; those of later moments after them. One that runs
  * in pieces has more than one moment. */
-typedef struct lp_moment {
+typedef struct lp_schedule_level {
     int first, last;
-} lp_moment;
+} lp_schedule_level;
 
-/* Sets value->offset of every LP_PLACE_WORK value. The graph must be complete. moments: of every node, where a backend does not run them
+/* Sets value->offset of every LP_STORAGE_WORK value. The graph must be complete. moments: of every node, where a backend does not run them
  * in their order; NULL: node i runs at moment i. rest: for so many moments nobody uses the bytes that a value has left. What follows
  * then seldom has to wait only because it writes where others read, and may run side by side with them where a backend can do that.
  * lp_plan_make: in order and without rest, which takes the least room. */
 lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
-                             const lp_moment *moments, int rest, lapse_error *error);
+                             const lp_schedule_level *moments, int rest, lapse_error *error);
 lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
                           lapse_error *error);
 

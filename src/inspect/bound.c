@@ -1,4 +1,4 @@
-/* bound.c: how many frequencies a kernel needs: Claim 1 of the paper, its proof put right, and the error measured.
+/* bound.c: how many frequencies a kernel needs: Claim 1 of the paper, its proof corrected, and the error measured.
  *
  * The claim as printed bounds the chance of an error of epsilon or more, at any lag up to span, by
  *
@@ -6,7 +6,7 @@
  *
  * whose first factor has a dimension: count time in another unit, and another d comes out. The slip is in the proof,
  * which divides by the threshold where Markov's inequality for a second moment divides by its square. docs/theory.md
- * goes through it; put right, with Hoeffding's own constant, the steps give
+ * goes through it; corrected, with Hoeffding's own constant, the steps give
  *
  *     7 x^(2/3) exp(-d epsilon^2 / 12),     x = max(1, sigma span / epsilon)                            (proof)
  */

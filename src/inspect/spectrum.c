@@ -100,8 +100,9 @@ static lapse_status read_features(const lp_plan *plan, const lp_backend *backend
     void *inputs[LP_FEED_COUNT];
     for (int i = 0; i < LP_FEED_COUNT; i++)
         inputs[i] = &nothing;
-    inputs[LP_FEED_DRAW] = &draw;
-    char *work = backend->buffer_new(plan->work_size), *scratch = backend->buffer_new(plan->scratch_size);
+    inputs[LP_FEED_FREQUENCY_SAMPLE] = &draw;
+    char *work = backend->buffer_new(backend->context, plan->work_size),
+         *scratch = backend->buffer_new(backend->context, plan->scratch_size);
     lapse_status status = LAPSE_OK;
     if (work && scratch) {
         lp_run run = {.plan = plan,
@@ -111,14 +112,14 @@ static lapse_status read_features(const lp_plan *plan, const lp_backend *backend
                       .parameters = parameters,
                       .segment = no_segment};
         for (draw = 0; draw < draws; draw++) {
-            backend->run(&run);
+            backend->run(backend->context, &run);
             take_draw(&run, features, draw, draws, spectrum);
         }
     } else {
         status = lp_fail_memory(error, "the work buffers", plan->work_size + plan->scratch_size);
     }
-    backend->buffer_free(work);
-    backend->buffer_free(scratch);
+    backend->buffer_free(backend->context, work);
+    backend->buffer_free(backend->context, scratch);
     return status;
 }
 
@@ -158,8 +159,8 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
     if (status == LAPSE_OK && !features.frequency)
         status = no_kernel(model, error);
     if (status == LAPSE_OK)
-        status =
-            run_encoding(model, &graph, &features, draw_count(model, &graph, feeds[LP_FEED_DRAW]), spectrum, error);
+        status = run_encoding(model, &graph, &features, draw_count(model, &graph, feeds[LP_FEED_FREQUENCY_SAMPLE]),
+                              spectrum, error);
     lp_graph_clear(&graph);
     if (status == LAPSE_OK)
         status = lp_spectrum_complete(spectrum, error);

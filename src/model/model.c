@@ -54,10 +54,10 @@ static lp_value *ranking_loss(lp_network *network, const lp_model_config *config
 {
     lp_graph *graph = &network->graph;
     lp_value *z = network->state, *items = network->items, *bias = network->bias, *target = feeds[LP_FEED_TARGET];
-    lp_value *shift = config->loss == LP_LOSS_SAMPLED_SOFTMAX ? feeds[LP_FEED_SHIFT] : NULL;
+    lp_value *shift = config->loss == LP_LOSS_SAMPLED_SOFTMAX ? feeds[LP_FEED_LOGQ] : NULL;
     if (config->loss != LP_LOSS_BCE)
         return lp_softmax_loss(graph, z, items, bias, shift, target);
-    return lp_choice_loss(graph, z, items, bias, target, feeds[LP_FEED_NEGATIVE]);
+    return lp_bce_loss(graph, z, items, bias, target, feeds[LP_FEED_NEGATIVE]);
 }
 
 lp_encoding_config lp_model_encoding(const lp_model_config *config)
@@ -113,13 +113,13 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
     return build_network(network, config, training, error);
 }
 
-lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity,
-                                   lapse_error *error)
+lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
+                                      lapse_error *error)
 {
     *network = (lp_network){0};
     lp_graph *graph = &network->graph;
-    lp_live *live = lp_graph_alloc(graph, sizeof *live);
-    lp_memory *blocks = lp_graph_alloc(graph, (size_t)config->blocks * sizeof *blocks);
+    lp_decode_state *live = lp_graph_alloc(graph, sizeof *live);
+    lp_kv_cache *blocks = lp_graph_alloc(graph, (size_t)config->blocks * sizeof *blocks);
     if (live && blocks) {
         live->blocks = blocks;
         live->capacity = capacity;
@@ -141,34 +141,34 @@ static double log_of_power(lp_random *random, double power, double low, double h
     return log(a + (b - a) * lp_random_uniform(random)) / power;
 }
 
-void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters)
+void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters)
 {
     for (int i = 0; i < graph->parameter_count; i++) {
         const lp_parameter *parameter = &graph->parameters[i];
         const lp_value *value = parameter->value;
         float *data = parameters + value->offset;
-        lp_random random = lp_random_start(seed, LP_PURPOSE_START, (uint32_t)i);
+        lp_random random = lp_random_start(seed, LP_PURPOSE_INIT, (uint32_t)i);
         for (int64_t k = 0; k < (int64_t)value->rows * value->cols; k++) {
             switch (parameter->start) {
-            case LP_START_ZEROS:
+            case LP_INIT_ZEROS:
                 data[k] = 0;
                 break;
-            case LP_START_ONES:
+            case LP_INIT_ONES:
                 data[k] = 1;
                 break;
-            case LP_START_UNIFORM:
+            case LP_INIT_UNIFORM:
                 data[k] = (float)(parameter->spread * (2 * lp_random_uniform(&random) - 1));
                 break;
-            case LP_START_NORMAL:
+            case LP_INIT_NORMAL:
                 data[k] = (float)(parameter->spread * lp_random_normal(&random));
                 break;
-            case LP_START_VALUES:
+            case LP_INIT_VALUES:
                 data[k] = (float)parameter->values[k];
                 break;
-            case LP_START_SINUSOID:
+            case LP_INIT_SINUSOID:
                 data[k] = (float)sinusoid((int)(k / value->cols), (int)(k % value->cols), value->cols);
                 break;
-            case LP_START_LOG_POWER:
+            case LP_INIT_LOG_POWER:
                 data[k] = (float)log_of_power(&random, parameter->spread, parameter->values[0], parameter->values[1]);
                 break;
             }
@@ -217,14 +217,14 @@ static lapse_status list_parameters(lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model, lapse_error *error)
+lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model, lapse_error *error)
 {
     lapse_model *made = lp_alloc(1, sizeof *made);
     if (!made)
         return out_of_memory(error);
     made->config = *config;
     made->split_by = lp_split_rule_find("sequence");
-    bool copied = lp_names_copy(&made->arena, kinds, &made->kinds) && copy_fields(made);
+    bool copied = lp_names_copy(&made->arena, types, &made->types) && copy_fields(made);
     lapse_status status = copied ? LAPSE_OK : out_of_memory(error);
     if (status == LAPSE_OK && config->row->build) {
         status = lp_network_build(&made->network, &made->config, false, error);
@@ -269,8 +269,8 @@ size_t lp_tensor_bytes(const lp_tensor *tensor)
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols)
 {
     if (!model->tensors)
-        model->tensors = lp_arena_alloc(&model->arena, LP_FLOOR_TENSORS * sizeof *model->tensors);
-    if (!model->tensors || model->tensor_count == LP_FLOOR_TENSORS)
+        model->tensors = lp_arena_alloc(&model->arena, LP_BASELINE_TENSORS * sizeof *model->tensors);
+    if (!model->tensors || model->tensor_count == LP_BASELINE_TENSORS)
         return NULL;
     lp_tensor tensor = {lp_arena_text(&model->arena, name), type, rows, cols, NULL};
     tensor.data = lp_arena_alloc(&model->arena, lp_tensor_bytes(&tensor));
@@ -369,19 +369,19 @@ bool lapse_model_property(const lapse_model *model, int index, const char **name
     return true;
 }
 
-int64_t lapse_model_kind_count(const lapse_model *model)
+int64_t lapse_model_event_type_count(const lapse_model *model)
 {
-    return model->kinds.count;
+    return model->types.count;
 }
 
-const char *lapse_model_kind_name(const lapse_model *model, int64_t kind)
+const char *lapse_model_event_type_name(const lapse_model *model, int64_t type)
 {
-    return kind >= 0 && kind < model->kinds.count ? lp_names_get(&model->kinds, kind) : NULL;
+    return type >= 0 && type < model->types.count ? lp_names_get(&model->types, type) : NULL;
 }
 
-int64_t lapse_model_kind_find(const lapse_model *model, const char *name)
+int64_t lapse_model_event_type_find(const lapse_model *model, const char *name)
 {
-    return lp_names_find(&model->kinds, name);
+    return lp_names_find(&model->types, name);
 }
 
 /* ------------------------------------------------------------------------------------ fields and targets ----- */
@@ -421,12 +421,12 @@ float lp_model_standardize(const lp_model_field *field, double number)
 
 int lp_model_target_size(const lp_model_config *config, lp_target target)
 {
-    return target == LP_TARGET_EVENT ? config->kinds : (int)config->fields[0].categories.count;
+    return target == LP_TARGET_EVENT ? config->event_types : (int)config->fields[0].categories.count;
 }
 
 const lp_names *lp_model_target_names(const lapse_model *model, lp_target target)
 {
-    return target == LP_TARGET_EVENT ? &model->kinds : &model->config.fields[0].categories;
+    return target == LP_TARGET_EVENT ? &model->types : &model->config.fields[0].categories;
 }
 
 lp_target lp_model_target_find(const lapse_model *model, const char *name)

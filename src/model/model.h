@@ -1,15 +1,15 @@
-/* model.h: a model: what it computes, with which parameters, for which kinds of events.
+/* model.h: a model: what it computes, with which parameters, for which event types.
  *
- * A model is a row of lp_models. Networks build a graph and learn by gradients; floors count. Both keep what they learned
+ * A model is a row of lp_models. Networks build a graph and learn by gradients; baselines count. Both keep what they learned
  * in named tensors, which is all that the model file knows of them (model_file.h).
  */
 #ifndef LP_MODEL_H
 #define LP_MODEL_H
 
-#include "data/dataset.h"
-#include "data/names.h"
-#include "data/negatives.h"
-#include "data/split.h"
+#include "data/dataset/dataset.h"
+#include "data/dataset/names.h"
+#include "data/batch/negatives.h"
+#include "data/dataset/split.h"
 #include "nn/attention_block.h"
 
 typedef struct lp_model_row lp_model_row;
@@ -21,7 +21,7 @@ typedef enum lp_predict { LP_PREDICT_EVENT = 0, LP_PREDICT_ACTION = 1, LP_PREDIC
 /* "event", "action", "both", NULL: targets and predictions by number. */
 extern const char *const lp_predict_names[];
 
-/* What a model is for: naming the event that comes, one of few kinds; or ranking a catalogue of items. */
+/* What a model is for: naming the event that comes, one of few event types; or ranking a catalogue of items. */
 typedef enum lp_task { LP_TASK_CLASSIFY = 0, LP_TASK_RECOMMEND = 1 } lp_task;
 extern const char *const lp_task_names[]; /* "classify", "recommend", NULL */
 
@@ -50,19 +50,19 @@ typedef struct lp_model_field {
 typedef struct lp_model_config {
     const lp_model_row *row;
     lp_task task;
-    lp_loss loss;               /* of a recommender, in training */
-    lp_negative_kind negatives; /* of a sampled loss */
-    int negative_count;         /* of each place (bce), or of a step (sampled-softmax) */
+    lp_loss loss;                   /* of a recommender, in training */
+    lp_negative_sampling negatives; /* of a sampled loss */
+    int negative_count;             /* of each place (bce), or of a step (sampled-softmax) */
     lp_output output;
     const lp_encoding *encoding;
     lp_projection projection;
     lp_combine combine;
     bool target_known; /* lags are taken to the time of the event asked for, otherwise to the last event */
-    int kinds;         /* classes */
+    int event_types;   /* how many, which are the classes or items */
     int dims, blocks, heads, context;
     int periods, harmonics;
     double period_min, period_max;
-    const lp_period_start *period_init;
+    const lp_period_init *period_init;
     int periods_fixed; /* 1: not learned */
     const lp_inverse_cdf *inverse_cdf;
     int hidden, draws;
@@ -84,11 +84,11 @@ typedef struct lp_tensor {
 } lp_tensor;
 
 /* What a live network, which sees only the newest events, remembers of the others. In the graph's arena. */
-typedef struct lp_live {
-    int capacity;      /* events that there is room for */
-    bool placed;       /* events are seen at their places in the window, which change when it slides */
-    lp_memory *blocks; /* of each block; they share the basis */
-} lp_live;
+typedef struct lp_decode_state {
+    int capacity;        /* events that there is room for */
+    bool placed;         /* events are seen at their places in the window, which change when it slides */
+    lp_kv_cache *blocks; /* of each block; they share the basis */
+} lp_decode_state;
 
 /* A graph that answers, and when training also learns. */
 typedef struct lp_network {
@@ -96,15 +96,15 @@ typedef struct lp_network {
     lp_value *logits[LP_TARGET_COUNT]; /* classify: [A x names of the target]; NULL where it is not predicted */
     lp_value *state;                   /* recommend: [A x dims]; an item's score is state . items + bias */
     lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the shard's items */
-    lp_live *live;                     /* of a live network, otherwise NULL */
+    lp_decode_state *live;             /* of a live network, otherwise NULL */
     lp_value *loss;                    /* [1 x 1], sum over the targets; NULL in a network that only answers */
 } lp_network;
 
 struct lapse_model {
     lp_model_config config;
     lp_arena arena;     /* of names, texts and tables */
-    lp_names kinds;     /* in the arena */
-    lp_network network; /* that answers; empty for floors */
+    lp_names types;     /* in the arena */
+    lp_network network; /* that answers; empty for baselines */
     float *parameters;  /* owned; network.graph.parameter_size elements */
     lp_tensor *tensors; /* in the arena; data in parameters or in the arena */
     int tensor_count;
@@ -121,12 +121,12 @@ typedef struct lp_fit_data {
     const uint8_t *split; /* of each event */
 } lp_fit_data;
 
-/* What a count-based model is asked: the kind of the event at `time`, after these. */
-typedef struct lp_question {
-    const int32_t *kinds; /* count of them, oldest first */
+/* What a count-based model is asked: the event type of the event at `time`, after these. */
+typedef struct lp_query {
+    const int32_t *types; /* count of them, oldest first */
     int64_t count;
     double time; /* of the event asked for, unix seconds; of the last event where that is not known */
-} lp_question;
+} lp_query;
 
 struct lp_model_row {
     const char *name;
@@ -136,12 +136,12 @@ struct lp_model_row {
      * feeds. Dropout only when training. */
     void (*build)(lp_network *network, const lp_model_config *config, bool training,
                   lp_value *const feeds[LP_FEED_LIMIT]);
-    /* Floors: learns by counting, into tensors. */
+    /* Baselines: learns by counting, into tensors. */
     lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);
-    /* Floors: checks tensors that came from a file. */
+    /* Baselines: checks tensors that came from a file. */
     lapse_status (*check)(const lapse_model *model, lapse_error *error);
-    /* Floors: the probabilities of all kinds. */
-    void (*answer)(const lapse_model *model, const lp_question *question, double *probabilities);
+    /* Baselines: the probabilities of all event types. */
+    void (*answer)(const lapse_model *model, const lp_query *question, double *probabilities);
 };
 
 /* Times are measured from the window's last moment instead of from each place's own: only a window's last place is then
@@ -151,7 +151,7 @@ static inline bool lp_model_config_anchored(const lp_model_config *config)
     return config->row->build && config->projection == LP_PROJECTION_MLP && config->encoding->sees_time;
 }
 
-/* Whether the shards of a training batch have small catalogues of their own (data/shortlist.h). */
+/* Whether the shards of a training batch have small catalogues of their own (data/batch/batch_vocabulary.h). */
 static inline bool lp_model_config_lists(const lp_model_config *config)
 {
     return config->task == LP_TASK_RECOMMEND && config->loss != LP_LOSS_SOFTMAX;
@@ -161,9 +161,9 @@ static inline bool lp_model_config_lists(const lp_model_config *config)
 extern const lp_model_row *const lp_models[];
 const lp_model_row *lp_model_row_find(const char *name);
 
-/* An empty model for these kinds of events: floors get their tensors by fit; for networks the graph is built and
+/* An empty model for these event types: baselines get their tensors by fit; for networks the graph is built and
  * every parameter has its place. */
-lapse_status lp_model_new(const lp_model_config *config, const lp_names *kinds, lapse_model **model,
+lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model,
                           lapse_error *error);
 
 static inline bool lp_model_predicts(const lp_model_config *config, lp_target target)
@@ -185,19 +185,19 @@ float lp_model_standardize(const lp_model_field *field, double number);
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
 
 /* The same for a network that answers, fed with the newest events of one history, which remembers `capacity` of them. */
-lapse_status lp_network_build_live(lp_network *network, const lp_model_config *config, int capacity,
-                                   lapse_error *error);
+lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
+                                      lapse_error *error);
 
 /* What an encoding sees of the configuration. */
 lp_encoding_config lp_model_encoding(const lp_model_config *config);
 
 /* Starting values of all parameters of a graph, as functions of the seed. */
-void lp_network_start(const lp_graph *graph, uint64_t seed, float *parameters);
+void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters);
 
 lp_tensor *lp_model_tensor_find(const lapse_model *model, const char *name);
 
-/* Tensors that a floor may have. */
-enum { LP_FLOOR_TENSORS = 16 };
+/* Tensors that a baseline may have. */
+enum { LP_BASELINE_TENSORS = 16 };
 
 /* Room in the arena for a tensor's data, and its place in the list. NULL when out of memory. */
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);

@@ -2,7 +2,7 @@
  *
  *     Z = dropout(joint vector of the event)     [T x dims]
  *     Z = block(Z), `blocks` times               nn/attention_block.c
- *     S = norm(Z) at the places asked at         [A x dims]
+ *     S = norm(Z) at the target positions         [A x dims]
  *     logits = S W^T + b                         [A x names], for each target
  *
  * A recommender has the scores S E^T + b instead, with the embedding E of the items themselves or one of their own, and
@@ -32,34 +32,34 @@ static lp_value *add_field(lp_graph *graph, const lp_model_config *config, int f
     lp_value *x = feed;
     if (field->type != LAPSE_FIELD_NUMBER) {
         snprintf(name, sizeof name, "field.%d.embedding", f);
-        lp_value *table = lp_graph_parameter(graph, name, (int)field->categories.count, field->dims, LP_START_NORMAL,
+        lp_value *table = lp_graph_parameter(graph, name, (int)field->categories.count, field->dims, LP_INIT_NORMAL,
                                              1 / sqrt((double)field->dims));
         x = lp_embed(graph, table, feed);
     }
     snprintf(name, sizeof name, "field.%d.weight", f);
-    lp_value *weight = lp_graph_parameter(graph, name, config->dims, field->dims, LP_START_UNIFORM, spread);
+    lp_value *weight = lp_graph_parameter(graph, name, config->dims, field->dims, LP_INIT_UNIFORM, spread);
     return lp_linear(graph, x, weight, NULL, sum, 1, true);
 }
 
 /* A parameter with a row for each item: rows of the shard's own where these are listed, otherwise all. */
 static lp_value *item_rows(lp_graph *graph, const lp_model_config *config, bool training, const char *name, int cols,
-                           lp_start start, lp_value *rows)
+                           lp_initializer start, lp_value *rows)
 {
     const double spread = 0.02;
     if (!training || !lp_model_config_lists(config))
-        return lp_graph_parameter(graph, name, config->kinds, cols, start, spread);
-    return lp_gather(graph, lp_graph_table(graph, name, config->kinds, cols, start, spread), rows);
+        return lp_graph_parameter(graph, name, config->event_types, cols, start, spread);
+    return lp_gather(graph, lp_graph_table(graph, name, config->event_types, cols, start, spread), rows);
 }
 
 /* Declares what a recommender knows of items, before all other parameters, and returns the events' embedding. */
 static lp_value *declare_items(lp_network *network, const lp_model_config *config, bool training, lp_value *rows)
 {
     lp_graph *graph = &network->graph;
-    lp_value *events = item_rows(graph, config, training, "event.embedding", config->dims, LP_START_NORMAL, rows);
+    lp_value *events = item_rows(graph, config, training, "event.embedding", config->dims, LP_INIT_NORMAL, rows);
     network->items = events;
     if (config->output == LP_OUTPUT_SEPARATE)
-        network->items = item_rows(graph, config, training, "output.weight", config->dims, LP_START_NORMAL, rows);
-    network->bias = item_rows(graph, config, training, "output.bias", 1, LP_START_ZEROS, rows);
+        network->items = item_rows(graph, config, training, "output.weight", config->dims, LP_INIT_NORMAL, rows);
+    network->bias = item_rows(graph, config, training, "output.bias", 1, LP_INIT_ZEROS, rows);
     return events;
 }
 
@@ -69,9 +69,9 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
     lp_graph *graph = &network->graph;
     bool recommend = config->task == LP_TASK_RECOMMEND;
     lp_value *table = recommend ? declare_items(network, config, training, feeds[LP_FEED_ITEM])
-                                : lp_graph_parameter(graph, "event.embedding", config->kinds, config->dims,
-                                                     LP_START_NORMAL, 1 / sqrt((double)config->dims));
-    lp_value *sum = lp_embed(graph, table, feeds[LP_FEED_KIND]);
+                                : lp_graph_parameter(graph, "event.embedding", config->event_types, config->dims,
+                                                     LP_INIT_NORMAL, 1 / sqrt((double)config->dims));
+    lp_value *sum = lp_embed(graph, table, feeds[LP_FEED_EVENT]);
     if (recommend)
         sum = lp_affine(graph, sum, sqrt((double)config->dims), 0);
     int width = config->dims;
@@ -84,20 +84,20 @@ static lp_value *joint_vector(lp_network *network, const lp_model_config *config
 
 /* Remembers what all blocks of a live network share: the basis; or of places, which are part of keys and values elsewhere, for
  * the last block, which makes none. */
-static void go_live(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT],
-                    lp_features *features)
+static void build_caches(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT],
+                         lp_features *features)
 {
-    lp_live *live = network->live;
+    lp_decode_state *live = network->live;
     lp_graph *graph = &network->graph;
     live->placed = features->token != NULL;
     lp_value *shared = features->basis ? features->basis : features->token;
     if (!shared || config->projection == LP_PROJECTION_MLP)
         return;
     if (features->basis)
-        features->until = lp_basis_after(graph, feeds[LP_FEED_UNTIL], feeds[LP_FEED_TIME], features->basis);
-    lp_value *turned = lp_remember(graph, shared, live->capacity);
+        features->query_time = lp_basis_after(graph, feeds[LP_FEED_QUERY_TIME], feeds[LP_FEED_TIME], features->basis);
+    lp_value *transposed = lp_cache_append(graph, shared, live->capacity);
     for (int i = features->basis ? 0 : config->blocks - 1; i < config->blocks; i++)
-        live->blocks[i] = (lp_memory){.basis_turned = turned, .basis = lp_keep(graph, shared)};
+        live->blocks[i] = (lp_kv_cache){.basis_transposed = transposed, .basis = lp_cache_rows(graph, shared)};
 }
 
 static void build(lp_network *network, const lp_model_config *config, bool training,
@@ -115,15 +115,15 @@ static void build(lp_network *network, const lp_model_config *config, bool train
     lp_value *joint = joint_vector(network, config, training, feeds);
     lp_features features = {0};
     config->encoding->build(graph, &encoding, feeds, &features);
-    lp_live *live = network->live;
+    lp_decode_state *live = network->live;
     if (live)
-        go_live(network, config, feeds, &features);
+        build_caches(network, config, feeds, &features);
     lp_value *z = lp_dropout(graph, joint, block.dropout);
     for (int i = 0; i < config->blocks; i++) {
         block.newest = live && i == config->blocks - 1;
         z = lp_attention_block(graph, &block, i, z, &features, live ? &live->blocks[i] : NULL);
     }
-    z = lp_norm(graph, "output.norm", z ? lp_embed(graph, z, feeds[LP_FEED_ASKED]) : NULL);
+    z = lp_norm(graph, "output.norm", z ? lp_embed(graph, z, feeds[LP_FEED_TARGET_POSITION]) : NULL);
     if (config->task == LP_TASK_RECOMMEND) {
         network->state = z;
         return;

@@ -11,9 +11,9 @@
 static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "1";
 static const char VOCABULARY[] = "vocabulary.";
 
-enum { KEY_SIZE = 48, KINDS = -1 };
+enum { KEY_SIZE = 48, TYPES = -1 };
 
-/* Names of the two tensors that hold the kinds, or the categories of field 0, 1, ... */
+/* Names of the two tensors that hold the event types, or the categories of field 0, 1, ... */
 typedef struct vocabulary_names {
     char offsets[KEY_SIZE], bytes[KEY_SIZE];
 } vocabulary_names;
@@ -21,8 +21,8 @@ typedef struct vocabulary_names {
 static vocabulary_names vocabulary_of(int field)
 {
     vocabulary_names names;
-    if (field == KINDS)
-        snprintf(names.offsets, KEY_SIZE, "%skind", VOCABULARY);
+    if (field == TYPES)
+        snprintf(names.offsets, KEY_SIZE, "%sevent", VOCABULARY);
     else
         snprintf(names.offsets, KEY_SIZE, "%sfield.%d", VOCABULARY, field);
     snprintf(names.bytes, KEY_SIZE, "%.32s.bytes", names.offsets);
@@ -64,7 +64,7 @@ typedef struct config_field {
     }
 
 static const config_field fields[] = {
-    WHOLE(kinds, ANY_MODEL, 1, 2e9),
+    WHOLE(event_types, ANY_MODEL, 1, 2e9),
     WHOLE(context, ANY_MODEL, 1, 1e6),
     WHOLE(dims, NETWORKS, 1, 65536),
     WHOLE(blocks, NETWORKS, 1, 64),
@@ -171,7 +171,7 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
     memcpy(container->tensors, model->tensors, (size_t)model->tensor_count * sizeof *container->tensors);
     container->tensor_count = model->tensor_count;
-    bool good = contain_names(container, KINDS, &model->kinds);
+    bool good = contain_names(container, TYPES, &model->types);
     for (int f = 0; good && f < config->field_count; f++)
         if (config->fields[f].type != LAPSE_FIELD_NUMBER)
             good = contain_names(container, f, &config->fields[f].categories);
@@ -224,11 +224,11 @@ static lapse_status parse_network(const lp_container *container, const char *pat
     config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
     if (!config->encoding)
         return wrong(error, path, "encoding");
-    int projection = lp_name_place(lp_container_property(container, "projection"), lp_projection_names);
-    int combine = lp_name_place(lp_container_property(container, "combine"), lp_combine_names);
+    int projection = lp_name_index(lp_container_property(container, "projection"), lp_projection_names);
+    int combine = lp_name_index(lp_container_property(container, "combine"), lp_combine_names);
     if (projection < 0 || combine < 0)
         return wrong(error, path, projection < 0 ? "projection" : "combine");
-    int output = lp_name_place(lp_container_property(container, "output"), lp_output_names);
+    int output = lp_name_index(lp_container_property(container, "output"), lp_output_names);
     if (config->task == LP_TASK_RECOMMEND && output < 0)
         return wrong(error, path, "output");
     config->output = output < 0 ? LP_OUTPUT_SHARED : (lp_output)output;
@@ -236,7 +236,7 @@ static lapse_status parse_network(const lp_container *container, const char *pat
     config->combine = (lp_combine)combine;
     const char *start = lp_container_property(container, "period_init");
     const char *inverse = lp_container_property(container, "inverse_cdf");
-    config->period_init = start ? lp_period_start_find(start) : NULL;
+    config->period_init = start ? lp_period_init_find(start) : NULL;
     config->inverse_cdf = inverse ? lp_inverse_cdf_find(inverse) : NULL;
     if (config->encoding->learns_periods && !config->period_init)
         return wrong(error, path, "period_init");
@@ -257,7 +257,7 @@ static lapse_status parse_config(const lp_container *container, const char *path
                           "this model file has version %s; this Lapse reads version %s", version ? version : "?",
                           FORMAT_VERSION);
     const char *model = lp_container_property(container, "model");
-    int task = lp_name_place(lp_container_property(container, "task"), lp_task_names);
+    int task = lp_name_index(lp_container_property(container, "task"), lp_task_names);
     const char *target_time = lp_container_property(container, "target_time");
     if (task < 0)
         return wrong(error, path, "task");
@@ -394,7 +394,7 @@ static lapse_status check_shapes(const lp_model_config *config, const lp_contain
     return status;
 }
 
-/* Networks have their tensors' places already; floors take what the file has. */
+/* Networks have their tensors' places already; baselines take what the file has. */
 static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path,
                                  lapse_error *error)
 {
@@ -413,7 +413,7 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
         const lp_tensor *found = &container->tensors[i];
         if (strncmp(found->name, VOCABULARY, strlen(VOCABULARY)) == 0)
             continue;
-        if (model->tensor_count == LP_FLOOR_TENSORS)
+        if (model->tensor_count == LP_BASELINE_TENSORS)
             return wrong(error, path, found->name);
         void *data = lp_model_tensor_add(model, found->name, found->type, found->rows, found->cols);
         if (!data)
@@ -459,9 +459,9 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     lapse_model *made = NULL;
     lapse_status status = parse_config(container, path, &config, error);
     if (status == LAPSE_OK)
-        status = parse_names(container, path, KINDS, &arena, &names, error);
-    if (status == LAPSE_OK && names.count != config.kinds)
-        status = wrong(error, path, vocabulary_of(KINDS).offsets);
+        status = parse_names(container, path, TYPES, &arena, &names, error);
+    if (status == LAPSE_OK && names.count != config.event_types)
+        status = wrong(error, path, vocabulary_of(TYPES).offsets);
     if (status == LAPSE_OK)
         status = parse_fields(container, path, &arena, &config, error);
     if (status == LAPSE_OK && config.row->build)

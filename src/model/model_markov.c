@@ -1,13 +1,13 @@
-/* model_markov.c: the floors that know the order of the last events, but not their times: `markov`, and `item-markov`,
+/* model_markov.c: the baselines that know the order of the last events, but not their times: `markov`, and `item-markov`,
  * which looks at the last event alone.
  *
- * Orders are blended: with n_k(c, e) how often kind e followed the last k events c in training,
+ * Orders are blended: with n_k(c, e) how often event type e followed the last k events c in training,
  *
- *     p_0(e) = (n_0(e) + 1) / (n_0 + kinds)
+ *     p_0(e) = (n_0(e) + 1) / (n_0 + event types)
  *     p_k(e) = (n_k(c, e) + a p_{k-1}(e)) / (n_k(c) + a)
  *
  * where the strength a is the one of a short list that predicts the validation split best. What was counted is kept as
- * sorted grams: rows (c, e) of k + 1 kinds with their counts, so its size follows the data and not kinds^order.
+ * sorted grams: rows (c, e) of k + 1 event types with their counts, so its size follows the data and not event types^order.
  */
 #include "model/model_rows.h"
 
@@ -24,7 +24,7 @@ typedef struct grams {
     int width; /* order + 1 */
 } grams;
 
-/* Rows are compared kind by kind. */
+/* Rows are compared event type by event type. */
 static int compare(const int32_t *a, const int32_t *b, int width)
 {
     for (int i = 0; i < width; i++)
@@ -64,7 +64,7 @@ static lapse_status count_order(lapse_model *model, const lp_fit_data *data, int
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         for (uint64_t event = dataset->start[s] + (uint64_t)(order ? order : 1); event < dataset->start[s + 1]; event++)
             if (data->split[event] == LP_SPLIT_TRAIN)
-                memcpy(all + width * count++, dataset->kind + event - order, row);
+                memcpy(all + width * count++, dataset->type + event - order, row);
     qsort(all, (size_t)count, row, comparators[order]);
     for (int64_t i = 0; i < count; i++)
         distinct += i == 0 || compare(all + width * (i - 1), all + width * i, width) != 0;
@@ -93,7 +93,7 @@ static grams grams_of(const lapse_model *model, int order)
     return (grams){gram->data, times->data, gram->rows, order + 1};
 }
 
-/* The first row whose leading kinds are not below the context. */
+/* The first row whose leading event types are not below the context. */
 static int64_t lower_bound(const grams *g, const int32_t *context)
 {
     int64_t low = 0, high = g->count;
@@ -107,21 +107,21 @@ static int64_t lower_bound(const grams *g, const int32_t *context)
     return low;
 }
 
-static void blend(const lapse_model *model, int order, double strength, const int32_t *kinds, int64_t count,
+static void blend(const lapse_model *model, int order, double strength, const int32_t *types, int64_t count,
                   double *probabilities)
 {
-    int64_t kind_count = model->kinds.count;
-    for (int64_t kind = 0; kind < kind_count; kind++)
-        probabilities[kind] = 1.0 / (double)kind_count;
+    int64_t type_count = model->types.count;
+    for (int64_t type = 0; type < type_count; type++)
+        probabilities[type] = 1.0 / (double)type_count;
     for (int k = 0; k <= order && k <= count; k++) {
         grams g = grams_of(model, k);
-        const int32_t *context = kinds + count - k;
+        const int32_t *context = types + count - k;
         int64_t first = lower_bound(&g, context), last = first;
-        double total = 0, prior = k == 0 ? (double)kind_count : strength;
+        double total = 0, prior = k == 0 ? (double)type_count : strength;
         for (; last < g.count && compare(g.gram + g.width * last, context, k) == 0; last++)
             total += g.times[last];
-        for (int64_t kind = 0; kind < kind_count; kind++)
-            probabilities[kind] *= prior / (total + prior);
+        for (int64_t type = 0; type < type_count; type++)
+            probabilities[type] *= prior / (total + prior);
         for (int64_t i = first; i < last; i++)
             probabilities[g.gram[g.width * i + k]] += g.times[i] / (total + prior);
     }
@@ -141,14 +141,14 @@ static int32_t times_of(const grams *g, const int32_t *gram)
     return low < g->count && compare(g->gram + g->width * low, gram, g->width) == 0 ? g->times[low] : 0;
 }
 
-/* What blend gives the kind that stands at kinds[count], without a look at the others: `total` is n_0. */
-static double blend_one(const lapse_model *model, double strength, double total, const int32_t *kinds, int64_t count)
+/* What blend gives the event type that stands at event types[count], without a look at the others: `total` is n_0. */
+static double blend_one(const lapse_model *model, double strength, double total, const int32_t *types, int64_t count)
 {
     grams g = grams_of(model, 0);
-    double probability = (times_of(&g, kinds + count) + 1) / (total + (double)model->kinds.count);
+    double probability = (times_of(&g, types + count) + 1) / (total + (double)model->types.count);
     for (int k = 1; k <= order_of(model) && k <= count; k++) {
         g = grams_of(model, k);
-        const int32_t *context = kinds + count - k;
+        const int32_t *context = types + count - k;
         double followed = 0;
         for (int64_t i = lower_bound(&g, context); i < g.count && compare(g.gram + g.width * i, context, k) == 0; i++)
             followed += g.times[i];
@@ -168,7 +168,7 @@ static double validation_loss(const lapse_model *model, const lp_fit_data *data,
         uint64_t start = dataset->start[s];
         for (uint64_t event = start + 1; event < dataset->start[s + 1]; event++)
             if (data->split[event] == LP_SPLIT_VALID)
-                loss -= log(blend_one(model, strength, total, dataset->kind + start, (int64_t)(event - start)));
+                loss -= log(blend_one(model, strength, total, dataset->type + start, (int64_t)(event - start)));
     }
     return loss;
 }
@@ -194,14 +194,14 @@ static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error
     return LAPSE_OK;
 }
 
-/* Grams of kinds that exist, in their order, each seen at least once. */
+/* Grams of event types that exist, in their order, each seen at least once. */
 static lapse_status check_grams(const lapse_model *model, int order, const char *gram_name, const char *times_name,
                                 lapse_error *error)
 {
     grams g = grams_of(model, order);
     for (int64_t i = 0; i < g.count * g.width; i++)
-        if (g.gram[i] < 0 || g.gram[i] >= model->kinds.count)
-            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' names a kind that does not exist", gram_name);
+        if (g.gram[i] < 0 || g.gram[i] >= model->types.count)
+            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' names an event type that does not exist", gram_name);
     for (int64_t i = 0; i < g.count; i++) {
         if (i > 0 && compare(g.gram + g.width * (i - 1), g.gram + g.width * i, g.width) >= 0)
             return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is not in order", gram_name);
@@ -233,21 +233,21 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const lp_question *question, double *probabilities)
+static void answer(const lapse_model *model, const lp_query *question, double *probabilities)
 {
     int order = order_of(model);
     const double *strength = model->tensors[2 * order + 2].data;
-    blend(model, order, *strength, question->kinds, question->count, probabilities);
+    blend(model, order, *strength, question->types, question->count, probabilities);
 }
 
 const lp_model_row lp_model_markov = {.name = "markov",
-                                      .summary = "a floor: a blended Markov chain of order 1 to 3",
+                                      .summary = "a baseline: a blended Markov chain of order 1 to 3",
                                       .fit = fit,
                                       .check = check,
                                       .answer = answer};
 
 const lp_model_row lp_model_item_markov = {.name = "item-markov",
-                                           .summary = "a floor: what followed the last event, over what is popular",
+                                           .summary = "a baseline: what followed the last event, over what is popular",
                                            .fit = fit,
                                            .check = check,
                                            .answer = answer};

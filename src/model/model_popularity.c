@@ -1,7 +1,7 @@
-/* model_popularity.c: the floor that recommends to everybody what was most frequent in training, every event counted. (The
+/* model_popularity.c: the baseline that recommends to everybody what was most frequent in training, every event counted. (The
  * majority counts what was asked for, so not the first event of a sequence.)
  *
- *     p(e) = (n(e) + 1) / (n + kinds)
+ *     p(e) = (n(e) + 1) / (n + event types)
  */
 #include "model/model_rows.h"
 
@@ -9,12 +9,12 @@ static const char COUNT[] = "popularity.count";
 
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
 {
-    uint64_t *count = lp_model_tensor_add(model, COUNT, LP_TENSOR_U64, 1, model->kinds.count);
+    uint64_t *count = lp_model_tensor_add(model, COUNT, LP_TENSOR_U64, 1, model->types.count);
     if (!count)
-        return lp_fail_memory(error, "a popularity model", (size_t)model->kinds.count * sizeof *count);
+        return lp_fail_memory(error, "a popularity model", (size_t)model->types.count * sizeof *count);
     for (int64_t event = 0; event < data->dataset->event_count; event++)
         if (data->split[event] == LP_SPLIT_TRAIN)
-            count[data->dataset->kind[event]]++;
+            count[data->dataset->type[event]]++;
     return LAPSE_OK;
 }
 
@@ -22,28 +22,28 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
 {
     const lp_tensor *tensor = lp_model_tensor_find(model, COUNT);
     if (!tensor || tensor != model->tensors || tensor->type != LP_TENSOR_U64 || tensor->rows != 1 ||
-        tensor->cols != model->kinds.count)
+        tensor->cols != model->types.count)
         return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is missing or has the wrong shape", COUNT);
     const uint64_t *count = tensor->data;
-    for (int64_t kind = 0; kind < model->kinds.count; kind++)
-        if (count[kind] > UINT64_MAX >> 32)
+    for (int64_t type = 0; type < model->types.count; type++)
+        if (count[type] > UINT64_MAX >> 32)
             return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' counts more than there can be", COUNT);
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const lp_question *question, double *probabilities)
+static void answer(const lapse_model *model, const lp_query *question, double *probabilities)
 {
     (void)question;
     const uint64_t *count = model->tensors[0].data;
-    double total = (double)model->kinds.count;
-    for (int64_t kind = 0; kind < model->kinds.count; kind++)
-        total += (double)count[kind];
-    for (int64_t kind = 0; kind < model->kinds.count; kind++)
-        probabilities[kind] = ((double)count[kind] + 1) / total;
+    double total = (double)model->types.count;
+    for (int64_t type = 0; type < model->types.count; type++)
+        total += (double)count[type];
+    for (int64_t type = 0; type < model->types.count; type++)
+        probabilities[type] = ((double)count[type] + 1) / total;
 }
 
 const lp_model_row lp_model_popularity = {.name = "popularity",
-                                          .summary = "a floor: what is most frequent, for everybody",
+                                          .summary = "a baseline: what is most frequent, for everybody",
                                           .fit = fit,
                                           .check = check,
                                           .answer = answer};

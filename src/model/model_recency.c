@@ -1,12 +1,12 @@
-/* model_recency.c: the floor that knows what is popular at the time asked about.
+/* model_recency.c: the baseline that knows what is popular at the query time.
  *
- * With T_e the times of the training events of kind e, and a half-life h,
+ * With T_e the times of the training events of event type e, and a half-life h,
  *
  *     s(e, t) = sum over times u of T_e before t of 2^(-(t - u) / h)
- *     p(e, t) = (s(e, t) + q(e)) / (sum of s + 1),       q(e) = (n(e) + 1) / (n + kinds)
+ *     p(e, t) = (s(e, t) + q(e)) / (sum of s + 1),       q(e) = (n(e) + 1) / (n + event types)
  *
  * so that what has decayed leaves plain popularity, weighing as much as one event of this moment. h is the one of the span
- * of the training events times 2, 1, 1/2, ... that predicts the validation split best. A kind's times are kept in order,
+ * of the training events times 2, 1, 1/2, ... that predicts the validation split best. An event type's times are kept in order,
  * each with the sum up to it, as of then: s at any t is the last sum before t, aged by what has passed since.
  */
 #include "model/model_rows.h"
@@ -44,18 +44,18 @@ static double decayed(past p, double half_life, double t)
     return low > 0 ? p.sum[low - 1] * exp2((p.time[low - 1] - t) / half_life) : 0;
 }
 
-static past past_of(const lapse_model *model, int64_t kind)
+static past past_of(const lapse_model *model, int64_t type)
 {
     const uint64_t *start = model->tensors[START].data;
     const double *time = model->tensors[TIME].data, *sum = model->tensors[SUM].data;
-    return (past){time + start[kind], sum + start[kind], (int64_t)(start[kind + 1] - start[kind])};
+    return (past){time + start[type], sum + start[type], (int64_t)(start[type + 1] - start[type])};
 }
 
-static double plain(const lapse_model *model, int64_t kind)
+static double plain(const lapse_model *model, int64_t type)
 {
     const uint64_t *start = model->tensors[START].data;
-    double total = (double)start[model->kinds.count] + (double)model->kinds.count;
-    return ((double)(start[kind + 1] - start[kind]) + 1) / total;
+    double total = (double)start[model->types.count] + (double)model->types.count;
+    return ((double)(start[type + 1] - start[type]) + 1) / total;
 }
 
 static int by_time(const void *a, const void *b)
@@ -64,40 +64,40 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Training times by kind into the model, all of them into `all`; both in order. */
+/* Training times by event type into the model, all of them into `all`; both in order. */
 static void collect(lapse_model *model, const lp_fit_data *data, double *all)
 {
     const lapse_dataset *dataset = data->dataset;
-    uint64_t *start = model->tensors[START].data, kinds = (uint64_t)model->kinds.count, total = 0;
+    uint64_t *start = model->tensors[START].data, types = (uint64_t)model->types.count, total = 0;
     double *time = model->tensors[TIME].data;
     for (int64_t event = 0; event < dataset->event_count; event++)
         if (data->split[event] == LP_SPLIT_TRAIN) {
-            start[dataset->kind[event]]++;
+            start[dataset->type[event]]++;
             all[total++] = dataset->time[event];
         }
     uint64_t end = 0;
-    for (uint64_t kind = 0; kind <= kinds; kind++) { /* counts become ends, and filling from there makes them starts */
-        end += start[kind];
-        start[kind] = end;
+    for (uint64_t type = 0; type <= types; type++) { /* counts become ends, and filling from there makes them starts */
+        end += start[type];
+        start[type] = end;
     }
     for (int64_t event = dataset->event_count - 1; event >= 0; event--)
         if (data->split[event] == LP_SPLIT_TRAIN)
-            time[--start[dataset->kind[event]]] = dataset->time[event];
-    for (uint64_t kind = 0; kind < kinds; kind++)
-        qsort(time + start[kind], start[kind + 1] - start[kind], sizeof *time, by_time);
+            time[--start[dataset->type[event]]] = dataset->time[event];
+    for (uint64_t type = 0; type < types; type++)
+        qsort(time + start[type], start[type + 1] - start[type], sizeof *time, by_time);
     qsort(all, total, sizeof *all, by_time);
 }
 
-static void sum_kinds(lapse_model *model, double half_life)
+static void sum_types(lapse_model *model, double half_life)
 {
     const uint64_t *start = model->tensors[START].data;
     const double *time = model->tensors[TIME].data;
     double *sum = model->tensors[SUM].data;
-    for (int64_t kind = 0; kind < model->kinds.count; kind++)
-        sum_up(time + start[kind], sum + start[kind], (int64_t)(start[kind + 1] - start[kind]), half_life);
+    for (int64_t type = 0; type < model->types.count; type++)
+        sum_up(time + start[type], sum + start[type], (int64_t)(start[type + 1] - start[type]), half_life);
 }
 
-/* Of the model's sums and those over all kinds. */
+/* Of the model's sums and those over all event types. */
 static double validation_loss(const lapse_model *model, const lp_fit_data *data, past all, double half_life)
 {
     const lapse_dataset *dataset = data->dataset;
@@ -107,8 +107,8 @@ static double validation_loss(const lapse_model *model, const lp_fit_data *data,
             if (data->split[event] != LP_SPLIT_VALID)
                 continue;
             double t = dataset->time[model->config.target_known ? event : event - 1];
-            int32_t kind = dataset->kind[event];
-            double mine = decayed(past_of(model, kind), half_life, t) + plain(model, kind);
+            int32_t type = dataset->type[event];
+            double mine = decayed(past_of(model, type), half_life, t) + plain(model, type);
             loss -= log(mine / (decayed(all, half_life, t) + 1));
         }
     return loss;
@@ -123,14 +123,14 @@ static void choose(lapse_model *model, const lp_fit_data *data, int64_t count, d
     for (int i = 0; i < HALF_LIVES; i++) {
         double half_life = ldexp(longest, -i);
         sum_up(time, sum, count, half_life);
-        sum_kinds(model, half_life);
+        sum_types(model, half_life);
         double loss = validation_loss(model, data, (past){time, sum, count}, half_life);
         if (loss < best) {
             best = loss;
             *chosen = half_life;
         }
     }
-    sum_kinds(model, *chosen);
+    sum_types(model, *chosen);
 }
 
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
@@ -139,7 +139,7 @@ static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error
     for (int64_t event = 0; event < data->dataset->event_count; event++)
         count += data->split[event] == LP_SPLIT_TRAIN;
     double *time = lp_alloc((size_t)count, sizeof *time), *sum = lp_alloc((size_t)count, sizeof *sum);
-    bool good = time && sum && lp_model_tensor_add(model, names[START], LP_TENSOR_U64, 1, model->kinds.count + 1) &&
+    bool good = time && sum && lp_model_tensor_add(model, names[START], LP_TENSOR_U64, 1, model->types.count + 1) &&
                 lp_model_tensor_add(model, names[TIME], LP_TENSOR_F64, 1, count) &&
                 lp_model_tensor_add(model, names[SUM], LP_TENSOR_F64, 1, count) &&
                 lp_model_tensor_add(model, names[HALF_LIFE], LP_TENSOR_F64, 1, 1);
@@ -161,7 +161,7 @@ static lapse_status check_shapes(const lapse_model *model, lapse_error *error)
 {
     static const lp_tensor_type types[TENSORS] = {LP_TENSOR_U64, LP_TENSOR_F64, LP_TENSOR_F64, LP_TENSOR_F64};
     const lp_tensor *times = lp_model_tensor_find(model, names[TIME]);
-    const int64_t cols[TENSORS] = {model->kinds.count + 1, times ? times->cols : 0, times ? times->cols : 0, 1};
+    const int64_t cols[TENSORS] = {model->types.count + 1, times ? times->cols : 0, times ? times->cols : 0, 1};
     for (int i = 0; i < TENSORS; i++) {
         const lp_tensor *tensor = lp_model_tensor_find(model, names[i]);
         if (!tensor || tensor != &model->tensors[i] || tensor->type != types[i] || tensor->rows != 1 ||
@@ -176,15 +176,15 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     LP_TRY(check_shapes(model, error));
     const uint64_t *start = model->tensors[START].data, total = (uint64_t)model->tensors[TIME].cols;
     const double *half_life = model->tensors[HALF_LIFE].data;
-    if (start[0] != 0 || start[model->kinds.count] != total)
+    if (start[0] != 0 || start[model->types.count] != total)
         return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' does not divide the times", names[START]);
-    for (int64_t kind = 0; kind < model->kinds.count; kind++)
-        if (start[kind] > start[kind + 1] || start[kind + 1] > total)
+    for (int64_t type = 0; type < model->types.count; type++)
+        if (start[type] > start[type + 1] || start[type + 1] > total)
             return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' does not divide the times", names[START]);
     if (!(*half_life > 0) || !isfinite(*half_life))
         return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is not a positive number", names[HALF_LIFE]);
-    for (int64_t kind = 0; kind < model->kinds.count; kind++) {
-        past p = past_of(model, kind);
+    for (int64_t type = 0; type < model->types.count; type++) {
+        past p = past_of(model, type);
         for (int64_t i = 0; i < p.count; i++) {
             if (!isfinite(p.time[i]) || (i > 0 && p.time[i] < p.time[i - 1]))
                 return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is not in order", names[TIME]);
@@ -195,20 +195,20 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const lp_question *question, double *probabilities)
+static void answer(const lapse_model *model, const lp_query *question, double *probabilities)
 {
     const double *half_life = model->tensors[HALF_LIFE].data;
     double total = 1;
-    for (int64_t kind = 0; kind < model->kinds.count; kind++) {
-        probabilities[kind] = decayed(past_of(model, kind), *half_life, question->time);
-        total += probabilities[kind];
+    for (int64_t type = 0; type < model->types.count; type++) {
+        probabilities[type] = decayed(past_of(model, type), *half_life, question->time);
+        total += probabilities[type];
     }
-    for (int64_t kind = 0; kind < model->kinds.count; kind++)
-        probabilities[kind] = (probabilities[kind] + plain(model, kind)) / total;
+    for (int64_t type = 0; type < model->types.count; type++)
+        probabilities[type] = (probabilities[type] + plain(model, type)) / total;
 }
 
 const lp_model_row lp_model_recency = {.name = "recency",
-                                       .summary = "a floor: what has been most frequent lately",
+                                       .summary = "a baseline: what has been most frequent lately",
                                        .fit = fit,
                                        .check = check,
                                        .answer = answer};

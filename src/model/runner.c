@@ -7,13 +7,14 @@
 static bool make_answers(lp_runner *runner, const lp_batch *batch)
 {
     const lp_network *network = runner->network;
-    size_t asked = (size_t)lp_batch_shard_tokens(batch);
+    size_t target_position = (size_t)lp_batch_shard_tokens(batch);
     bool good = true;
     for (int t = 0; t <= LP_TARGET_COUNT; t++) {
         const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
         if (!value || network->loss || runner->backend->host)
             continue;
-        runner->answers[t] = runner->backend->host_new(asked * (size_t)value->cols * sizeof(float));
+        runner->answers[t] =
+            runner->backend->host_new(runner->backend->context, target_position * (size_t)value->cols * sizeof(float));
         good = good && runner->answers[t];
     }
     return good;
@@ -25,16 +26,16 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     *runner = (lp_runner){.backend = backend, .network = network};
     int64_t tokens = lp_batch_shard_tokens(batch), context = batch->context;
     lp_extent largest = {.pairs = tokens * (context + 1) / 2, .longest = batch->context};
-    largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_ASKED] = tokens;
+    largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_TARGETS] = tokens;
     largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
     LP_TRY(lp_backend_plan(backend, &runner->plan, &network->graph, &largest, error));
-    runner->threads = runner->backend->threads(threads);
+    runner->threads = runner->backend->threads(runner->backend->context, threads);
     runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
     runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);
     bool good = runner->work && runner->scratch && make_answers(runner, batch);
     for (int i = 0; good && i < runner->threads; i++) {
-        runner->work[i] = runner->backend->buffer_new(runner->plan.work_size);
-        runner->scratch[i] = runner->backend->buffer_new(runner->plan.scratch_size);
+        runner->work[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.work_size);
+        runner->scratch[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.scratch_size);
         good = runner->work[i] && runner->scratch[i];
     }
     if (good)
@@ -48,13 +49,13 @@ void lp_runner_clear(lp_runner *runner)
 {
     for (int i = 0; i < runner->threads; i++) {
         if (runner->work)
-            runner->backend->buffer_free(runner->work[i]);
+            runner->backend->buffer_free(runner->backend->context, runner->work[i]);
         if (runner->scratch)
-            runner->backend->buffer_free(runner->scratch[i]);
+            runner->backend->buffer_free(runner->backend->context, runner->scratch[i]);
     }
     for (int t = 0; t <= LP_TARGET_COUNT; t++)
         if (runner->answers[t])
-            runner->backend->host_free(runner->answers[t]);
+            runner->backend->host_free(runner->backend->context, runner->answers[t]);
     lp_free(runner->work);
     lp_free(runner->scratch);
     *runner = (lp_runner){0};
@@ -74,7 +75,7 @@ static const float *answer(const lp_runner *runner, const lp_run *run, int t)
         return NULL;
     if (runner->backend->host)
         return lp_run_data(run, value);
-    runner->backend->copy_out(runner->answers[t], lp_run_data(run, value),
+    runner->backend->copy_out(runner->backend->context, runner->answers[t], lp_run_data(run, value),
                               (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof(float));
     return runner->answers[t];
 }
@@ -82,7 +83,8 @@ static const float *answer(const lp_runner *runner, const lp_run *run, int t)
 static void hand_over(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
 {
     if (runner->network->loss) {
-        runner->backend->fetch(&pass->loss[shard], lp_run_data(run, runner->network->loss), sizeof *pass->loss);
+        runner->backend->fetch(runner->backend->context, &pass->loss[shard], lp_run_data(run, runner->network->loss),
+                               sizeof *pass->loss);
         return;
     }
     lp_outcome outcome = {.state = answer(runner, run, LP_TARGET_COUNT)};
@@ -93,18 +95,18 @@ static void hand_over(const lp_runner *runner, const lp_run *run, const lp_pass 
 
 void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT])
 {
-    int token = batch->shard_token[shard], asked = batch->shard_asked[shard];
+    int token = batch->shard_token[shard], target_position = batch->shard_targets[shard];
     size_t item = (size_t)shard * (size_t)batch->item_capacity;
-    inputs[LP_FEED_KIND] = batch->kind + token;
+    inputs[LP_FEED_EVENT] = batch->type + token;
     inputs[LP_FEED_POSITION] = batch->position + token;
     inputs[LP_FEED_TIME] = batch->time + token;
-    inputs[LP_FEED_UNTIL] = batch->until + token;
-    inputs[LP_FEED_ASKED] = batch->asked + asked;
-    inputs[LP_FEED_TARGET] = batch->target + asked;
-    inputs[LP_FEED_ACTION] = batch->action + asked;
-    inputs[LP_FEED_NEGATIVE] = batch->negative + (size_t)asked * (size_t)batch->negative_count;
+    inputs[LP_FEED_QUERY_TIME] = batch->query_time + token;
+    inputs[LP_FEED_TARGET_POSITION] = batch->target_position + target_position;
+    inputs[LP_FEED_TARGET] = batch->target + target_position;
+    inputs[LP_FEED_ACTION] = batch->action + target_position;
+    inputs[LP_FEED_NEGATIVE] = batch->negative + (size_t)target_position * (size_t)batch->negative_count;
     inputs[LP_FEED_ITEM] = batch->item + item;
-    inputs[LP_FEED_SHIFT] = batch->shift + item;
+    inputs[LP_FEED_LOGQ] = batch->shift + item;
     for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
         inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
 }
@@ -114,7 +116,7 @@ lp_run lp_runner_shard(const lp_batch *batch, int shard)
     int token = batch->shard_token[shard];
     return (lp_run){
         .rows = {[LP_ROWS_TOKENS] = batch->shard_token[shard + 1] - token,
-                 [LP_ROWS_ASKED] = batch->shard_asked[shard + 1] - batch->shard_asked[shard],
+                 [LP_ROWS_TARGETS] = batch->shard_targets[shard + 1] - batch->shard_targets[shard],
                  [LP_ROWS_ITEMS] = batch->item_capacity ? batch->shard_items[shard] : 0},
         .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
         .segment = lp_batch_segments(batch, shard),
@@ -144,7 +146,7 @@ static void run_shard(void *context, int shard, int worker)
     int64_t *times = prepare(runner, pass, shard, worker);
     float seed_value = pass->seed_value;
     int32_t draw = pass->draw;
-    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_DRAW] = &draw};
+    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &draw};
     lp_runner_feed(pass->batch, shard, inputs);
     lp_run run = lp_runner_shard(pass->batch, shard);
     run.plan = &runner->plan;
@@ -162,13 +164,13 @@ static void run_shard(void *context, int shard, int worker)
     run.times = times;
     run.precision = runner->precision;
     if (pass->learning) {
-        runner->backend->learn(&run, pass->learning);
+        runner->backend->learn(runner->backend->context, &run, pass->learning);
         return;
     }
-    if (pass->watch && runner->backend->run_timed)
-        runner->backend->run_timed(&run, pass->watch);
+    if (pass->watch && runner->backend->run_profiled)
+        runner->backend->run_profiled(runner->backend->context, &run, pass->watch);
     else
-        runner->backend->run(&run);
+        runner->backend->run(runner->backend->context, &run);
     hand_over(runner, &run, pass, shard);
 }
 

@@ -7,7 +7,7 @@
 #define LP_RUNNER_H
 
 #include "backend/backend.h"
-#include "data/batch.h"
+#include "data/batch/batch.h"
 #include "model/model.h"
 
 /* What a shard has computed, for a network that answers: logits of every predicted target, or the states. In the host's
@@ -37,9 +37,9 @@ void lp_runner_clear(lp_runner *runner);
 
 typedef struct lp_pass {
     const lp_batch *batch;
-    const float *parameters;     /* in the backend's memory, as are the next two */
-    const lp_adam *gradients;    /* whose gradients a network that learns fills; NULL: it answers */
-    const lp_learning *learning; /* where the backend is to `learn`, of a batch that is one shard; or NULL */
+    const float *parameters;       /* in the backend's memory, as are the next two */
+    const lp_adam *gradients;      /* whose gradients a network that learns fills; NULL: it answers */
+    const lp_train_step *learning; /* where the backend is to `learn`, of a batch that is one shard; or NULL */
     float *loss;      /* [shards], of a network that learns; in the memory of the backend's host_new; there after
                                * the next sync */
     float seed_value; /* of the gradient */
@@ -47,9 +47,9 @@ typedef struct lp_pass {
     uint64_t seed;    /* of dropout */
     uint32_t step;
     void (*prepare)(void *context, int shard, int worker); /* what is left to do to a shard of the batch; or NULL */
-    int64_t *times;        /* [shards x (nodes + 1)]: nanoseconds are added, those of `prepare` last; or NULL */
-    const lp_watch *watch; /* of a device: shown its launches, which then run one by one; or NULL */
-    lp_on_shard on_shard;  /* of a network that answers */
+    int64_t *times;           /* [shards x (nodes + 1)]: nanoseconds are added, those of `prepare` last; or NULL */
+    const lp_profiler *watch; /* of a device: shown its launches, which then run one by one; or NULL */
+    lp_on_shard on_shard;     /* of a network that answers */
     void *context;
 } lp_pass;
 

@@ -16,8 +16,8 @@ static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, con
             LP_TRY(lp_graph_gradients(&this->graph, 1, &this->draw, &seed, error));
     }
     LP_TRY(lp_plan_make(&this->plan, &this->graph, &(lp_extent){0}, backend->real_size, error));
-    this->work = backend->buffer_new(this->plan.work_size);
-    this->scratch = backend->buffer_new(this->plan.scratch_size);
+    this->work = backend->buffer_new(backend->context, this->plan.work_size);
+    this->scratch = backend->buffer_new(backend->context, this->plan.scratch_size);
     if (!this->work || !this->scratch)
         return lp_fail_memory(error, "drawing frequencies", this->plan.work_size + this->plan.scratch_size);
     return LAPSE_OK;
@@ -78,9 +78,9 @@ void lp_sampler_clear(lp_sampler *sampler)
     lp_sampler_graph *all[] = {&sampler->step, &sampler->stored, &sampler->learn};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i]->work)
-            sampler->backend->buffer_free(all[i]->work);
+            sampler->backend->buffer_free(sampler->backend->context, all[i]->work);
         if (all[i]->scratch)
-            sampler->backend->buffer_free(all[i]->scratch);
+            sampler->backend->buffer_free(sampler->backend->context, all[i]->scratch);
         lp_graph_clear(&all[i]->graph);
     }
     lp_free(sampler->seed);
@@ -92,17 +92,18 @@ static void run(const lp_sampler *sampler, const lp_sampler_graph *this, uint64_
 {
     void *inputs[] = {sampler->seed};
     static const int32_t no_segments[] = {0};
-    sampler->backend->run(&(lp_run){
-        .plan = &this->plan,
-        .work = this->work,
-        .scratch = this->scratch,
-        .inputs = inputs,
-        .parameters = parameters + sampler->first,
-        .gradients = gradients ? gradients + sampler->first - sampler->tables : NULL,
-        .segment = no_segments,
-        .seed = seed,
-        .step = step,
-    });
+    sampler->backend->run(sampler->backend->context,
+                          &(lp_run){
+                              .plan = &this->plan,
+                              .work = this->work,
+                              .scratch = this->scratch,
+                              .inputs = inputs,
+                              .parameters = parameters + sampler->first,
+                              .gradients = gradients ? gradients + sampler->first - sampler->tables : NULL,
+                              .segment = no_segments,
+                              .seed = seed,
+                              .step = step,
+                          });
 }
 
 static void draw(const lp_sampler *sampler, const lp_sampler_graph *this, uint64_t seed, uint32_t step,
@@ -110,8 +111,8 @@ static void draw(const lp_sampler *sampler, const lp_sampler_graph *this, uint64
 {
     size_t count = (size_t)sampler->count;
     run(sampler, this, seed, step, parameters, NULL);
-    sampler->backend->copy_out(parameters + sampler->place + (size_t)row * count, this->work + this->draw->offset,
-                               count * sizeof *parameters);
+    sampler->backend->copy_out(sampler->backend->context, parameters + sampler->place + (size_t)row * count,
+                               this->work + this->draw->offset, count * sizeof *parameters);
 }
 
 void lp_sampler_draw(lp_sampler *sampler, uint64_t seed, uint32_t step, float *parameters)

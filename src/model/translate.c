@@ -16,7 +16,7 @@ static bool same_names(const lp_names *dataset, const lp_names *model)
 /* What the names are of, for messages. */
 typedef struct vocabulary {
     const lp_names *dataset, *model;
-    const char *field; /* NULL: the kinds of event */
+    const char *field; /* NULL: the event types */
     bool lenient;      /* unknown names are -1 */
 } vocabulary;
 
@@ -107,9 +107,9 @@ static lapse_status translate_field(lp_translation *translation, const lp_model_
 static lapse_status translate(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
                               bool lenient, lapse_error *error)
 {
-    *translation = (lp_translation){.columns = {.kind = dataset->kind}};
-    vocabulary kinds = {&dataset->kinds, &model->kinds, NULL, lenient};
-    lapse_status status = renumber(translation, &kinds, dataset->event_count, &translation->columns.kind, error);
+    *translation = (lp_translation){.columns = {.type = dataset->type}};
+    vocabulary types = {&dataset->types, &model->types, NULL, lenient};
+    lapse_status status = renumber(translation, &types, dataset->event_count, &translation->columns.type, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)
         status = translate_field(translation, &model->config.fields[f], dataset, lenient, error);
     if (status != LAPSE_OK)

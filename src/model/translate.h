@@ -2,7 +2,7 @@
 #ifndef LP_TRANSLATE_H
 #define LP_TRANSLATE_H
 
-#include "data/batch.h"
+#include "data/batch/batch.h"
 #include "model/model.h"
 
 typedef struct lp_translation {
@@ -11,7 +11,7 @@ typedef struct lp_translation {
     int owned_count;
 } lp_translation;
 
-/* Kinds and categories keep the dataset's numbers where the model has the same ones, numbers are standardized. A field
+/* Event types and categories keep the dataset's numbers where the model has the same ones, numbers are standardized. A field
  * that the dataset does not have, or a name that the model does not know, is an error that names it. The model and
  * dataset must outlive the translation. */
 lapse_status lp_translation_init(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,

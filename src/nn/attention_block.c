@@ -53,9 +53,9 @@ lp_value *lp_norm(lp_graph *graph, const char *name, lp_value *x)
     if (!x)
         return NULL;
     snprintf(full, sizeof full, "%s.gain", name);
-    lp_value *gain = lp_graph_parameter(graph, full, 1, x->cols, LP_START_ONES, 0);
+    lp_value *gain = lp_graph_parameter(graph, full, 1, x->cols, LP_INIT_ONES, 0);
     snprintf(full, sizeof full, "%s.shift", name);
-    lp_value *shift = lp_graph_parameter(graph, full, 1, x->cols, LP_START_ZEROS, 0);
+    lp_value *shift = lp_graph_parameter(graph, full, 1, x->cols, LP_INIT_ZEROS, 0);
     return lp_layer_norm(graph, x, gain, shift, 1e-5);
 }
 
@@ -66,9 +66,9 @@ lp_value *lp_layer(lp_graph *graph, const char *name, lp_value *x, int out, lp_v
         return NULL;
     double spread = uniform_spread(x->cols);
     snprintf(full, sizeof full, "%s.weight", name);
-    lp_value *weight = lp_graph_parameter(graph, full, out, x->cols, LP_START_UNIFORM, spread);
+    lp_value *weight = lp_graph_parameter(graph, full, out, x->cols, LP_INIT_UNIFORM, spread);
     snprintf(full, sizeof full, "%s.bias", name);
-    lp_value *bias = lp_graph_parameter(graph, full, 1, out, LP_START_UNIFORM, spread);
+    lp_value *bias = lp_graph_parameter(graph, full, 1, out, LP_INIT_UNIFORM, spread);
     return lp_linear(graph, x, weight, bias, add, 1, true);
 }
 
@@ -78,8 +78,8 @@ typedef struct block {
     const lp_block_config *config;
     int index;
     const lp_features *features;
-    lp_value *shared;  /* E [dims x columns] where time is added */
-    lp_memory *memory; /* NULL: all events are there */
+    lp_value *shared;    /* E [dims x columns] where time is added */
+    lp_kv_cache *memory; /* NULL: all events are there */
 } block;
 
 /* Query, key or value: how it sees events, and how it sees time. */
@@ -95,7 +95,7 @@ static lp_value *parameter(const block *b, const char *name, const char *part, i
 {
     char full[NAME_SIZE];
     snprintf(full, sizeof full, "block.%d.%s.%s", b->index, name, part);
-    return lp_graph_parameter(b->graph, full, rows, cols, LP_START_UNIFORM, uniform_spread(inputs));
+    return lp_graph_parameter(b->graph, full, rows, cols, LP_INIT_UNIFORM, uniform_spread(inputs));
 }
 
 /* The weight [rows x columns of the features] of what is seen of time, amplitudes included. */
@@ -146,7 +146,7 @@ static double score_scale(const block *b)
 }
 
 /* What a query wants of the features of a pair, or of an event. */
-static lp_value *asked_of_time(const block *b, const role *query, const role *key)
+static lp_value *time_query_of(const block *b, const role *query, const role *key)
 {
     return lp_linear(b->graph, query->value, key->time_weight, NULL, NULL, b->config->heads, false);
 }
@@ -156,18 +156,19 @@ static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_va
                            lp_value **time_out)
 {
     const lp_block_config *config = b->config;
-    lp_value *basis = b->features->basis, *until = b->features->until;
-    lp_memory *memory = b->memory;
+    lp_value *basis = b->features->basis, *query_time = b->features->query_time;
+    lp_kv_cache *memory = b->memory;
     if (memory) {
-        memory->key = lp_remember(b->graph, key, config->capacity);
-        memory->value = lp_keep(b->graph, value);
-        return lp_recall(b->graph, query, time_query, until, memory, config->heads, score_scale(b), time_out);
+        memory->key = lp_cache_append(b->graph, key, config->capacity);
+        memory->value = lp_cache_rows(b->graph, value);
+        return lp_attention_cached(b->graph, query, time_query, query_time, memory, config->heads, score_scale(b),
+                                   time_out);
     }
-    lp_value *turned = time_query ? lp_reflect(b->graph, time_query, until) : NULL;
-    lp_value *out = lp_attention(b->graph, query, key, value, turned, basis, config->heads, score_scale(b),
+    lp_value *transposed = time_query ? lp_reflect(b->graph, time_query, query_time) : NULL;
+    lp_value *out = lp_attention(b->graph, query, key, value, transposed, basis, config->heads, score_scale(b),
                                  config->dropout, time_out);
     if (time_query)
-        *time_out = lp_reflect(b->graph, *time_out, until);
+        *time_out = lp_reflect(b->graph, *time_out, query_time);
     return out;
 }
 
@@ -178,13 +179,13 @@ static lp_value *attend_newest(const block *b, const role *query, const role *ke
 {
     lp_graph *graph = b->graph;
     int heads = b->config->heads;
-    lp_memory *memory = b->memory;
+    lp_kv_cache *memory = b->memory;
     lp_value *event_query = lp_linear(graph, query->value, key->event_weight, NULL, NULL, heads, false);
-    lp_value *time_query = key->time_weight ? asked_of_time(b, query, key) : NULL, *time_out;
-    memory->key = lp_remember(graph, z, b->config->capacity);
-    memory->value = lp_keep(graph, z);
-    lp_value *out = lp_recall(graph, event_query, time_query, b->features->until, memory, heads, score_scale(b),
-                              time_query ? &time_out : NULL);
+    lp_value *time_query = key->time_weight ? time_query_of(b, query, key) : NULL, *time_out;
+    memory->key = lp_cache_append(graph, z, b->config->capacity);
+    memory->value = lp_cache_rows(graph, z);
+    lp_value *out = lp_attention_cached(graph, event_query, time_query, b->features->query_time, memory, heads,
+                                        score_scale(b), time_query ? &time_out : NULL);
     lp_value *sum = lp_linear(graph, out, value->event_weight, value->bias, normal, heads, true);
     return time_query ? lp_linear(graph, time_out, value->time_weight, NULL, sum, heads, true) : sum;
 }
@@ -207,7 +208,7 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     if (!basis)
         return lp_add(graph, normal, attention(b, query.value, key.value, value.value, NULL, NULL));
     lp_value *time_out;
-    lp_value *out = attention(b, query.value, key.value, value.value, asked_of_time(b, &query, &key), &time_out);
+    lp_value *out = attention(b, query.value, key.value, value.value, time_query_of(b, &query, &key), &time_out);
     return lp_linear(graph, time_out, value.time_weight, NULL, lp_add(graph, normal, out), config->heads, true);
 }
 
@@ -217,16 +218,16 @@ static lp_features anchored(const lp_features *features)
     lp_features tokens = *features;
     if (features->basis)
         tokens.token = features->basis;
-    tokens.basis = tokens.until = NULL;
+    tokens.basis = tokens.query_time = NULL;
     return tokens;
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_memory *memory)
+                             lp_features *features, lp_kv_cache *memory)
 {
     char full[NAME_SIZE];
     if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
-        features->lag = lp_reflect(graph, features->basis, features->until);
+        features->lag = lp_reflect(graph, features->basis, features->query_time);
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
     block b = {.graph = graph, .config = config, .index = index, .features = &seen, .memory = memory};
     snprintf(full, sizeof full, "block.%d.norm", index);

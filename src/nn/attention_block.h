@@ -31,7 +31,7 @@ typedef struct lp_block_config {
 /* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… memory: in a live network, whose events so far it holds;
  * the basis, which all blocks share, is given, key and value are filled in. Otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_memory *memory);
+                             lp_features *features, lp_kv_cache *memory);
 
 /* A layer norm with parameters <name>.gain and <name>.shift. */
 lp_value *lp_norm(lp_graph *graph, const char *name, lp_value *x);

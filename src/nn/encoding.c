@@ -25,7 +25,7 @@ lp_value *lp_encoding_periods(lp_graph *graph, const lp_encoding_config *config)
 {
     lp_value *periods =
         config->period_init->declare(graph, LP_LOG_PERIOD, config->periods, config->period_min, config->period_max);
-    return config->periods_fixed ? lp_graph_parameter_fix(graph, periods) : periods;
+    return config->periods_fixed ? lp_graph_parameter_freeze(graph, periods) : periods;
 }
 
 void lp_encoding_lags(lp_graph *graph, lp_value *log_period, int harmonics, lp_value *const feeds[LP_FEED_COUNT],
@@ -33,7 +33,7 @@ void lp_encoding_lags(lp_graph *graph, lp_value *log_period, int harmonics, lp_v
 {
     features->frequency = lp_harmonics(graph, log_period, harmonics);
     features->basis = lp_basis(graph, feeds[LP_FEED_TIME], features->frequency);
-    features->until = lp_basis(graph, feeds[LP_FEED_UNTIL], features->frequency);
+    features->query_time = lp_basis(graph, feeds[LP_FEED_QUERY_TIME], features->frequency);
 }
 
 /* ----------------------------------------------------------------------------------- sampled encodings ------- */
@@ -54,11 +54,11 @@ void lp_encoding_draws(lp_graph *graph, const lp_encoding *encoding, const lp_en
                        lp_value *const feeds[LP_FEED_COUNT], lp_features *features)
 {
     declare_sampler(graph, encoding, config);
-    lp_value *draws = lp_graph_parameter(graph, LP_LOG_PERIOD, config->draws, config->periods, LP_START_ZEROS, 0);
-    lp_graph_parameter_fix(graph, draws);
+    lp_value *draws = lp_graph_parameter(graph, LP_LOG_PERIOD, config->draws, config->periods, LP_INIT_ZEROS, 0);
+    lp_graph_parameter_freeze(graph, draws);
     if (draws)
-        draws->learned = true; /* not the optimizer, but the sampler asks for the gradient */
-    lp_value *draw = config->draws > 1 ? lp_embed(graph, draws, feeds[LP_FEED_DRAW]) : draws;
+        draws->requires_grad = true; /* not the optimizer, but the sampler asks for the gradient */
+    lp_value *draw = config->draws > 1 ? lp_embed(graph, draws, feeds[LP_FEED_FREQUENCY_SAMPLE]) : draws;
     lp_encoding_lags(graph, draw, 1, feeds, features);
 }
 

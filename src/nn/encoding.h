@@ -1,6 +1,6 @@
 /* encoding.h: how attention sees time. An encoding is a row of lp_encodings and a file of its own.
  *
- * An encoding turns a batch's times and places into features, of either kind:
+ * An encoding turns a batch's times and places into features, of either event type:
  *   token features   [T x a], joined to each event's vector (positions)
  *   lag features     Phi(s) = amplitude * (cos w s, sin w s), given by the basis u at each event's time and at the moment
  *                    asked about; the attention block makes of them Phi(t' - t_i) for every pair, exactly
@@ -17,13 +17,13 @@
 
 #include "nn/feeds.h"
 #include "nn/inverse_cdf.h"
-#include "nn/period_start.h"
+#include "nn/period_init.h"
 
 typedef struct lp_encoding_config {
     int dims, context;
     int periods, harmonics;
     double period_min, period_max; /* seconds: where the periods start */
-    const lp_period_start *period_init;
+    const lp_period_init *period_init;
     bool periods_fixed; /* the periods stay where they start */
     const lp_inverse_cdf *inverse_cdf;
     int hidden; /* width of its hidden layers */
@@ -31,12 +31,12 @@ typedef struct lp_encoding_config {
 } lp_encoding_config;
 
 typedef struct lp_features {
-    lp_value *token;     /* [T x a], or NULL */
-    lp_value *frequency; /* [1 x F] double: of the basis, or NULL */
-    lp_value *basis;     /* [T x 2F]: u(time), or NULL */
-    lp_value *until;     /* [T x 2F]: u(moment asked about) */
-    lp_value *lag;       /* [T x 2F]: u(moment asked about - time), made by the first block that wants it */
-    lp_value *amplitude; /* [1 x 2F], or NULL for all ones */
+    lp_value *token;      /* [T x a], or NULL */
+    lp_value *frequency;  /* [1 x F] double: of the basis, or NULL */
+    lp_value *basis;      /* [T x 2F]: u(time), or NULL */
+    lp_value *query_time; /* [T x 2F]: u(query time) */
+    lp_value *lag;        /* [T x 2F]: u(query time - time), made by the first block that wants it */
+    lp_value *amplitude;  /* [1 x 2F], or NULL for all ones */
 } lp_features;
 
 /* Which numbers a sampled encoding draws. */
@@ -78,7 +78,7 @@ void lp_encoding_lags(lp_graph *graph, lp_value *log_period, int harmonics, lp_v
 lp_value *lp_encoding_periods(lp_graph *graph, const lp_encoding_config *config);
 
 /* For sampled encodings: declares the parameters of `sample` and the draws, LP_LOG_PERIOD [draws x periods], and builds
- * the features of the draw that LP_FEED_DRAW says. */
+ * the features of the draw that LP_FEED_FREQUENCY_SAMPLE says. */
 void lp_encoding_draws(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config,
                        lp_value *const feeds[LP_FEED_COUNT], lp_features *features);
 

@@ -10,8 +10,8 @@
 
 static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream)
 {
-    lp_value *location = lp_graph_parameter(graph, "time.location", 1, 1, LP_START_ZEROS, 0);
-    lp_value *scale = lp_exp(graph, lp_graph_parameter(graph, "time.log_scale", 1, 1, LP_START_ZEROS, 0));
+    lp_value *location = lp_graph_parameter(graph, "time.location", 1, 1, LP_INIT_ZEROS, 0);
+    lp_value *scale = lp_exp(graph, lp_graph_parameter(graph, "time.log_scale", 1, 1, LP_INIT_ZEROS, 0));
     lp_value *noise = lp_noise(graph, config->periods, 1, false, stream);
     return lp_encoding_spread(graph, config, lp_linear(graph, noise, scale, location, NULL, 1, true));
 }

@@ -8,7 +8,7 @@ static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *c
     /* A frequency is the power -1 of a period. */
     lp_value *log_period = lp_graph_parameter_log_power(graph, LP_LOG_PERIOD, 1, config->periods, -1,
                                                         config->period_min, config->period_max);
-    lp_encoding_lags(graph, lp_graph_parameter_fix(graph, log_period), 1, feeds, features);
+    lp_encoding_lags(graph, lp_graph_parameter_freeze(graph, log_period), 1, feeds, features);
 }
 
 const lp_encoding lp_encoding_random = {.name = "random",

@@ -7,8 +7,8 @@
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
                   lp_features *features)
 {
-    lp_value *table = lp_graph_parameter(graph, "time.position", config->context, config->dims, LP_START_SINUSOID, 0);
-    features->token = lp_embed(graph, lp_graph_parameter_fix(graph, table), feeds[LP_FEED_POSITION]);
+    lp_value *table = lp_graph_parameter(graph, "time.position", config->context, config->dims, LP_INIT_SINUSOID, 0);
+    features->token = lp_embed(graph, lp_graph_parameter_freeze(graph, table), feeds[LP_FEED_POSITION]);
 }
 
 const lp_encoding lp_encoding_sinusoid = {

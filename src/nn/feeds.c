@@ -10,18 +10,18 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         lp_type type;
         lp_rows rows_of;
     } table[LP_FEED_COUNT] = {
-        [LP_FEED_KIND] = {"kind", LP_TYPE_INT32, LP_ROWS_TOKENS},
+        [LP_FEED_EVENT] = {"event", LP_TYPE_INT32, LP_ROWS_TOKENS},
         [LP_FEED_POSITION] = {"position", LP_TYPE_INT32, LP_ROWS_TOKENS},
         [LP_FEED_TIME] = {"time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS},
-        [LP_FEED_UNTIL] = {"until", LP_TYPE_DOUBLE, LP_ROWS_TOKENS},
-        [LP_FEED_ASKED] = {"asked", LP_TYPE_INT32, LP_ROWS_ASKED},
-        [LP_FEED_TARGET] = {"target", LP_TYPE_INT32, LP_ROWS_ASKED},
-        [LP_FEED_ACTION] = {"action", LP_TYPE_INT32, LP_ROWS_ASKED},
-        [LP_FEED_NEGATIVE] = {"negative", LP_TYPE_INT32, LP_ROWS_ASKED},
+        [LP_FEED_QUERY_TIME] = {"query_time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS},
+        [LP_FEED_TARGET_POSITION] = {"target_position", LP_TYPE_INT32, LP_ROWS_TARGETS},
+        [LP_FEED_TARGET] = {"target", LP_TYPE_INT32, LP_ROWS_TARGETS},
+        [LP_FEED_ACTION] = {"action", LP_TYPE_INT32, LP_ROWS_TARGETS},
+        [LP_FEED_NEGATIVE] = {"negative", LP_TYPE_INT32, LP_ROWS_TARGETS},
         [LP_FEED_ITEM] = {"item", LP_TYPE_INT32, LP_ROWS_ITEMS},
-        [LP_FEED_SHIFT] = {"shift", LP_TYPE_REAL, LP_ROWS_ITEMS},
+        [LP_FEED_LOGQ] = {"logq", LP_TYPE_REAL, LP_ROWS_ITEMS},
         [LP_FEED_SEED] = {"seed", LP_TYPE_REAL, LP_ROWS_FIXED},
-        [LP_FEED_DRAW] = {"draw", LP_TYPE_INT32, LP_ROWS_FIXED},
+        [LP_FEED_FREQUENCY_SAMPLE] = {"frequency_sample", LP_TYPE_INT32, LP_ROWS_FIXED},
     };
     for (int i = 0; i < LP_FEED_COUNT; i++)
         feeds[i] = lp_graph_input(graph, table[i].name, table[i].type, table[i].rows_of, 1,

@@ -3,23 +3,23 @@
 #ifndef LP_FEEDS_H
 #define LP_FEEDS_H
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "graph/op.h"
 
 typedef enum lp_feed {
-    LP_FEED_KIND,     /* [T x 1] int32 */
-    LP_FEED_POSITION, /* [T x 1] int32 */
-    LP_FEED_TIME,     /* [T x 1] double: of the event */
-    LP_FEED_UNTIL,    /* [T x 1] double: the moment asked about */
-    LP_FEED_ASKED,    /* [A x 1] int32: the tokens after which the model is asked */
-    LP_FEED_TARGET,   /* [A x 1] int32: kind of the event that came */
-    LP_FEED_SEED,     /* [1 x 1] real: the gradient's seed, one over the targets of the batch */
-    LP_FEED_DRAW,     /* [1 x 1] int32: which of the draws a model keeps */
-    LP_FEED_ACTION,   /* [A x 1] int32: its action */
-    LP_FEED_NEGATIVE, /* [A x N] int32: items that did not come */
-    LP_FEED_ITEM,     /* [I x 1] int32: the shard's own catalogue: items by their number in the model */
-    LP_FEED_SHIFT,    /* [I x 1] real: added to an item's score in the loss */
-    LP_FEED_COUNT     /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
+    LP_FEED_EVENT,            /* [T x 1] int32 */
+    LP_FEED_POSITION,         /* [T x 1] int32 */
+    LP_FEED_TIME,             /* [T x 1] double: of the event */
+    LP_FEED_QUERY_TIME,       /* [T x 1] double: the query time */
+    LP_FEED_TARGET_POSITION,  /* [A x 1] int32: the tokens after which the model is asked */
+    LP_FEED_TARGET,           /* [A x 1] int32: event type of the event that came */
+    LP_FEED_SEED,             /* [1 x 1] real: the gradient's seed, one over the targets of the batch */
+    LP_FEED_FREQUENCY_SAMPLE, /* [1 x 1] int32: which of the draws a model keeps */
+    LP_FEED_ACTION,           /* [A x 1] int32: its action */
+    LP_FEED_NEGATIVE,         /* [A x N] int32: items that did not come */
+    LP_FEED_ITEM,             /* [I x 1] int32: the shard's own catalogue: items by their number in the model */
+    LP_FEED_LOGQ,             /* [I x 1] real: added to an item's score in the loss */
+    LP_FEED_COUNT /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;
 
 enum { LP_FEED_LIMIT = LP_FEED_COUNT + LP_FIELD_LIMIT };

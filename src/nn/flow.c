@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-const lp_flow_kind lp_flow_maf = {1, {LP_ORDER_EACH}, false};
-const lp_flow_kind lp_flow_iaf = {1, {LP_ORDER_EACH}, true};
-const lp_flow_kind lp_flow_nvp = {2, {LP_ORDER_UPPER, LP_ORDER_LOWER}, false};
+const lp_flow_type lp_flow_maf = {1, {LP_ORDER_EACH}, false};
+const lp_flow_type lp_flow_iaf = {1, {LP_ORDER_EACH}, true};
+const lp_flow_type lp_flow_nvp = {2, {LP_ORDER_UPPER, LP_ORDER_LOWER}, false};
 
 /* No layer stretches or shrinks a variable by more than e^3: a step too far must not end in infinity. */
 static const double LARGEST_LOG_SCALE = 3;
@@ -13,7 +13,7 @@ static lp_value *parameter(lp_graph *graph, int layer, const char *part, int row
 {
     char name[64];
     snprintf(name, sizeof name, "time.flow.%d.%s", layer, part);
-    return lp_graph_parameter(graph, name, rows, cols, spread > 0 ? LP_START_UNIFORM : LP_START_ZEROS, spread);
+    return lp_graph_parameter(graph, name, rows, cols, spread > 0 ? LP_INIT_UNIFORM : LP_INIT_ZEROS, spread);
 }
 
 static void declare_layer(lp_graph *graph, int index, lp_order order, int units, int hidden, lp_flow_layer *layer)
@@ -39,11 +39,11 @@ static void declare_layer(lp_graph *graph, int index, lp_order order, int units,
     layer->scale_bias = lp_mask(graph, layer->scale_bias, units, order, LP_LAYER_BIAS);
 }
 
-void lp_flow_declare(lp_graph *graph, const lp_flow_kind *kind, int units, int hidden, lp_flow *flow)
+void lp_flow_declare(lp_graph *graph, const lp_flow_type *type, int units, int hidden, lp_flow *flow)
 {
-    *flow = (lp_flow){.kind = kind, .units = units};
-    for (int i = 0; i < kind->layers; i++)
-        declare_layer(graph, i, kind->order[i], units, hidden, &flow->layers[i]);
+    *flow = (lp_flow){.type = type, .units = units};
+    for (int i = 0; i < type->layers; i++)
+        declare_layer(graph, i, type->order[i], units, hidden, &flow->layers[i]);
 }
 
 /* m(x) is returned, s(x) stored. */
@@ -87,14 +87,14 @@ static lp_value *step(lp_graph *graph, const lp_flow *flow, int index, bool norm
 
 lp_value *lp_flow_forward(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS])
 {
-    for (int i = 0; i < flow->kind->layers; i++)
-        x = step(graph, flow, i, flow->kind->normalizes, x, log_scales);
+    for (int i = 0; i < flow->type->layers; i++)
+        x = step(graph, flow, i, flow->type->normalizes, x, log_scales);
     return x;
 }
 
 lp_value *lp_flow_inverse(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS])
 {
-    for (int i = flow->kind->layers - 1; i >= 0; i--)
-        x = step(graph, flow, i, !flow->kind->normalizes, x, log_scales);
+    for (int i = flow->type->layers - 1; i >= 0; i--)
+        x = step(graph, flow, i, !flow->type->normalizes, x, log_scales);
     return x;
 }

@@ -4,7 +4,7 @@
  * variables alone. It can be read in two directions:
  *     generate    x = z exp(s(x)) + m(x)       one pass after another, until every variable has what it depends on
  *     normalize   z = (x - m(x)) exp(-s(x))    at once
- * which are inverse to one another. The kinds, named as in TensorFlow Probability, differ in who sees whom and in which
+ * which are inverse to one another. The event types, named as in TensorFlow Probability, differ in who sees whom and in which
  * direction is called forward:
  *     maf   each variable sees those before it; forward generates, in as many passes as there are variables
  *     iaf   the same; forward normalizes
@@ -18,13 +18,13 @@
 
 enum { LP_FLOW_LAYERS = 2 };
 
-typedef struct lp_flow_kind {
+typedef struct lp_flow_type {
     int layers;
     lp_order order[LP_FLOW_LAYERS];
     bool normalizes; /* forward */
-} lp_flow_kind;
+} lp_flow_type;
 
-extern const lp_flow_kind lp_flow_maf, lp_flow_iaf, lp_flow_nvp;
+extern const lp_flow_type lp_flow_maf, lp_flow_iaf, lp_flow_nvp;
 
 typedef struct lp_flow_layer {
     lp_order order;
@@ -35,14 +35,14 @@ typedef struct lp_flow_layer {
 } lp_flow_layer;
 
 typedef struct lp_flow {
-    const lp_flow_kind *kind;
+    const lp_flow_type *type;
     int units;
     lp_flow_layer layers[LP_FLOW_LAYERS];
 } lp_flow;
 
 /* Declares the parameters time.flow.<layer>.… of a flow on `units` variables with two hidden layers of `hidden` units. It
  * starts close to the identity. */
-void lp_flow_declare(lp_graph *graph, const lp_flow_kind *kind, int units, int hidden, lp_flow *flow);
+void lp_flow_declare(lp_graph *graph, const lp_flow_type *type, int units, int hidden, lp_flow *flow);
 
 /* x [1 x units] -> [1 x units]. The logarithm of the map's determinant is the sum of all elements of log_scales (one
  * [1 x units] a layer), which may be NULL. */

@@ -12,8 +12,8 @@ static lp_value *layer(lp_graph *graph, const char *weight_name, const char *bia
 {
     if (!x)
         return NULL;
-    lp_value *weight = lp_graph_parameter(graph, weight_name, out, x->cols, LP_START_UNIFORM, spread);
-    lp_value *bias = lp_graph_parameter(graph, bias_name, 1, out, LP_START_UNIFORM, 1 / sqrt((double)x->cols));
+    lp_value *weight = lp_graph_parameter(graph, weight_name, out, x->cols, LP_INIT_UNIFORM, spread);
+    lp_value *bias = lp_graph_parameter(graph, bias_name, 1, out, LP_INIT_UNIFORM, 1 / sqrt((double)x->cols));
     return lp_linear(graph, x, weight, bias, NULL, 1, true);
 }
 
@@ -39,12 +39,12 @@ static lp_value *build_mlp_residual(lp_graph *graph, lp_value *noise, int hidden
 
 /* ------------------------------------------------------------------------------------------------- flows ----- */
 
-static lp_value *build_flow(lp_graph *graph, const lp_flow_kind *kind, lp_value *noise, int hidden)
+static lp_value *build_flow(lp_graph *graph, const lp_flow_type *type, lp_value *noise, int hidden)
 {
     lp_flow flow;
     if (!noise)
         return NULL;
-    lp_flow_declare(graph, kind, noise->cols, hidden, &flow);
+    lp_flow_declare(graph, type, noise->cols, hidden, &flow);
     return lp_flow_forward(graph, &flow, noise, NULL);
 }
 

@@ -10,7 +10,7 @@
 #include "base/threads.h"
 #include "model/translate.h"
 #include "serve/session.h"
-#include "serve/top.h"
+#include "serve/top_k.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,8 +33,8 @@ typedef struct job {
     const lapse_model *model;
     const lapse_dataset *dataset;
     lp_translation translation;
-    const lapse_question *questions;
-    int64_t question_count;
+    const lapse_query *questions;
+    int64_t query_count;
     const lapse_predict_options *options;
     const char *target;
     lapse_recommendation *best;
@@ -54,7 +54,7 @@ void lapse_predict_options_default(lapse_predict_options *options)
 static bool read_event(const job *j, uint64_t event, lp_field_number *fields)
 {
     const lp_event_columns *columns = &j->translation.columns;
-    bool known = columns->kind[event] >= 0;
+    bool known = columns->type[event] >= 0;
     for (int f = 0; f < columns->field_count; f++) {
         memcpy(&fields[f], (const char *)columns->field[f] + event * sizeof *fields, sizeof *fields);
         known = known && (j->model->config.fields[f].type == LAPSE_FIELD_NUMBER || fields[f].category >= 0);
@@ -68,14 +68,14 @@ static void read_sequence(const job *j, lapse_session *session, int64_t sequence
     lapse_session_clear(session);
     for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
         if (read_event(j, i, fields))
-            lp_session_add(session, j->dataset->time[i], j->translation.columns.kind[i], fields);
+            lp_session_add(session, j->dataset->time[i], j->translation.columns.type[i], fields);
 }
 
 static int64_t task_begin(const job *j, int task)
 {
     /* Questions to one sequence stay in one task. */
-    int64_t at = (int64_t)((double)j->question_count * task / j->task_count);
-    while (at > 0 && at < j->question_count && j->questions[at].sequence == j->questions[at - 1].sequence)
+    int64_t at = (int64_t)((double)j->query_count * task / j->task_count);
+    while (at > 0 && at < j->query_count && j->questions[at].sequence == j->questions[at - 1].sequence)
         at++;
     return at;
 }
@@ -83,18 +83,18 @@ static int64_t task_begin(const job *j, int task)
 /* ------------------------------------------------------------------------------------- states by tiles ------- */
 
 /* A question of which the states are scored. */
-typedef struct asked {
+typedef struct target_position {
     const job *job;
     int64_t sequence;
-} asked;
+} target_position;
 
 static bool has_had(const void *context, int64_t item)
 {
-    const asked *a = context;
+    const target_position *a = context;
     const uint64_t *start = a->job->dataset->start + a->sequence;
-    const int32_t *kind = a->job->translation.columns.kind;
+    const int32_t *type = a->job->translation.columns.type;
     for (uint64_t i = start[0]; i < start[1]; i++)
-        if (kind[i] == item)
+        if (type[i] == item)
             return true;
     return false;
 }
@@ -109,28 +109,28 @@ static double log_add(double a, double b)
 static void score_states(const job *j, worker *w)
 {
     const lapse_model *model = j->model;
-    const lp_network *network = &w->session->keeper.network;
+    const lp_network *network = &w->session->decoder.network;
     const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
     const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
-    int dims = model->config.dims, items = model->config.kinds;
-    lp_top top[CASES];
+    int dims = model->config.dims, items = model->config.event_types;
+    lp_top_k top[CASES];
     double all[CASES] = {0};
     for (int c = 0; c < w->cases; c++)
-        top[c] = (lp_top){.best = j->best + w->question[c] * j->options->top, .most = j->options->top};
+        top[c] = (lp_top_k){.best = j->best + w->question[c] * j->options->top, .most = j->options->top};
     for (int first = 0; first < items; first += TILE) {
         int count = items - first < TILE ? items - first : TILE;
         kernels->scores(w->cases, count, dims, w->states, table + (size_t)first * (size_t)dims, bias + first,
                         w->scores);
         for (int c = 0; c < w->cases; c++) {
             const float *scores = w->scores + (size_t)c * (size_t)count;
-            asked a = {j, j->questions[w->question[c]].sequence};
-            lp_top_offer(&top[c], scores, count, first, j->unseen ? has_had : NULL, &a);
+            target_position a = {j, j->questions[w->question[c]].sequence};
+            lp_top_k_offer(&top[c], scores, count, first, j->unseen ? has_had : NULL, &a);
             double sum = kernels->log_sum(count, scores);
             all[c] = first ? log_add(all[c], sum) : sum;
         }
     }
     for (int c = 0; c < w->cases; c++) {
-        lp_top_sort(&top[c]);
+        lp_top_k_sort(&top[c]);
         j->counts[w->question[c]] = top[c].size;
         for (int64_t i = 0; i < top[c].size; i++)
             top[c].best[i].probability = exp(top[c].best[i].score - all[c]);
@@ -161,11 +161,11 @@ static void answer_task(void *context, int task, int number)
 {
     job *j = context;
     worker *w = &j->workers[number];
-    int64_t first = task_begin(j, task), end = task + 1 < j->task_count ? task_begin(j, task + 1) : j->question_count;
+    int64_t first = task_begin(j, task), end = task + 1 < j->task_count ? task_begin(j, task + 1) : j->query_count;
     lapse_status status = LAPSE_OK;
     w->cases = 0;
     for (int64_t q = first; q < end && status == LAPSE_OK; q++) {
-        const lapse_question *question = &j->questions[q];
+        const lapse_query *question = &j->questions[q];
         if (q == first || question->sequence != question[-1].sequence)
             read_sequence(j, w->session, question->sequence);
         status = answer(j, w, q, &j->errors[task]);
@@ -187,7 +187,7 @@ static lapse_status check(job *j, lapse_error *error)
     if (options->top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "%lld answers were asked for; at least 1 is wanted",
                        (long long)options->top);
-    for (int64_t q = 0; q < j->question_count; q++)
+    for (int64_t q = 0; q < j->query_count; q++)
         if (j->questions[q].sequence < 0 || j->questions[q].sequence >= j->dataset->sequence_count)
             return lp_fail(error, LAPSE_ERROR_USAGE, "question %lld is about sequence %lld; there are 0 to %lld",
                            (long long)q, (long long)j->questions[q].sequence,
@@ -211,7 +211,7 @@ static lapse_status make_worker(const job *j, worker *w, lapse_error *error)
 static lapse_status answer_all(job *j, int threads, lapse_error *error)
 {
     j->task_count =
-        (int)(j->question_count < (int64_t)threads * TASKS_PER_THREAD ? j->question_count : threads * TASKS_PER_THREAD);
+        (int)(j->query_count < (int64_t)threads * TASKS_PER_THREAD ? j->query_count : threads * TASKS_PER_THREAD);
     j->workers = lp_alloc((size_t)threads, sizeof *j->workers);
     j->errors = lp_alloc((size_t)j->task_count, sizeof *j->errors);
     lapse_status status = j->workers && j->errors
@@ -236,15 +236,14 @@ static lapse_status answer_all(job *j, int threads, lapse_error *error)
     return status;
 }
 
-lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories,
-                               const lapse_question *questions, int64_t question_count,
-                               const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
-                               lapse_error *error)
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *questions,
+                               int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
+                               int64_t *counts, lapse_error *error)
 {
     job j = {.model = model,
              .dataset = histories,
              .questions = questions,
-             .question_count = question_count,
+             .query_count = query_count,
              .options = options,
              .best = best,
              .counts = counts};
@@ -254,7 +253,7 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
     else
         LP_TRY(lp_translation_init(&j.translation, model, histories, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();
-    threads = lp_backend_find("cpu")->threads(threads);
+    threads = lp_backend_find("cpu")->threads(lp_backend_find("cpu")->context, threads);
     lapse_status status = answer_all(&j, threads, error);
     lp_translation_clear(&j.translation);
     return status;

@@ -1,14 +1,14 @@
 /* session.c: a live history that can be asked about any time.
  *
  * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network sees
- * the last `context` of them as one window whose last moment is the one asked about, and is asked through a keeper, which
+ * the last `context` of them as one window whose last moment is the one asked about, and is asked through a decoder, which
  * holds what it has computed of the events; with a sampled encoding once for each draw that the model keeps, and the answer
  * is their mean.
  */
 #include "serve/session.h"
 
 #include "backend/cpu/cpu.h"
-#include "serve/top.h"
+#include "serve/top_k.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ _Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers take the sam
 
 static size_t seen_words(const lapse_session *session)
 {
-    return (size_t)session->model->config.kinds / 64 + 1;
+    return (size_t)session->model->config.event_types / 64 + 1;
 }
 
 /* Whether an answer is made of chances rather than scores. */
@@ -29,24 +29,24 @@ static bool has_chances(const lp_model_config *config)
 }
 
 /* Elements of the items' vectors that a session copies, at most: those that a core has near it. */
-enum { TURNED = 1 << 19 };
+enum { TRANSPOSED = 1 << 19 };
 
 /* The items' vectors on their side, as scores of one state are made fastest: whole vectors a row, and an odd number of them, so
  * that rows do not all fall on the same lines of a cache. */
-static lapse_status turn_items(lapse_session *session, lapse_error *error)
+static lapse_status transpose_items(lapse_session *session, lapse_error *error)
 {
     const lapse_model *model = session->model;
-    size_t items = (size_t)model->config.kinds, dims = (size_t)model->config.dims;
-    if (!model->config.row->build || model->config.task != LP_TASK_RECOMMEND || items * dims > TURNED)
+    size_t items = (size_t)model->config.event_types, dims = (size_t)model->config.dims;
+    if (!model->config.row->build || model->config.task != LP_TASK_RECOMMEND || items * dims > TRANSPOSED)
         return LAPSE_OK;
-    const float *table = model->parameters + session->keeper.network.items->offset;
+    const float *table = model->parameters + session->decoder.network.items->offset;
     session->stride = ((items + 15) / 16 | 1) * 16;
-    session->turned = lp_alloc(dims * session->stride, sizeof *session->turned);
-    if (!session->turned)
-        return lp_fail_memory(error, "a session", dims * session->stride * sizeof *session->turned);
+    session->transposed = lp_alloc(dims * session->stride, sizeof *session->transposed);
+    if (!session->transposed)
+        return lp_fail_memory(error, "a session", dims * session->stride * sizeof *session->transposed);
     for (size_t i = 0; i < items; i++)
         for (size_t c = 0; c < dims; c++)
-            session->turned[c * session->stride + i] = table[i * dims + c];
+            session->transposed[c * session->stride + i] = table[i * dims + c];
     return LAPSE_OK;
 }
 
@@ -62,13 +62,13 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     }
     session->capacity = 2 * (int64_t)kept;
     session->times = lp_alloc((size_t)session->capacity, sizeof *session->times);
-    session->kinds = lp_alloc((size_t)session->capacity, sizeof *session->kinds);
+    session->types = lp_alloc((size_t)session->capacity, sizeof *session->types);
     session->fields = lp_alloc((size_t)config->field_count, sizeof *session->fields);
     session->seen = lp_alloc(seen_words(session), sizeof *session->seen);
     session->scores = lp_alloc(names, sizeof *session->scores);
     session->chances = lp_alloc(has_chances(config) ? names : 0, sizeof *session->chances);
     session->state = lp_alloc((size_t)config->dims, sizeof *session->state);
-    bool good = session->times && session->kinds && session->fields && session->seen && session->scores &&
+    bool good = session->times && session->types && session->fields && session->seen && session->scores &&
                 session->chances && session->state;
     for (int f = 0; good && f < config->field_count; f++)
         good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
@@ -76,8 +76,8 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
         return lp_fail_memory(error, "a session",
                               (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
     if (config->row->build)
-        LP_TRY(lp_keeper_init(&session->keeper, session->model, session->capacity, error));
-    return turn_items(session, error);
+        LP_TRY(lp_decoder_init(&session->decoder, session->model, session->capacity, error));
+    return transpose_items(session, error);
 }
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
@@ -99,11 +99,11 @@ void lapse_session_free(lapse_session *session)
 {
     if (!session)
         return;
-    lp_keeper_clear(&session->keeper);
+    lp_decoder_clear(&session->decoder);
     lp_free(session->times);
-    lp_free(session->kinds);
+    lp_free(session->types);
     lp_free(session->seen);
-    lp_free(session->turned);
+    lp_free(session->transposed);
     lp_free(session->scores);
     lp_free(session->chances);
     lp_free(session->state);
@@ -118,11 +118,11 @@ void lapse_session_clear(lapse_session *session)
     /* A large catalogue has many bits, a short history few of them. */
     if (session->total == session->count)
         for (int64_t i = 0; i < session->count; i++)
-            session->seen[session->kinds[i] / 64] = 0;
+            session->seen[session->types[i] / 64] = 0;
     else
         memset(session->seen, 0, seen_words(session) * sizeof *session->seen);
     session->count = session->total = 0;
-    lp_keeper_forget(&session->keeper);
+    lp_decoder_reset(&session->decoder);
 }
 
 static lapse_status read_fields(const lapse_session *session, const lapse_event *event, lp_field_number *out,
@@ -162,23 +162,23 @@ static void keep_newest(lapse_session *session)
 {
     int64_t kept = session->capacity / 2, first = session->count - kept;
     memmove(session->times, session->times + first, (size_t)kept * sizeof *session->times);
-    memmove(session->kinds, session->kinds + first, (size_t)kept * sizeof *session->kinds);
+    memmove(session->types, session->types + first, (size_t)kept * sizeof *session->types);
     for (int f = 0; f < session->model->config.field_count; f++)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
     session->count = kept;
     if (session->model->config.row->build)
-        lp_keeper_drop(&session->keeper, first);
+        lp_decoder_drop(&session->decoder, first);
 }
 
-void lp_session_add(lapse_session *session, double time, int32_t kind, const lp_field_number *fields)
+void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields)
 {
     if (session->count == session->capacity)
         keep_newest(session);
     for (int f = 0; f < session->model->config.field_count; f++)
         memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
     session->times[session->count] = time;
-    session->kinds[session->count++] = kind;
-    session->seen[kind / 64] |= UINT64_C(1) << (kind % 64);
+    session->types[session->count++] = type;
+    session->seen[type / 64] |= UINT64_C(1) << (type % 64);
     session->total++;
 }
 
@@ -186,8 +186,8 @@ lapse_status lapse_session_append_event(lapse_session *session, const lapse_even
 {
     lp_field_number fields[LP_FIELD_LIMIT];
     const char *name = event->event;
-    int64_t kind = lapse_model_kind_find(session->model, name);
-    if (kind < 0)
+    int64_t type = lapse_model_event_type_find(session->model, name);
+    if (type < 0)
         return lp_fail(error, LAPSE_ERROR_UNKNOWN, "the model does not know the %s '%s'",
                        session->model->config.task == LP_TASK_RECOMMEND ? "item" : "event", name);
     if (!isfinite(event->time))
@@ -197,7 +197,7 @@ lapse_status lapse_session_append_event(lapse_session *session, const lapse_even
                        "the event '%s' at %.3f s lies before the one appended last, at %.3f s", name, event->time,
                        session->times[session->count - 1]);
     LP_TRY(read_fields(session, event, fields, error));
-    lp_session_add(session, event->time, (int32_t)kind, fields);
+    lp_session_add(session, event->time, (int32_t)type, fields);
     return LAPSE_OK;
 }
 
@@ -225,21 +225,22 @@ static void take_answer(void *context, const lp_outcome *outcome)
 static void score_items(lapse_session *session)
 {
     const lapse_model *model = session->model;
-    const lp_network *network = &session->keeper.network;
+    const lp_network *network = &session->decoder.network;
     const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
     const float *bias = model->parameters + network->bias->offset;
-    int items = model->config.kinds, dims = model->config.dims;
-    if (session->turned)
-        kernels->turned_scores(items, dims, session->state, session->turned, session->stride, bias, session->scores);
+    int items = model->config.event_types, dims = model->config.dims;
+    if (session->transposed)
+        kernels->transposed_scores(items, dims, session->state, session->transposed, session->stride, bias,
+                                   session->scores);
     else
         kernels->row_scores(items, dims, session->state, model->parameters + network->items->offset, bias,
                             session->scores);
     session->made = session->scores;
     if (session->answer)
-        lp_softmax_add(session->made, model->config.kinds, 1, session->answer);
+        lp_softmax_add(session->made, model->config.event_types, 1, session->answer);
 }
 
-static lapse_status check_question(lapse_session *session, double time, const char *target, lapse_error *error)
+static lapse_status check_query(lapse_session *session, double time, const char *target, lapse_error *error)
 {
     const lapse_model *model = session->model;
     session->target = lp_model_target_find(model, target);
@@ -249,10 +250,10 @@ static lapse_status check_question(lapse_session *session, double time, const ch
     if (session->count == 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the history is empty: append at least one event before asking");
     if (!isfinite(time))
-        return lp_fail(error, LAPSE_ERROR_INPUT, "the time asked about is not a number");
+        return lp_fail(error, LAPSE_ERROR_INPUT, "the query time is not a number");
     if (time < session->times[session->count - 1])
-        return lp_fail(error, LAPSE_ERROR_INPUT, "the time asked about, %.3f s, lies before the last event, at %.3f s",
-                       time, session->times[session->count - 1]);
+        return lp_fail(error, LAPSE_ERROR_INPUT, "the query time, %.3f s, lies before the last event, at %.3f s", time,
+                       session->times[session->count - 1]);
     return LAPSE_OK;
 }
 
@@ -264,14 +265,14 @@ static void run_network(lapse_session *session, double time, double *answer)
     if (answer)
         memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
-    lp_history history = {session->count, session->times, session->kinds, session->fields};
-    lp_keeper_ask(&session->keeper, &history, time, take_answer, session);
+    lp_history history = {session->count, session->times, session->types, session->fields};
+    lp_decoder_query(&session->decoder, &history, time, take_answer, session);
 }
 
 lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)
 {
     size_t dims = (size_t)session->model->config.dims;
-    LP_TRY(check_question(session, time, "event", error));
+    LP_TRY(check_query(session, time, "event", error));
     run_network(session, time, NULL);
     memcpy(state, session->state, dims * sizeof *state);
     return LAPSE_OK;
@@ -282,8 +283,8 @@ static void ask(lapse_session *session, double time, double *answer)
 {
     const lapse_model *model = session->model;
     if (!model->config.row->build) {
-        double asked = model->config.target_known ? time : session->times[session->count - 1];
-        model->config.row->answer(model, &(lp_question){session->kinds, session->count, asked}, answer);
+        double target_position = model->config.target_known ? time : session->times[session->count - 1];
+        model->config.row->answer(model, &(lp_query){session->types, session->count, target_position}, answer);
         return;
     }
     run_network(session, time, answer);
@@ -299,7 +300,7 @@ lapse_status lapse_session_predict(lapse_session *session, double time, double *
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error)
 {
-    LP_TRY(check_question(session, time, target, error));
+    LP_TRY(check_query(session, time, target, error));
     ask(session, time, probabilities);
     return LAPSE_OK;
 }
@@ -314,16 +315,16 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
                              lapse_recommendation *best, int64_t *count, lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
-    LP_TRY(check_question(session, time, target, error));
+    LP_TRY(check_query(session, time, target, error));
     bool chances = has_chances(config);
     int names = lp_model_target_size(config, session->target);
     ask(session, time, chances ? session->chances : NULL);
     for (int i = 0; chances && i < names; i++)
         session->scores[i] = (float)log(session->chances[i]);
     const float *scores = chances ? session->scores : session->made;
-    lp_top found = {.best = best, .most = top};
-    lp_top_offer(&found, scores, names, 0, unseen ? was_seen : NULL, session);
-    lp_top_sort(&found);
+    lp_top_k found = {.best = best, .most = top};
+    lp_top_k_offer(&found, scores, names, 0, unseen ? was_seen : NULL, session);
+    lp_top_k_sort(&found);
     *count = found.size;
     double all = chances ? 0 : lp_cpu_ranking_kernels()->log_sum(names, scores);
     for (int64_t i = 0; i < *count; i++)

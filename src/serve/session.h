@@ -2,7 +2,7 @@
 #ifndef LP_SESSION_H
 #define LP_SESSION_H
 
-#include "serve/keeper.h"
+#include "serve/decoder.h"
 
 /* A field of an event in the model's numbers. */
 typedef union lp_field_number {
@@ -12,17 +12,18 @@ typedef union lp_field_number {
 
 struct lapse_session {
     const lapse_model *model;
-    int64_t count, capacity; /* events in times and kinds; room for twice what is kept, so that moving down is rare */
-    int64_t total;           /* events since the history began */
+    int64_t count,
+        capacity;  /* events in times and event types; room for twice what is kept, so that moving down is rare */
+    int64_t total; /* events since the history began */
     double *times;
-    int32_t *kinds;
-    void **fields;      /* field_count of them, each like kinds: int32_t of a category, float of a number */
-    uint64_t *seen;     /* a bit for each kind: the history has had it */
-    lp_keeper keeper;   /* of networks */
-    float *turned;      /* [dims x stride]: the vectors of a recommender's items, on their side; NULL: too many */
+    int32_t *types;
+    void **fields;      /* field_count of them, each like event types: int32_t of a category, float of a number */
+    uint64_t *seen;     /* a bit for each event type: the history has had it */
+    lp_decoder decoder; /* of networks */
+    float *transposed;  /* [dims x stride]: the vectors of a recommender's items, on their side; NULL: too many */
     size_t stride;
     float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */
-    double *chances;   /* [names]: of floors, and where the answer is a mean of chances */
+    double *chances;   /* [names]: of baselines, and where the answer is a mean of chances */
     float *state;      /* [dims]: of a recommender, the mean over draws, as evaluation has it */
     lp_target target;  /* asked for */
     double *answer;    /* where probabilities go */
@@ -30,7 +31,7 @@ struct lapse_session {
 };
 
 /* Appends an event in the model's numbers, of finite time and not before the last. */
-void lp_session_add(lapse_session *session, double time, int32_t kind, const lp_field_number *fields);
+void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields);
 
 /* The best of what the target may be: lapse_session_recommend for any target. */
 lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,

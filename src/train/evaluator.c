@@ -1,8 +1,8 @@
 #include "train/evaluator.h"
 
 #include "base/threads.h"
-#include "data/fingerprint.h"
-#include "data/split.h"
+#include "data/dataset/fingerprint.h"
+#include "data/dataset/split.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,10 +24,11 @@ static bool ranks(const lp_evaluator *evaluator)
 static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->kinds;
+    size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->event_types;
     evaluator->states = lp_alloc(cases * dims, sizeof *evaluator->states);
     if (!evaluator->backend->host)
-        evaluator->table = evaluator->backend->host_new(items * (dims + 1) * sizeof *evaluator->table);
+        evaluator->table =
+            evaluator->backend->host_new(evaluator->backend->context, items * (dims + 1) * sizeof *evaluator->table);
     if (!evaluator->states || (!evaluator->backend->host && !evaluator->table))
         return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
     return LAPSE_OK;
@@ -40,8 +41,8 @@ static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup
     lp_ranking *ranking = &evaluator->ranking;
     lp_ranking_setup setup = *wish;
     setup.dataset = targets->dataset;
-    setup.kind = evaluator->translation.columns.kind;
-    setup.items = evaluator->model->config.kinds;
+    setup.type = evaluator->translation.columns.type;
+    setup.items = evaluator->model->config.event_types;
     setup.split = targets->split;
     setup.wanted = targets->wanted;
     setup.threads = evaluator->threads;
@@ -106,7 +107,7 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                          config->field_count, error));
     if (evaluator->backend->host)
         return LAPSE_OK;
-    return lp_upcoming_init(&evaluator->upcoming, &source, &evaluator->batch, error);
+    return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
 }
 
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
@@ -116,7 +117,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     if (!ranks(evaluator))
         LP_TRY(make_verdicts(evaluator, error));
     if (!config->row->build) {
-        size_t count = (size_t)BATCH_SHARDS * (size_t)config->kinds;
+        size_t count = (size_t)BATCH_SHARDS * (size_t)config->event_types;
         evaluator->scratch = lp_alloc(count, sizeof *evaluator->scratch);
         return evaluator->scratch ? LAPSE_OK : lp_fail_memory(error, "evaluation", count * sizeof(double));
     }
@@ -157,14 +158,14 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backen
                                const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                lapse_error *error)
 {
-    int64_t most = (int64_t)MOST_SCORES / model->config.kinds;
+    int64_t most = (int64_t)MOST_SCORES / model->config.event_types;
     lp_ranking_setup wish = {.most = most > FEWEST_CASES ? most : FEWEST_CASES, .seed = model->seed};
     return lp_evaluator_init_ranked(evaluator, backend, model, dataset, split, wanted, threads, &wish, error);
 }
 
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
-    lp_upcoming_clear(&evaluator->upcoming);
+    lp_prefetch_clear(&evaluator->prefetch);
     lp_translation_clear(&evaluator->translation);
     lp_windows_clear(&evaluator->windows);
     lp_batch_clear(&evaluator->batch);
@@ -174,9 +175,9 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_free(evaluator->states);
     lp_free(evaluator->drawn);
     if (evaluator->table)
-        evaluator->backend->host_free(evaluator->table);
+        evaluator->backend->host_free(evaluator->backend->context, evaluator->table);
     if (evaluator->parameters)
-        evaluator->backend->buffer_free(evaluator->parameters);
+        evaluator->backend->buffer_free(evaluator->backend->context, evaluator->parameters);
     lp_ranking_clear(&evaluator->ranking);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_free(evaluator->verdicts[i].shares);
@@ -220,13 +221,13 @@ static void take_logits(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
-    int first = batch->shard_asked[shard];
+    int first = batch->shard_targets[shard];
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
         int size = lp_model_target_size(&evaluator->model->config, (lp_target)i);
         lp_verdicts *verdicts = &evaluator->verdicts[i];
-        for (int a = first; a < batch->shard_asked[shard + 1]; a++)
+        for (int a = first; a < batch->shard_targets[shard + 1]; a++)
             judge_logits(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, truth(batch, i)[a],
                          &verdicts->predicted[a], &verdicts->loss[a]);
     }
@@ -238,12 +239,12 @@ static void add_shares(void *context, int shard, const lp_outcome *outcome)
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lp_model_config *config = &evaluator->model->config;
-    int first = batch->shard_asked[shard];
+    int first = batch->shard_targets[shard];
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
         int size = lp_model_target_size(config, (lp_target)i);
-        for (int a = first; a < batch->shard_asked[shard + 1]; a++)
+        for (int a = first; a < batch->shard_targets[shard + 1]; a++)
             lp_softmax_add(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, 1.0 / config->draws,
                            evaluator->verdicts[i].shares + (size_t)a * (size_t)size);
     }
@@ -263,11 +264,11 @@ static void judge_shares(lp_evaluator *evaluator, int target)
 static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t asked = (size_t)evaluator->batch.targets;
+    size_t target_position = (size_t)evaluator->batch.targets;
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
             memset(evaluator->verdicts[i].shares, 0,
-                   asked * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
+                   target_position * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
     pass->on_shard = add_shares;
     for (pass->draw = 0; pass->draw < config->draws; pass->draw++)
         lp_runner_run(&evaluator->runner, pass);
@@ -276,11 +277,11 @@ static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
             judge_shares(evaluator, i);
 }
 
-void lp_floor_ask(const lapse_model *model, const lapse_dataset *dataset, const int32_t *kind, int64_t start,
-                  int64_t asked, double *answer)
+void lp_baseline_query(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
+                       int64_t target_position, double *answer)
 {
-    double time = dataset->time[model->config.target_known ? asked : asked - 1];
-    model->config.row->answer(model, &(lp_question){kind + start, asked - start, time}, answer);
+    double time = dataset->time[model->config.target_known ? target_position : target_position - 1];
+    model->config.row->answer(model, &(lp_query){type + start, target_position - start, time}, answer);
 }
 
 /* Keeps the states of a recommender: the mean over draws, whose scores are the means of the draws' scores. */
@@ -289,8 +290,8 @@ static void take_states(void *context, int shard, const lp_outcome *outcome)
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     size_t dims = (size_t)evaluator->model->config.dims;
-    int first = batch->shard_asked[shard], draws = evaluator->model->config.draws;
-    size_t count = (size_t)(batch->shard_asked[shard + 1] - first) * dims;
+    int first = batch->shard_targets[shard], draws = evaluator->model->config.draws;
+    size_t count = (size_t)(batch->shard_targets[shard + 1] - first) * dims;
     float *states = evaluator->states + (size_t)(evaluator->case_count + first) * dims;
     for (size_t i = 0; i < count; i++)
         states[i] += outcome->state[i] / (float)draws;
@@ -313,27 +314,29 @@ static void answer_shard(void *context, int shard, int worker)
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lapse_model *model = evaluator->model;
-    int kinds = model->config.kinds, a = batch->shard_asked[shard];
-    double *answer = evaluator->scratch + (size_t)shard * (size_t)kinds;
+    int types = model->config.event_types, a = batch->shard_targets[shard];
+    double *answer = evaluator->scratch + (size_t)shard * (size_t)types;
     lp_verdicts *verdicts = &evaluator->verdicts[LP_TARGET_EVENT];
     const int32_t *segment = lp_batch_segments(batch, shard);
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
-        for (; a < batch->shard_asked[shard + 1] && batch->asked[a] < segment[s + 1]; a++) {
-            int64_t asked = batch->event[w] + batch->asked[a] - segment[s] + 1;
-            lp_floor_ask(model, evaluator->targets.dataset, evaluator->translation.columns.kind, start, asked, answer);
-            judge(answer, kinds, batch->target[a], &verdicts->predicted[a], &verdicts->loss[a]);
+        for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++) {
+            int64_t target_position = batch->event[w] + batch->target_position[a] - segment[s] + 1;
+            lp_baseline_query(model, evaluator->targets.dataset, evaluator->translation.columns.type, start,
+                              target_position, answer);
+            judge(answer, types, batch->target[a], &verdicts->predicted[a], &verdicts->loss[a]);
         }
     }
 }
 
-static void add_case(lp_evaluator *evaluator, int64_t sequence, int asked)
+static void add_case(lp_evaluator *evaluator, int64_t sequence, int target_position)
 {
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_verdicts *verdicts = &evaluator->verdicts[i];
         if (verdicts->cases)
-            verdicts->cases[evaluator->case_count] = (lp_case){sequence, truth(&evaluator->batch, i)[asked],
-                                                               verdicts->predicted[asked], verdicts->loss[asked]};
+            verdicts->cases[evaluator->case_count] =
+                (lp_case){sequence, truth(&evaluator->batch, i)[target_position], verdicts->predicted[target_position],
+                          verdicts->loss[target_position]};
     }
     evaluator->case_count++;
 }
@@ -344,9 +347,9 @@ static void collect(lp_evaluator *evaluator)
     const lp_batch *batch = &evaluator->batch;
     for (int shard = 0; shard < batch->shard_count; shard++) {
         const int32_t *segment = lp_batch_segments(batch, shard);
-        int a = batch->shard_asked[shard], w = batch->shard_window[shard];
+        int a = batch->shard_targets[shard], w = batch->shard_window[shard];
         for (int s = 0; s < batch->shard_window[shard + 1] - w; s++)
-            for (; a < batch->shard_asked[shard + 1] && batch->asked[a] < segment[s + 1]; a++)
+            for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++)
                 add_case(evaluator, batch->sequence[w + s], a);
     }
 }
@@ -368,8 +371,8 @@ static void fill_batch(lp_evaluator *evaluator, int64_t first)
                       evaluator->model->config.target_known, &evaluator->translation.columns);
         return;
     }
-    lp_upcoming_take(&evaluator->upcoming, place, &evaluator->batch, &none);
-    lp_upcoming_start(&evaluator->upcoming, place_of(evaluator, first + place.count));
+    lp_prefetch_take(&evaluator->prefetch, place, &evaluator->batch, &none);
+    lp_prefetch_start(&evaluator->prefetch, place_of(evaluator, first + place.count));
 }
 
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
@@ -398,14 +401,14 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 
 static double accuracy(const lp_evaluator *evaluator)
 {
-    int64_t correct = 0, asked = 0;
+    int64_t correct = 0, target_position = 0;
     for (int t = 0; t < LP_TARGET_COUNT; t++) {
         const lp_case *cases = evaluator->verdicts[t].cases;
         for (int64_t i = 0; cases && i < evaluator->case_count; i++)
             correct += cases[i].target == cases[i].predicted;
-        asked += cases ? evaluator->case_count : 0;
+        target_position += cases ? evaluator->case_count : 0;
     }
-    return (double)correct / (double)asked;
+    return (double)correct / (double)target_position;
 }
 
 /* A parameter on the host. */
@@ -413,7 +416,7 @@ static const float *on_host(lp_evaluator *evaluator, const lp_value *value, cons
 {
     if (evaluator->backend->host)
         return parameters + value->offset;
-    evaluator->backend->copy_out(copy, parameters + value->offset,
+    evaluator->backend->copy_out(evaluator->backend->context, copy, parameters + value->offset,
                                  (size_t)value->rows * (size_t)value->cols * sizeof *copy);
     return copy;
 }
@@ -440,16 +443,16 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
     const float *parameters = evaluator->model->parameters;
     if (!backend->host) {
         size_t size = evaluator->network.graph.parameter_size * sizeof *parameters;
-        evaluator->parameters = backend->buffer_new(size);
+        evaluator->parameters = backend->buffer_new(backend->context, size);
         if (!evaluator->parameters)
             return lp_fail_memory(error, "the parameters", size);
-        backend->copy_in(evaluator->parameters, parameters, size);
+        backend->copy_in(backend->context, evaluator->parameters, parameters, size);
         parameters = evaluator->parameters;
     }
     lp_evaluator_run(evaluator, parameters);
     if (ranks(evaluator))
         lp_evaluator_rank(evaluator, parameters);
-    const char *problem = backend->problem ? backend->problem() : NULL;
+    const char *problem = backend->problem ? backend->problem(backend->context) : NULL;
     return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
 }
 

@@ -9,7 +9,7 @@
 #include "model/translate.h"
 #include "train/ranking.h"
 #include "train/scores.h"
-#include "train/upcoming.h"
+#include "train/prefetch.h"
 
 /* What the model said of one target. */
 typedef struct lp_verdicts {
@@ -25,21 +25,21 @@ typedef struct lp_evaluator {
     lp_translation translation;
     lp_windows windows;
     lp_batch batch;
-    lp_upcoming upcoming; /* where a device works on the current batch; empty for others */
+    lp_prefetch prefetch; /* where a device works on the current batch; empty for others */
     lp_network network;   /* of networks: planned for this evaluator's batches */
     lp_runner runner;     /* likewise */
     const lp_backend *backend;
     int threads;
-    double *scratch;    /* [shards x kinds]: floors' answers; owned */
+    double *scratch;    /* [shards x event types]: baselines' answers; owned */
     float *states;      /* [windows.targets x dims]: of a recommender, in the order of events; owned */
     float *table;       /* a device's items and biases, on the host; owned */
     lp_ranking ranking; /* of a recommender's cases */
     uint8_t *drawn;     /* a split that has the cases drawn, where not all are ranked; owned */
     lp_verdicts verdicts[LP_TARGET_COUNT];
     int64_t case_count;
-    int64_t *times;        /* as lp_pass.times, for who measures; not owned, NULL at first */
-    const lp_watch *watch; /* as lp_pass.watch; the same */
-    float *parameters;     /* of the model, in the memory of a device: lp_evaluator_run_model; owned */
+    int64_t *times;           /* as lp_pass.times, for who measures; not owned, NULL at first */
+    const lp_profiler *watch; /* as lp_pass.watch; the same */
+    float *parameters;        /* of the model, in the memory of a device: lp_evaluator_run_model; owned */
 } lp_evaluator;
 
 /* split holds each event's split. The model and dataset must outlive the evaluator. */
@@ -56,9 +56,9 @@ void lp_evaluator_clear(lp_evaluator *evaluator);
 /* Fills cases, with these parameters (networks), which lie in the backend's memory. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 
-/* Asks a floor for the event `asked` of the sequence that begins at `start`; kind holds the model's numbers. */
-void lp_floor_ask(const lapse_model *model, const lapse_dataset *dataset, const int32_t *kind, int64_t start,
-                  int64_t asked, double *answer);
+/* Asks a baseline for the event `asked` of the sequence that begins at `start`; event type holds the model's numbers. */
+void lp_baseline_query(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
+                       int64_t target_position, double *answer);
 
 /* Ranks the cases of a recommender's run with these parameters: fills ranking. */
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);

@@ -1,8 +1,8 @@
 /* law.c: the best possible scores: those of the law a simulation was drawn from.
  *
- * The law's kinds are pairs of an action and an item. A model may predict the pairs, or the item alone, or the action: then
+ * The law's event types are pairs of an action and an item. A model may predict the pairs, or the item alone, or the action: then
  * the chances of all pairs that are the same to the model are added. */
-#include "data/simulate.h"
+#include "data/simulate/simulate.h"
 #include "train/evaluator.h"
 
 #include <math.h>
@@ -10,29 +10,29 @@
 
 typedef struct law_view {
     const lapse_simulation *simulation;
-    int32_t *number;       /* of each of the law's kinds in the model; -1: none; owned */
-    double *probabilities; /* of each of the law's kinds; owned */
+    int32_t *number;       /* of each of the law's event types in the model; -1: none; owned */
+    double *probabilities; /* of each of the law's event types; owned */
     const lp_names *names; /* of the model */
     double *sums;          /* by the model's number; owned */
 } law_view;
 
-/* Numbers the law's kinds by their whole names, or where the model has none of these by the items', or the actions'. */
-static lapse_status number_kinds(law_view *view, const lp_names *names, lapse_error *error)
+/* Numbers the law's event types by their whole names, or where the model has none of these by the items', or the actions'. */
+static lapse_status number_types(law_view *view, const lp_names *names, lapse_error *error)
 {
     const lp_law *law = &view->simulation->law;
     view->names = names;
-    view->number = lp_alloc((size_t)law->kind_count, sizeof *view->number);
-    view->probabilities = lp_alloc((size_t)law->kind_count, sizeof *view->probabilities);
+    view->number = lp_alloc((size_t)law->type_count, sizeof *view->number);
+    view->probabilities = lp_alloc((size_t)law->type_count, sizeof *view->probabilities);
     view->sums = lp_alloc((size_t)names->count, sizeof *view->sums);
     if (!view->number || !view->probabilities || !view->sums)
-        return lp_fail_memory(error, "the law's answers", (size_t)law->kind_count * 20);
+        return lp_fail_memory(error, "the law's answers", (size_t)law->type_count * 20);
     bool found = false;
     for (int part = 0; part < 3 && !found; part++) {
-        for (int32_t i = 0; i < law->kind_count; i++) {
-            const lp_law_kind *kind = &law->kinds[i];
-            view->number[i] = (int32_t)lp_names_find(names, part == 0   ? kind->name
-                                                            : part == 1 ? kind->item
-                                                                        : kind->action);
+        for (int32_t i = 0; i < law->type_count; i++) {
+            const lp_law_type *type = &law->types[i];
+            view->number[i] = (int32_t)lp_names_find(names, part == 0   ? type->name
+                                                            : part == 1 ? type->item
+                                                                        : type->action);
             found = found || view->number[i] >= 0;
         }
     }
@@ -47,7 +47,7 @@ static lapse_status ask(const law_view *view, int64_t user, int64_t place, int32
     lp_simulation_probabilities(simulation, user, simulation->start[user] + place, view->probabilities);
     double unknown = 0; /* what the law finds possible and the model has no name for */
     memset(view->sums, 0, (size_t)view->names->count * sizeof *view->sums);
-    for (int32_t i = 0; i < simulation->law.kind_count; i++) {
+    for (int32_t i = 0; i < simulation->law.type_count; i++) {
         if (view->number[i] >= 0)
             view->sums[view->number[i]] += view->probabilities[i];
         else
@@ -69,7 +69,7 @@ static lapse_status ask(const law_view *view, int64_t user, int64_t place, int32
 static lapse_status ask_all(const law_view *view, lp_evaluator *evaluator, lp_target target, lapse_error *error)
 {
     const lp_event_columns *columns = &evaluator->translation.columns;
-    const int32_t *truth = target == LP_TARGET_EVENT ? columns->kind : columns->action;
+    const int32_t *truth = target == LP_TARGET_EVENT ? columns->type : columns->action;
     const lapse_dataset *dataset = evaluator->targets.dataset;
     const lapse_simulation *simulation = view->simulation;
     evaluator->case_count = 0;
@@ -107,7 +107,7 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
     lapse_status status =
         lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, split, wanted, 1, error);
     if (status == LAPSE_OK)
-        status = number_kinds(&view, lp_model_target_names(model, target), error);
+        status = number_types(&view, lp_model_target_names(model, target), error);
     if (status == LAPSE_OK)
         status = ask_all(&view, &evaluator, target, error);
     if (status == LAPSE_OK)

@@ -1,6 +1,6 @@
 /* pretrain.c: lapse_pretrain: checks the options, reads the catalogue, runs skip-gram, keeps the vectors. */
-#include "data/fingerprint.h"
-#include "data/split.h"
+#include "data/dataset/fingerprint.h"
+#include "data/dataset/split.h"
 #include "model/vectors.h"
 #include "train/skipgram.h"
 
@@ -82,7 +82,7 @@ static lapse_status learn(lp_skipgram *skipgram, lapse_on_progress on_progress, 
             lp_skipgram_read(skipgram, first, end, epoch);
             if (!isfinite(skipgram->loss))
                 return lp_fail(error, LAPSE_ERROR_USAGE,
-                               "learning went astray: the loss is not a number; use a smaller learning-rate than %g",
+                               "learning diverged: the loss is not a number; use a smaller learning-rate than %g",
                                skipgram->learning_rate);
             lapse_progress progress = tell(skipgram, epoch, end, start);
             if (on_progress && !on_progress(&progress, context))
@@ -174,7 +174,7 @@ lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_o
     uint8_t *split;
     lp_catalogue catalogue;
     LP_TRY(lp_split_make(dataset, rule, options->seed, &split, error));
-    lapse_status status = lp_catalogue_start(&catalogue, &dataset->kinds, error);
+    lapse_status status = lp_catalogue_start(&catalogue, &dataset->types, error);
     if (status == LAPSE_OK) {
         lp_catalogue_columns columns = {options->item, options->words};
         if (options->catalogue)

@@ -39,7 +39,7 @@ static lapse_status check_options(const lapse_model *model, const lapse_rank_opt
     if (model->config.row->build && model->config.task != LP_TASK_RECOMMEND)
         return lp_fail(
             error, LAPSE_ERROR_USAGE,
-            "the model was trained to classify: ranks are for models of the task 'recommend', and for floors");
+            "the model was trained to classify: ranks are for models of the task 'recommend', and for baselines");
     return LAPSE_OK;
 }
 
@@ -49,7 +49,7 @@ typedef struct rank_view {
     const lapse_dataset *dataset;
     lp_translation translation;
     uint8_t *split;  /* of each event; NULL where it is not known */
-    int64_t *counts; /* [kinds]: training events of each, or all of the dataset's */
+    int64_t *counts; /* [event types]: training events of each, or all of the dataset's */
     bool trained;    /* they are those of training */
 } rank_view;
 
@@ -65,12 +65,12 @@ static lapse_status view_open(rank_view *view, const char *split, lp_split *want
         return known;
     view->trained = known == LAPSE_OK;
     LP_TRY(lp_translation_init(&view->translation, view->model, dataset, error));
-    view->counts = lp_alloc((size_t)view->model->kinds.count, sizeof *view->counts);
+    view->counts = lp_alloc((size_t)view->model->types.count, sizeof *view->counts);
     if (!view->counts)
-        return lp_fail_memory(error, "the counts of items", (size_t)view->model->kinds.count * sizeof *view->counts);
+        return lp_fail_memory(error, "the counts of items", (size_t)view->model->types.count * sizeof *view->counts);
     for (int64_t event = 0; event < dataset->event_count; event++)
         if (!view->trained || view->split[event] == LP_SPLIT_TRAIN)
-            view->counts[view->translation.columns.kind[event]]++;
+            view->counts[view->translation.columns.type[event]]++;
     return LAPSE_OK;
 }
 
@@ -81,16 +81,16 @@ static void view_close(rank_view *view)
     lp_free(view->counts);
 }
 
-static void ask_floor(void *context, const lp_rank_case *asked, double *scores)
+static void query_baseline(void *context, const lp_rank_case *target_position, double *scores)
 {
     const rank_view *view = context;
-    lp_floor_ask(view->model, view->dataset, view->translation.columns.kind,
-                 (int64_t)view->dataset->start[asked->sequence], asked->event, scores);
+    lp_baseline_query(view->model, view->dataset, view->translation.columns.type,
+                      (int64_t)view->dataset->start[target_position->sequence], target_position->event, scores);
 }
 
-/* The ranks of a floor, which is asked for each case. */
-static lapse_status rank_floor(rank_view *view, const lp_ranking_setup *setup, const lapse_rank_options *options,
-                               lapse_rank_scores *scores, lapse_error *error)
+/* The ranks of a baseline, which is asked for each case. */
+static lapse_status rank_baseline(rank_view *view, const lp_ranking_setup *setup, const lapse_rank_options *options,
+                                  lapse_rank_scores *scores, lapse_error *error)
 {
     lp_ranking ranking;
     LP_TRY(lp_ranking_init(&ranking, setup, error));
@@ -101,7 +101,7 @@ static lapse_status rank_floor(rank_view *view, const lp_ranking_setup *setup, c
                          setup->wanted == LP_SPLIT_COUNT ? "" : lp_split_name(setup->wanted),
                          setup->wanted == LP_SPLIT_COUNT ? "" : "'");
     if (status == LAPSE_OK) {
-        lp_ranking_rows(&ranking, ask_floor, view);
+        lp_ranking_rows(&ranking, query_baseline, view);
         status = lp_rank_scores_make(&ranking, view->counts, options, scores, error);
     }
     lp_ranking_clear(&ranking);
@@ -133,8 +133,8 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
     lapse_status status = view_open(&view, options->split, &wanted, error);
     if (status == LAPSE_OK) {
         lp_ranking_setup setup = {.dataset = dataset,
-                                  .kind = view.translation.columns.kind,
-                                  .items = model->kinds.count,
+                                  .type = view.translation.columns.type,
+                                  .items = model->types.count,
                                   .split = view.split,
                                   .wanted = wanted,
                                   .most = options->cases,
@@ -143,7 +143,7 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
                                   .seed = options->negative_seed,
                                   .threads = options->threads > 0 ? options->threads : lp_threads_available()};
         status = model->config.row->build ? rank_network(&view, &setup, options, scores, error)
-                                          : rank_floor(&view, &setup, options, scores, error);
+                                          : rank_baseline(&view, &setup, options, scores, error);
     }
     if (status == LAPSE_OK) {
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);

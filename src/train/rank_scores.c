@@ -1,5 +1,5 @@
 /* rank_scores.c: see rank_scores.h. Slices are groups of cases with a number for each: a rule that numbers a case is all
- * that a new kind of slice needs. */
+ * that a new event type of slice needs. */
 #include "train/rank_scores.h"
 
 #include "base/threads.h"
@@ -22,12 +22,12 @@ typedef struct slicer {
     int64_t most[POPULARITY_GROUPS];
 } slicer;
 
-typedef struct slice_kind {
+typedef struct slice_type {
     const char *by;
     int groups;
-    int (*group)(const slicer *s, const lp_rank_case *asked);
+    int (*group)(const slicer *s, const lp_rank_case *target_position);
     void (*name)(const slicer *s, int group, char *out, size_t size);
-} slice_kind;
+} slice_type;
 
 /* The group of a value: how many bounds it has reached. */
 static int reached(double value, const double *bounds, int count)
@@ -40,9 +40,11 @@ static int reached(double value, const double *bounds, int count)
 
 static const double lengths[] = {5, 10, 20, 50, 100, 200, 500};
 
-static int history_group(const slicer *s, const lp_rank_case *asked)
+static int history_group(const slicer *s, const lp_rank_case *target_position)
 {
-    return reached((double)(asked->event - (int64_t)s->ranking->setup.dataset->start[asked->sequence]), lengths, 7);
+    return reached(
+        (double)(target_position->event - (int64_t)s->ranking->setup.dataset->start[target_position->sequence]),
+        lengths, 7);
 }
 
 static void history_name(const slicer *s, int group, char *out, size_t size)
@@ -56,9 +58,9 @@ static void history_name(const slicer *s, int group, char *out, size_t size)
 
 static const double lags[] = {60, 3600, 86400, 7 * 86400.0, 30 * 86400.0, 365.25 * 86400};
 
-static int lag_group(const slicer *s, const lp_rank_case *asked)
+static int lag_group(const slicer *s, const lp_rank_case *target_position)
 {
-    const double *time = s->ranking->setup.dataset->time + asked->event;
+    const double *time = s->ranking->setup.dataset->time + target_position->event;
     return reached(time[0] - time[-1], lags, 6);
 }
 
@@ -71,9 +73,9 @@ static void lag_name(const slicer *s, int group, char *out, size_t size)
 }
 
 /* 0 is for items that training has not seen, then the least popular first. */
-static int popularity_group(const slicer *s, const lp_rank_case *asked)
+static int popularity_group(const slicer *s, const lp_rank_case *target_position)
 {
-    int64_t count = s->counts[s->ranking->setup.kind[asked->event]];
+    int64_t count = s->counts[s->ranking->setup.type[target_position->event]];
     int group = POPULARITY_GROUPS;
     while (group > 0 && count < s->least[group - 1])
         group--;
@@ -90,12 +92,12 @@ static void popularity_name(const slicer *s, int group, char *out, size_t size)
         snprintf(out, size, "%" PRId64 " to %" PRId64 " in training", s->least[group - 1], s->most[group - 1]);
 }
 
-static const slice_kind kinds[] = {
+static const slice_type types[] = {
     {"history", 8, history_group, history_name},
     {"popularity", POPULARITY_GROUPS + 1, popularity_group, popularity_name},
     {"lag", 7, lag_group, lag_name},
 };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { TYPES = sizeof types / sizeof *types };
 
 static int by_count(const void *a, const void *b)
 {
@@ -225,17 +227,17 @@ static lapse_status score(const summing *sums, const uint8_t *groups, int group,
     return LAPSE_OK;
 }
 
-/* Slices of one kind, those without cases left out. */
-static lapse_status score_slices(const summing *sums, const slicer *s, const slice_kind *kind, uint8_t *groups,
+/* Slices of one event type, those without cases left out. */
+static lapse_status score_slices(const summing *sums, const slicer *s, const slice_type *type, uint8_t *groups,
                                  lapse_rank_scores *scores, lapse_error *error)
 {
     for (int64_t c = 0; c < sums->ranking->case_count; c++)
-        groups[c] = (uint8_t)kind->group(s, &sums->ranking->cases[c]);
-    for (int g = 0; g < kind->groups; g++) {
+        groups[c] = (uint8_t)type->group(s, &sums->ranking->cases[c]);
+    for (int g = 0; g < type->groups; g++) {
         lapse_rank_slice *slice = &scores->slices[scores->slice_count];
         size_t stride = (size_t)LP_PROTOCOL_COUNT * 2 * (size_t)scores->cutoff_count;
-        *slice = (lapse_rank_slice){.by = kind->by};
-        kind->name(s, g, slice->name, sizeof slice->name);
+        *slice = (lapse_rank_slice){.by = type->by};
+        type->name(s, g, slice->name, sizeof slice->name);
         LP_TRY(score(sums, groups, g, slice, scores->means + stride * (size_t)(1 + scores->slice_count), error));
         scores->slice_count += slice->cases > 0;
     }
@@ -251,15 +253,15 @@ static lapse_status score_all(const summing *sums, const int64_t *counts, uint8_
     if (!sums->options->slices)
         return LAPSE_OK;
     LP_TRY(cut_popularity(&s, error));
-    for (int k = 0; k < KINDS; k++)
-        LP_TRY(score_slices(sums, &s, &kinds[k], groups, scores, error));
+    for (int k = 0; k < TYPES; k++)
+        LP_TRY(score_slices(sums, &s, &types[k], groups, scores, error));
     return LAPSE_OK;
 }
 
 lapse_status lp_rank_scores_make(const lp_ranking *ranking, const int64_t *counts, const lapse_rank_options *options,
                                  lapse_rank_scores *scores, lapse_error *error)
 {
-    int cutoffs = options->cutoff_count, slices = options->slices ? KINDS * MOST_GROUPS : 0;
+    int cutoffs = options->cutoff_count, slices = options->slices ? TYPES * MOST_GROUPS : 0;
     summing sums = {ranking, options, LP_PROTOCOL_COUNT * (2 * cutoffs + 1), NULL, NULL, NULL};
     size_t width = (size_t)sums.columns + 1;
     *scores = (lapse_rank_scores){.items = ranking->setup.items,

@@ -14,7 +14,7 @@ enum { LARGEST_BLOCK = 256, SMALLEST_BLOCK = 16, TILE = 192 };
 
 /* How far a case has come. */
 typedef struct walk {
-    const lp_rank_case *asked;
+    const lp_rank_case *target_position;
     int32_t target;
     float mark;                   /* the target's score */
     const lp_own_item *own, *end; /* the next of the sequence's items */
@@ -126,27 +126,27 @@ typedef struct own_maker {
     int64_t *list;     /* the list of each of them */
 } own_maker;
 
-static void hand_out(lp_ranking *ranking, const own_maker *maker, int64_t lists)
+static void hand_out(lp_ranking *ranking, const own_maker *producer, int64_t lists)
 {
     const lp_ranking_setup *setup = &ranking->setup;
     const lapse_dataset *dataset = setup->dataset;
     for (int64_t l = 0; l < lists; l++)
-        for (uint64_t e = dataset->start[maker->sequence[l]]; e < dataset->start[maker->sequence[l] + 1]; e++)
-            maker->place[setup->kind[e] + 1]++;
+        for (uint64_t e = dataset->start[producer->sequence[l]]; e < dataset->start[producer->sequence[l] + 1]; e++)
+            producer->place[setup->type[e] + 1]++;
     for (int64_t i = 0; i < setup->items; i++)
-        maker->place[i + 1] += maker->place[i];
+        producer->place[i + 1] += producer->place[i];
     for (int64_t l = 0; l < lists; l++)
-        for (uint64_t e = dataset->start[maker->sequence[l]]; e < dataset->start[maker->sequence[l] + 1]; e++) {
-            int64_t at = maker->place[setup->kind[e]]++;
-            maker->event[at] = (int64_t)e;
-            maker->list[at] = l;
+        for (uint64_t e = dataset->start[producer->sequence[l]]; e < dataset->start[producer->sequence[l] + 1]; e++) {
+            int64_t at = producer->place[setup->type[e]]++;
+            producer->event[at] = (int64_t)e;
+            producer->list[at] = l;
         }
-    int64_t total = maker->place[setup->items], *filled = maker->place; /* no longer needed: [lists] fit */
+    int64_t total = producer->place[setup->items], *filled = producer->place; /* no longer needed: [lists] fit */
     for (int64_t l = 0; l < lists; l++)
         filled[l] = ranking->own_start[l];
     for (int64_t i = 0; i < total; i++) {
-        int64_t l = maker->list[i], e = maker->event[i];
-        int32_t item = setup->kind[e];
+        int64_t l = producer->list[i], e = producer->event[i];
+        int32_t item = setup->type[e];
         if (filled[l] > ranking->own_start[l] && ranking->own[filled[l] - 1].item == item)
             continue;
         ranking->own[filled[l]++] = (lp_own_item){item, e};
@@ -168,28 +168,28 @@ static lapse_status list_own(lp_ranking *ranking, lapse_error *error)
     const lapse_dataset *dataset = setup->dataset;
     int64_t lists = ranking->case_count ? ranking->cases[ranking->case_count - 1].own + 1 : 0, total = 0;
     int64_t places = setup->items + 1 > lists ? setup->items + 1 : lists;
-    own_maker maker = {.sequence = lp_alloc((size_t)lists, sizeof *maker.sequence),
-                       .place = lp_alloc((size_t)places, sizeof *maker.place)};
+    own_maker producer = {.sequence = lp_alloc((size_t)lists, sizeof *producer.sequence),
+                          .place = lp_alloc((size_t)places, sizeof *producer.place)};
     ranking->own_start = lp_alloc((size_t)lists + 1, sizeof *ranking->own_start);
-    bool good = maker.sequence && maker.place && ranking->own_start;
+    bool good = producer.sequence && producer.place && ranking->own_start;
     for (int64_t c = 0; good && c < ranking->case_count; c++)
-        maker.sequence[ranking->cases[c].own] = ranking->cases[c].sequence;
+        producer.sequence[ranking->cases[c].own] = ranking->cases[c].sequence;
     for (int64_t l = 0; good && l < lists; l++) {
         ranking->own_start[l] = total;
-        total += (int64_t)(dataset->start[maker.sequence[l] + 1] - dataset->start[maker.sequence[l]]);
+        total += (int64_t)(dataset->start[producer.sequence[l] + 1] - dataset->start[producer.sequence[l]]);
     }
     if (good) {
-        maker.event = lp_alloc((size_t)total, sizeof *maker.event);
-        maker.list = lp_alloc((size_t)total, sizeof *maker.list);
+        producer.event = lp_alloc((size_t)total, sizeof *producer.event);
+        producer.list = lp_alloc((size_t)total, sizeof *producer.list);
         ranking->own = lp_alloc((size_t)total, sizeof *ranking->own);
-        good = maker.event && maker.list && ranking->own;
+        good = producer.event && producer.list && ranking->own;
     }
     if (good)
-        hand_out(ranking, &maker, lists);
-    lp_free(maker.sequence);
-    lp_free(maker.place);
-    lp_free(maker.event);
-    lp_free(maker.list);
+        hand_out(ranking, &producer, lists);
+    lp_free(producer.sequence);
+    lp_free(producer.place);
+    lp_free(producer.event);
+    lp_free(producer.list);
     return good ? LAPSE_OK
                 : lp_fail_memory(error, "the items of sequences", (size_t)total * (sizeof(lp_own_item) + 16));
 }
@@ -269,20 +269,20 @@ static void draw(const lp_ranking *ranking, lp_rank_worker *worker, int i)
         int64_t left = pool->usable;
         for (const lp_own_item *own = at->own; own < end; own++)
             left -= lp_rank_pool_usable(pool, own->item);
-        at->drawn[p] = lp_rank_draw(pool, at->asked->event, most, left, worker->marks, out);
+        at->drawn[p] = lp_rank_draw(pool, at->target_position->event, most, left, worker->marks, out);
         at->negatives[p] = out;
     }
     for (const lp_own_item *own = at->own; own < end; own++)
         lp_mark_clear(worker->marks, own->item);
 }
 
-static void begin(const lp_ranking *ranking, lp_rank_worker *worker, int i, const lp_rank_case *asked)
+static void begin(const lp_ranking *ranking, lp_rank_worker *worker, int i, const lp_rank_case *target_position)
 {
     walk *at = &worker->walks[i];
-    *at = (walk){.asked = asked,
-                 .target = ranking->setup.kind[asked->event],
-                 .own = ranking->own + ranking->own_start[asked->own],
-                 .end = ranking->own + ranking->own_start[asked->own + 1]};
+    *at = (walk){.target_position = target_position,
+                 .target = ranking->setup.type[target_position->event],
+                 .own = ranking->own + ranking->own_start[target_position->own],
+                 .end = ranking->own + ranking->own_start[target_position->own + 1]};
     if (ranking->setup.negatives > 0)
         draw(ranking, worker, i);
 }
@@ -293,7 +293,7 @@ static void pass(walk *at, int64_t first, int count, const float *scores, lp_rea
     int64_t end = first + count;
     at->reaching[LP_PROTOCOL_FULL] += reaching(count, scores, at->mark);
     for (; at->own < at->end && at->own->item < end; at->own++) {
-        bool seen = at->own->first < at->asked->event && at->own->item != at->target;
+        bool seen = at->own->first < at->target_position->event && at->own->item != at->target;
         at->seen += seen;
         at->seen_reaching += seen && !(scores[at->own->item - first] < at->mark);
     }
@@ -306,7 +306,7 @@ static void pass(walk *at, int64_t first, int count, const float *scores, lp_rea
 static void end(const lp_ranking *ranking, const walk *at)
 {
     int32_t items = (int32_t)ranking->setup.items, full = at->reaching[LP_PROTOCOL_FULL];
-    lp_standing *standing = &ranking->standing[at->asked - ranking->cases];
+    lp_standing *standing = &ranking->standing[at->target_position - ranking->cases];
     *standing = (lp_standing){.rank = {full - at->seen_reaching, full}, .candidates = {items - at->seen, items}};
     for (int p = 0; p < 2 && ranking->setup.negatives > 0; p++) {
         standing->rank[LP_PROTOCOL_UNIFORM + p] = 1 + at->reaching[LP_PROTOCOL_UNIFORM + p];
@@ -378,7 +378,7 @@ static void rank_rows(void *context, int task, int number)
     for (int64_t c = first; c < first + ranking->block && c < ranking->case_count; c++) {
         walk *at = worker->walks;
         begin(ranking, worker, 0, &ranking->cases[c]);
-        t->score(t->context, at->asked, worker->row);
+        t->score(t->context, at->target_position, worker->row);
         /* Doubles that differ may be equal as floats: what is kept is on which side of the target they are. */
         double mark = worker->row[at->target];
         at->mark = 0;

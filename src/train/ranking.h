@@ -9,12 +9,12 @@
  *   popularity   the same, drawn by how often they occur in training
  *
  * Scores come as states of a network, whose products with the item table are made a tile at a time and never stored
- * whole, or as a row of all items from a floor. docs/evaluation.md is for people.
+ * whole, or as a row of all items from a baseline. docs/evaluation.md is for people.
  */
 #ifndef LP_RANKING_H
 #define LP_RANKING_H
 
-#include "data/window.h"
+#include "data/batch/window.h"
 #include "train/rank_negatives.h"
 
 typedef enum lp_protocol {
@@ -47,7 +47,7 @@ typedef struct lp_own_item {
 /* What is ranked, and how. */
 typedef struct lp_ranking_setup {
     const lapse_dataset *dataset;
-    const int32_t *kind; /* of each event, in the catalogue's numbers */
+    const int32_t *type; /* of each event, in the catalogue's numbers */
     int64_t items;
     const uint8_t *split;  /* of each event */
     lp_split wanted;       /* LP_SPLIT_COUNT: every event but the first ones */
@@ -79,7 +79,7 @@ void lp_ranking_clear(lp_ranking *ranking);
 void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const float *table, const float *bias);
 
 /* Ranks all cases by rows of scores: `score` fills scores [items] for a case, on any thread. */
-typedef void (*lp_rank_row)(void *context, const lp_rank_case *asked, double *scores);
+typedef void (*lp_rank_row)(void *context, const lp_rank_case *target_position, double *scores);
 void lp_ranking_rows(lp_ranking *ranking, lp_rank_row score, void *context);
 
 /* Means over all cases. */

@@ -33,9 +33,9 @@ static void add(float *restrict to, const float *restrict from, float factor, in
 static void count_items(lp_skipgram *s)
 {
     for (int64_t i = 0; i < s->dataset->event_count; i++) {
-        bool learned = s->split[i] == LP_SPLIT_TRAIN;
-        s->counts[s->dataset->kind[i]] += learned;
-        s->events += learned;
+        bool requires_grad = s->split[i] == LP_SPLIT_TRAIN;
+        s->counts[s->dataset->type[i]] += requires_grad;
+        s->events += requires_grad;
     }
 }
 
@@ -86,7 +86,7 @@ lapse_status lp_skipgram_init(lp_skipgram *s, lapse_error *error)
                                   .count = 2 * s->window * s->negative_count,
                                   .items = s->catalogue->known,
                                   .seed = s->seed};
-    lapse_status status = lp_negatives_init(&s->negatives, s->dataset, s->split, s->dataset->kind, s->power, error);
+    lapse_status status = lp_negatives_init(&s->negatives, s->dataset, s->split, s->dataset->type, s->power, error);
     if (status != LAPSE_OK)
         lp_skipgram_clear(s);
     return status;
@@ -191,7 +191,7 @@ static int list_others(lp_skipgram *s, int64_t event, int64_t first, int64_t end
     for (int64_t other = from; other <= to; other++) {
         if (other == event || !is_near(s, event, other))
             continue;
-        s->others[count++] = s->dataset->kind[other];
+        s->others[count++] = s->dataset->type[other];
         for (int n = 0; n < s->negative_count; n++)
             s->others[count++] = lp_negatives_draw(&s->negatives, step, (uint64_t)event, number++, 0);
     }
@@ -202,7 +202,7 @@ static int list_others(lp_skipgram *s, int64_t event, int64_t first, int64_t end
 
 static void read_event(lp_skipgram *s, int64_t event, int64_t first, int64_t end, int epoch)
 {
-    int32_t item = s->dataset->kind[event];
+    int32_t item = s->dataset->type[event];
     double left = 1 - (double)s->done++ / ((double)s->events * s->epochs);
     float rate = (float)(s->learning_rate * fmax(left, 1e-4));
     int count = list_others(s, event, first, end, epoch);

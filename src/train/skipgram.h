@@ -13,8 +13,8 @@
 #define LP_SKIPGRAM_H
 
 #include "base/random.h"
-#include "data/catalogue.h"
-#include "data/negatives.h"
+#include "data/import/catalogue.h"
+#include "data/batch/negatives.h"
 
 typedef struct lp_skipgram {
     const lapse_dataset *dataset;

@@ -55,16 +55,15 @@ static lapse_status astray(const lp_trainer *trainer, lapse_error *error)
 {
     if (trainer->state.best_epoch > 0)
         return LAPSE_OK;
-    return lp_fail(
-        error, LAPSE_ERROR_USAGE,
-        "training went astray: the loss is not a number after step %llu; use a smaller learning-rate than %g",
-        (unsigned long long)trainer->state.step, trainer->options.learning_rate);
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "training diverged: the loss is not a number after step %llu; use a smaller learning-rate than %g",
+                   (unsigned long long)trainer->state.step, trainer->options.learning_rate);
 }
 
 /* A device may fail in the middle of its work. */
 static lapse_status check_device(const lp_trainer *trainer, lapse_error *error)
 {
-    const char *problem = trainer->backend->problem ? trainer->backend->problem() : NULL;
+    const char *problem = trainer->backend->problem ? trainer->backend->problem(trainer->backend->context) : NULL;
     return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
 }
 

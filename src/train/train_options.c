@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "backend/backend.h"
 #include "base/threads.h"
-#include "data/split.h"
+#include "data/dataset/split.h"
 #include "model/vectors.h"
 
 #include <math.h>
@@ -64,8 +64,8 @@ static void list_names(void)
         model_names[i] = lp_models[i]->name;
     for (int i = 0; i < MOST_NAMES && lp_encodings[i]; i++)
         encoding_names[i] = lp_encodings[i]->name;
-    for (int i = 0; i < MOST_NAMES && lp_period_starts[i]; i++)
-        period_init_names[i] = lp_period_starts[i]->name;
+    for (int i = 0; i < MOST_NAMES && lp_period_inits[i]; i++)
+        period_init_names[i] = lp_period_inits[i]->name;
     for (int i = 0; i < MOST_NAMES && lp_inverse_cdfs[i]; i++)
         inverse_cdf_names[i] = lp_inverse_cdfs[i]->name;
 }
@@ -188,7 +188,7 @@ static void suggest_loss(const lapse_dataset *dataset, lapse_train_options *opti
 {
     enum { NEGATIVES = 1000 };
     if (!options->loss)
-        options->loss = lp_loss_names[dataset->kinds.count <= WHOLE_CATALOGUE || strcmp(options->task, "classify") == 0
+        options->loss = lp_loss_names[dataset->types.count <= WHOLE_CATALOGUE || strcmp(options->task, "classify") == 0
                                           ? LP_LOSS_SOFTMAX
                                           : LP_LOSS_SAMPLED_SOFTMAX];
     bool drawn = strcmp(options->loss, lp_loss_names[LP_LOSS_SOFTMAX]) != 0 &&
@@ -225,7 +225,7 @@ static lapse_status suggest(const lapse_dataset *dataset, const uint8_t *split, 
     if (options->context == 0)
         options->context = suggest_context(dataset, recommend ? 200 : 100, sample);
     if (options->dims == 0)
-        options->dims = dataset->kinds.count <= 100 ? 32 : 64;
+        options->dims = dataset->types.count <= 100 ? 32 : 64;
     if (options->blocks == 0)
         options->blocks = recommend ? 2 : 1;
     suggest_loss(dataset, options);
@@ -263,7 +263,7 @@ static lapse_status suggest(const lapse_dataset *dataset, const uint8_t *split, 
 static lapse_status choose(const char *option, const char *value, const char *const *names, lapse_error *error)
 {
     char list[200] = "";
-    if (lp_name_place(value, names) >= 0)
+    if (lp_name_index(value, names) >= 0)
         return LAPSE_OK;
     for (int i = 0; names[i]; i++) {
         size_t used = strlen(list);

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "data/fingerprint.h"
+#include "data/dataset/fingerprint.h"
 #include "model/model_file.h"
 #include "train/train_options.h"
 
@@ -52,16 +52,16 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
 {
     return (lp_model_config){
         .row = lp_model_row_find(options->model),
-        .task = (lp_task)lp_name_place(options->task, lp_task_names),
-        .loss = (lp_loss)lp_name_place(options->loss, lp_loss_names),
-        .negatives = (lp_negative_kind)lp_name_place(options->negatives, lp_negative_names),
+        .task = (lp_task)lp_name_index(options->task, lp_task_names),
+        .loss = (lp_loss)lp_name_index(options->loss, lp_loss_names),
+        .negatives = (lp_negative_sampling)lp_name_index(options->negatives, lp_negative_names),
         .negative_count = options->negative_count,
-        .output = (lp_output)lp_name_place(options->output, lp_output_names),
+        .output = (lp_output)lp_name_index(options->output, lp_output_names),
         .encoding = lp_encoding_find(options->encoding),
-        .projection = (lp_projection)lp_name_place(options->projection, lp_projection_names),
-        .combine = (lp_combine)lp_name_place(options->combine, lp_combine_names),
+        .projection = (lp_projection)lp_name_index(options->projection, lp_projection_names),
+        .combine = (lp_combine)lp_name_index(options->combine, lp_combine_names),
         .target_known = strcmp(options->target_time, "known") == 0,
-        .kinds = (int)dataset->kinds.count,
+        .event_types = (int)dataset->types.count,
         .dims = options->dims,
         .blocks = options->blocks,
         .heads = options->heads,
@@ -70,14 +70,14 @@ static lp_model_config config_of(const lapse_dataset *dataset, const lapse_train
         .harmonics = options->harmonics,
         .period_min = options->period_min,
         .period_max = options->period_max,
-        .period_init = lp_period_start_find(options->period_init),
+        .period_init = lp_period_init_find(options->period_init),
         .periods_fixed = options->periods_fixed,
         .inverse_cdf = lp_inverse_cdf_find(options->inverse_cdf),
         .hidden = options->hidden,
         .draws = lp_encoding_find(options->encoding)->sample ? options->draws : 1,
         .dropout = options->dropout,
         .order = options->order,
-        .predict = (lp_predict)lp_name_place(options->predict, lp_predict_names),
+        .predict = (lp_predict)lp_name_index(options->predict, lp_predict_names),
     };
 }
 
@@ -129,17 +129,17 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
 {
     lp_model_config config = config_of(trainer->dataset, &trainer->options);
     lp_model_field fields[LP_FIELD_LIMIT];
-    if (config.row->build) { /* floors count events alone */
+    if (config.row->build) { /* baselines count events alone */
         describe_fields(trainer, fields);
         config.fields = fields;
         config.field_count = trainer->dataset->field_count;
     }
-    lp_names kinds = trainer->dataset->kinds;
-    if (trainer->item_start.vectors) {
-        kinds = lp_intern_names(&trainer->item_start.names);
-        config.kinds = (int)kinds.count;
+    lp_names types = trainer->dataset->types;
+    if (trainer->item_init.vectors) {
+        types = lp_intern_names(&trainer->item_init.names);
+        config.event_types = (int)types.count;
     }
-    LP_TRY(lp_model_new(&config, &kinds, &trainer->model, error));
+    LP_TRY(lp_model_new(&config, &types, &trainer->model, error));
     trainer->model->seed = trainer->options.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
     trainer->model->split_by = lp_split_rule_find(trainer->options.split_by);
@@ -151,29 +151,29 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
 {
     const lapse_train_options *options = &trainer->options;
     const lp_model_config *config = &trainer->model->config;
-    const int32_t *kind = trainer->translation.columns.kind;
+    const int32_t *type = trainer->translation.columns.type;
     /* Items that never occur are no negatives: being told from all that happens would say that they never will. */
     bool bce = config->loss == LP_LOSS_BCE,
-         met = trainer->item_start.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
+         met = trainer->item_init.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
     double power = met ? 0 : options->popularity_power;
     trainer->negatives = (lp_negatives){.how = met ? LP_NEGATIVES_POPULARITY : config->negatives,
                                         .count = bce ? config->negative_count : 0,
                                         .shared = bce ? 0 : config->negative_count,
                                         .corrected = !bce,
                                         .unseen = options->negatives_unseen,
-                                        .items = config->kinds,
+                                        .items = config->event_types,
                                         .seed = options->seed};
-    LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, kind, power, error));
-    LP_TRY(lp_batch_list_items(&trainer->batch, trainer->negatives.count, trainer->negatives.shared, config->kinds,
+    LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, type, power, error));
+    LP_TRY(lp_batch_list_items(&trainer->batch, trainer->negatives.count, trainer->negatives.shared, config->event_types,
                                error));
-    trainer->shortlists = (lp_shortlists){.negatives = &trainer->negatives,
-                                          .dataset = trainer->dataset,
-                                          .kind = kind,
-                                          .items = config->kinds,
-                                          .threads = trainer->backend->host
-                                                         ? trainer->backend->threads(options->threads)
-                                                         : (int)(sizeof trainer->upcoming / sizeof *trainer->upcoming)};
-    LP_TRY(lp_shortlists_init(&trainer->shortlists, error));
+    trainer->vocabulary = (lp_batch_vocabulary){
+        .negatives = &trainer->negatives,
+        .dataset = trainer->dataset,
+        .type = type,
+        .items = config->event_types,
+        .threads = trainer->backend->host ? trainer->backend->threads(trainer->backend->context, options->threads)
+                                          : (int)(sizeof trainer->prefetch / sizeof *trainer->prefetch)};
+    LP_TRY(lp_batch_vocabulary_init(&trainer->vocabulary, error));
     return lp_union_init(&trainer->rows, &trainer->batch, error);
 }
 
@@ -181,7 +181,7 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
 static float *item_table(const lp_trainer *trainer, const char *name)
 {
     const lp_tensor *tensor = lp_model_tensor_find(trainer->model, name);
-    return tensor && trainer->item_start.vectors ? tensor->data : NULL;
+    return tensor && trainer->item_init.vectors ? tensor->data : NULL;
 }
 
 static const char *const item_tables[] = {"event.embedding", "output.weight"};
@@ -193,21 +193,21 @@ static void start_items(lp_trainer *trainer)
     for (int i = 0; i < 2; i++) {
         float *table = item_table(trainer, item_tables[i]);
         if (table)
-            lp_item_start_fill(&trainer->item_start, 2 / sqrt((double)trainer->options.dims), table);
+            lp_item_init_fill(&trainer->item_init, 2 / sqrt((double)trainer->options.dims), table);
     }
 }
 
 lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error)
 {
-    if (!trainer->item_start.vectors)
+    if (!trainer->item_init.vectors)
         return LAPSE_OK;
     for (int i = 0; i < 2; i++) {
         float *table = item_table(trainer, item_tables[i]);
         if (table)
-            LP_TRY(lp_item_start_place(&trainer->item_start, table, error));
+            LP_TRY(lp_item_init_place(&trainer->item_init, table, error));
     }
-    lp_item_start_bias(&trainer->item_start, item_table(trainer, "output.bias"));
-    trainer->backend->copy_in(trainer->parameters, trainer->model->parameters,
+    lp_item_init_bias(&trainer->item_init, item_table(trainer, "output.bias"));
+    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, trainer->model->parameters,
                               trainer->adam.size * sizeof *trainer->parameters);
     lp_evaluator_run(&trainer->evaluator, trainer->parameters);
     trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
@@ -219,18 +219,18 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
 {
     size_t size = trainer->adam.size * sizeof(float);
     float *start = trainer->model->parameters;
-    trainer->parameters = trainer->backend->buffer_new(size);
-    trainer->losses =
-        trainer->backend->host_new((size_t)LP_LOSS_STEPS * (size_t)trainer->options.shards * sizeof(float));
+    trainer->parameters = trainer->backend->buffer_new(trainer->backend->context, size);
+    trainer->losses = trainer->backend->host_new(
+        trainer->backend->context, (size_t)LP_LOSS_STEPS * (size_t)trainer->options.shards * sizeof(float));
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
-    lp_network_start(&trainer->network.graph, trainer->options.seed, start);
+    lp_network_init_parameters(&trainer->network.graph, trainer->options.seed, start);
     start_items(trainer);
     if (trainer->model->config.encoding->sample) {
         LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->model->config, &trainer->network.graph, error));
         lp_sampler_store(&trainer->sampler, trainer->options.seed, start);
     }
-    trainer->backend->copy_in(trainer->parameters, start, size);
+    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, start, size);
     bool mirrored = trainer->model->config.encoding->sample && !trainer->backend->host;
     size_t gradients = (size_t)trainer->options.shards * (trainer->adam.size - trainer->adam.table_size);
     if (mirrored && !(trainer->mirror = lp_alloc(trainer->adam.size + gradients, sizeof *trainer->mirror)))
@@ -239,17 +239,17 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
 }
 
 /* Where a device works, the host makes the next two batches meanwhile, each on a thread of its own. */
-static lapse_status make_upcoming(lp_trainer *trainer, lapse_error *error)
+static lapse_status make_prefetch(lp_trainer *trainer, lapse_error *error)
 {
     lp_batch_source source = {.windows = &trainer->windows,
                               .targets = &trainer->targets,
                               .columns = &trainer->translation.columns,
-                              .shortlists = trainer->batch.item_capacity > 0 ? &trainer->shortlists : NULL,
+                              .vocabulary = trainer->batch.item_capacity > 0 ? &trainer->vocabulary : NULL,
                               .target_known = trainer->model->config.target_known,
                               .seed = trainer->options.seed};
     for (int i = 0; !trainer->backend->host && i < 2; i++) {
         source.worker = i;
-        LP_TRY(lp_upcoming_init(&trainer->upcoming[i], &source, &trainer->batch, error));
+        LP_TRY(lp_prefetch_init(&trainer->prefetch[i], &source, &trainer->batch, error));
     }
     return LAPSE_OK;
 }
@@ -267,7 +267,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         LP_TRY(make_lists(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, options->threads,
                           error));
-    trainer->runner.precision = (lp_precision)lp_name_place(options->precision, lp_precision_names);
+    trainer->runner.precision = (lp_precision)lp_name_index(options->precision, lp_precision_names);
     trainer->adam = (lp_adam){
         .shards = options->shards,
         .threads = options->threads,
@@ -281,7 +281,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     };
     LP_TRY(lp_adam_init(&trainer->adam, trainer->backend, &trainer->network.graph, error));
     LP_TRY(make_parameters(trainer, error));
-    LP_TRY(make_upcoming(trainer, error));
+    LP_TRY(make_prefetch(trainer, error));
     trainer->targets = (lp_targets){.dataset = trainer->dataset,
                                     .split = trainer->split,
                                     .wanted = LP_SPLIT_TRAIN,
@@ -301,9 +301,9 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
     LP_TRY(lp_train_options_split(dataset, &trainer->options, &trainer->split, error));
     lapse_status status = lp_backend_open(trainer->options.device, &trainer->backend, error);
     if (status == LAPSE_OK)
-        status = lp_item_start_open(&trainer->item_start, dataset, &trainer->options, error);
-    if (status == LAPSE_OK && trainer->item_start.vectors)
-        lp_item_start_count(&trainer->item_start, dataset, trainer->split);
+        status = lp_item_init_open(&trainer->item_init, dataset, &trainer->options, error);
+    if (status == LAPSE_OK && trainer->item_init.vectors)
+        lp_item_init_count(&trainer->item_init, dataset, trainer->split);
     if (status == LAPSE_OK)
         status = make_model(trainer, error);
     if (status == LAPSE_OK && trainer->model->config.row->build)
@@ -315,8 +315,8 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
 
 void lp_trainer_clear(lp_trainer *trainer)
 {
-    lp_upcoming_clear(&trainer->upcoming[0]);
-    lp_upcoming_clear(&trainer->upcoming[1]);
+    lp_prefetch_clear(&trainer->prefetch[0]);
+    lp_prefetch_clear(&trainer->prefetch[1]);
     lp_free(trainer->split);
     lapse_model_free(trainer->model);
     lp_runner_clear(&trainer->runner);
@@ -326,39 +326,39 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
     lp_sampler_clear(&trainer->sampler);
-    lp_item_start_clear(&trainer->item_start);
+    lp_item_init_clear(&trainer->item_init);
     lp_negatives_clear(&trainer->negatives);
-    lp_shortlists_clear(&trainer->shortlists);
+    lp_batch_vocabulary_clear(&trainer->vocabulary);
     lp_union_clear(&trainer->rows);
     if (trainer->parameters)
-        trainer->backend->buffer_free(trainer->parameters);
+        trainer->backend->buffer_free(trainer->backend->context, trainer->parameters);
     lp_free(trainer->mirror);
     if (trainer->losses)
-        trainer->backend->host_free(trainer->losses);
+        trainer->backend->host_free(trainer->backend->context, trainer->losses);
     lp_evaluator_clear(&trainer->evaluator);
     *trainer = (lp_trainer){0};
 }
 
 /* Who makes the batch of a step. */
-static lp_upcoming *upcoming_of(lp_trainer *trainer, uint64_t step)
+static lp_prefetch *prefetch_of(lp_trainer *trainer, uint64_t step)
 {
-    return &trainer->upcoming[step % 2];
+    return &trainer->prefetch[step % 2];
 }
 
-static void forget_upcoming(lp_trainer *trainer)
+static void cancel_prefetch(lp_trainer *trainer)
 {
-    lp_upcoming_forget(&trainer->upcoming[0]);
-    lp_upcoming_forget(&trainer->upcoming[1]);
+    lp_prefetch_cancel(&trainer->prefetch[0]);
+    lp_prefetch_cancel(&trainer->prefetch[1]);
 }
 
 lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 {
     uint64_t seed = trainer->options.seed;
     uint32_t epoch = trainer->state.epoch;
-    lp_upcoming_forget(upcoming_of(trainer, trainer->state.step + 1)); /* it reads the windows */
-    bool ahead = lp_upcoming_take_epoch(upcoming_of(trainer, trainer->state.step), epoch, &trainer->windows);
+    lp_prefetch_cancel(prefetch_of(trainer, trainer->state.step + 1)); /* it reads the windows */
+    bool ahead = lp_prefetch_take_epoch(prefetch_of(trainer, trainer->state.step), epoch, &trainer->windows);
     if (!ahead) {
-        forget_upcoming(trainer);
+        cancel_prefetch(trainer);
         LP_TRY(lp_windows_training(&trainer->windows, &trainer->targets, seed, epoch, error));
         lp_windows_shuffle(&trainer->windows, seed, epoch);
     }
@@ -369,7 +369,7 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 
 void lp_trainer_collect(lp_trainer *trainer)
 {
-    trainer->backend->sync();
+    trainer->backend->sync(trainer->backend->context);
     for (int i = 0; i < trainer->loss_steps * trainer->options.shards; i++)
         trainer->state.loss += (double)trainer->losses[i];
     trainer->state.targets += trainer->loss_targets;
@@ -383,7 +383,7 @@ void lp_trainer_collect(lp_trainer *trainer)
 static void list_shard(void *context, int shard, int worker)
 {
     lp_trainer *trainer = context;
-    lp_shortlists_make(&trainer->shortlists, &trainer->batch, shard, worker, (uint32_t)trainer->state.step);
+    lp_batch_vocabulary_make(&trainer->vocabulary, &trainer->batch, shard, worker, (uint32_t)trainer->state.step);
 }
 
 /* Lets the sampler put its draws among the parameters, on the host. */
@@ -392,10 +392,10 @@ static void sample(lp_trainer *trainer, void (*draw)(lp_sampler *, uint64_t, uin
     size_t size = trainer->adam.size * sizeof(float);
     float *parameters = trainer->mirror ? trainer->mirror : trainer->parameters;
     if (trainer->mirror)
-        trainer->backend->copy_out(parameters, trainer->parameters, size);
+        trainer->backend->copy_out(trainer->backend->context, parameters, trainer->parameters, size);
     draw(&trainer->sampler, trainer->options.seed, step, parameters);
     if (trainer->mirror)
-        trainer->backend->copy_in(trainer->parameters, parameters, size);
+        trainer->backend->copy_in(trainer->backend->context, trainer->parameters, parameters, size);
 }
 
 /* Takes the gradient of the draws back to the sampler's parameters. */
@@ -406,10 +406,10 @@ static void learn_sampler(lp_trainer *trainer, uint32_t step)
     float *parameters = trainer->mirror ? trainer->mirror : trainer->parameters;
     float *gradients = trainer->mirror ? trainer->mirror + adam->size : adam->gradients;
     if (trainer->mirror)
-        trainer->backend->copy_out(gradients, adam->gradients, size);
+        trainer->backend->copy_out(trainer->backend->context, gradients, adam->gradients, size);
     lp_sampler_learn(&trainer->sampler, trainer->options.seed, step, parameters, gradients, adam->shards);
     if (trainer->mirror)
-        trainer->backend->copy_in(adam->gradients, gradients, size);
+        trainer->backend->copy_in(trainer->backend->context, adam->gradients, gradients, size);
 }
 
 /* The learning rate at this place of the run: a function of the place alone, so that a resumed run goes on with it. */
@@ -446,20 +446,20 @@ static bool make_batch(lp_trainer *trainer)
     const lp_trainer_state *state = &trainer->state;
     lp_batch_place place = place_of(trainer, state->window, state->step);
     if (trainer->backend->host || trainer->times) {
-        forget_upcoming(trainer); /* they work with the same lists */
+        cancel_prefetch(trainer); /* they work with the same lists */
         lp_batch_fill(&trainer->batch, &trainer->windows, place.window, place.count, &trainer->targets,
                       trainer->model->config.target_known, &trainer->translation.columns);
         return false;
     }
-    lp_upcoming *mine = upcoming_of(trainer, state->step), *other = upcoming_of(trainer, state->step + 1);
+    lp_prefetch *mine = prefetch_of(trainer, state->step), *other = prefetch_of(trainer, state->step + 1);
     lp_batch_place next = place_of(trainer, place.window + place.count, state->step + 1);
     if (next.count > 0) /* at the first step of an epoch; later it was begun a step ago */
-        lp_upcoming_start(other, next);
+        lp_prefetch_start(other, next);
     else
-        lp_upcoming_start_epoch(other, state->epoch + 1, next.step);
-    lp_upcoming_take(mine, place, &trainer->batch, &trainer->rows);
+        lp_prefetch_start_epoch(other, state->epoch + 1, next.step);
+    lp_prefetch_take(mine, place, &trainer->batch, &trainer->rows);
     if (next.count > 0)
-        lp_upcoming_start(mine, place_of(trainer, next.window + next.count, state->step + 2));
+        lp_prefetch_start(mine, place_of(trainer, next.window + next.count, state->step + 2));
     return true;
 }
 
@@ -470,13 +470,13 @@ static void learn(lp_trainer *trainer, bool joined)
     lp_step_times *times = trainer->times;
     int64_t mark = times ? lp_clock_nanoseconds() : 0;
     if (lists && !joined)
-        lp_union_make(&trainer->rows, &trainer->shortlists, &trainer->batch);
+        lp_union_make(&trainer->rows, &trainer->vocabulary, &trainer->batch);
     if (times)
         times->join = lists ? lap(&mark) : 0;
-    trainer->backend->adam_step(&trainer->adam, trainer->state.step, lists ? &trainer->rows : NULL,
-                                trainer->parameters);
+    trainer->backend->adam_step(trainer->backend->context, &trainer->adam, trainer->state.step,
+                                lists ? &trainer->rows : NULL, trainer->parameters);
     if (times) {
-        trainer->backend->sync();
+        trainer->backend->sync(trainer->backend->context);
         times->adam = lap(&mark);
     }
 }
@@ -493,12 +493,12 @@ void lp_trainer_step(lp_trainer *trainer)
         times->fill = lap(&mark);
     float *losses = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)trainer->options.shards;
     trainer->adam.learning_rate = rate_now(trainer);
-    lp_learning learning = {.adam = &trainer->adam,
-                            .step = state->step + 1,
-                            .rows = lists ? &trainer->rows : NULL,
-                            .parameters = trainer->parameters,
-                            .loss = trainer->network.loss,
-                            .loss_to = losses};
+    lp_train_step learning = {.adam = &trainer->adam,
+                              .step = state->step + 1,
+                              .rows = lists ? &trainer->rows : NULL,
+                              .parameters = trainer->parameters,
+                              .loss = trainer->network.loss,
+                              .loss_to = losses};
     lp_pass pass = {
         .batch = &trainer->batch,
         .parameters = trainer->parameters,
@@ -550,7 +550,7 @@ void lp_trainer_score(lp_trainer *trainer)
     if (!(state->score <= state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
-        trainer->backend->copy_out(trainer->model->parameters, trainer->parameters,
+        trainer->backend->copy_out(trainer->backend->context, trainer->model->parameters, trainer->parameters,
                                    trainer->adam.size * sizeof *trainer->parameters);
     }
 }

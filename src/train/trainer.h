@@ -8,8 +8,8 @@
 
 #include "model/sampler.h"
 #include "train/evaluator.h"
-#include "train/item_start.h"
-#include "train/upcoming.h"
+#include "train/item_init.h"
+#include "train/prefetch.h"
 
 typedef struct lp_trainer_state {
     uint64_t step;   /* optimizer steps done */
@@ -32,11 +32,11 @@ typedef struct lp_trainer {
     lp_translation translation;
     lp_windows windows; /* of the current epoch, in its order */
     lp_batch batch;
-    lp_item_start item_start; /* where the items of a recommender start; empty: by chance */
-    lp_negatives negatives;   /* of a sampled loss, as are the next two */
-    lp_shortlists shortlists;
+    lp_item_init item_init; /* where the items of a recommender start; empty: by chance */
+    lp_negatives negatives; /* of a sampled loss, as are the next two */
+    lp_batch_vocabulary vocabulary;
     lp_union rows;           /* that the current batch has */
-    lp_upcoming upcoming[2]; /* where a device works on the current one: of even steps, of odd ones; empty for others */
+    lp_prefetch prefetch[2]; /* where a device works on the current one: of even steps, of odd ones; empty for others */
     const lp_backend *backend;
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
@@ -57,10 +57,10 @@ enum { LP_LOSS_STEPS = 64 };
 
 /* How long the parts of a step took, for who measures. */
 typedef struct lp_step_times {
-    int64_t *run;          /* as lp_pass.times */
-    const lp_watch *watch; /* as lp_pass.watch */
-    int64_t fill, total;   /* laying out the batch; all of it: nanoseconds of the newest step */
-    int64_t join, adam;    /* joining the shards' lists; the optimizer */
+    int64_t *run;             /* as lp_pass.times */
+    const lp_profiler *watch; /* as lp_pass.watch */
+    int64_t fill, total;      /* laying out the batch; all of it: nanoseconds of the newest step */
+    int64_t join, adam;       /* joining the shards' lists; the optimizer */
 } lp_step_times;
 
 /* options are resolved in place. */

@@ -9,7 +9,7 @@
  *
  * The data is made up: as many sequences, events and items as MovieLens-1M has, with a rule to be learned.
  */
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "support/small_data.h"
 #include "train/trainer.h"
 
@@ -43,7 +43,7 @@ static lapse_dataset *make_data(void)
     lp_random random = lp_random_start(7, LP_PURPOSE_TEST, 900);
     int *lengths = calloc(SEQUENCES, sizeof *lengths);
     double *time = calloc(EVENTS, sizeof *time);
-    int32_t *kind = calloc(EVENTS, sizeof *kind);
+    int32_t *type = calloc(EVENTS, sizeof *type);
     int total = 0;
     for (int s = 0; s < SEQUENCES; s++) {
         int length = 20 + (int)(145 * lp_random_exponential(&random));
@@ -54,17 +54,17 @@ static lapse_dataset *make_data(void)
         lengths[s] = length;
         for (int i = 0; i < length; i++) {
             time[total] = at;
-            kind[total++] = item;
+            type[total++] = item;
             at += 3600 * lp_random_exponential(&random);
             bool jump = lp_random_below(&random, 4) == 0;
             item =
                 (item + (jump ? (int)lp_random_below(&random, ITEMS) : 1 + (int)lp_random_below(&random, 20))) % ITEMS;
         }
     }
-    lapse_dataset *dataset = small_dataset(SEQUENCES, lengths, time, kind, ITEMS, NULL);
+    lapse_dataset *dataset = small_dataset(SEQUENCES, lengths, time, type, ITEMS, NULL);
     free(lengths);
     free(time);
-    free(kind);
+    free(type);
     return dataset;
 }
 
@@ -102,7 +102,7 @@ static bool begin(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 
 static const char *problem(const lp_trainer *trainer)
 {
-    return trainer->backend->problem ? trainer->backend->problem() : NULL;
+    return trainer->backend->problem ? trainer->backend->problem(trainer->backend->context) : NULL;
 }
 
 /* A step, beginning a new epoch where the last one is over; returns the mean loss of the step where it waits for it. */
@@ -177,7 +177,7 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
             step(&trainer, false);
         size = trainer.adam.size * sizeof(float);
         parameters[k] = malloc(size);
-        trainer.backend->copy_out(parameters[k], trainer.parameters, size);
+        trainer.backend->copy_out(trainer.backend->context, parameters[k], trainer.parameters, size);
         lp_trainer_clear(&trainer);
     }
     snprintf(what, sizeof what, "%s, %s: two runs of 60 steps have the same bits", loss, precision);
@@ -197,13 +197,13 @@ static void add_launch(void *context, const lp_launch *launch)
     in_all[launch->parts[0].node] += launch->seconds;
 }
 
-static void run_and_time(const lp_run *run)
+static void run_and_time(void *context, const lp_run *run)
 {
     const lp_backend *cuda;
     lapse_error error;
-    lp_watch watch = {add_launch, NULL};
+    lp_profiler watch = {add_launch, NULL};
     lp_backend_open("cuda", &cuda, &error);
-    cuda->run_timed(run, &watch);
+    cuda->run_profiled(context, run, &watch);
     runs++;
 }
 
@@ -241,20 +241,20 @@ static void time_steps(const lapse_dataset *dataset, const char *loss, const cha
         return;
     for (int s = 0; s < 10; s++)
         step(&trainer, false);
-    trainer.backend->sync();
+    trainer.backend->sync(trainer.backend->context);
     double start = now(), tokens = 0;
     for (int s = 0; s < steps; s++) {
         step(&trainer, false);
         tokens += trainer.batch.tokens;
     }
-    trainer.backend->sync();
+    trainer.backend->sync(trainer.backend->context);
     double seconds = (now() - start) / steps;
     /* What the host does alone: everything but waiting. */
     start = now();
     for (int s = 0; s < 3; s++)
         step(&trainer, false);
     double host = (now() - start) / 3;
-    trainer.backend->sync();
+    trainer.backend->sync(trainer.backend->context);
     printf("time   %s, %s: %.0f tokens a step, %.1f us a step (host busy %.1f us), %.2f M tokens/s; an epoch of 48 "
            "steps %.1f ms\n",
            loss, precision, tokens / steps, 1e6 * seconds, 1e6 * host, 1e-6 * tokens / steps / seconds, 48e3 * seconds);
@@ -291,11 +291,11 @@ static void time_evaluation(const lapse_dataset *dataset)
         double laid_out = now() - start;
         while (!lp_trainer_epoch_done(&trainer))
             lp_trainer_step(&trainer);
-        double learned = now() - start;
+        double requires_grad = now() - start;
         lp_trainer_score(&trainer);
         if (now() - start < least)
             printf("time   an epoch: laid out in %.1f ms, learned in %.1f ms, with its score %.1f ms\n", 1e3 * laid_out,
-                   1e3 * (learned - laid_out), 1e3 * (now() - start));
+                   1e3 * (requires_grad - laid_out), 1e3 * (now() - start));
         least = fmin(least, now() - start);
     }
     lp_trainer_clear(&trainer);
@@ -316,7 +316,7 @@ static int place_in(const char *const *names, const char *name)
     return -1;
 }
 
-/* Whether a name is among the arguments, or none of its kind is. */
+/* Whether a name is among the arguments, or none of its event type is. */
 static bool wanted(const char *const *names, const char *name, char **argv)
 {
     bool named = false, any = false;

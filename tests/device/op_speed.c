@@ -34,10 +34,10 @@ static void add_launch(void *context, const lp_launch *launch)
         by_node[launch->parts[0].node] += launch->seconds / RUNS;
 }
 
-static void run_and_add(const lp_run *run)
+static void run_and_add(void *context, const lp_run *run)
 {
-    lp_watch watch = {add_launch, NULL};
-    device->run_timed(run, &watch);
+    lp_profiler watch = {add_launch, NULL};
+    device->run_profiled(context, run, &watch);
     runs++;
 }
 
@@ -51,16 +51,16 @@ static double now(void)
 /* The second half of REPLAYS runs is timed. */
 static double replay_start, replay_seconds;
 
-static void run_and_clock(const lp_run *run)
+static void run_and_clock(void *context, const lp_run *run)
 {
     runs++;
     if (runs == REPLAYS / 2) {
-        device->sync();
+        device->sync(context);
         replay_start = now();
     }
-    device->run(run);
+    device->run(context, run);
     if (runs == REPLAYS) {
-        device->sync();
+        device->sync(context);
         replay_seconds = (now() - replay_start) / (REPLAYS - REPLAYS / 2 + 1);
     }
 }
@@ -100,8 +100,8 @@ static void time_nodes(graph_case *this)
     graph_case_run_on(this, &timed, 10000, 2 * RUNS, &result);
     graph_result_clear(&result);
     lp_extent extent = {.longest = 200};
-    for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
-        extent.rows[kind] = this->rows[kind];
+    for (int type = 0; type < LP_ROWS_COUNT; type++)
+        extent.rows[type] = this->rows[type];
     for (int i = 0; i < this->graph.node_count; i++)
         say(this->graph.nodes[i], by_node[i], &extent);
 }
@@ -110,7 +110,7 @@ static void time_nodes(graph_case *this)
 static void time_loss(graph_case *this, lp_value *loss, const char *name)
 {
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 0);
-    graph_case_gradients(this, loss->maker);
+    graph_case_gradients(this, loss->producer);
     graph_case_fill(this, &random);
     this->precision = precision;
     printf("-- %s\n", name);
@@ -162,7 +162,7 @@ static void time_rows(void)
 {
     graph_case this = start();
     lp_graph *graph = &this.graph;
-    lp_value *gain = lp_example_fixed(graph, "gain", 1, DIMS), *shift = lp_example_fixed(graph, "shift", 1, DIMS);
+    lp_value *gain = lp_example_fixed(graph, "gain", 1, DIMS), *shift = lp_example_fixed(graph, "logq", 1, DIMS);
     lp_value *x = lp_dropout(graph, events(graph, "x", DIMS), 0.2);
     lp_value *y = lp_layer_norm(graph, lp_relu(graph, x), gain, shift, 1e-5);
     time_graph(&this, lp_add(graph, x, y), "rows of 50");
@@ -173,7 +173,7 @@ static void time_time(void)
     graph_case this = start();
     lp_graph *graph = &this.graph;
     lp_value *time = lp_graph_input(graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
-    lp_value *log_period = lp_graph_parameter(graph, "log_period", 1, FREQUENCIES / 5, LP_START_NORMAL, 1);
+    lp_value *log_period = lp_graph_parameter(graph, "log_period", 1, FREQUENCIES / 5, LP_INIT_NORMAL, 1);
     lp_value *u = lp_basis(graph, time, lp_harmonics(graph, log_period, 5));
     lp_value *x = events(graph, "x", 2 * FREQUENCIES);
     time_graph(&this, lp_reflect(graph, lp_reflect(graph, x, u), u), "time");
@@ -196,11 +196,11 @@ static void time_choices(void)
     graph_case this = start();
     lp_graph *graph = &this.graph;
     lp_value *items = lp_example_fixed(graph, "items", ITEMS, DIMS), *bias = lp_example_fixed(graph, "bias", ITEMS, 1);
-    lp_value *kind = lp_graph_input(graph, "kind", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    lp_value *type = lp_graph_input(graph, "event", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
     lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
     lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
-    lp_value *z = lp_embed(graph, items, kind);
-    time_loss(&this, lp_choice_loss(graph, z, items, bias, target, negative), "choices");
+    lp_value *z = lp_embed(graph, items, type);
+    time_loss(&this, lp_bce_loss(graph, z, items, bias, target, negative), "choices");
 }
 
 int main(int argc, char **argv)

@@ -140,7 +140,7 @@ static lp_value *matrix(lp_rows rows_of, int rows, int cols, int limit)
     value->rows_of = rows_of;
     value->rows = rows;
     value->cols = cols;
-    value->place = LP_PLACE_INPUT;
+    value->place = LP_STORAGE_INPUT;
     value->slot = slot_count;
     lp_cuda_check(cudaMalloc(&slots[slot_count], size * sizeof *host), "matrix");
     cudaMemcpy(slots[slot_count++], host, size * sizeof *host, cudaMemcpyHostToDevice);
@@ -157,7 +157,7 @@ typedef struct bench {
     double pairs;
 } bench;
 
-static void bench_start(bench *b, int segments, int shortest, int longest, int asked)
+static void bench_start(bench *b, int segments, int shortest, int longest, int target_position)
 {
     int32_t *segment = (int32_t *)calloc((size_t)segments + 1, sizeof *segment);
     *b = {};
@@ -170,13 +170,13 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int a
     }
     b->tokens = segment[segments];
     b->plan.largest.rows[LP_ROWS_TOKENS] = b->tokens;
-    b->plan.largest.rows[LP_ROWS_ASKED] = asked;
+    b->plan.largest.rows[LP_ROWS_TARGETS] = target_position;
     b->plan.largest.longest = longest;
     b->plan.real_size = sizeof(float);
     b->run.plan = &b->plan;
     b->run.inputs = slots;
     b->shard.rows[LP_ROWS_TOKENS] = b->tokens;
-    b->shard.rows[LP_ROWS_ASKED] = asked;
+    b->shard.rows[LP_ROWS_TARGETS] = target_position;
     b->shard.segments = segments;
     b->shard.seed = 3;
     int32_t *table;
@@ -284,12 +284,12 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     double flop = 4 * b.pairs * heads * (cols + extra);
     printf("\n%d segments, %d tokens, %d heads of %d + %d columns, dropout %g\n", segments, b.tokens, heads, cols,
            extra, rate);
-    static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
+    static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
     static const char *const names[][2] = {{"attention, fp32", "attention_gradient, fp32"},
                                            {"attention, tf32", "attention_gradient, tf32"},
                                            {"attention, bf16", "attention_gradient, bf16"}};
     for (int precision = 0; precision < 3; precision++) {
-        b.run.precision = kinds[precision];
+        b.run.precision = types[precision];
         say(names[precision][0], "as chosen", timed([&]() { forward::lp_cuda_attention(&ahead, &b.device); }), flop);
         say(names[precision][1], "as chosen", timed([&]() { backward::lp_cuda_attention_gradient(&back, &b.device); }),
             2.5 * flop);
@@ -304,30 +304,30 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
 
-static void losses(int asked, int items, int cols)
+static void losses(int target_position, int items, int cols)
 {
     bench b;
     lp_node ahead = {}, back = {};
     slot_count = 0;
-    bench_start(&b, 1, asked, asked, asked);
-    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_ASKED, asked, cols, 0);
+    bench_start(&b, 1, target_position, target_position, target_position);
+    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_TARGETS, target_position, cols, 0);
     back.inputs[1] = ahead.inputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
     back.inputs[2] = ahead.inputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
-    back.inputs[4] = ahead.inputs[4] = matrix(LP_ROWS_ASKED, asked, 1, items);
+    back.inputs[4] = ahead.inputs[4] = matrix(LP_ROWS_TARGETS, target_position, 1, items);
     ahead.outputs[0] = matrix(LP_ROWS_FIXED, 1, 1, 0);
     back.inputs[6] = matrix(LP_ROWS_FIXED, 1, 1, 0);
-    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_ASKED, asked, 1, 0);
-    back.outputs[0] = matrix(LP_ROWS_ASKED, asked, cols, 0);
+    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_TARGETS, target_position, 1, 0);
+    back.outputs[0] = matrix(LP_ROWS_TARGETS, target_position, cols, 0);
     back.outputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
     back.outputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
-    double flop = 2.0 * asked * items * cols;
-    printf("\n%d places, %d items, %d columns\n", asked, items, cols);
-    static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
+    double flop = 2.0 * target_position * items * cols;
+    printf("\n%d places, %d items, %d columns\n", target_position, items, cols);
+    static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
     static const char *const names[][2] = {{"softmax_loss, fp32", "softmax_loss_gradient, fp32"},
                                            {"softmax_loss, tf32", "softmax_loss_gradient, tf32"},
                                            {"softmax_loss, bf16", "softmax_loss_gradient, bf16"}};
     for (int precision = 0; precision < 3; precision++) {
-        b.run.precision = kinds[precision];
+        b.run.precision = types[precision];
         say(names[precision][0], "as chosen", timed([&]() { loss::lp_cuda_softmax_loss(&ahead, &b.device); }), flop);
         say(names[precision][1], "as chosen", timed([&]() { loss::lp_cuda_softmax_loss_gradient(&back, &b.device); }),
             3 * flop);

@@ -2,7 +2,7 @@
  *
  * A thread runs on a fiber: a stack of its own, entered and left by a jump. It runs until it is done, and then the fiber takes
  * the next thread; or until it waits, and then another fiber takes it. When all threads have stopped, those whose wait is over
- * go on: a warp whose lanes (of the mask they gave) have all come to the same kind of barrier, or else the whole block. If
+ * go on: a warp whose lanes (of the mask they gave) have all come to the same event type of barrier, or else the whole block. If
  * nobody can go on, threads have diverged around a barrier, which a GPU may let pass or hang on; here it is an error.
  */
 #include "emulate.h"
@@ -104,9 +104,9 @@ void enter(fiber *one)
     }
 }
 
-void wait(state kind)
+void wait(state type)
 {
-    threads[current].now = kind;
+    threads[current].now = type;
     leave(threads[current].on);
 }
 

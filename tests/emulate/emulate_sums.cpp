@@ -45,8 +45,8 @@ bool lp_emulate_sums(const lp_node *const *nodes, const unsigned *outputs, int c
     lp_cuda_shard shard = {};
     for (int i = 0; i < count; i++)
         pieces[i] = {nodes[i], i, outputs[i]};
-    for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
-        shard.rows[kind] = run->rows[kind];
+    for (int type = 0; type < LP_ROWS_COUNT; type++)
+        shard.rows[type] = run->rows[type];
     shard.rows[LP_ROWS_FIXED] = -1;
     lp_cuda_run launched = {run, &shard, NULL, 0, 0, NULL, NULL};
     lp_cuda_sums(pieces, count, &launched);

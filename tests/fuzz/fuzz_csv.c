@@ -4,8 +4,8 @@
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_csv.c LIBRARY -o fuzz_csv
  */
-#include "data/dataset.h"
-#include "data/import.h"
+#include "data/dataset/dataset.h"
+#include "data/import/import.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void check(const lapse_dataset *dataset, const lapse_import_report *repor
             good = good && dataset->time[i - 1] <= dataset->time[i];
     }
     for (int64_t i = 0; i < dataset->event_count; i++)
-        good = good && dataset->kind[i] >= 0 && dataset->kind[i] < dataset->kinds.count;
+        good = good && dataset->type[i] >= 0 && dataset->type[i] < dataset->types.count;
     good = good && report->rows == report->bad_rows + report->duplicate_rows + report->rare_rows + report->short_rows +
                                        dataset->event_count;
     if (!good)
@@ -45,10 +45,10 @@ static void compare(const lapse_dataset *a, const lapse_dataset *b)
 {
     size_t events = (size_t)a->event_count;
     if (a->event_count != b->event_count || a->sequence_count != b->sequence_count ||
-        a->kinds.count != b->kinds.count || memcmp(a->time, b->time, events * sizeof *a->time) != 0 ||
-        memcmp(a->kind, b->kind, events * sizeof *a->kind) != 0 ||
+        a->types.count != b->types.count || memcmp(a->time, b->time, events * sizeof *a->time) != 0 ||
+        memcmp(a->type, b->type, events * sizeof *a->type) != 0 ||
         memcmp(a->start, b->start, ((size_t)a->sequence_count + 1) * sizeof *a->start) != 0 ||
-        memcmp(a->kinds.bytes, b->kinds.bytes, a->kinds.offset[a->kinds.count]) != 0 ||
+        memcmp(a->types.bytes, b->types.bytes, a->types.offset[a->types.count]) != 0 ||
         memcmp(a->sequences.bytes, b->sequences.bytes, a->sequences.offset[a->sequences.count]) != 0 ||
         a->field_count != b->field_count)
         abort();

@@ -1,4 +1,4 @@
-/* fuzz_dataset.c: any bytes as a dataset file. Checksums would stop nearly every input at once, so they are put right
+/* fuzz_dataset.c: any bytes as a dataset file. Checksums would stop nearly every input at once, so they are corrected
  * first; what opens then is read whole.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_dataset.c LIBRARY -o fuzz_dataset
@@ -6,8 +6,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
-#include "data/dataset.h"
-#include "data/split.h"
+#include "data/dataset/dataset.h"
+#include "data/dataset/split.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -87,12 +87,12 @@ static void read_whole(const lapse_dataset *dataset)
     double sum = 0;
     for (int64_t s = 0; s < lapse_dataset_sequence_count(dataset); s++) {
         const double *times;
-        const int32_t *kinds;
+        const int32_t *types;
         int64_t count;
-        lapse_dataset_sequence(dataset, s, &times, &kinds, &count);
+        lapse_dataset_sequence(dataset, s, &times, &types, &count);
         sum += (double)strlen(lapse_dataset_sequence_name(dataset, s));
         for (int64_t i = 0; i < count; i++)
-            sum += times[i] + (double)strlen(lapse_dataset_kind_name(dataset, kinds[i]));
+            sum += times[i] + (double)strlen(lapse_dataset_event_type_name(dataset, types[i]));
         sum += read_fields(dataset, s, count);
     }
     const char *name, *value;

@@ -1,4 +1,4 @@
-/* fuzz_model.c: any bytes as a model file. The checksum would stop nearly every input at once, so it is put right first; what
+/* fuzz_model.c: any bytes as a model file. The checksum would stop nearly every input at once, so it is corrected first; what
  * loads then is asked.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_model.c LIBRARY -o fuzz_model
@@ -53,7 +53,7 @@ static void append(lapse_session *session, const lapse_model *model, int number)
             values[count].text = lapse_model_category_name(model, count, number % field.category_count);
         else
             values[count].number = number * 1e6;
-    lapse_event event = {number * 1e8, lapse_model_kind_name(model, number % model->config.kinds), values, count};
+    lapse_event event = {number * 1e8, lapse_model_event_type_name(model, number % model->config.event_types), values, count};
     if (lapse_session_append_event(session, &event, NULL) != LAPSE_OK)
         abort();
 }
@@ -69,7 +69,7 @@ static void ask(const lapse_model *model)
     for (int f = 0; f < config->field_count; f++)
         if (config->fields[f].dims > LARGEST_WIDTH || config->fields[f].categories.count > LARGEST_WIDTH)
             return;
-    if (config->context > LARGEST_CONTEXT || config->kinds > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
+    if (config->context > LARGEST_CONTEXT || config->event_types > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
         config->periods > LARGEST_WIDTH || config->harmonics > LARGEST_WIDTH || !moderate(model))
         return;
     lapse_session *session = NULL;

@@ -10,7 +10,7 @@ reflection that spares lapse the pairs.
 
 For each case (mercer, bochner, position) the file holds, with the case's name before a point:
 
-    kind, position, time, until, target, weight     [T, 1]: the batch, windows laid end to end
+    event type, position, time, until, target, weight     [T, 1]: the batch, windows laid end to end
     segment                                         [1, windows + 1]: where they begin
     loss                                            [1, 1]: sum over the targets asked for
     start.NAME, gradient.NAME                       a parameter, and the gradient of the mean loss
@@ -32,9 +32,9 @@ import torch
 LATER = 5
 ADAM = {"learning_rate": 0.001, "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "l2": 0.01, "clip": 0.25}
 CASES = {
-    "mercer": dict(kinds=6, dims=8, blocks=2, heads=2, context=7, periods=3, harmonics=2, target_known=1),
-    "bochner": dict(kinds=5, dims=6, blocks=1, heads=3, context=7, periods=4, harmonics=1, target_known=0),
-    "position": dict(kinds=7, dims=8, blocks=2, heads=1, context=7, periods=0, harmonics=0, target_known=1),
+    "mercer": dict(event types=6, dims=8, blocks=2, heads=2, context=7, periods=3, harmonics=2, target_known=1),
+    "bochner": dict(event types=5, dims=6, blocks=1, heads=3, context=7, periods=4, harmonics=1, target_known=0),
+    "position": dict(event types=7, dims=8, blocks=2, heads=1, context=7, periods=0, harmonics=0, target_known=1),
 }
 WINDOWS = (7, 1, 4, 6, 2, 7, 3)
 PERIOD_MIN, PERIOD_MAX = 600.0, 1209600.0
@@ -42,9 +42,9 @@ TYPES = {"float32": "F32", "float64": "F64", "int32": "I32"}
 
 
 def parameter_shapes(case):
-    kinds, dims = case["kinds"], case["dims"]
+    event types, dims = case["event_types"], case["dims"]
     lags = 2 * case["periods"] * case["harmonics"]
-    shapes = {"event.embedding": (kinds, dims)}
+    shapes = {"event.embedding": (event types, dims)}
     if lags:
         shapes["time.log_period"] = (1, case["periods"])
     else:
@@ -63,7 +63,7 @@ def parameter_shapes(case):
             shapes[f"{name}.forward.{part}.weight"] = (dims, dims)
             shapes[f"{name}.forward.{part}.bias"] = (1, dims)
     shapes["output.norm.gain"] = shapes["output.norm.shift"] = (1, dims)
-    shapes["output.weight"], shapes["output.bias"] = (kinds, dims), (1, kinds)
+    shapes["output.weight"], shapes["output.bias"] = (event types, dims), (1, event types)
     return shapes
 
 
@@ -82,15 +82,15 @@ def draw_parameters(random, case):
 
 def draw_batch(random, case):
     """Windows of unix times with gaps from nothing to days, shifted as lapse does it: the last moment of each is 0."""
-    batch = {name: [] for name in ("kind", "position", "time", "until", "target", "weight")}
+    batch = {name: [] for name in ("event type", "position", "time", "until", "target", "weight")}
     for length in WINDOWS:
         gaps = random.exponential(random.choice([30.0, 7200.0, 200000.0], length + 1))
         gaps[random.random(length + 1) < 0.1] = 0
         times = 1.7e9 + np.round(np.cumsum(gaps), 3)
-        kinds = random.integers(case["kinds"], size=length + 1)
+        event types = random.integers(case["event_types"], size=length + 1)
         until = times[1:] if case["target_known"] else times[:-1]
-        batch["kind"] += list(kinds[:-1])
-        batch["target"] += list(kinds[1:])
+        batch["event type"] += list(event types[:-1])
+        batch["target"] += list(event types[1:])
         batch["position"] += list(range(length))
         batch["time"] += list(times[:-1] - until[-1])
         batch["until"] += list(until - until[-1])
@@ -146,7 +146,7 @@ def total_loss(p, case, batch):
     for begin, end in zip(bounds[:-1], bounds[1:]):
         column = {name: torch.from_numpy(values[begin:end, 0].copy()) for name, values in batch.items() if name != "segment"}
         x = pair_features(p, case, column["time"], column["until"])
-        z = p["event.embedding"][column["kind"].long()]
+        z = p["event.embedding"][column["event type"].long()]
         for index in range(case["blocks"]):
             z = attention_block(p, case, f"block.{index}", z, x)
         logits = layer(p, "output", normed(p, "output.norm", z))

@@ -26,7 +26,7 @@ TRAIN = ["--epochs", "3", "--batch", "16", "--learning-rate", "0.02", "--threads
 
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/model.md")
-ALWAYS = "checksum format format.version task model target_time kinds context seed split dataset.fingerprint source".split()
+ALWAYS = "checksum format format.version task model target_time event types context seed split dataset.fingerprint source".split()
 OF_ATTENTION = "encoding projection combine dims blocks heads periods harmonics period_min period_max dropout score.epoch".split()
 
 
@@ -34,8 +34,8 @@ def documented(model):
     """The page names every key and tensor of the file, and the file has every key it should."""
     with open(PAGE, encoding="utf-8") as file:
         names = set(re.findall(r"`([^`\n]+)`", file.read()))
-    floor = model.metadata["model"] != "attention"
-    for key in ALWAYS + (["order"] if floor else OF_ATTENTION):
+    baseline = model.metadata["model"] != "attention"
+    for key in ALWAYS + (["order"] if baseline else OF_ATTENTION):
         forward.require(key in model.metadata, f"the file does not say '{key}'")
     parts = {"block": "<n>", "time.flow": "<m>", "markov": "<k>"}
     tensors = {re.sub(r"^(block|time\.flow|markov)\.\d+", lambda found: f"{found[1]}.{parts[found[1]]}", name)
@@ -84,9 +84,9 @@ class Suite:
                 gaps[random.random(length) < 0.15] = 0
                 times = np.round(1767225600 + 1e6 * number + np.cumsum(gaps), 3)
                 first = random.integers(len(events) - length)
-                kinds = events[first:first + length]  # as they followed each other, so that Markov chains know them
-                self.histories.append((f"h{length}", kinds, [float(f"{t:.3f}") for t in times]))
-                file.writelines(f"h{length},{t:.3f},{kind}\n" for kind, t in zip(kinds, times))
+                event types = events[first:first + length]  # as they followed each other, so that Markov chains know them
+                self.histories.append((f"h{length}", event types, [float(f"{t:.3f}") for t in times]))
+                file.writelines(f"h{length},{t:.3f},{event type}\n" for event type, t in zip(event types, times))
 
     def train(self, name, *options):
         self.lapse("train", "shop.lapse", "-o", name, *TRAIN, *options)
@@ -107,8 +107,8 @@ class Suite:
                 expected = forward.predict(model, events, times, when)
                 called = "item" if model.metadata["task"] == "recommend" else "event"
                 found = {top[called]: top["probability"] for top in answer["top"]}
-                forward.require(set(found) == set(model.names), f"{sequence} {at}: not all kinds were answered")
-                difference = max(abs(found[kind] - p) for kind, p in zip(model.names, expected))
+                forward.require(set(found) == set(model.names), f"{sequence} {at}: not all event types were answered")
+                difference = max(abs(found[event type] - p) for event type, p in zip(model.names, expected))
                 self.largest = max(self.largest, difference)
                 forward.require(difference <= TOLERANCE, f"{sequence} {at}: probabilities differ by {difference:.2g}")
                 seen.append(expected)
@@ -161,7 +161,7 @@ class Suite:
                 for target in wanted:
                     expected = forward.predict(model, events, times, answer["time"], fields, target)
                     found = {top[target]: top["probability"] for top in answer[targets[target][0]]}
-                    difference = max(abs(found[kind] - p) for kind, p in zip(targets[target][1], expected))
+                    difference = max(abs(found[event type] - p) for event type, p in zip(targets[target][1], expected))
                     self.largest = max(self.largest, difference)
                     forward.require(len(found) == len(expected) and difference <= TOLERANCE,
                                     f"{past[0]['user']}, {target}: probabilities differ by {difference:.2g}")

@@ -3,7 +3,7 @@
 It needs NumPy alone; the reader of safetensors is part of it. Everything is computed in double and pair by pair, as the
 page has it: slow, plain, and without any of the library's own ways of doing it fast.
 
-    forward.py MODEL EVENT@TIME ... --at TIME        prints the probability of every kind (models without fields)
+    forward.py MODEL EVENT@TIME ... --at TIME        prints the probability of every event type (models without fields)
 """
 import json
 import struct
@@ -29,16 +29,16 @@ def require(condition, what):
 
 
 class Model:
-    """A model file: metadata (texts), tensors (matrices by name), names (of the kinds) and categories (of each field)."""
+    """A model file: metadata (texts), tensors (matrices by name), names (of the event types) and categories (of each field)."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
             self.bytes = file.read()
         self.read()
-        self.names = self.vocabulary("vocabulary.kind")
+        self.names = self.vocabulary("vocabulary.event")
         self.types = [self.metadata[f"field.{r}.type"] for r in range(int(self.metadata.get("fields", 0)))]
-        self.categories = [None if kind == "number" else self.vocabulary(f"vocabulary.field.{r}")
-                           for r, kind in enumerate(self.types)]
+        self.categories = [None if event type == "number" else self.vocabulary(f"vocabulary.field.{r}")
+                           for r, event type in enumerate(self.types)]
 
     def vocabulary(self, name):
         offset = [int(place) for place in self.tensors[name + ".offset"][0]]
@@ -62,13 +62,13 @@ class Model:
         for name, entry in header.items():
             require(set(entry) == {"dtype", "shape", "data_offsets"}, f"the entry of {name} has other members")
             begin, end = entry["data_offsets"]
-            kind, shape = np.dtype(TYPES[entry["dtype"]]), entry["shape"]
+            event type, shape = np.dtype(TYPES[entry["dtype"]]), entry["shape"]
             require(len(shape) == 2 and min(shape) >= 0, f"{name} is no matrix")
             require(begin == place, f"there is a gap before {name}")
-            require(end - begin == kind.itemsize * shape[0] * shape[1], f"{name} has the wrong size")
+            require(end - begin == event type.itemsize * shape[0] * shape[1], f"{name} has the wrong size")
             data = self.bytes[8 + size + begin:8 + size + end]
             require(len(data) == end - begin, f"{name} is cut off")
-            self.tensors[name] = np.frombuffer(data, kind).reshape(shape)
+            self.tensors[name] = np.frombuffer(data, event type).reshape(shape)
             place = end
         require(8 + size + place == len(self.bytes), "there are bytes after the last tensor")
 
@@ -152,13 +152,13 @@ def block(model, name, z, x):
     return hidden + layer(model, name + ".forward.outer", inner)
 
 
-def embedding(model, kinds, fields):
-    z = model.wide("event.embedding")[kinds]
+def embedding(model, event types, fields):
+    z = model.wide("event.embedding")[event types]
     if model.metadata["task"] == "recommend":
         z = z * np.sqrt(model.number("dims"))
-    for y, kind in enumerate(model.types):
+    for y, event type in enumerate(model.types):
         column = [event[y] for event in fields]
-        if kind == "number":
+        if event type == "number":
             mean, deviation = (float(model.metadata[f"field.{y}.{what}"]) for what in ("mean", "deviation"))
             v = np.array([[0.0 if b is None else min(10.0, max(-10.0, (b - mean) / deviation))] for b in column])
         else:
@@ -167,15 +167,15 @@ def embedding(model, kinds, fields):
     return z
 
 
-def attention(model, kinds, times, at, fields, target):
+def attention(model, event types, times, at, fields, target):
     context = model.number("context")
-    kinds, times, fields = kinds[-context:], np.array(times[-context:], np.float64), fields[-context:]
+    event types, times, fields = event types[-context:], np.array(times[-context:], np.float64), fields[-context:]
     draws = model.number("draws") if model.metadata["encoding"] in ("bochner-normal", "bochner-invcdf") else 1
     output = {"event": "output", "action": "output.action"}[target]
     answer = state = 0
     for draw in range(draws):
         x = features(model, times, moments(model, times, at), draw)
-        z = embedding(model, kinds, fields)
+        z = embedding(model, event types, fields)
         for index in range(model.number("blocks")):
             z = block(model, f"block.{index}", z, x)
         state = state + norm(model, "output.norm", z[-1]) / draws
@@ -187,15 +187,15 @@ def attention(model, kinds, times, at, fields, target):
     return softmax(items @ state + model.wide("output.bias")[:, 0])
 
 
-def majority(model, kinds, times, at, fields, target):
+def majority(model, event types, times, at, fields, target):
     return model.wide("majority.share")[0]
 
 
-def markov(model, kinds, times, at, fields, target):
+def markov(model, event types, times, at, fields, target):
     strength = model.wide("markov.strength")[0, 0]
     answer = np.full(len(model.names), 1.0 / len(model.names))
-    for order in range(min(model.number("order"), len(kinds)) + 1):
-        past = list(kinds[len(kinds) - order:])
+    for order in range(min(model.number("order"), len(event types)) + 1):
+        past = list(event types[len(event types) - order:])
         count = np.zeros(len(model.names))
         for row, times_seen in zip(model.tensors[f"markov.{order}.gram"], model.tensors[f"markov.{order}.count"]):
             if list(row[:-1]) == past:
@@ -209,13 +209,13 @@ MODELS = {"attention": attention, "majority": majority, "markov": markov}
 
 
 def predict(model, events, times, at, fields=(), target="event"):
-    """Probabilities of all kinds, in the order of model.names, for the event at time `at` after these events; or of all its
+    """Probabilities of all event types, in the order of model.names, for the event at time `at` after these events; or of all its
     actions, in the order of model.categories[0]. fields holds for every event a list of the texts (categories) and numbers
     (None where missing) that the model sees."""
     require(model.metadata["format"] == "lapse-model" and model.metadata["format.version"] == "1", "another format")
     require(model.metadata["task"] in ("classify", "recommend"), "another task")
-    kinds = [model.names.index(event) for event in events]
-    return MODELS[model.metadata["model"]](model, kinds, times, at, fields, target)
+    event types = [model.names.index(event) for event in events]
+    return MODELS[model.metadata["model"]](model, event types, times, at, fields, target)
 
 
 def main(arguments):
@@ -224,8 +224,8 @@ def main(arguments):
     model = Model(arguments[0])
     history = [argument.rpartition("@") for argument in arguments[1:-2]]
     answer = predict(model, [event for event, _, _ in history], [float(t) for _, _, t in history], float(arguments[-1]))
-    for kind in np.argsort(-answer, kind="stable"):
-        print(f"{answer[kind]:.9f}  {model.names[kind]}")
+    for event type in np.argsort(-answer, event type="stable"):
+        print(f"{answer[event type]:.9f}  {model.names[event type]}")
 
 
 if __name__ == "__main__":

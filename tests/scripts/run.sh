@@ -18,7 +18,7 @@ expect()
     fi
 }
 
-# ------------------------------------------------------------------------------------------------- rooms ------
+# ------------------------------------------------------------------------------------------------- modules ------
 
 # tree: a small tree without a breach, in which each test makes one.
 tree()
@@ -26,8 +26,8 @@ tree()
     rm -rf "$work/tree"
     mkdir -p "$work/tree"/{src/base,src/data,src/nn,cli,examples,include,scripts}
     cd "$work/tree" || exit 1
-    touch include/lapse.h cli/options.h scripts/rooms_excused.txt
-    printf '#include "base/error.h"\n#include "lapse.h"\n#include <stdio.h>\n' >src/data/reader.c
+    touch include/lapse.h cli/options.h scripts/modules_excused.txt
+    printf '#include "base/error.h"\n#include "lapse.h"\n#include <stdio.h>\n' >src/data/import/reader.c
     printf '/* never calls exit(1) or free(x)\n * nor printf("") */\nchar *a = "strcpy(a)"; // atoi(b)\nx->free(y);\nlp_free(y);\n' >src/nn/block.c
     printf '#include <lapse.h>\n#include "options.h"\nint main(void) { free(malloc(1)); printf(""); exit(0); }\n' >cli/main.c
 }
@@ -39,15 +39,15 @@ breach()
     tree
     mkdir -p "$(dirname "$2")"
     printf '%b\n' "$3" >>"$2"
-    got=$("$root/scripts/check_rooms.sh" "$work/tree")
-    expect "rooms: $1" "$4 (1)" "$got ($?)"
+    got=$("$root/scripts/check_modules.sh" "$work/tree")
+    expect "modules: $1" "$4 (1)" "$got ($?)"
 }
 
 tree
-got=$("$root/scripts/check_rooms.sh" "$work/tree")
-expect "rooms: a clean tree" " (0)" "$got ($?)"
-got=$("$root/scripts/check_rooms.sh" "$root")
-expect "rooms: this tree" " (0)" "$got ($?)"
+got=$("$root/scripts/check_modules.sh" "$work/tree")
+expect "modules: a clean tree" " (0)" "$got ($?)"
+got=$("$root/scripts/check_modules.sh" "$root")
+expect "modules: this tree" " (0)" "$got ($?)"
 
 breach "a later room" src/data/new.c '#include "nn/block.h"' \
     'src/data/new.c:1: room data must not include "nn/block.h": nn comes after it [include]'
@@ -56,7 +56,7 @@ breach "a later room in angle brackets" src/data/new.c '#include <nn/block.h>' \
 breach "an include without a room" src/nn/new.c '\n #  include "block.h"' \
     'src/nn/new.c:2: "block.h" should be written "room/file.h" [include]'
 breach "a folder that is no room" src/misc/new.c 'int x;' \
-    'src/misc/new.c: src/misc is no room: the rooms are base data graph backend nn model train inspect serve bench [room]'
+    'src/misc/new.c: src/misc is no room: the modules are base data graph backend nn model train inspect serve bench [room]'
 breach "the tool looks inside" cli/new.c '#include "base/error.h"' \
     'cli/new.c:1: base/error.h is inside the library: use lapse.h alone [include]'
 breach "an example looks elsewhere" examples/new.c '#include "../cli/console.h"' \
@@ -83,18 +83,18 @@ breach "a path" scripts/new.sh "cd /ho""me/someone" 'scripts/new.sh:1: a path of
 
 tree
 echo 'free(x);' >src/nn/new.c
-echo 'memory src/nn/new.c the parser hands out its own' >scripts/rooms_excused.txt
-got=$("$root/scripts/check_rooms.sh" "$work/tree")
-expect "rooms: excused with a reason" " (0)" "$got ($?)"
-echo 'memory src/nn/new.c' >scripts/rooms_excused.txt
-got=$("$root/scripts/check_rooms.sh" "$work/tree")
-expect "rooms: excused without a reason" \
+echo 'memory src/nn/new.c the parser hands out its own' >scripts/modules_excused.txt
+got=$("$root/scripts/check_modules.sh" "$work/tree")
+expect "modules: excused with a reason" " (0)" "$got ($?)"
+echo 'memory src/nn/new.c' >scripts/modules_excused.txt
+got=$("$root/scripts/check_modules.sh" "$work/tree")
+expect "modules: excused without a reason" \
     "src/nn/new.c:1: free is called; memory comes from base/memory.h [memory] (1)" "$got ($?)"
 touch src/base/memory.c
 echo 'free(x);' >src/base/memory.c
 rm src/nn/new.c
-got=$("$root/scripts/check_rooms.sh" "$work/tree")
-expect "rooms: memory.c may free" " (0)" "$got ($?)"
+got=$("$root/scripts/check_modules.sh" "$work/tree")
+expect "modules: memory.c may free" " (0)" "$got ($?)"
 cd "$root" || exit 1
 
 # ----------------------------------------------------------------------------------------------- counting ------

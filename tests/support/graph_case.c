@@ -28,7 +28,7 @@ void graph_case_gradients(graph_case *this, lp_node *node)
                      LAPSE_OK);
     for (int i = 0; i < this->graph.value_count; i++) {
         lp_value *value = this->graph.values[i];
-        if (value->place == LP_PLACE_INPUT && value->gradient && value->gradient->place == LP_PLACE_WORK)
+        if (value->storage == LP_STORAGE_INPUT && value->gradient && value->gradient->storage == LP_STORAGE_WORK)
             assert_true(value->gradient->kept);
     }
     assert_true(this->graph.value_count <= CASE_VALUES);
@@ -41,7 +41,7 @@ void graph_case_segments(graph_case *this, const int *lengths, int count)
     for (int i = 0; i < count; i++)
         this->segment[i + 1] = tokens += lengths[i];
     this->rows[LP_ROWS_TOKENS] = tokens;
-    this->rows[LP_ROWS_ASKED] = tokens * 2 / 3;
+    this->rows[LP_ROWS_TARGETS] = tokens * 2 / 3;
     this->rows[LP_ROWS_ITEMS] = tokens + 3;
 }
 
@@ -68,7 +68,7 @@ void graph_case_fill(graph_case *this, lp_random *random)
 {
     for (int i = 0; i < this->graph.value_count; i++) {
         const lp_value *value = this->graph.values[i];
-        if (value->place != LP_PLACE_INPUT)
+        if (value->storage != LP_STORAGE_INPUT)
             continue;
         int count = graph_case_elements(this, value);
         double *data = this->inputs[value->slot] = calloc((size_t)count + 1, sizeof *data);
@@ -145,7 +145,7 @@ static void collect(const graph_case *this, const lp_run *run, graph_result *res
     *result = (graph_result){0};
     for (int i = 0; i < this->graph.value_count; i++) {
         const lp_value *value = this->graph.values[i];
-        if (value->place == LP_PLACE_WORK && value->kept)
+        if (value->storage == LP_STORAGE_WORK && value->kept)
             result->values[i] =
                 from_type(lp_run_data(run, value), graph_case_elements(this, value), value->type, real_size);
     }
@@ -169,7 +169,7 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
     int count = this->graph.input_count;
     for (int i = 0; i < this->graph.value_count; i++) {
         const lp_value *value = this->graph.values[i];
-        if (value->place != LP_PLACE_INPUT)
+        if (value->storage != LP_STORAGE_INPUT)
             continue;
         int size = graph_case_elements(this, value);
         blocks[value->slot] = lp_alloc((size_t)size * 8 + (size_t)this->misalign, 1);
@@ -208,9 +208,9 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
 /* NaN, out of a backend's memory. */
 static void *poisoned_on(const lp_backend *backend, size_t size)
 {
-    void *block = backend->buffer_new(size), *host = poisoned(size);
+    void *block = backend->buffer_new(backend->context, size), *host = poisoned(size);
     assert_non_null(block);
-    backend->copy_in(block, host, size);
+    backend->copy_in(backend->context, block, host, size);
     lp_free(host);
     return block;
 }
@@ -220,7 +220,7 @@ static void *fetched(const lp_backend *backend, const void *data, size_t size)
 {
     void *host = lp_alloc(size, 1);
     assert_non_null(host);
-    backend->copy_out(host, data, size);
+    backend->copy_out(backend->context, host, data, size);
     return host;
 }
 
@@ -229,7 +229,7 @@ static void make_inputs(const graph_case *this, void *inputs[CASE_VALUES])
 {
     for (int i = 0; i < this->graph.value_count; i++) {
         const lp_value *value = this->graph.values[i];
-        if (value->place != LP_PLACE_INPUT)
+        if (value->storage != LP_STORAGE_INPUT)
             continue;
         int size = graph_case_elements(this, value);
         inputs[value->slot] = lp_alloc((size_t)size + 1, 8);
@@ -267,7 +267,7 @@ void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, in
     void *inputs[CASE_VALUES] = {NULL}, *host = lp_alloc(parameter_size, 1), *zeros = lp_alloc(parameter_size, 1);
     make_inputs(this, inputs);
     to_type(host, this->parameters, (int)this->graph.parameter_size, LP_TYPE_REAL, backend->real_size);
-    void *parameters = backend->buffer_new(parameter_size);
+    void *parameters = backend->buffer_new(backend->context, parameter_size);
     lp_run run = {.plan = &this->plan,
                   .work = poisoned_on(backend, sizes[0]),
                   .inputs = inputs,
@@ -283,22 +283,22 @@ void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, in
                   .precision = this->precision};
     memcpy(run.rows, this->rows, sizeof run.rows);
     for (int i = 0; i < times; i++) {
-        backend->copy_in(parameters, i + 1 < times ? zeros : host, parameter_size);
-        backend->run(&run);
+        backend->copy_in(backend->context, parameters, i + 1 < times ? zeros : host, parameter_size);
+        backend->run(backend->context, &run);
     }
-    backend->sync();
-    if (backend->problem && backend->problem())
-        fail_msg("%s", backend->problem());
+    backend->sync(backend->context);
+    if (backend->problem && backend->problem(backend->context))
+        fail_msg("%s", backend->problem(backend->context));
     collect_from(this, backend, &run, sizes, result);
     for (int i = 0; i < this->graph.input_count; i++)
         lp_free(inputs[i]);
     lp_free(host);
     lp_free(zeros);
-    backend->buffer_free(parameters);
-    backend->buffer_free(run.work);
-    backend->buffer_free(run.scratch);
-    backend->buffer_free(run.gradients);
-    backend->buffer_free(run.row_gradients);
+    backend->buffer_free(backend->context, parameters);
+    backend->buffer_free(backend->context, run.work);
+    backend->buffer_free(backend->context, run.scratch);
+    backend->buffer_free(backend->context, run.gradients);
+    backend->buffer_free(backend->context, run.row_gradients);
 }
 
 double graph_case_loss(const graph_case *this, const graph_result *result)

@@ -13,7 +13,7 @@ enum { CASE_VALUES = 1024, CASE_SEGMENTS = 320 };
 typedef struct graph_case {
     lp_graph graph;
     lp_plan plan;
-    int rows[LP_ROWS_COUNT], segments; /* rows of each kind that is not FIXED */
+    int rows[LP_ROWS_COUNT], segments; /* rows of each event type that is not FIXED */
     int32_t segment[CASE_SEGMENTS + 1];
     double gap;                  /* mean seconds between events */
     double *inputs[CASE_VALUES]; /* by slot; elements in rows */

@@ -42,7 +42,7 @@ void graph_slope_check(graph_case *this, const char *what, int every)
     graph_case_run(this, sizeof(double), lp_reference_kernels_double, &result);
     for (int i = 0; i < this->graph.parameter_count; i++) {
         const lp_value *value = this->graph.parameters[i].value;
-        if (!value->learned)
+        if (!value->requires_grad)
             continue;
         if (!value->gradient)
             fail_msg("%s: '%s' got no gradient", what, value->name);

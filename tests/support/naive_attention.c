@@ -93,9 +93,9 @@ static void see(const lapse_model *model, int place, double lag, double *feature
 }
 
 /* The lag of event i as the question at `until` sees it; or its time itself, where times are measured from the anchor 0. */
-static double lag_of(const lapse_model *model, double until, double time)
+static double lag_of(const lapse_model *model, double query_time, double time)
 {
-    return lp_model_config_anchored(&model->config) ? time : until - time;
+    return lp_model_config_anchored(&model->config) ? time : query_time - time;
 }
 
 static bool is_mlp(const lapse_model *model, const char *name)
@@ -142,17 +142,17 @@ static void role(const lapse_model *model, int block, const char *name, const do
 
 /* out_q of the formulas: what the question after place q gathers from the places before it. */
 static void attend(const lapse_model *model, int block, double z[TOKENS][DIMS], const double *normal, int q,
-                   const double *time, double until, double *out)
+                   const double *time, double query_time, double *out)
 {
     int dims = model->config.dims, heads = model->config.heads, head = dims / heads;
     double query[DIMS], key[DIMS], value[TOKENS][DIMS], score[TOKENS], features[FEATURES];
-    see(model, q, lag_of(model, until, time[q]), features);
+    see(model, q, lag_of(model, query_time, time[q]), features);
     role(model, block, "query", normal, features, query);
     memset(out, 0, DIMS * sizeof *out);
     for (int h = 0; h < heads; h++) {
         double sum = 0;
         for (int i = 0; i <= q; i++) {
-            see(model, i, lag_of(model, until, time[i]), features);
+            see(model, i, lag_of(model, query_time, time[i]), features);
             role(model, block, "key", z[i], features, key);
             role(model, block, "value", z[i], features, value[i]);
             score[i] = 0;
@@ -167,14 +167,14 @@ static void attend(const lapse_model *model, int block, double z[TOKENS][DIMS], 
 }
 
 static void run_block(const lapse_model *model, int block, int tokens, double z[TOKENS][DIMS], const double *time,
-                      const double *until)
+                      const double *query_time)
 {
     static double next[TOKENS][DIMS];
     int dims = model->config.dims;
     for (int q = 0; q < tokens; q++) {
         double normal[DIMS] = {0}, out[DIMS], hidden[DIMS], inner[DIMS] = {0}, outer[DIMS] = {0};
         norm(model, block, "norm", z[q], normal);
-        attend(model, block, z, normal, q, time, until[q], out);
+        attend(model, block, z, normal, q, time, query_time[q], out);
         for (int c = 0; c < dims; c++)
             out[c] += normal[c];
         norm(model, block, "forward.norm", out, hidden);
@@ -191,11 +191,11 @@ static void run_block(const lapse_model *model, int block, int tokens, double z[
 }
 
 /* The event's vector, joined to those of its fields, projected. */
-static void joint_vector(const lapse_model *model, int32_t kind, const double *fields, double *z)
+static void joint_vector(const lapse_model *model, int32_t type, const double *fields, double *z)
 {
     char full[64];
     for (int c = 0; c < model->config.dims; c++)
-        z[c] = element(tensor(model, -1, "event.embedding"), kind, c);
+        z[c] = element(tensor(model, -1, "event.embedding"), type, c);
     for (int f = 0; f < model->config.field_count; f++) {
         double part[DIMS] = {fields[f]};
         const lp_model_field *field = &model->config.fields[f];
@@ -208,33 +208,33 @@ static void joint_vector(const lapse_model *model, int32_t kind, const double *f
     }
 }
 
-void naive_answers(const lapse_model *model, int tokens, const int32_t *kind, const double *time, const double *until,
-                   double *out)
+void naive_answers(const lapse_model *model, int tokens, const int32_t *type, const double *time,
+                   const double *query_time, double *out)
 {
-    naive_target_answers(model, LP_TARGET_EVENT, tokens, kind, NULL, time, until, out);
+    naive_target_answers(model, LP_TARGET_EVENT, tokens, type, NULL, time, query_time, out);
 }
 
-void naive_target_answers(const lapse_model *model, lp_target target, int tokens, const int32_t *kind,
-                          const double *fields, const double *time, const double *until, double *out)
+void naive_target_answers(const lapse_model *model, lp_target target, int tokens, const int32_t *type,
+                          const double *fields, const double *time, const double *query_time, double *out)
 {
     static double z[TOKENS][DIMS];
     bool event = target == LP_TARGET_EVENT;
     int dims = model->config.dims;
-    int kinds = event ? model->config.kinds : (int)model->config.fields[0].categories.count;
+    int types = event ? model->config.event_types : (int)model->config.fields[0].categories.count;
     assert_true(tokens <= TOKENS && dims <= DIMS);
     for (int t = 0; t < tokens; t++)
-        joint_vector(model, kind[t], fields ? fields + (ptrdiff_t)t * model->config.field_count : NULL, z[t]);
+        joint_vector(model, type[t], fields ? fields + (ptrdiff_t)t * model->config.field_count : NULL, z[t]);
     for (int block = 0; block < model->config.blocks; block++)
-        run_block(model, block, tokens, z, time, until);
+        run_block(model, block, tokens, z, time, query_time);
     for (int t = 0; t < tokens; t++) {
-        double normal[DIMS], sum = 0, *row = out + (ptrdiff_t)t * kinds;
+        double normal[DIMS], sum = 0, *row = out + (ptrdiff_t)t * types;
         norm(model, -1, "output.norm", z[t], normal);
-        memset(row, 0, (size_t)kinds * sizeof *row);
+        memset(row, 0, (size_t)types * sizeof *row);
         multiply(model, -1, event ? "output.weight" : "output.action.weight", normal, row);
         add_bias(model, -1, event ? "output.bias" : "output.action.bias", row);
-        for (int c = 0; c < kinds; c++)
+        for (int c = 0; c < types; c++)
             sum += exp(row[c]);
-        for (int c = 0; c < kinds; c++)
+        for (int c = 0; c < types; c++)
             row[c] -= log(sum);
     }
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_SIMULATED_H
 #define TESTS_SIMULATED_H
 
-#include "data/simulate.h"
+#include "data/simulate/simulate.h"
 
 static inline lapse_simulation *simulate(int64_t sequences, double days, uint64_t seed)
 {

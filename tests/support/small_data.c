@@ -40,7 +40,7 @@ static lp_names make_names(int count, const char *prefix, void **offsets, void *
     return (lp_names){.count = count, .offset = offset, .bytes = *bytes};
 }
 
-lapse_dataset *small_dataset(int sequences, const int *lengths, const double *time, const int32_t *kind, int kinds,
+lapse_dataset *small_dataset(int sequences, const int *lengths, const double *time, const int32_t *type, int types,
                              const uint8_t *split)
 {
     lapse_dataset *dataset = lp_alloc(1, sizeof *dataset);
@@ -53,10 +53,10 @@ lapse_dataset *small_dataset(int sequences, const int *lengths, const double *ti
     dataset->event_count = (int64_t)events;
     dataset->start = dataset->blocks[0] = start;
     dataset->time = dataset->blocks[1] = copy(time, events * sizeof *time);
-    dataset->kind = dataset->blocks[2] = copy(kind, events * sizeof *kind);
+    dataset->type = dataset->blocks[2] = copy(type, events * sizeof *type);
     if (split)
         dataset->split = dataset->blocks[3] = copy(split, events);
-    dataset->kinds = make_names(kinds, NULL, &dataset->blocks[4], &dataset->blocks[5]);
+    dataset->types = make_names(types, NULL, &dataset->blocks[4], &dataset->blocks[5]);
     dataset->sequences = make_names(sequences, "s", &dataset->blocks[6], &dataset->blocks[7]);
     return dataset;
 }
@@ -65,9 +65,9 @@ enum { SPELLED = 4096 };
 
 lapse_dataset *small_dataset_spelled(const char *events, const char *split)
 {
-    int lengths[SPELLED] = {0}, sequences = 0, kinds = 0;
+    int lengths[SPELLED] = {0}, sequences = 0, types = 0;
     double time[SPELLED];
-    int32_t kind[SPELLED];
+    int32_t type[SPELLED];
     uint8_t parts[SPELLED];
     size_t count = 0;
     assert_true(strlen(events) < SPELLED);
@@ -77,21 +77,21 @@ lapse_dataset *small_dataset_spelled(const char *events, const char *split)
             continue;
         }
         time[count] = lengths[sequences]++;
-        kind[count] = events[i] - 'a';
-        kinds = kind[count] >= kinds ? kind[count] + 1 : kinds;
+        type[count] = events[i] - 'a';
+        types = type[count] >= types ? type[count] + 1 : types;
         parts[count++] = !split || split[i] == 't' ? LP_SPLIT_TRAIN : split[i] == 'v' ? LP_SPLIT_VALID : LP_SPLIT_TEST;
     }
-    return small_dataset(sequences + 1, lengths, time, kind, kinds, split ? parts : NULL);
+    return small_dataset(sequences + 1, lengths, time, type, types, split ? parts : NULL);
 }
 
-lapse_dataset *small_dataset_random(lp_random *random, int sequences, int longest, int kinds, double gap, bool by_event)
+lapse_dataset *small_dataset_random(lp_random *random, int sequences, int longest, int types, double gap, bool by_event)
 {
     size_t most = (size_t)sequences * (size_t)longest, count = 0;
     int *lengths = calloc((size_t)sequences, sizeof *lengths);
     double *time = calloc(most, sizeof *time);
-    int32_t *kind = calloc(most, sizeof *kind);
+    int32_t *type = calloc(most, sizeof *type);
     uint8_t *split = calloc(most, 1);
-    assert_true(lengths && time && kind && split);
+    assert_true(lengths && time && type && split);
     for (int s = 0; s < sequences; s++) {
         lengths[s] = 1 + (int)lp_random_below(random, (uint32_t)longest);
         double now = 1.6e9 + 1e6 * lp_random_uniform(random);
@@ -99,16 +99,16 @@ lapse_dataset *small_dataset_random(lp_random *random, int sequences, int longes
             double wait = lp_random_below(random, 10) == 0 ? 0 : gap * lp_random_exponential(random);
             now += wait;
             time[count] = now;
-            uint32_t drawn = lp_random_below(random, (uint32_t)kinds);
+            uint32_t drawn = lp_random_below(random, (uint32_t)types);
             bool by_rule = i > 0 && lp_random_below(random, 4) > 0;
-            kind[count] = by_rule ? (kind[count - 1] + (wait > gap ? 1 : 2)) % kinds : (int32_t)drawn;
+            type[count] = by_rule ? (type[count - 1] + (wait > gap ? 1 : 2)) % types : (int32_t)drawn;
             split[count] = (uint8_t)lp_random_below(random, LP_SPLIT_COUNT);
         }
     }
-    lapse_dataset *dataset = small_dataset(sequences, lengths, time, kind, kinds, by_event ? split : NULL);
+    lapse_dataset *dataset = small_dataset(sequences, lengths, time, type, types, by_event ? split : NULL);
     free(lengths);
     free(time);
-    free(kind);
+    free(type);
     free(split);
     return dataset;
 }

@@ -4,11 +4,11 @@
 #define LP_SMALL_DATA_H
 
 #include "base/random.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
-/* A dataset of these events: sequence s has lengths[s] of them. Kinds are named "a", "b", ... ("k26" after "z"), sequences "s0",
+/* A dataset of these events: sequence s has lengths[s] of them. Event types are named "a", "b", ... ("k26" after "z"), sequences "s0",
  * "s1", .... split may be NULL. Closed by lapse_dataset_close. */
-lapse_dataset *small_dataset(int sequences, const int *lengths, const double *time, const int32_t *kind, int kinds,
+lapse_dataset *small_dataset(int sequences, const int *lengths, const double *time, const int32_t *type, int types,
                              const uint8_t *split);
 
 /* Sequences as words of letters ("abca bca"), a second between neighbours. split has a letter for each event, t, v or e
@@ -16,8 +16,8 @@ lapse_dataset *small_dataset(int sequences, const int *lengths, const double *ti
 lapse_dataset *small_dataset_spelled(const char *events, const char *split);
 
 /* `sequences` random ones of 1 .. longest events, some at equal times; with a split of each event where asked for. The
- * kinds follow one another by a rule that looks at the time between them, so that there is something to learn. */
-lapse_dataset *small_dataset_random(lp_random *random, int sequences, int longest, int kinds, double gap,
+ * event types follow one another by a rule that looks at the time between them, so that there is something to learn. */
+lapse_dataset *small_dataset_random(lp_random *random, int sequences, int longest, int types, double gap,
                                     bool by_event);
 
 /* The simulated shop, imported as the tool does. */

@@ -15,7 +15,7 @@ lp_model_config small_config(const lp_encoding *encoding, int dims, int blocks, 
         .row = lp_model_row_find("attention"),
         .encoding = encoding,
         .target_known = true,
-        .kinds = 5,
+        .event_types = 5,
         .dims = dims,
         .blocks = blocks,
         .heads = heads,
@@ -24,7 +24,7 @@ lp_model_config small_config(const lp_encoding *encoding, int dims, int blocks, 
         .harmonics = 2,
         .period_min = 0.5,
         .period_max = 40,
-        .period_init = lp_period_start_find("geometric"),
+        .period_init = lp_period_init_find("geometric"),
         .inverse_cdf = lp_inverse_cdf_find("maf"),
         .hidden = 4,
         .draws = 1,
@@ -35,13 +35,13 @@ lp_model_config small_config(const lp_encoding *encoding, int dims, int blocks, 
 lapse_model *small_model(const lp_model_config *config, uint64_t seed)
 {
     static const uint64_t offset[] = {0, 2, 4, 6, 8, 10};
-    const lp_names names = {.count = config->kinds, .offset = offset, .bytes = "a\0b\0c\0d\0e"};
+    const lp_names names = {.count = config->event_types, .offset = offset, .bytes = "a\0b\0c\0d\0e"};
     lapse_model *model = NULL;
     lapse_error error = {0};
-    assert_int_equal(config->kinds, 5);
+    assert_int_equal(config->event_types, 5);
     if (lp_model_new(config, &names, &model, &error) != LAPSE_OK)
         fail_msg("%s", error.message);
-    lp_network_start(&model->network.graph, seed, model->parameters);
+    lp_network_init_parameters(&model->network.graph, seed, model->parameters);
     lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 400);
     for (size_t i = 0; i < model->network.graph.parameter_size; i++)
         model->parameters[i] += (float)(0.2 * lp_random_normal(&random));
@@ -73,13 +73,13 @@ static void log_softmax(double *row, int count)
         row[i] -= largest + log(sum);
 }
 
-void small_answers(const lapse_model *model, const char *backend_name, int tokens, const int32_t *kind,
-                   const double *time, const double *until, double *out)
+void small_answers(const lapse_model *model, const char *backend_name, int tokens, const int32_t *type,
+                   const double *time, const double *query_time, double *out)
 {
     const lp_backend *backend = lp_backend_find(backend_name);
     lp_network network;
     lp_plan plan;
-    int kinds = model->config.kinds;
+    int types = model->config.event_types;
     int32_t position[128], segment[] = {0, tokens};
     assert_non_null(backend);
     assert_true(tokens <= 128);
@@ -87,34 +87,32 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
         position[t] = t;
     assert_int_equal(lp_network_build(&network, &model->config, false, NULL), LAPSE_OK);
     lp_extent extent = {.pairs = (int64_t)tokens * (tokens + 1) / 2, .longest = tokens};
-    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_ASKED] = tokens;
+    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_TARGETS] = tokens;
     assert_int_equal(lp_plan_make(&plan, &network.graph, &extent, backend->real_size, NULL), LAPSE_OK);
     void *inputs[LP_FEED_COUNT] = {
-        [LP_FEED_KIND] = (void *)(uintptr_t)kind,
-        [LP_FEED_POSITION] = position,
-        [LP_FEED_ASKED] = position, /* after every token */
-        [LP_FEED_TIME] = (void *)(uintptr_t)time,
-        [LP_FEED_UNTIL] = (void *)(uintptr_t)until,
+        [LP_FEED_EVENT] = (void *)(uintptr_t)type, [LP_FEED_POSITION] = position,
+        [LP_FEED_TARGET_POSITION] = position, /* after every token */
+        [LP_FEED_TIME] = (void *)(uintptr_t)time,  [LP_FEED_QUERY_TIME] = (void *)(uintptr_t)query_time,
     };
     void *parameters = to_real(model->parameters, network.graph.parameter_size, backend->real_size);
     lp_run run = {.plan = &plan,
-                  .work = backend->buffer_new(plan.work_size),
+                  .work = backend->buffer_new(backend->context, plan.work_size),
                   .inputs = inputs,
-                  .scratch = backend->buffer_new(plan.scratch_size),
+                  .scratch = backend->buffer_new(backend->context, plan.scratch_size),
                   .parameters = parameters,
-                  .rows = {[LP_ROWS_TOKENS] = tokens, [LP_ROWS_ASKED] = tokens},
+                  .rows = {[LP_ROWS_TOKENS] = tokens, [LP_ROWS_TARGETS] = tokens},
                   .segments = 1,
                   .segment = segment};
     assert_true(run.work && run.scratch);
-    backend->run(&run);
+    backend->run(backend->context, &run);
     const void *logits = lp_run_data(&run, network.logits[LP_TARGET_EVENT]);
-    for (int i = 0; i < tokens * kinds; i++)
+    for (int i = 0; i < tokens * types; i++)
         out[i] =
             backend->real_size == sizeof(double) ? ((const double *)logits)[i] : (double)((const float *)logits)[i];
     for (int t = 0; t < tokens; t++)
-        log_softmax(out + (ptrdiff_t)t * kinds, kinds);
-    backend->buffer_free(run.work);
-    backend->buffer_free(run.scratch);
+        log_softmax(out + (ptrdiff_t)t * types, types);
+    backend->buffer_free(backend->context, run.work);
+    backend->buffer_free(backend->context, run.scratch);
     lp_free(parameters);
     lp_graph_clear(&network.graph);
 }

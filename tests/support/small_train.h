@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 
-/* Thirty random sequences of up to 14 events of 5 kinds, some 100 s apart. */
+/* Thirty random sequences of up to 14 events of 5 event types, some 100 s apart. */
 lapse_dataset *small_train_data(uint64_t seed);
 
 /* Three epochs of a model of 4 dims, with a checkpoint at every step where one is asked for. */

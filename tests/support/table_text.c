@@ -1,9 +1,9 @@
 #include "support/table_text.h"
 
 #include "base/memory.h"
-#include "data/blocks.h"
-#include "data/dataset.h"
-#include "data/import.h"
+#include "data/import/blocks.h"
+#include "data/dataset/dataset.h"
+#include "data/import/import.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ char *show(const lapse_dataset *dataset)
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         lp_buffer_print(&text, "%s:", lapse_dataset_sequence_name(dataset, s));
         for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
-            lp_buffer_print(&text, " %.17g %s", dataset->time[i], lapse_dataset_kind_name(dataset, dataset->kind[i]));
+            lp_buffer_print(&text, " %.17g %s", dataset->time[i],
+                            lapse_dataset_event_type_name(dataset, dataset->type[i]));
             if (dataset->split)
                 lp_buffer_print(&text, " (%s)", lp_split_name((lp_split)dataset->split[i]));
             for (int f = 0; f < dataset->field_count; f++) {

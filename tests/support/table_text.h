@@ -11,7 +11,7 @@ lapse_import_options defaults(void);
 lapse_status import_bytes(const void *data, size_t size, const lapse_import_options *options, int64_t block_size,
                           lapse_dataset **dataset, lapse_import_report *report, lapse_error *error);
 
-/* Everything in a dataset as text: "sequence: time kind (split) [category] <number>, time kind;..."; freed by lp_free. */
+/* Everything in a dataset as text: "sequence: time event type (split) [category] <number>, time event type;..."; freed by lp_free. */
 char *show(const lapse_dataset *dataset);
 
 /* The import succeeds, whatever the size of blocks, and shows so. */

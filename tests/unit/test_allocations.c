@@ -129,13 +129,13 @@ static void sessions_allocate_nothing(void **state)
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lapse_session *session = NULL;
         lapse_recommendation best[2];
-        double *probabilities = lp_alloc((size_t)lapse_model_kind_count(model), sizeof *probabilities);
+        double *probabilities = lp_alloc((size_t)lapse_model_event_type_count(model), sizeof *probabilities);
         int64_t found;
         assert_non_null(probabilities);
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
         atomic_store(&counted, 0);
         for (int i = 0; i < 40; i++) {
-            const char *name = lapse_model_kind_name(model, i % lapse_model_kind_count(model));
+            const char *name = lapse_model_event_type_name(model, i % lapse_model_event_type_count(model));
             assert_int_equal(lapse_session_append(session, i, name, NULL), LAPSE_OK);
             for (int k = 0; k < 2; k++) {
                 assert_int_equal(lapse_session_predict(session, i + k, probabilities, NULL), LAPSE_OK);

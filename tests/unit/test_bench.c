@@ -20,26 +20,27 @@
 static const lp_backend *right;
 static int spoiled; /* which of the gradients */
 
-static void run_wrong(const lp_run *run)
+static void run_wrong(void *context, const lp_run *run)
 {
-    right->run(run);
+    right->run(context, run);
     float *gradient = (float *)run->gradients + spoiled;
     *gradient += 0.5f;
 }
 
-static void run_nan(const lp_run *run)
+static void run_nan(void *context, const lp_run *run)
 {
-    right->run(run);
+    right->run(context, run);
     ((float *)run->gradients)[spoiled] = NAN;
 }
 
-static void run_wrong_row(const lp_run *run)
+static void run_wrong_row(void *context, const lp_run *run)
 {
-    right->run(run);
+    right->run(context, run);
     ((float *)run->row_gradients)[3] += 0.5f;
 }
 
-static lapse_status check_with(const char *preset, void (*run)(const lp_run *), double *worst, lapse_error *error)
+static lapse_status check_with(const char *preset, void (*run)(void *, const lp_run *), double *worst,
+                               lapse_error *error)
 {
     right = lp_backend_find("cpu");
     lp_backend wrong = *right;
@@ -66,7 +67,7 @@ static void wrong_kernels_fail(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    static void (*const wrongs[])(const lp_run *) = {run_wrong, run_nan, run_wrong_row};
+    static void (*const wrongs[])(void *, const lp_run *) = {run_wrong, run_nan, run_wrong_row};
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         double worst = -1;
         lapse_error error;
@@ -165,8 +166,8 @@ static void launches_are_added(void **state)
     assert_int_equal(launches.count, 2);
     assert_string_equal(rows[0].name, "affine");
     assert_string_equal(rows[1].name, "add");
-    assert_string_equal(rows[0].kind, "chain");
-    assert_string_equal(rows[1].kind, "sums");
+    assert_string_equal(rows[0].type, "chain");
+    assert_string_equal(rows[1].type, "sums");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(rows[i].launch, i + 1);
         assert_int_equal(rows[i].nodes, 2);

@@ -19,7 +19,7 @@
 #define HOUR 3600.0
 #define DAY 86400.0
 
-static lapse_bound_options asked(double epsilon, double span, double sigma, double delta)
+static lapse_bound_options target_position(double epsilon, double span, double sigma, double delta)
 {
     lapse_bound_options options;
     lapse_bound_options_default(&options);
@@ -44,7 +44,7 @@ static int64_t samples(lapse_bound_options options, double unit)
 static void test_formulas(void **state)
 {
     (void)state;
-    lapse_bound_options o = asked(0.1, 30 * DAY, 1 / (2 * HOUR), 0.05);
+    lapse_bound_options o = target_position(0.1, 30 * DAY, 1 / (2 * HOUR), 0.05);
     static const double units[] = {1, HOUR, DAY};
     for (int i = 0; i < 3; i++) {
         double d = (double)samples(o, units[i]);
@@ -63,11 +63,11 @@ static void test_formulas(void **state)
 static void test_unit_matters_to_the_claim_alone(void **state)
 {
     (void)state;
-    lapse_bound_options o = asked(0.1, 30 * DAY, 1 / (30 * DAY), 0.05);
+    lapse_bound_options o = target_position(0.1, 30 * DAY, 1 / (30 * DAY), 0.05);
     assert_int_equal(samples(o, 1), 0);
     assert_true(samples(o, DAY) > 4000);
     int64_t proof = samples(o, 0);
-    lapse_bound_options in_days = asked(0.1, 30, 1.0 / 30, 0.05);
+    lapse_bound_options in_days = target_position(0.1, 30, 1.0 / 30, 0.05);
     assert_int_equal(samples(in_days, 0), proof);
 }
 
@@ -79,10 +79,10 @@ static void test_monotone(void **state)
         int64_t last[4] = {INT64_MAX, 0, 0, INT64_MAX};
         for (int step = 1; step <= 40; step++) {
             int64_t next[4] = {
-                samples(asked(0.02 * step, 30 * DAY, 1 / HOUR, 0.05), units[i]),
-                samples(asked(0.1, step * DAY, 1 / HOUR, 0.05), units[i]),
-                samples(asked(0.1, 30 * DAY, step / HOUR, 0.05), units[i]),
-                samples(asked(0.1, 30 * DAY, 1 / HOUR, 0.02 * step), units[i]),
+                samples(target_position(0.02 * step, 30 * DAY, 1 / HOUR, 0.05), units[i]),
+                samples(target_position(0.1, step * DAY, 1 / HOUR, 0.05), units[i]),
+                samples(target_position(0.1, 30 * DAY, step / HOUR, 0.05), units[i]),
+                samples(target_position(0.1, 30 * DAY, 1 / HOUR, 0.02 * step), units[i]),
             };
             assert_true(next[0] < last[0] && next[1] > last[1] && next[2] > last[2] && next[3] < last[3]);
             memcpy(last, next, sizeof last);
@@ -103,7 +103,7 @@ static lapse_bound_error measure(lapse_bound_options options, int64_t count)
 static void test_measurement_is_the_error(void **state)
 {
     (void)state;
-    lapse_bound_options o = asked(0.3, 50, 1, 0.05);
+    lapse_bound_options o = target_position(0.3, 50, 1, 0.05);
     o.repeats = 3;
     o.seed = 99;
     static const int64_t counts[] = {1, 7, 8, 9, 100};
@@ -138,7 +138,7 @@ static void test_measurement_is_the_error(void **state)
 static void test_promise_is_kept(void **state)
 {
     (void)state;
-    lapse_bound_options o = asked(0.25, 10 * DAY, 1 / (6 * HOUR), 0.1);
+    lapse_bound_options o = target_position(0.25, 10 * DAY, 1 / (6 * HOUR), 0.1);
     o.repeats = small_effort(60, 10);
     o.seed = 4;
     lapse_bound_error m = measure(o, samples(o, 0));
@@ -155,10 +155,10 @@ static void test_promise_is_kept(void **state)
 static void test_grid_is_limited(void **state)
 {
     (void)state;
-    lapse_bound_options o = asked(0.5, 1, 1e-6, 0.5);
+    lapse_bound_options o = target_position(0.5, 1, 1e-6, 0.5);
     o.repeats = 1;
     assert_int_equal(measure(o, 1).points, 256);
-    o = asked(0.5, 1e9, 1, 0.5);
+    o = target_position(0.5, 1e9, 1, 0.5);
     o.repeats = 1;
     assert_int_equal(measure(o, 1).points, 131072);
 }
@@ -178,16 +178,17 @@ static void assert_refused(lapse_bound_options options, const char *message)
 static void test_refused(void **state)
 {
     (void)state;
-    assert_refused(asked(0, 1, 1, 0.5),
+    assert_refused(target_position(0, 1, 1, 0.5),
                    "epsilon is 0; it must be 0.0001 to 2, the most that two kernels of height 1 can differ");
-    assert_refused(asked(NAN, 1, 1, 0.5),
+    assert_refused(target_position(NAN, 1, 1, 0.5),
                    "epsilon is nan; it must be 0.0001 to 2, the most that two kernels of height 1 can differ");
-    assert_refused(asked(0.1, 0, 1, 0.5), "the largest lag is 0 seconds; it must be above 0, up to 1e15");
-    assert_refused(asked(0.1, INFINITY, 1, 0.5), "the largest lag is inf seconds; it must be above 0, up to 1e15");
-    assert_refused(asked(0.1, 1, -1, 0.5), "sigma is -1 a second; it must be 1e-15 to 1e15");
-    assert_refused(asked(0.1, 1, 1, 0), "delta is 0; a chance must be above 0 and below 1");
-    assert_refused(asked(0.1, 1, 1, 1), "delta is 1; a chance must be above 0 and below 1");
-    lapse_bound_options o = asked(0.1, 1, 1, 0.5);
+    assert_refused(target_position(0.1, 0, 1, 0.5), "the largest lag is 0 seconds; it must be above 0, up to 1e15");
+    assert_refused(target_position(0.1, INFINITY, 1, 0.5),
+                   "the largest lag is inf seconds; it must be above 0, up to 1e15");
+    assert_refused(target_position(0.1, 1, -1, 0.5), "sigma is -1 a second; it must be 1e-15 to 1e15");
+    assert_refused(target_position(0.1, 1, 1, 0), "delta is 0; a chance must be above 0 and below 1");
+    assert_refused(target_position(0.1, 1, 1, 1), "delta is 1; a chance must be above 0 and below 1");
+    lapse_bound_options o = target_position(0.1, 1, 1, 0.5);
     lapse_bound_error measured;
     lapse_error error = {0};
     int64_t count;
@@ -203,7 +204,7 @@ static void test_refused(void **state)
 static void test_memory_runs_out(void **state)
 {
     (void)state;
-    lapse_bound_options o = asked(0.5, 1, 1, 0.5);
+    lapse_bound_options o = target_position(0.5, 1, 1, 0.5);
     lapse_bound_error measured;
     lapse_error error = {0};
     o.repeats = 2;

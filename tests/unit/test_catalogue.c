@@ -1,5 +1,5 @@
 /* test_catalogue.c: what a table of items tells is read as it stands; what is malformed is refused with its place. */
-#include "data/catalogue.h"
+#include "data/import/catalogue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "support/small_data.h"
 
-/* A dataset's kinds "a" and "b". */
+/* A dataset's event types "a" and "b". */
 static const uint64_t known_offset[] = {0, 2, 4};
 static const lp_names known = {.count = 2, .offset = known_offset, .bytes = "a\0b"};
 
@@ -72,8 +72,9 @@ static void test_columns(void **state)
     static const lp_catalogue_columns named = {"sku", "kind"}, numbered = {"2", "1,3"}, none = {NULL, ""};
     assert_told("kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &named,
                 "a:; b: kind=old kind=lamp name=one two; c: kind=old kind=lamp name=one two");
-    assert_told("kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &numbered,
-                "a:; b: kind=old kind=lamp name=one name=two; c: kind=old kind=lamp name=one name=two");
+    assert_told(
+        "kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &numbered,
+        "a:; b: kind=old kind=lamp name=one name=two; c: kind=old kind=lamp name=one name=two");
     assert_told("name,id\none two,b\none two,c\n", &none, "a:; b: name=one two; c: name=one two");
 }
 

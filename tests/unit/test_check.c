@@ -2,7 +2,7 @@
 #include "support/small_data.h"
 #include "support/table_text.h"
 
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,12 +75,12 @@ static void nothing_is_found_where_nothing_is(void **state)
     /* Sequence after sequence, so that those that start last are also newest. */
     static const int lengths[] = {3, 3, 3, 3, 3};
     static const double time[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
-    static const int32_t kind[] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 2, 1, 0};
-    lapse_dataset *dataset = small_dataset(5, lengths, time, kind, 3, NULL);
+    static const int32_t type[] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 2, 1, 0};
+    lapse_dataset *dataset = small_dataset(5, lengths, time, type, 3, NULL);
     lapse_check check = check_of(dataset, "time");
-    static const char *const names[] = {"tied-times",      "future-times",      "duplicates",   "repeats",
-                                        "untrained-kinds", "divided-sequences", "past-targets", "tied-targets",
-                                        "later-training",  "telling-fields"};
+    static const char *const names[] = {
+        "tied-times",        "future-times", "duplicates",   "repeats",        "untrained-event-types",
+        "divided-sequences", "past-targets", "tied-targets", "later-training", "telling-fields"};
     assert_int_equal(check.finding_count, sizeof names / sizeof *names);
     for (int i = 0; i < check.finding_count; i++) {
         assert_string_equal(check.findings[i].name, names[i]);
@@ -106,8 +106,8 @@ static void events_are_looked_at(void **state)
            "time; ties keep the order of the source.");
     expect(&check, "future-times", "warning", 1, 11,
            "Events later than 2026-11-15T12:00:00Z; the latest is of 2026-11-15T12:00:01Z.");
-    expect(&check, "duplicates", "warning", 1, 11, "Events with the sequence, time and kind of an earlier one.");
-    expect(&check, "repeats", "note", 3, 11, "Events of the kind right before them in their sequence.");
+    expect(&check, "duplicates", "warning", 1, 11, "Events with the sequence, time and event type of an earlier one.");
+    expect(&check, "repeats", "note", 3, 11, "Events of the event type right before them in their sequence.");
 }
 
 /* Few ties and duplicates are a note. What orders them is what the file says, and cannot drive a terminal. */
@@ -117,16 +117,16 @@ static void few_are_a_note(void **state)
     enum { EVENTS = 300 };
     static const int lengths[] = {EVENTS / 3, EVENTS / 3, EVENTS / 3};
     double time[EVENTS];
-    int32_t kind[EVENTS];
+    int32_t type[EVENTS];
     for (int i = 0; i < EVENTS; i++) {
         time[i] = i == 7 ? 6 : i;
-        kind[i] = i == 7 ? 0 : i % 2;
+        type[i] = i == 7 ? 0 : i % 2;
     }
-    lapse_dataset *dataset = small_dataset(3, lengths, time, kind, 2, NULL);
+    lapse_dataset *dataset = small_dataset(3, lengths, time, type, 2, NULL);
     lapse_check check = check_of(dataset, "sequence");
     expect(&check, "tied-times", "note", 2, EVENTS,
            "Events that share their time with another of their sequence; the order is: not recorded.");
-    expect(&check, "duplicates", "note", 1, EVENTS, "Events with the sequence, time and kind of an earlier one.");
+    expect(&check, "duplicates", "note", 1, EVENTS, "Events with the sequence, time and event type of an earlier one.");
     const char *name = "order", *value = "\033[2Jwild\n";
     dataset->property_count = 1;
     dataset->property_name = &name;
@@ -146,8 +146,9 @@ static void splits_are_looked_at(void **state)
     lapse_dataset *dataset = small_dataset_spelled("abcab abcd abe af b", NULL);
     lapse_check check = check_of(dataset, "leave-one-out");
     assert_true(check.train_events == 9 && check.valid_events == 3 && check.test_events == 3);
-    expect(&check, "untrained-kinds", "warning", 2, 6,
-           "Kinds that never occur in training, 2 of them in test alone: 2 of 6 valid and test events are of these.");
+    expect(&check, "untrained-event-types", "warning", 2, 6,
+           "Event types that never occur in training, 2 of them in test alone: 2 of 6 valid and test events are of "
+           "these.");
     expect(&check, "divided-sequences", "note", 3, 5,
            "Sequences with events in several splits, by design of the rule 'leave-one-out'.");
     expect(&check, "past-targets", "ok", 0, 6, "No training event follows a valid or test event of its sequence.");
@@ -164,8 +165,9 @@ static void splits_are_looked_at(void **state)
            "their future.");
     expect(&check, "later-training", "note", 2, 3,
            "Test events earlier than the newest training event, which is of 1970-01-01T00:00:03Z.");
-    expect(&check, "untrained-kinds", "warning", 1, 3,
-           "Kinds that never occur in training, 0 of them in test alone: 3 of 7 valid and test events are of these.");
+    expect(&check, "untrained-event-types", "warning", 1, 3,
+           "Event types that never occur in training, 0 of them in test alone: 3 of 7 valid and test events are of "
+           "these.");
     lapse_dataset_close(dataset);
 }
 
@@ -196,7 +198,7 @@ static void sessions_belong_together(void **state)
 
 /* ---------------------------------------------------------------------------------------------- the fields --- */
 
-/* Ten sequences of 20 events drawn from four kinds, with what a test puts beside each: a word and a number. */
+/* Ten sequences of 20 events drawn from four event types, with what a test puts beside each: a word and a number. */
 static lapse_check check_fields(const char *what, bool with_action)
 {
     lp_buffer text = {0};
@@ -205,10 +207,10 @@ static lapse_check check_fields(const char *what, bool with_action)
     for (int s = 0; s < 10; s++) {
         int next = (int)lp_random_below(&random, 4), next_act = (int)lp_random_below(&random, 3);
         for (int i = 0; i < 20; i++) {
-            int kind = next, act = next_act, noise = (int)lp_random_below(&random, 4);
-            next = strcmp(what, "law") == 0 ? (kind + 1) % 4 : (int)lp_random_below(&random, 4);
+            int type = next, act = next_act, noise = (int)lp_random_below(&random, 4);
+            next = strcmp(what, "law") == 0 ? (type + 1) % 4 : (int)lp_random_below(&random, 4);
             next_act = (int)lp_random_below(&random, 3);
-            lp_buffer_print(&text, "u%d,%d,k%d,", s, 100 * s + i, kind);
+            lp_buffer_print(&text, "u%d,%d,k%d,", s, 100 * s + i, type);
             if (strcmp(what, "name") == 0)
                 lp_buffer_print(&text, "k%d,%d,", next, noise);
             else if (strcmp(what, "rule") == 0)
@@ -220,7 +222,7 @@ static lapse_check check_fields(const char *what, bool with_action)
             else if (strcmp(what, "unique") == 0)
                 lp_buffer_print(&text, "w%d,%d,", 20 * s + i, 20 * s + i);
             else
-                lp_buffer_print(&text, "w%d,%d,", kind, kind);
+                lp_buffer_print(&text, "w%d,%d,", type, type);
             lp_buffer_print(&text, "a%d\n", act);
         }
     }
@@ -245,13 +247,14 @@ static void fields_that_tell_the_next_event(void **state)
         const char *what, *begins;
         bool with_action;
     } told[] = {
-        {"name", "The field 'word' of an event tells the kind of the next in 100.0 % of valid and test events, ",
+        {"name", "The field 'word' of an event tells the event type of the next in 100.0 % of valid and test events, ",
          false},
-        {"name", "The field 'word' of an event tells the kind of the next in 100.0 % of valid and test events, ", true},
-        {"rule", "The field 'word' of an event tells the kind of the next in 100.0 % of valid and test events, ",
+        {"name", "The field 'word' of an event tells the event type of the next in 100.0 % of valid and test events, ",
+         true},
+        {"rule", "The field 'word' of an event tells the event type of the next in 100.0 % of valid and test events, ",
          false},
-        {"number", "The field 'count' of an event tells the kind of the next in 100.0 % of valid and test events, ",
-         false},
+        {"number",
+         "The field 'count' of an event tells the event type of the next in 100.0 % of valid and test events, ", false},
         {"act", "The field 'word' of an event tells the action of the next in 100.0 % of valid and test events, ",
          true},
     };

@@ -3,9 +3,9 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "data/blocks.h"
-#include "data/dataset.h"
-#include "data/import.h"
+#include "data/import/blocks.h"
+#include "data/dataset/dataset.h"
+#include "data/import/import.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,11 +68,11 @@ static void order_and_numbers(void **state)
     const char *text = "user,time,event\na,1,rare\na,9,often\na,2,tie\na,3,often\na,4,second\nb,1,second\nb,0,tie\n";
     assert_int_equal(import_bytes(text, strlen(text), &options, 64, &dataset, &report, NULL), LAPSE_OK);
     static const char *const names[] = {"often", "tie", "second", "rare"};
-    assert_int_equal(lapse_dataset_kind_count(dataset), 4);
+    assert_int_equal(lapse_dataset_event_type_count(dataset), 4);
     for (int i = 0; i < 4; i++)
-        assert_string_equal(lapse_dataset_kind_name(dataset, i), names[i]);
-    assert_null(lapse_dataset_kind_name(dataset, 4));
-    assert_null(lapse_dataset_kind_name(dataset, -1));
+        assert_string_equal(lapse_dataset_event_type_name(dataset, i), names[i]);
+    assert_null(lapse_dataset_event_type_name(dataset, 4));
+    assert_null(lapse_dataset_event_type_name(dataset, -1));
     assert_null(lapse_dataset_sequence_name(dataset, 2));
     assert_int_equal(lapse_dataset_sequence_count(dataset), 2);
     assert_int_equal(lapse_dataset_event_count(dataset), 7);
@@ -80,12 +80,12 @@ static void order_and_numbers(void **state)
     assert_int_equal(report.rows, 7);
     assert_int_equal(report.bytes, strlen(text));
     const double *times;
-    const int32_t *kinds;
+    const int32_t *types;
     int64_t count;
-    lapse_dataset_sequence(dataset, 1, &times, &kinds, &count);
+    lapse_dataset_sequence(dataset, 1, &times, &types, &count);
     assert_int_equal(count, 2);
-    assert_true(times[0] == 0 && times[1] == 1 && kinds[0] == 1 && kinds[1] == 2);
-    lapse_dataset_sequence(dataset, 2, &times, &kinds, &count);
+    assert_true(times[0] == 0 && times[1] == 1 && types[0] == 1 && types[1] == 2);
+    lapse_dataset_sequence(dataset, 2, &times, &types, &count);
     assert_int_equal(count, 0);
     lapse_dataset_close(dataset);
 }
@@ -190,21 +190,21 @@ static void filters(void **state)
     char *shown = show(dataset);
     assert_string_equal(shown, "a: 1 x, 2 x, 3 y;");
     lp_free(shown);
-    assert_int_equal(lapse_dataset_kind_count(dataset), 2);
+    assert_int_equal(lapse_dataset_event_type_count(dataset), 2);
     assert_int_equal(report.rows, 9);
     assert_int_equal(report.rare_rows, 2);
-    assert_int_equal(report.rare_kinds, 2);
+    assert_int_equal(report.rare_event_types, 2);
     assert_int_equal(report.short_sequences, 4);
     assert_int_equal(report.short_rows, 4);
-    assert_string_equal(lp_dataset_property_find(dataset, "rows.rare"), "2 left out with 2 rare kinds of event");
+    assert_string_equal(lp_dataset_property_find(dataset, "rows.rare"), "2 left out with 2 rare event types");
     assert_string_equal(lp_dataset_property_find(dataset, "rows.short"), "4 left out with 4 short sequences");
     lapse_dataset_close(dataset);
     options.min_events = 9;
     lapse_error error = {0};
     assert_int_equal(import_bytes(text, strlen(text), &options, 64, &dataset, &report, &error), LAPSE_ERROR_INPUT);
-    assert_string_equal(error.message,
-                        "no event is left: 2 were of kinds that occur fewer than 2 times, and 7 in sequences with "
-                        "fewer than 9 events");
+    assert_string_equal(
+        error.message, "no event is left: 2 were of event types that occur fewer than 2 times, and 7 in sequences with "
+                       "fewer than 9 events");
 }
 
 /* Bad rows are left out, counted, and leave no trace: no name of theirs is in the dataset. */
@@ -225,7 +225,7 @@ static void skipped_rows(void **state)
         char *shown = show(dataset);
         assert_string_equal(shown, "a: 1 x, 2 y;b: 3 x;");
         lp_free(shown);
-        assert_int_equal(lapse_dataset_kind_count(dataset), 2);
+        assert_int_equal(lapse_dataset_event_type_count(dataset), 2);
         assert_int_equal(report.rows, 12);
         assert_int_equal(report.bad_rows, 9);
         assert_int_equal(report.first_bad_row.line, 2);
@@ -332,7 +332,7 @@ static void files_and_standard_input(void **state)
 
 static void add_random_row(lp_buffer *text, lp_random *random)
 {
-    static const char *const kinds[] = {"view", "buy", "\"say \"\"hi\"\"\"", "\"two\nlines\"",
+    static const char *const types[] = {"view", "buy", "\"say \"\"hi\"\"\"", "\"two\nlines\"",
                                         "a rather long name of an event"};
     uint32_t fate = lp_random_below(random, 40);
     uint32_t user = lp_random_below(random, 50);
@@ -345,7 +345,7 @@ static void add_random_row(lp_buffer *text, lp_random *random)
         lp_buffer_print(text, "user %u,7%s", user, end);
     else
         lp_buffer_print(text, "user %u,%u.%03u,%s%s", user, lp_random_below(random, 1000),
-                        lp_random_below(random, 1000), kinds[lp_random_below(random, 5)], end);
+                        lp_random_below(random, 1000), types[lp_random_below(random, 5)], end);
 }
 
 /* The same text in every cut and on several threads: the same dataset, report and first bad row. */
@@ -414,11 +414,11 @@ static void equal_times_keep_the_order_of_the_source(void **state)
         assert_int_equal(lapse_dataset_sequence_count(dataset), USERS);
         for (int64_t s = 0; s < USERS; s++) {
             for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
-                int row = atoi(lapse_dataset_kind_name(dataset, dataset->kind[i]));
+                int row = atoi(lapse_dataset_event_type_name(dataset, dataset->type[i]));
                 assert_int_equal(dataset->split[i], row % 3 ? LP_SPLIT_TRAIN : LP_SPLIT_TEST);
                 if (i == dataset->start[s])
                     continue;
-                int before = atoi(lapse_dataset_kind_name(dataset, dataset->kind[i - 1]));
+                int before = atoi(lapse_dataset_event_type_name(dataset, dataset->type[i - 1]));
                 assert_true(dataset->time[i - 1] < dataset->time[i] ||
                             (dataset->time[i - 1] == dataset->time[i] && before < row));
             }

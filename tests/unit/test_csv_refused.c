@@ -2,8 +2,8 @@
 #include "support/table_text.h"
 
 #include "base/memory.h"
-#include "data/blocks.h"
-#include "data/dataset.h"
+#include "data/import/blocks.h"
+#include "data/dataset/dataset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ static void bad_rows_say_where_and_why(void **state)
     lapse_import_options options = defaults();
     options.split = "event";
     options.event = "4";
-    const char *text = "user,time,event,kind\na,1,train,x\na,2,holdout,x\n";
+    const char *text = "user,time,event,event type\na,1,train,x\na,2,holdout,x\n";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 3, 3,
                 "'holdout' is not a split: expected train, valid or test");
     options = defaults();

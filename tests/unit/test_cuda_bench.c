@@ -38,12 +38,12 @@ typedef struct notes {
 static void note(void *context, const lp_launch *launch)
 {
     notes *n = context;
-    bool pack = strcmp(launch->kind, "pack") == 0;
+    bool pack = strcmp(launch->type, "pack") == 0;
     assert_int_equal(launch->number, n->next++);
     assert_true(launch->count > 0 && launch->seconds >= 0);
-    assert_true(launch->count == 1 || strcmp(launch->kind, "node") != 0);
-    n->chains += strcmp(launch->kind, "chain") == 0;
-    n->sums += strcmp(launch->kind, "sums") == 0;
+    assert_true(launch->count == 1 || strcmp(launch->type, "node") != 0);
+    n->chains += strcmp(launch->type, "chain") == 0;
+    n->sums += strcmp(launch->type, "sums") == 0;
     n->packs += pack;
     for (int i = 0; i < launch->count; i++) {
         int node = launch->parts[i].node;
@@ -73,7 +73,7 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
         fail_msg("%s", error.message);
     const lp_graph *graph = &trainer.network.graph;
     size_t nodes = (size_t)graph->node_count;
-    lp_watch watch = {note, n};
+    lp_profiler watch = {note, n};
     lp_step_times times = {.watch = &watch};
     lp_trainer_step(&trainer);
     if (n) {
@@ -98,8 +98,8 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
     }
     *size = trainer.adam.size * sizeof(float);
     float *parameters = malloc(*size);
-    trainer.backend->copy_out(parameters, trainer.parameters, *size);
-    assert_null(trainer.backend->problem());
+    trainer.backend->copy_out(trainer.backend->context, parameters, trainer.parameters, *size);
+    assert_null(trainer.backend->problem(trainer.backend->context));
     lp_trainer_clear(&trainer);
     return parameters;
 }
@@ -125,7 +125,7 @@ static void launches_are_whole(void **state)
         for (int k = 0; k < n.launches.count; k++) {
             assert_int_equal(rows[k].launch, k + 1);
             assert_int_equal(rows[k].calls, 1);
-            assert_true(strcmp(rows[k].kind, "node") != 0 || rows[k].nodes == 1);
+            assert_true(strcmp(rows[k].type, "node") != 0 || rows[k].nodes == 1);
             got = (lp_cost){.flop = got.flop + rows[k].flop, .bytes = got.bytes + rows[k].bytes};
         }
         assert_true(got.flop == sum.flop && got.bytes == sum.bytes);
@@ -148,11 +148,11 @@ static void check_row(const lapse_bench_report *report, int i, bool *seen)
     assert_true(row->floor == fmax(row->flop / report->peak, row->bytes / report->bandwidth));
     if (!row->launch) {
         assert_string_equal(row->name, "(adam)");
-        assert_null(row->kind);
+        assert_null(row->type);
         assert_int_equal(row->nodes, 0);
         return;
     }
-    assert_non_null(row->kind);
+    assert_non_null(row->type);
     assert_in_range(row->launch, 1, report->row_count - 1);
     assert_false(seen[row->launch]);
     seen[row->launch] = true;

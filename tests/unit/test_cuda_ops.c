@@ -200,7 +200,7 @@ static void test_products(void **state)
         lp_value *bias = lp_example_fixed(&this.graph, "bias", 1, heads * out);
         lp_value *once = lp_linear(&this.graph, x, w, bias, NULL, heads, transpose);
         lp_value *again = lp_linear(&this.graph, x, w, NULL, once, heads, transpose);
-        graph_case_gradients(&this, lp_add(&this.graph, once, again)->maker);
+        graph_case_gradients(&this, lp_add(&this.graph, once, again)->producer);
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "product of %d x %d x %d, %d heads%s", this.rows[LP_ROWS_TOKENS], in, out, heads,
                  transpose ? ", transposed" : "");
@@ -221,10 +221,10 @@ static void test_rows(void **state)
         graph_case_segments(&this, (int[]){290 - 28 * i, 1}, 2);
         lp_graph *graph = &this.graph;
         lp_value *x = lp_example_tokens(graph, "x", cols[i]), *gain = lp_example_fixed(graph, "gain", 1, cols[i]);
-        lp_value *shift = lp_example_fixed(graph, "shift", 1, cols[i]);
+        lp_value *shift = lp_example_fixed(graph, "logq", 1, cols[i]);
         lp_value *y = lp_layer_norm(graph, x, gain, shift, 1e-2);
         lp_value *z = lp_dropout(graph, lp_scale_columns(graph, y, shift), 0.3);
-        graph_case_gradients(&this, lp_add(graph, z, lp_layer_norm(graph, x, shift, gain, 1e-1))->maker);
+        graph_case_gradients(&this, lp_add(graph, z, lp_layer_norm(graph, x, shift, gain, 1e-1))->producer);
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "rows of %d columns", cols[i]);
         check_case(&this, 30 * i);
@@ -257,7 +257,7 @@ static void test_embed_gradients(void **state)
         lp_value *ids = lp_graph_input(&this.graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *other = lp_graph_input(&this.graph, "other", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *both = lp_add(&this.graph, lp_embed(&this.graph, table, ids), lp_embed(&this.graph, table, other));
-        graph_case_gradients(&this, both->maker);
+        graph_case_gradients(&this, both->producer);
         graph_case_fill(&this, &random);
         crowd(&this, ids, sizes[i].rows - 1, sizes[i].kept);
         snprintf(what, sizeof what, "table of %d rows and %d columns, %d tokens", sizes[i].rows, sizes[i].cols,
@@ -286,7 +286,7 @@ static void test_choices(void **state)
         lp_value *bias = lp_example_fixed(graph, "bias", sizes[i].items, 1);
         lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, sizes[i].negatives);
-        graph_case_gradients(&this, lp_choice_loss(graph, z, items, bias, target, negative)->maker);
+        graph_case_gradients(&this, lp_bce_loss(graph, z, items, bias, target, negative)->producer);
         graph_case_fill(&this, &random);
         crowd(&this, target, sizes[i].items / 2, sizes[i].targets_kept);
         crowd(&this, negative, sizes[i].items / 2, sizes[i].negatives_kept);
@@ -305,8 +305,8 @@ static void test_basis_error(void **state)
     lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 202);
     graph_case_segments(&this, (int[]){300, 1}, 2);
     lp_value *time = lp_graph_input(&this.graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
-    lp_value *log_period = lp_graph_parameter(&this.graph, "log_period", 1, 9, LP_START_NORMAL, 1);
-    graph_case_gradients(&this, lp_basis(&this.graph, time, lp_harmonics(&this.graph, log_period, 5))->maker);
+    lp_value *log_period = lp_graph_parameter(&this.graph, "log_period", 1, 9, LP_INIT_NORMAL, 1);
+    graph_case_gradients(&this, lp_basis(&this.graph, time, lp_harmonics(&this.graph, log_period, 5))->producer);
     graph_case_fill(&this, &random);
     for (size_t i = 0; i < this.graph.parameter_size; i++)
         this.parameters[i] = (float)(this.parameters[i] + 6);

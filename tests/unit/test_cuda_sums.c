@@ -30,14 +30,14 @@ typedef struct group_case {
 
 static char what[200];
 
-static void group_start(group_case *this, uint64_t seed, int tokens, int asked, int room)
+static void group_start(group_case *this, uint64_t seed, int tokens, int target_position, int room)
 {
     *this = (group_case){.random = lp_random_start(seed, LP_PURPOSE_TEST, 208)};
     this->rows[LP_ROWS_TOKENS] = tokens;
-    this->rows[LP_ROWS_ASKED] = asked;
+    this->rows[LP_ROWS_TARGETS] = target_position;
     this->rows[LP_ROWS_ITEMS] = 77;
-    for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
-        this->plan.largest.rows[kind] = this->rows[kind] + room;
+    for (int type = 0; type < LP_ROWS_COUNT; type++)
+        this->plan.largest.rows[type] = this->rows[type] + room;
 }
 
 static void group_clear(group_case *this)
@@ -59,7 +59,7 @@ static lp_value *add_value(group_case *this, lp_type type, lp_rows rows_of, int 
     *value = (lp_value){.id = slot,
                         .slot = slot,
                         .type = type,
-                        .place = LP_PLACE_INPUT,
+                        .storage = LP_STORAGE_INPUT,
                         .rows_of = rows_of,
                         .rows = rows,
                         .cols = cols};
@@ -257,14 +257,14 @@ static void check_group(group_case *this)
     static const struct {
         lp_precision precision;
         double near;
-    } kinds[] = {{LP_PRECISION_FP32, 1e-5}, {LP_PRECISION_TF32, 5e-3}};
+    } types[] = {{LP_PRECISION_FP32, 1e-5}, {LP_PRECISION_TF32, 5e-3}};
     memory wanted, got, reversed;
     run_plain(this, &wanted);
     for (int i = 0; i < 2; i++) {
-        run_group(this, kinds[i].precision, &got);
-        check_outputs(this, &got, &wanted, kinds[i].near);
+        run_group(this, types[i].precision, &got);
+        check_outputs(this, &got, &wanted, types[i].near);
         setenv("LAPSE_EMULATE_REVERSE", "1", 1);
-        run_group(this, kinds[i].precision, &reversed);
+        run_group(this, types[i].precision, &reversed);
         unsetenv("LAPSE_EMULATE_REVERSE");
         check_same_bits(this, &got, &reversed);
         memory_clear(&got, this);
@@ -293,9 +293,9 @@ static void test_takes(void **state)
     assert_int_equal(outputs, 4);
     assert_false(lp_emulate_sums_takes(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, false), &outputs));
     assert_int_equal(outputs, 0);
-    assert_true(lp_emulate_sums_takes(add_columns(&this, LP_ROWS_ASKED, 0, 4, true), &outputs));
+    assert_true(lp_emulate_sums_takes(add_columns(&this, LP_ROWS_TARGETS, 0, 4, true), &outputs));
     assert_int_equal(outputs, 1);
-    assert_true(lp_emulate_sums_takes(add_basis(&this, LP_ROWS_ASKED, 0, 4), &outputs));
+    assert_true(lp_emulate_sums_takes(add_basis(&this, LP_ROWS_TARGETS, 0, 4), &outputs));
     assert_int_equal(outputs, 1);
     lp_node *other = add_columns(&this, LP_ROWS_TOKENS, 0, 4, true);
     other->op = &lp_op_scale_columns;
@@ -334,14 +334,14 @@ static void test_columns(void **state)
     static const int cols[] = {1, 3, 32, 33, 50, 64, 100, 128, 129, 258, 1000};
     static const int rows[] = {0, 1, 2, 129, 300, 1000};
     for (int i = 0; i < 11; i++)
-        for (int kind = 0; kind < 4; kind++) {
-            int count = rows[(i + kind) % 6];
-            lp_rows of = kind % 2 ? LP_ROWS_TOKENS : LP_ROWS_FIXED;
+        for (int type = 0; type < 4; type++) {
+            int count = rows[(i + type) % 6];
+            lp_rows of = type % 2 ? LP_ROWS_TOKENS : LP_ROWS_FIXED;
             group_case this;
             group_start(&this, (uint64_t)i, count, 1, i % 3 * 60);
             this.far_off = i % 4 == 3;
-            lp_node *node = kind < 2    ? add_columns(&this, of, count, cols[i], kind)
-                            : kind == 2 ? add_basis(&this, of, count, cols[i])
+            lp_node *node = type < 2    ? add_columns(&this, of, count, cols[i], type)
+                            : type == 2 ? add_basis(&this, of, count, cols[i])
                                         : add_norm(&this, of, count, cols[i], i % 3 != 1, i % 3 != 2);
             begin_with_numbers(&this, node, (unsigned)i % 3 == 0 ? 7u : 0u);
             snprintf(what, sizeof what, "%s of %d columns over %d rows", node->op->name, cols[i], count);
@@ -364,7 +364,7 @@ static void test_long_chunks(void **state)
     check_group(&this);
 }
 
-/* What a step of training asks for: outputs that get several sums, over rows of several kinds. */
+/* What a step of training asks for: outputs that get several sums, over rows of several event types. */
 static void test_shared_outputs(void **state)
 {
     (void)state;
@@ -374,9 +374,9 @@ static void test_shared_outputs(void **state)
         group_start(&this, (uint64_t)i, i == 2 ? 0 : 900, 40, 100 * i);
         lp_node *dots[6], *basis[2], *products[2], *norms[2];
         for (int k = 0; k < 6; k++)
-            dots[k] = add_columns(&this, k % 2 ? LP_ROWS_TOKENS : LP_ROWS_ASKED, 0, 70, k != 3);
+            dots[k] = add_columns(&this, k % 2 ? LP_ROWS_TOKENS : LP_ROWS_TARGETS, 0, 70, k != 3);
         for (int k = 0; k < 2; k++) {
-            basis[k] = add_basis(&this, k ? LP_ROWS_ASKED : LP_ROWS_TOKENS, 0, 35);
+            basis[k] = add_basis(&this, k ? LP_ROWS_TARGETS : LP_ROWS_TOKENS, 0, 35);
             products[k] = add_outer(&this, k ? LP_ROWS_ITEMS : LP_ROWS_TOKENS, 0, 1, 50, 33, true, true);
             norms[k] = add_norm(&this, LP_ROWS_TOKENS, 0, 33, true, true);
         }
@@ -398,25 +398,25 @@ static void test_shared_outputs(void **state)
     }
 }
 
-/* One node of random kind and size; now and then it adds to what one before it, of the same kind and size, has summed. */
+/* One node of random event type and size; now and then it adds to what one before it, of the same event type and size, has summed. */
 static void add_any(group_case *this, const lp_node *before)
 {
-    static const lp_rows kinds[] = {LP_ROWS_FIXED, LP_ROWS_TOKENS, LP_ROWS_ASKED, LP_ROWS_ITEMS};
+    static const lp_rows types[] = {LP_ROWS_FIXED, LP_ROWS_TOKENS, LP_ROWS_TARGETS, LP_ROWS_ITEMS};
     lp_random *random = &this->random;
-    lp_rows of = kinds[lp_random_below(random, 4)];
+    lp_rows of = types[lp_random_below(random, 4)];
     int rows = (int)lp_random_below(random, 200), cols = 1 + (int)lp_random_below(random, 140);
-    uint32_t kind = lp_random_below(random, 5), with = lp_random_below(random, 4);
+    uint32_t type = lp_random_below(random, 5), with = lp_random_below(random, 4);
     if (before && before->op == &lp_op_column_dot && lp_random_below(random, 2)) {
         lp_node *node = add_columns(this, of, rows, before->outputs[0]->cols, with & 1);
         node->outputs[0] = before->outputs[0];
         node->accumulate = 1;
         return;
     }
-    lp_node *node = kind == 0   ? add_outer(this, of, rows, 1 + (int)lp_random_below(random, 2), cols % 70 + 1,
+    lp_node *node = type == 0   ? add_outer(this, of, rows, 1 + (int)lp_random_below(random, 2), cols % 70 + 1,
                                             1 + (int)lp_random_below(random, 140), with & 1, with & 2)
-                    : kind == 1 ? add_columns(this, of, rows, cols, true)
-                    : kind == 2 ? add_columns(this, of, rows, cols, false)
-                    : kind == 3 ? add_basis(this, of, rows, cols % 70 + 1)
+                    : type == 1 ? add_columns(this, of, rows, cols, true)
+                    : type == 2 ? add_columns(this, of, rows, cols, false)
+                    : type == 3 ? add_basis(this, of, rows, cols % 70 + 1)
                                 : add_norm(this, of, rows, cols, with != 1, with != 2);
     begin_with_numbers(this, node, lp_random_below(random, 8));
 }

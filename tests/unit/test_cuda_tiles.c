@@ -72,16 +72,16 @@ static void check_precisions(graph_case *this, int room, bool all)
     static const struct {
         lp_precision precision;
         double near, far;
-    } kinds[] = {{LP_PRECISION_FP32, 2e-5, 0}, {LP_PRECISION_TF32, 5e-3, 2e-5}, {LP_PRECISION_BF16, 4e-2, 2e-5}};
+    } types[] = {{LP_PRECISION_FP32, 2e-5, 0}, {LP_PRECISION_TF32, 5e-3, 2e-5}, {LP_PRECISION_BF16, 4e-2, 2e-5}};
     graph_result wanted, got;
     size_t length = strlen(what);
     graph_case_run(this, sizeof(double), lp_reference_kernels_double, &wanted);
     for (int i = 0; i < (all ? 3 : 1); i++) {
-        this->precision = kinds[i].precision;
+        this->precision = types[i].precision;
         snprintf(what + length, sizeof what - length, ", precision %d", i);
         graph_case_run_on(this, device, room, 1, &got);
-        double apart = distance_all(this, &got, &wanted, kinds[i].near);
-        if (apart < kinds[i].far)
+        double apart = distance_all(this, &got, &wanted, types[i].near);
+        if (apart < types[i].far)
             fail_msg("%s: off by only %.3g", what, apart);
         graph_result_clear(&got);
     }
@@ -164,17 +164,17 @@ static void start_loss(graph_case *this, const struct loss *loss)
     graph_case_segments(this, &loss->tokens, 1);
     lp_graph *graph = &this->graph;
     bool own = loss->items == 0;
-    lp_value *z = lp_example_rows(graph, "z", LP_ROWS_ASKED, loss->cols);
+    lp_value *z = lp_example_rows(graph, "z", LP_ROWS_TARGETS, loss->cols);
     lp_value *items = own ? lp_example_rows(graph, "items", LP_ROWS_ITEMS, loss->cols)
                           : lp_example_fixed(graph, "items", loss->items, loss->cols);
     lp_value *bias =
         own ? lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1) : lp_example_fixed(graph, "bias", loss->items, 1);
-    lp_value *shift = own ? lp_graph_input(graph, "shift", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
-    lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_ASKED, 0, 1);
+    lp_value *shift = own ? lp_graph_input(graph, "logq", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
+    lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
     /* Scores are kept small, so that no item has all of the chance. */
     lp_value *small = lp_affine(graph, z, 0.3 / sqrt(loss->cols), 0);
     lp_value *first = lp_softmax_loss(graph, small, items, bias, shift, target);
-    graph_case_gradients(this, lp_add(graph, first, lp_softmax_loss(graph, z, items, bias, NULL, target))->maker);
+    graph_case_gradients(this, lp_add(graph, first, lp_softmax_loss(graph, z, items, bias, NULL, target))->producer);
     graph_case_fill(this, &random);
     snprintf(what, sizeof what, "loss over %d items, %d columns, %d tokens", loss->items, loss->cols, loss->tokens);
 }
@@ -225,19 +225,19 @@ static void test_order(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    static const lp_precision kinds[] = {LP_PRECISION_FP32, LP_PRECISION_TF32};
+    static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32};
     for (int i = small_effort(0, 1); i < 2; i++) {
         graph_case this;
         start_shape(&this, &shapes[0]);
-        this.precision = kinds[i];
+        this.precision = types[i];
         check_order(&this);
         graph_case_clear(&this);
         start_shape(&this, &shapes[5]);
-        this.precision = kinds[i];
+        this.precision = types[i];
         check_order(&this);
         graph_case_clear(&this);
         start_loss(&this, &losses[0]);
-        this.precision = kinds[i];
+        this.precision = types[i];
         check_order(&this);
         graph_case_clear(&this);
     }

@@ -1,6 +1,6 @@
 /* test_dataset.c: the dataset file: what is saved is opened, and what was truncated, edited or made up is refused. */
-#include "data/dataset.h"
-#include "data/import.h"
+#include "data/dataset/dataset.h"
+#include "data/import/import.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,8 +71,8 @@ static bool equal(const lapse_dataset *a, const lapse_dataset *b)
                 a->property_count == b->property_count &&
                 memcmp(a->start, b->start, (sequences + 1) * sizeof *a->start) == 0 &&
                 memcmp(a->time, b->time, events * sizeof *a->time) == 0 &&
-                memcmp(a->kind, b->kind, events * sizeof *a->kind) == 0 &&
-                (!a->split || memcmp(a->split, b->split, events) == 0) && names_equal(&a->kinds, &b->kinds) &&
+                memcmp(a->type, b->type, events * sizeof *a->type) == 0 &&
+                (!a->split || memcmp(a->split, b->split, events) == 0) && names_equal(&a->types, &b->types) &&
                 names_equal(&a->sequences, &b->sequences);
     for (int i = 0; same && i < a->property_count; i++)
         same = strcmp(a->property_name[i], b->property_name[i]) == 0 &&
@@ -150,7 +150,7 @@ static void properties_tell_where_it_came_from(void **state)
     static const char *const expected[][2] = {
         {"sequences", "3"},
         {"events", "5"},
-        {"kinds", "3"},
+        {"event_types", "3"},
         {"first.time", "1970-01-01T00:00:01Z"},
         {"last.time", "1970-01-01T00:00:07Z"},
         {"span", "6 seconds"},
@@ -190,7 +190,7 @@ static void properties_tell_where_it_came_from(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* -------------------------------------------------------------------------------------- damage of every kind --- */
+/* -------------------------------------------------------------------------------------- damage of every event type --- */
 
 static void every_truncation_is_refused(void **state)
 {
@@ -312,10 +312,9 @@ static void edited_parts_are_named(void **state)
     assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
     lapse_dataset_close(dataset);
     lp_buffer bytes = slurp(path);
-    static const char *const names[] = {"start",           "time",          "kind",
-                                        "split",           "kind.offset",   "kind.text",
-                                        "sequence.offset", "sequence.text", "property.offset",
-                                        "property.text"};
+    static const char *const names[] = {"start",           "time",         "event",           "split",
+                                        "event.offset",    "event.text",   "sequence.offset", "sequence.text",
+                                        "property.offset", "property.text"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *byte = bytes.data + find_entry(&bytes, names[i])->offset, message[200];
         snprintf(message, sizeof message, "column '%s' was changed: its checksum does not match", names[i]);
@@ -351,7 +350,7 @@ static void forged_contents_are_refused(void **state)
     lp_buffer good = slurp(path);
     static const double not_a_number = NAN, late = 1e9;
     static const uint64_t far = 1000, zero = 0, one = 1, huge = UINT64_MAX - 7;
-    static const int32_t wrong_kind = 3, negative = -1;
+    static const int32_t wrong_type = 3, negative = -1;
     static const struct {
         const char *column;
         size_t place; /* in the column; from 1000 on in its entry of the table */
@@ -366,19 +365,19 @@ static void forged_contents_are_refused(void **state)
         {"time", 0, &late, 8, "column 'time' is not in order in sequence 1"},
         {"time", 8, &not_a_number, 8, "column 'time' is not in order in sequence 1"},
         {"time", 32, &not_a_number, 8, "column 'time' is not in order in sequence 3"},
-        {"kind", 8, &wrong_kind, 4, "column 'kind' has a number that no kind of event has"},
-        {"kind", 0, &negative, 4, "column 'kind' has a number that no kind of event has"},
+        {"event", 8, &wrong_type, 4, "column 'event' has a number that no event type has"},
+        {"event", 0, &negative, 4, "column 'event' has a number that no event type has"},
         {"split", 2, "\3", 1, "column 'split' has a number that no split has"},
-        {"kind.offset", 0, &one, 8, "column 'kind.offset' does not fit column 'kind.text'"},
-        {"kind.offset", 24, &far, 8, "column 'kind.offset' does not fit column 'kind.text'"},
-        {"kind.offset", 8, &far, 8, "name 1 of column 'kind.text' is broken"},
-        {"kind.offset", 8, &zero, 8, "name 1 of column 'kind.text' is broken"},
+        {"event.offset", 0, &one, 8, "column 'event.offset' does not fit column 'event.text'"},
+        {"event.offset", 24, &far, 8, "column 'event.offset' does not fit column 'event.text'"},
+        {"event.offset", 8, &far, 8, "name 1 of column 'event.text' is broken"},
+        {"event.offset", 8, &zero, 8, "name 1 of column 'event.text' is broken"},
         {"sequence.text", 4, "x", 1, "name 1 of column 'sequence.text' is broken"},
         {"property.text", 9, "x", 1, "name 1 of column 'property.text' is broken"},
         {"time", 1000 + 24, "i64", 4, "column 'time' has type 'i64', but should have 'f64'"},
         {"time", 1000 + 40, &one, 8, "column 'time' has 1 bytes, but should have 40"},
         {"time", 1000 + 0, "tame", 5, "column 'time' is missing"},
-        {"kind.text", 1000 + 0, "kind.test", 10, "column 'kind.text' is missing"},
+        {"event.text", 1000 + 0, "event type.test", 10, "column 'event.text' is missing"},
         {"time", 1000 + 32, &one, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 32, &huge, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 40, &huge, 8, "column 'time' lies outside the file"},

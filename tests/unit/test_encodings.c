@@ -26,7 +26,7 @@ static const lp_tensor *tensor(const lapse_model *model, const char *name)
 static lapse_model *start(const lp_model_config *config, uint64_t seed)
 {
     lapse_model *model = small_model(config, 1);
-    lp_network_start(&model->network.graph, seed, model->parameters);
+    lp_network_init_parameters(&model->network.graph, seed, model->parameters);
     return model;
 }
 
@@ -53,7 +53,7 @@ static void the_table(void **state)
     assert_null(lapse_encoding_names()[8]);
     assert_null(lp_encoding_find("sundial"));
     assert_null(lp_inverse_cdf_find("glow"));
-    assert_null(lp_period_start_find("wild"));
+    assert_null(lp_period_init_find("wild"));
 }
 
 /* ------------------------------------------------------------------------------------------------ kernels ---- */
@@ -81,8 +81,9 @@ static int features_at(const lapse_model *model, const double *times, int count,
             parameters[value->offset + (size_t)k] = ((const float *)from->data)[k];
     }
     int32_t draw = 0, segment[] = {0, count};
-    void *inputs[LP_FEED_COUNT] = {
-        [LP_FEED_TIME] = (void *)(uintptr_t)times, [LP_FEED_UNTIL] = (void *)(uintptr_t)times, [LP_FEED_DRAW] = &draw};
+    void *inputs[LP_FEED_COUNT] = {[LP_FEED_TIME] = (void *)(uintptr_t)times,
+                                   [LP_FEED_QUERY_TIME] = (void *)(uintptr_t)times,
+                                   [LP_FEED_FREQUENCY_SAMPLE] = &draw};
     lp_run run = {.plan = &plan,
                   .work = lp_alloc(plan.work_size, 1),
                   .scratch = lp_alloc(plan.scratch_size, 1),
@@ -91,7 +92,7 @@ static int features_at(const lapse_model *model, const double *times, int count,
                   .rows = {[LP_ROWS_TOKENS] = count},
                   .segments = 1,
                   .segment = segment};
-    backend->run(&run);
+    backend->run(backend->context, &run);
     int cols = features.basis->cols;
     assert_true(cols <= FEATURES);
     for (int f = 0; f < cols; f++)
@@ -177,7 +178,7 @@ static const float *starting_periods(const char *encoding, const char *init, int
                                      lapse_model **model)
 {
     lp_model_config config = small_config(lp_encoding_find(encoding), 4, 1, 1);
-    config.period_init = lp_period_start_find(init);
+    config.period_init = lp_period_init_find(init);
     config.periods = count;
     config.period_min = 2;
     config.period_max = 200;

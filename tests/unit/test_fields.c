@@ -1,9 +1,9 @@
 /* test_fields.c: fields of events from text to file: what is read, what is refused, and that neither blocks, threads nor
  * damage show. */
 #include "base/random.h"
-#include "data/blocks.h"
-#include "data/dataset.h"
-#include "data/fingerprint.h"
+#include "data/import/blocks.h"
+#include "data/dataset/dataset.h"
+#include "data/dataset/fingerprint.h"
 #include "support/small_data.h"
 #include "support/table_text.h"
 

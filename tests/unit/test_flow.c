@@ -19,8 +19,8 @@ enum { MOST = 12 };
 
 static const struct {
     const char *name;
-    const lp_flow_kind *kind;
-} kinds[] = {{"maf", &lp_flow_maf}, {"iaf", &lp_flow_iaf}, {"nvp", &lp_flow_nvp}};
+    const lp_flow_type *type;
+} types[] = {{"maf", &lp_flow_maf}, {"iaf", &lp_flow_iaf}, {"nvp", &lp_flow_nvp}};
 
 static const struct {
     int units, hidden;
@@ -36,23 +36,23 @@ typedef struct flow_case {
     int units, layers;
 } flow_case;
 
-static void start(flow_case *this, int kind, int size, int seed)
+static void start(flow_case *this, int type, int size, int seed)
 {
     lp_flow flow;
     lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 900);
-    snprintf(what, sizeof what, "%s of %d variables, %d hidden, seed %d", kinds[kind].name, sizes[size].units,
+    snprintf(what, sizeof what, "%s of %d variables, %d hidden, seed %d", types[type].name, sizes[size].units,
              sizes[size].hidden, seed);
-    *this = (flow_case){.graph = {.gap = 1}, .units = sizes[size].units, .layers = kinds[kind].kind->layers};
+    *this = (flow_case){.graph = {.gap = 1}, .units = sizes[size].units, .layers = types[type].type->layers};
     lp_graph *graph = &this->graph.graph;
     this->z = lp_example_fixed(graph, "z", 1, this->units);
-    lp_flow_declare(graph, kinds[kind].kind, this->units, sizes[size].hidden, &flow);
+    lp_flow_declare(graph, types[type].type, this->units, sizes[size].hidden, &flow);
     this->x = lp_flow_forward(graph, &flow, this->z, this->scales);
     this->back = lp_flow_inverse(graph, &flow, this->x, this->back_scales);
     assert_non_null(this->back);
     this->x->kept = true;
     for (int i = 0; i < this->layers; i++)
         this->scales[i]->kept = this->back_scales[i]->kept = true;
-    graph_case_gradients(&this->graph, this->back->maker);
+    graph_case_gradients(&this->graph, this->back->producer);
     graph_case_fill(&this->graph, &random);
     for (size_t i = (size_t)16 * ((this->units + 15) / 16); i < graph->parameter_size; i++)
         this->graph.parameters[i] *= 0.5; /* larger ones shrink some variable beyond what the numbers hold */
@@ -72,21 +72,21 @@ static void run(flow_case *this, graph_result *result)
     graph_case_run(&this->graph, sizeof(double), lp_reference_kernels_double, result);
 }
 
-static void for_each_flow(void (*check)(flow_case *this, int kind))
+static void for_each_flow(void (*check)(flow_case *this, int type))
 {
-    for (int kind = 0; kind < 3; kind++)
+    for (int type = 0; type < 3; type++)
         for (int size = 0; size < 6; size++)
             for (int seed = 0; seed < 5; seed++) {
                 flow_case this;
-                start(&this, kind, size, seed);
-                check(&this, kind);
+                start(&this, type, size, seed);
+                check(&this, type);
                 graph_case_clear(&this.graph);
             }
 }
 
-static void check_inverse(flow_case *this, int kind)
+static void check_inverse(flow_case *this, int type)
 {
-    (void)kind;
+    (void)type;
     graph_result result;
     run(this, &result);
     double moved = 0;
@@ -151,13 +151,13 @@ static double log_det(double matrix[MOST][MOST], int size)
     return sum;
 }
 
-static void check_determinant(flow_case *this, int kind)
+static void check_determinant(flow_case *this, int type)
 {
     double matrix[MOST][MOST];
     graph_result result;
     jacobian(this, matrix);
     /* Autoregressive: nothing above the diagonal. */
-    for (int i = 0; i < this->units && kinds[kind].kind != &lp_flow_nvp; i++)
+    for (int i = 0; i < this->units && types[type].type != &lp_flow_nvp; i++)
         for (int j = i + 1; j < this->units; j++)
             if (fabs(matrix[i][j]) > 1e-7)
                 fail_msg("%s: variable %d depends on %d", what, i, j);
@@ -179,14 +179,14 @@ static void coupling(void **state)
 {
     (void)state;
     for (int layer = 0; layer < 2; layer++) {
-        lp_flow_kind kind = {1, {lp_flow_nvp.order[layer]}, false};
+        lp_flow_type type = {1, {lp_flow_nvp.order[layer]}, false};
         lp_flow flow;
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 901);
         lp_value *z = lp_example_fixed(&this.graph, "z", 1, 5);
-        lp_flow_declare(&this.graph, &kind, 5, 4, &flow);
+        lp_flow_declare(&this.graph, &type, 5, 4, &flow);
         lp_value *x = lp_flow_forward(&this.graph, &flow, z, NULL);
-        graph_case_gradients(&this, x->maker);
+        graph_case_gradients(&this, x->producer);
         graph_case_fill(&this, &random);
         graph_result result;
         graph_case_run(&this, sizeof(double), lp_reference_kernels_double, &result);
@@ -211,7 +211,7 @@ static void map_gradients(void **state)
             lp_value *y = lp_inverse_cdfs[m]->build(&this.graph, noise, 6);
             assert_non_null(y);
             assert_true(lp_value_same_shape(y, noise));
-            graph_case_gradients(&this, y->maker);
+            graph_case_gradients(&this, y->producer);
             graph_case_fill(&this, &random);
             snprintf(what, sizeof what, "%s of %d numbers", lp_inverse_cdfs[m]->name, count);
             graph_slope_check(&this, what, 1);
@@ -229,7 +229,7 @@ static void run_noise(int count, bool uniform, uint64_t seed, uint32_t step, uin
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){0}, sizeof(double), NULL), LAPSE_OK);
     assert_int_equal(noise->offset, 0);
     lp_run run = {.plan = &plan, .work = (char *)out, .seed = seed, .step = step};
-    lp_reference_kernels_double[LP_OP_NOISE](noise->maker, &run);
+    lp_reference_kernels_double[LP_OP_NOISE](noise->producer, &run);
     lp_graph_clear(&graph);
 }
 

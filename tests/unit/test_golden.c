@@ -146,10 +146,10 @@ static void read_batch(golden_case *this)
     static const struct {
         lp_feed feed;
         const char *name;
-    } columns[] = {{LP_FEED_KIND, "kind"},
+    } columns[] = {{LP_FEED_EVENT, "event"},
                    {LP_FEED_POSITION, "position"},
                    {LP_FEED_TIME, "time"},
-                   {LP_FEED_UNTIL, "until"},
+                   {LP_FEED_QUERY_TIME, "query_time"},
                    {LP_FEED_TARGET, "target"}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         this->tokens = (int)tensor(this->name, columns[i].name, -1, 1, this->feed[columns[i].feed], TOKENS);
@@ -174,7 +174,7 @@ static void open_case(golden_case *this, const char *name)
         .row = lp_model_row_find("attention"),
         .encoding = lp_encoding_find(name),
         .target_known = setting(name, "target_known") != 0,
-        .kinds = (int)setting(name, "kinds"),
+        .event_types = (int)setting(name, "event_types"),
         .dims = (int)setting(name, "dims"),
         .blocks = (int)setting(name, "blocks"),
         .heads = (int)setting(name, "heads"),
@@ -183,7 +183,7 @@ static void open_case(golden_case *this, const char *name)
         .harmonics = (int)setting(name, "harmonics"),
         .period_min = 1,
         .period_max = 2,
-        .period_init = lp_period_start_find("geometric"),
+        .period_init = lp_period_init_find("geometric"),
     };
     assert_int_equal(lp_network_build(&this->network, &config, true, &error), LAPSE_OK);
     read_batch(this);
@@ -218,23 +218,23 @@ static double from_real(const void *in, size_t real_size, size_t i)
 
 /* The case's feeds from a token on, in the types of the graph's inputs. Blocks are freed by the caller. */
 static void make_feeds(const golden_case *this, size_t real_size, int token, int tokens, void *inputs[LP_FEED_COUNT],
-                       int *asked)
+                       int *target_position)
 {
     for (int i = 0; i < this->network.graph.value_count; i++) {
         const lp_value *value = this->network.graph.values[i];
-        if (value->place != LP_PLACE_INPUT)
+        if (value->storage != LP_STORAGE_INPUT)
             continue;
         bool fixed = value->rows_of == LP_ROWS_FIXED;
         double picked[TOKENS];
         const double *from = this->feed[value->slot] + (fixed ? 0 : token);
         int count = fixed ? 1 : tokens;
-        if (value->rows_of == LP_ROWS_ASKED) { /* what has a weight */
+        if (value->rows_of == LP_ROWS_TARGETS) { /* what has a weight */
             count = 0;
             for (int t = 0; t < tokens; t++)
                 if (this->weight[token + t] != 0)
-                    picked[count++] = value->slot == LP_FEED_ASKED ? t : from[t];
+                    picked[count++] = value->slot == LP_FEED_TARGET_POSITION ? t : from[t];
             from = picked;
-            *asked = count;
+            *target_position = count;
         }
         void *block = inputs[value->slot] = lp_alloc((size_t)count, sizeof(double));
         assert_non_null(block);
@@ -254,32 +254,32 @@ static double run_shard(golden_case *this, const lp_backend *backend, const void
     lp_plan plan;
     int token = this->segment[begin], tokens = this->segment[end] - token;
     lp_extent extent = {.pairs = (int64_t)tokens * (this->context + 1) / 2, .longest = this->context};
-    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_ASKED] = tokens;
+    extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_TARGETS] = tokens;
     assert_int_equal(lp_plan_make(&plan, &this->network.graph, &extent, backend->real_size, &error), LAPSE_OK);
     int32_t segment[WINDOWS + 1];
     for (int w = begin; w <= end; w++)
         segment[w - begin] = this->segment[w] - token;
     void *inputs[LP_FEED_COUNT];
-    int asked = 0;
-    make_feeds(this, backend->real_size, token, tokens, inputs, &asked);
+    int target_position = 0;
+    make_feeds(this, backend->real_size, token, tokens, inputs, &target_position);
     lp_run run = {.plan = &plan,
-                  .work = backend->buffer_new(plan.work_size),
+                  .work = backend->buffer_new(backend->context, plan.work_size),
                   .inputs = inputs,
                   .parameters = at,
-                  .scratch = backend->buffer_new(plan.scratch_size),
+                  .scratch = backend->buffer_new(backend->context, plan.scratch_size),
                   .gradients = gradients,
-                  .rows = {[LP_ROWS_TOKENS] = tokens, [LP_ROWS_ASKED] = asked},
+                  .rows = {[LP_ROWS_TOKENS] = tokens, [LP_ROWS_TARGETS] = target_position},
                   .segments = end - begin,
                   .segment = segment,
                   .seed = 1,
                   .first_token = (uint64_t)token};
     assert_true(run.work && run.scratch);
-    backend->run(&run);
+    backend->run(backend->context, &run);
     double loss = from_real(lp_run_data(&run, this->network.loss), backend->real_size, 0);
     for (int i = 0; i < LP_FEED_COUNT; i++)
         lp_free(inputs[i]);
-    backend->buffer_free(run.work);
-    backend->buffer_free(run.scratch);
+    backend->buffer_free(backend->context, run.work);
+    backend->buffer_free(backend->context, run.scratch);
     return loss;
 }
 
@@ -406,7 +406,7 @@ static void check_step(const char *case_name, const char *part, uint64_t step, b
     assert_non_null(values);
     to_real(values, sizeof *values, this.start, adam.size);
     run_batch(&this, "cpu", adam.gradients);
-    cpu->adam_step(&adam, step, NULL, values);
+    cpu->adam_step(cpu->context, &adam, step, NULL, values);
     for (size_t i = 0; i < adam.size; i++) {
         double difference = fabs((double)values[i] - expected[i]), rounding = 1.2e-7 * fabs(expected[i]);
         double over = (difference - rounding) / adam.learning_rate;

@@ -22,7 +22,7 @@ static lp_value *typed(lp_graph *graph, lp_type type, lp_rows rows_of, int rows,
 
 static lp_value *fixed(lp_graph *graph, int rows, int cols)
 {
-    return lp_graph_parameter(graph, "w", rows, cols, LP_START_ZEROS, 0);
+    return lp_graph_parameter(graph, "w", rows, cols, LP_INIT_ZEROS, 0);
 }
 
 static void check_message(lp_graph *graph, const lp_value *made, const char *message)
@@ -169,9 +169,9 @@ static void test_dump(void **state)
     (void)state;
     lp_graph g = {0};
     lapse_error error;
-    lp_value *ids = lp_graph_input(&g, "kind", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
-    lp_value *z = lp_embed(&g, lp_graph_parameter(&g, "kind.weight", 5, 3, LP_START_NORMAL, 1), ids);
-    lp_value *y = lp_linear(&g, z, lp_graph_parameter(&g, "out.weight", 3, 3, LP_START_NORMAL, 1), NULL, z, 1, true);
+    lp_value *ids = lp_graph_input(&g, "event", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    lp_value *z = lp_embed(&g, lp_graph_parameter(&g, "event.weight", 5, 3, LP_INIT_NORMAL, 1), ids);
+    lp_value *y = lp_linear(&g, z, lp_graph_parameter(&g, "out.weight", 3, 3, LP_INIT_NORMAL, 1), NULL, z, 1, true);
     lp_value *seed = tokens(&g, 3);
     assert_int_equal(lp_graph_gradients(&g, 1, &y, &seed, &error), LAPSE_OK);
     lp_buffer out = {0};
@@ -179,13 +179,14 @@ static void test_dump(void **state)
     assert_true(lp_buffer_add(&out, "", 1));
     assert_string_equal(
         out.data,
-        "  0 embed %1:kind.weight parameter[5 x 3] %0:kind input[T x 1 int32] -> %2:embed work[T x 3]\n"
+        "  0 embed %1:event.weight parameter[5 x 3] %0:event input[T x 1 int32] -> %2:embed work[T x 3]\n"
         "  1 linear %2:embed work[T x 3] %3:out.weight parameter[3 x 3] - %2:embed work[T x 3] -> %4:linear work[T x "
         "3]\n"
         "  2 linear_outer %5:x input[T x 3] %2:embed work[T x 3] -> %6:out.weight gradient[3 x 3] -\n"
         "  3 linear %5:x input[T x 3] %3:out.weight parameter[3 x 3] - - -> %7:embed work[T x 3]\n"
         "  4 add %5:x input[T x 3] - -> %7:embed work[T x 3] (added)\n"
-        "  5 embed_gradient %7:embed work[T x 3] %0:kind input[T x 1 int32] -> %8:kind.weight gradient[5 x 3]\n");
+        "  5 embed_gradient %7:embed work[T x 3] %0:event input[T x 1 int32] -> %8:event.weight gradient[5 x "
+        "3]\n");
     lp_buffer_clear(&out);
     lp_graph_clear(&g);
 }
@@ -226,13 +227,13 @@ static void check_plan(const lp_plan *plan, int rest)
                  i);
     for (int i = 0; i < graph->value_count; i++) {
         const lp_value *a = graph->values[i];
-        if (a->place != LP_PLACE_WORK || spans[i].first < 0)
+        if (a->storage != LP_STORAGE_WORK || spans[i].first < 0)
             continue;
         assert_int_equal(a->offset % LP_ALIGN, 0);
         assert_true(a->offset + size_of(a, plan) <= plan->work_size);
         for (int k = 0; k < i; k++) {
             const lp_value *b = graph->values[k];
-            if (b->place != LP_PLACE_WORK || spans[k].first < 0)
+            if (b->storage != LP_STORAGE_WORK || spans[k].first < 0)
                 continue;
             bool together = (a->kept || spans[i].last + rest >= spans[k].first) &&
                             (b->kept || spans[k].last + rest >= spans[i].first);
@@ -311,12 +312,12 @@ static void test_plan_moments(void **state)
     lapse_error error;
     lp_extent extent = {{0, 10, 10, 10}, 10, 10};
     const size_t size = 10 * 16 * 4;
-    lp_moment together[LINKS] = {{0, 0}}, pairs[LINKS], pieces[LINKS];
+    lp_schedule_level together[LINKS] = {{0, 0}}, pairs[LINKS], pieces[LINKS];
     lp_value *x = tokens(&graph, 16);
     for (int i = 0; i < LINKS; i++) {
         x = lp_relu(&graph, x);
-        pairs[i] = (lp_moment){i / 2, i / 2};
-        pieces[i] = (lp_moment){i, i == 0 ? LINKS - 1 : i};
+        pairs[i] = (lp_schedule_level){i / 2, i / 2};
+        pieces[i] = (lp_schedule_level){i, i == 0 ? LINKS - 1 : i};
     }
     assert_int_equal(lp_plan_make_at(&plan, &graph, &extent, 4, together, 0, &error), LAPSE_OK);
     assert_true(plan.arranged);

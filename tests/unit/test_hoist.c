@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TOKENS = 37, KINDS = 9, PLACES = 40, COLS = 18, WIDE = 35 };
+enum { TOKENS = 37, TYPES = 9, PLACES = 40, COLS = 18, WIDE = 35 };
 
 /* A graph that looks events and places up, and what it gives. */
 typedef struct network {
@@ -22,7 +22,7 @@ typedef struct network {
 
 static lp_value *weight(lp_graph *graph, const char *name, int rows, int cols)
 {
-    return lp_graph_parameter(graph, name, rows, cols, LP_START_NORMAL, 0.3);
+    return lp_graph_parameter(graph, name, rows, cols, LP_INIT_NORMAL, 0.3);
 }
 
 /* Two heads of the last product, a product with places that joins another, one that is added to a look-up, and one that is
@@ -31,12 +31,12 @@ static void build(network *n)
 {
     lp_graph *graph = &n->graph;
     *n = (network){.graph = {.value_count = 0}};
-    lp_value *kind = lp_graph_input(graph, "kind", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+    lp_value *type = lp_graph_input(graph, "event", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
     lp_value *place = lp_graph_input(graph, "place", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
     lp_value *x = lp_graph_input(graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, COLS);
-    lp_value *z = lp_affine(graph, lp_embed(graph, weight(graph, "events", KINDS, COLS), kind), 3, 0);
+    lp_value *z = lp_affine(graph, lp_embed(graph, weight(graph, "events", TYPES, COLS), type), 3, 0);
     lp_value *p = lp_embed(graph, weight(graph, "places", PLACES, COLS), place);
-    lp_value *normal = lp_layer_norm(graph, z, weight(graph, "gain", 1, COLS), weight(graph, "shift", 1, COLS), 1e-5);
+    lp_value *normal = lp_layer_norm(graph, z, weight(graph, "gain", 1, COLS), weight(graph, "logq", 1, COLS), 1e-5);
     lp_value *key = lp_linear(graph, lp_relu(graph, normal), weight(graph, "key", WIDE, COLS),
                               weight(graph, "key.bias", 1, WIDE), NULL, 1, true);
     lp_value *place_weight = weight(graph, "place", WIDE, COLS);
@@ -55,7 +55,7 @@ static void build(network *n)
     assert_int_equal(lp_graph_status(graph, NULL), LAPSE_OK);
 }
 
-static int32_t kinds[TOKENS], places[TOKENS];
+static int32_t types[TOKENS], places[TOKENS];
 static double numbers[20000];
 
 static void run(network *n, const lp_kernel *kernels, size_t real_size, double *out)
@@ -76,7 +76,7 @@ static void run(network *n, const lp_kernel *kernels, size_t real_size, double *
         else
             *(float *)(void *)to = (float)numbers[i];
     }
-    void *inputs[] = {kinds, places, x};
+    void *inputs[] = {types, places, x};
     lp_run r = {.plan = &plan,
                 .work = work,
                 .scratch = scratch,
@@ -123,7 +123,7 @@ static void the_same_is_computed(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         numbers[i] = (double)(float)(0.3 * lp_random_normal(&random));
     for (int t = 0; t < TOKENS; t++) {
-        kinds[t] = (int32_t)lp_random_below(&random, KINDS);
+        types[t] = (int32_t)lp_random_below(&random, TYPES);
         places[t] = t;
     }
     network n;
@@ -137,7 +137,7 @@ static void the_same_is_computed(void **state)
         check_same(&n, lp_reference_kernels_float, sizeof(float), wanted, 1e-4);
         for (int level = 0; lp_cpu_level_name(level); level++)
             check_same(&n, lp_cpu_level_kernels(level), sizeof(float), wanted, 1e-4);
-        assert_int_equal(count_ops(&n.graph, LP_OP_RELU, false), room < 3 * KINDS * COLS ? 1 : 0);
+        assert_int_equal(count_ops(&n.graph, LP_OP_RELU, false), room < 3 * TYPES * COLS ? 1 : 0);
         lp_graph_clear(&n.graph);
     }
 }
@@ -149,13 +149,13 @@ static void rules_apply(void **state)
     build(&n);
     assert_int_equal(lp_graph_hoist(&n.graph, 1 << 20, NULL), LAPSE_OK);
     const lp_graph *graph = &n.graph;
-    assert_int_equal(n.pair->maker->op->id, LP_OP_EMBED_PAIR);
-    assert_int_equal(n.joined->maker->op->id, LP_OP_LINEAR);
-    assert_null(n.joined->maker->inputs[2]); /* the bias is in the table */
-    assert_int_equal(n.joined->maker->inputs[3]->maker->op->id, LP_OP_EMBED);
+    assert_int_equal(n.pair->producer->op->id, LP_OP_EMBED_PAIR);
+    assert_int_equal(n.joined->producer->op->id, LP_OP_LINEAR);
+    assert_null(n.joined->producer->inputs[2]); /* the bias is in the table */
+    assert_int_equal(n.joined->producer->inputs[3]->producer->op->id, LP_OP_EMBED);
     assert_int_equal(count_ops(graph, LP_OP_LINEAR, false), 4); /* other, twice, last and heads */
     assert_int_equal(count_ops(graph, LP_OP_LAYER_NORM, false) + count_ops(graph, LP_OP_RELU, false), 0);
-    assert_int_equal(count_ops(graph, LP_OP_TURN, true), 4);
+    assert_int_equal(count_ops(graph, LP_OP_TRANSPOSE, true), 4);
     for (int i = 0; i < graph->node_count; i++)
         if (graph->nodes[i]->op->id == LP_OP_LINEAR && !lp_value_is_fixed(graph->nodes[i]->outputs[0]))
             assert_false(graph->nodes[i]->with.transpose);
@@ -166,7 +166,7 @@ static void rules_apply(void **state)
 
 typedef struct product {
     int rows, in, out;
-    bool turned, bias, add;
+    bool transposed, bias, add;
 } product;
 
 static void multiply(const product *p, const lp_kernel *kernels, size_t real_size, double *out)
@@ -183,17 +183,17 @@ static void multiply(const product *p, const lp_kernel *kernels, size_t real_siz
         inputs[k] = real_size == sizeof(double) ? (void *)from[k] : (void *)floats[k];
     }
     lp_value *left = lp_graph_input(&graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, p->in);
-    lp_value *right = lp_graph_input(&graph, "w", LP_TYPE_REAL, LP_ROWS_FIXED, p->turned ? p->in : p->out,
-                                     p->turned ? p->out : p->in);
+    lp_value *right = lp_graph_input(&graph, "w", LP_TYPE_REAL, LP_ROWS_FIXED, p->transposed ? p->in : p->out,
+                                     p->transposed ? p->out : p->in);
     lp_value *bias = lp_graph_input(&graph, "bias", LP_TYPE_REAL, LP_ROWS_FIXED, 1, p->out);
     lp_value *add = lp_graph_input(&graph, "add", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, p->out);
-    lp_value *result = lp_linear(&graph, left, right, p->bias ? bias : NULL, p->add ? add : NULL, 1, !p->turned);
+    lp_value *result = lp_linear(&graph, left, right, p->bias ? bias : NULL, p->add ? add : NULL, 1, !p->transposed);
     lp_plan plan;
     lp_extent extent = {0};
     extent.rows[LP_ROWS_TOKENS] = p->rows;
     assert_int_equal(lp_plan_make(&plan, &graph, &extent, real_size, NULL), LAPSE_OK);
     lp_run r = {.plan = &plan, .work = (char *)y, .inputs = inputs, .rows = {[LP_ROWS_TOKENS] = p->rows}};
-    kernels[LP_OP_LINEAR](result->maker, &r);
+    kernels[LP_OP_LINEAR](result->producer, &r);
     for (int i = 0; i < sizes[3]; i++)
         out[i] = real_size == sizeof(double) ? y[i] : (double)((float *)(void *)y)[i];
     lp_graph_clear(&graph);
@@ -213,7 +213,7 @@ static void products_of_odd_shapes(void **state)
             for (int i = 0; i < p.rows * p.out; i++)
                 if (!(fabs(got[i] - wanted[i]) <= 2e-5))
                     fail_msg("%s: [%d x %d] to %d columns, turned %d, bias %d, add %d: element %d is %.9g, not %.9g",
-                             lp_cpu_level_name(level), p.rows, p.in, p.out, p.turned, p.bias, p.add, i, got[i],
+                             lp_cpu_level_name(level), p.rows, p.in, p.out, p.transposed, p.bias, p.add, i, got[i],
                              wanted[i]);
         }
     }
@@ -223,24 +223,24 @@ static void products_of_odd_shapes(void **state)
 static void a_basis_after(void **state)
 {
     (void)state;
-    double frequency[] = {0.3, 7, 1e-3}, time[] = {0, 5, 5, 9, 14}, until[] = {5, 5, 9, 11, 14};
+    double frequency[] = {0.3, 7, 1e-3}, time[] = {0, 5, 5, 9, 14}, query_time[] = {5, 5, 9, 11, 14};
     float known[5 * 6], u[5 * 6], wanted[5 * 6];
     for (int i = 0; i < 30; i++)
         known[i] = (float)(100 + i);
     lp_graph graph = {0};
     lp_value *times = lp_graph_input(&graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
-    lp_value *moments = lp_graph_input(&graph, "until", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
+    lp_value *moments = lp_graph_input(&graph, "query_time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
     lp_value *frequencies = lp_graph_input(&graph, "frequency", LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1, 3);
-    lp_value *basis = lp_keep(&graph, lp_basis(&graph, times, frequencies));
-    lp_value *after = lp_keep(&graph, lp_basis_after(&graph, moments, times, basis));
-    lp_value *plain = lp_keep(&graph, lp_basis(&graph, moments, frequencies));
+    lp_value *basis = lp_cache_rows(&graph, lp_basis(&graph, times, frequencies));
+    lp_value *after = lp_cache_rows(&graph, lp_basis_after(&graph, moments, times, basis));
+    lp_value *plain = lp_cache_rows(&graph, lp_basis(&graph, moments, frequencies));
     assert_int_equal(lp_graph_status(&graph, NULL), LAPSE_OK);
-    void *inputs[] = {time, until, frequency, known, u, wanted};
+    void *inputs[] = {time, query_time, frequency, known, u, wanted};
     lp_plan plan = {.graph = &graph, .real_size = sizeof(float)};
     lp_run r = {.plan = &plan, .inputs = inputs, .rows = {[LP_ROWS_TOKENS] = 5}};
     for (int level = 0; lp_cpu_level_name(level); level++) {
-        lp_cpu_level_kernels(level)[LP_OP_BASIS](after->maker, &r);
-        lp_cpu_level_kernels(level)[LP_OP_BASIS](plain->maker, &r);
+        lp_cpu_level_kernels(level)[LP_OP_BASIS](after->producer, &r);
+        lp_cpu_level_kernels(level)[LP_OP_BASIS](plain->producer, &r);
         static const int from[] = {1, 1, 3, -1, 4};
         for (int t = 0; t < 5; t++)
             assert_memory_equal(u + 6 * t, from[t] < 0 ? wanted + 6 * t : known + 6 * from[t], 6 * sizeof *u);

@@ -1,5 +1,5 @@
 /* test_intern.c: names and their numbers. */
-#include "data/intern.h"
+#include "data/dataset/intern.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TOKENS = 12, KINDS = 5, PARAMETERS = 96 };
+enum { TOKENS = 12, TYPES = 5, PARAMETERS = 96 };
 #define TEN_YEARS 315576000.0
 
 /* Which model it is: said with what fails. */
@@ -124,9 +124,9 @@ static void check_used(const lp_model_config *config, int seed)
         for (int i = 0; i < this.graph.parameter_count; i++) {
             const lp_value *value = this.graph.parameters[i].value;
             for (int k = 0; k < value->rows * value->cols; k++)
-                sum[i] += value->learned ? fabs(result.gradients[value->offset + (size_t)k]) : 0;
+                sum[i] += value->requires_grad ? fabs(result.gradients[value->offset + (size_t)k]) : 0;
             bool bias_of_keys = strstr(value->name, ".key.event.bias") || strstr(value->name, ".key.outer.bias");
-            if (draw == DRAWS - 1 && sum[i] < 1e-6 && value->learned && !bias_of_keys)
+            if (draw == DRAWS - 1 && sum[i] < 1e-6 && value->requires_grad && !bias_of_keys)
                 fail_msg("%s %s: '%s' has no gradient", config->row->name, config->encoding->name, value->name);
         }
         graph_result_clear(&result);
@@ -143,8 +143,8 @@ static void every_parameter_is_used(void **state)
 /* ------------------------------------------------------------------------------------------- exact lags ------ */
 
 typedef struct history {
-    int32_t kind[TOKENS + 1];
-    double time[TOKENS + 1], until[TOKENS];
+    int32_t type[TOKENS + 1];
+    double time[TOKENS + 1], query_time[TOKENS];
 } history;
 
 /* TOKENS events and the moment of one more, which is 0. */
@@ -152,16 +152,16 @@ static void draw_history(history *this, int seed, bool known)
 {
     lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 402);
     for (int i = TOKENS; i >= 0; i--) {
-        this->kind[i] = (int32_t)lp_random_below(&random, KINDS);
+        this->type[i] = (int32_t)lp_random_below(&random, TYPES);
         this->time[i] = i == TOKENS ? 0 : this->time[i + 1] - (i % 4 ? 7 * lp_random_exponential(&random) : 0);
     }
     for (int i = 0; i < TOKENS; i++)
-        this->until[i] = this->time[known ? i + 1 : i];
+        this->query_time[i] = this->time[known ? i + 1 : i];
 }
 
 static void check_formulas(const lp_model_config *config, int seed)
 {
-    double wanted[TOKENS * KINDS], exact[TOKENS * KINDS], fast[TOKENS * KINDS];
+    double wanted[TOKENS * TYPES], exact[TOKENS * TYPES], fast[TOKENS * TYPES];
     history events;
     lapse_model *model = small_model(config, (uint64_t)seed);
     snprintf(what, sizeof what, "%s %s, %s, %s, %d blocks, %d heads, %d dims, seed %d", config->row->name,
@@ -169,11 +169,11 @@ static void check_formulas(const lp_model_config *config, int seed)
              config->blocks, config->heads, config->dims, seed);
     for (int known = 0; known < 2; known++) {
         draw_history(&events, seed, known);
-        naive_answers(model, TOKENS, events.kind, events.time, events.until, wanted);
-        small_answers(model, "reference-double", TOKENS, events.kind, events.time, events.until, exact);
-        small_answers(model, "cpu", TOKENS, events.kind, events.time, events.until, fast);
-        check_rows(exact, wanted, TOKENS * KINDS, 1e-10, "in double");
-        check_rows(fast, wanted, TOKENS * KINDS, 1e-5, "cpu");
+        naive_answers(model, TOKENS, events.type, events.time, events.query_time, wanted);
+        small_answers(model, "reference-double", TOKENS, events.type, events.time, events.query_time, exact);
+        small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, fast);
+        check_rows(exact, wanted, TOKENS * TYPES, 1e-10, "in double");
+        check_rows(fast, wanted, TOKENS * TYPES, 1e-5, "cpu");
     }
     lapse_model_free(model);
 }
@@ -185,15 +185,15 @@ static void answers_are_those_of_the_formulas(void **state)
 }
 
 /* The answer of a session that is given the first `count` events, `later` seconds from now, to a question at `until`. */
-static void ask(lapse_session *session, const history *events, int count, double later, double until, double *out)
+static void ask(lapse_session *session, const history *events, int count, double later, double query_time, double *out)
 {
     lapse_session_clear(session);
     for (int i = 0; i < count; i++) {
-        const char name[] = {(char)('a' + events->kind[i]), 0};
+        const char name[] = {(char)('a' + events->type[i]), 0};
         assert_int_equal(lapse_session_append(session, events->time[i] + later, name, NULL), LAPSE_OK);
     }
-    assert_int_equal(lapse_session_predict(session, until + later, out, NULL), LAPSE_OK);
-    for (int c = 0; c < KINDS; c++)
+    assert_int_equal(lapse_session_predict(session, query_time + later, out, NULL), LAPSE_OK);
+    for (int c = 0; c < TYPES; c++)
         out[c] = log(out[c]);
 }
 
@@ -209,23 +209,23 @@ static void check_questions(const lp_model_config *plain, int seed)
     for (int known = 0; known < 2; known++) {
         lp_model_config config = *plain;
         config.target_known = known;
-        double pass[TOKENS * KINDS], alone[KINDS], later[KINDS], cut[TOKENS * KINDS];
+        double pass[TOKENS * TYPES], alone[TYPES], later[TYPES], cut[TOKENS * TYPES];
         history events;
         draw_history(&events, seed, known);
         lapse_model *model = small_model(&config, (uint64_t)seed);
         lapse_session *session = new_session(model);
         snprintf(what, sizeof what, "%s, %d blocks, %d heads, time %s", config.encoding->name, config.blocks,
                  config.heads, known ? "known" : "unknown");
-        small_answers(model, "cpu", TOKENS, events.kind, events.time, events.until, pass);
+        small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, pass);
         for (int q = 0; q < TOKENS; q++) {
             ask(session, &events, q + 1, 0, events.time[q + 1], alone);
             /* Anchored times are those of a question at the window's end. */
             if (!lp_model_config_anchored(&config) || (q == TOKENS - 1 && known))
-                check_rows(alone, pass + (ptrdiff_t)q * KINDS, KINDS, 1e-5, "asked alone");
+                check_rows(alone, pass + (ptrdiff_t)q * TYPES, TYPES, 1e-5, "asked alone");
             ask(session, &events, q + 1, 1.6e9 + TEN_YEARS, events.time[q + 1], later);
-            check_rows(later, alone, KINDS, 1e-4, "ten years later");
-            small_answers(model, "cpu", q + 1, events.kind, events.time, events.until, cut);
-            check_rows(cut, pass, (q + 1) * KINDS, 1e-5, "cut off");
+            check_rows(later, alone, TYPES, 1e-4, "ten years later");
+            small_answers(model, "cpu", q + 1, events.type, events.time, events.query_time, cut);
+            check_rows(cut, pass, (q + 1) * TYPES, 1e-5, "cut off");
         }
         lapse_session_free(session);
         lapse_model_free(model);
@@ -241,24 +241,24 @@ static void one_pass_answers_every_question(void **state)
 /* Other events and times after place q change nothing up to it. */
 static void check_causality(const lp_model_config *config, int seed)
 {
-    double before[TOKENS * KINDS], after[TOKENS * KINDS];
+    double before[TOKENS * TYPES], after[TOKENS * TYPES];
     history events, other;
     draw_history(&events, seed, true);
     lapse_model *model = small_model(config, (uint64_t)seed);
     snprintf(what, sizeof what, "%s, %d blocks, %d heads", config->encoding->name, config->blocks, config->heads);
-    small_answers(model, "cpu", TOKENS, events.kind, events.time, events.until, before);
+    small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, before);
     for (int q = 0; q + 1 < TOKENS; q++) {
         other = events;
         for (int i = q + 1; i < TOKENS; i++) {
-            other.kind[i] = (events.kind[i] + 1) % KINDS;
+            other.type[i] = (events.type[i] + 1) % TYPES;
             other.time[i] = events.time[i] + 100;
-            other.until[i] = events.until[i] + 100;
+            other.query_time[i] = events.query_time[i] + 100;
         }
-        small_answers(model, "cpu", TOKENS, other.kind, other.time, other.until, after);
-        check_rows(after, before, (q + 1) * KINDS, 1e-6, "before a change");
+        small_answers(model, "cpu", TOKENS, other.type, other.time, other.query_time, after);
+        check_rows(after, before, (q + 1) * TYPES, 1e-6, "before a change");
         double change = 0;
-        for (int c = 0; c < KINDS; c++)
-            change = fmax(change, fabs(after[(q + 1) * KINDS + c] - before[(q + 1) * KINDS + c]));
+        for (int c = 0; c < TYPES; c++)
+            change = fmax(change, fabs(after[(q + 1) * TYPES + c] - before[(q + 1) * TYPES + c]));
         if (change < 1e-6)
             fail_msg("%s: a change of the event asked after changes nothing", what);
     }
@@ -271,7 +271,7 @@ static void the_future_does_not_matter(void **state)
     for_each_network(check_causality, 0);
 }
 
-/* With the time unknown, or unseen, the time asked about does not matter; otherwise it does. */
+/* With the time unknown, or unseen, the query time does not matter; otherwise it does. */
 static void when_the_time_asked_about_matters(void **state)
 {
     (void)state;
@@ -282,7 +282,7 @@ static void when_the_time_asked_about_matters(void **state)
             lapse_model *model = small_model(&config, 3);
             lapse_session *session = new_session(model);
             history events;
-            double now[KINDS], then[KINDS];
+            double now[TYPES], then[TYPES];
             draw_history(&events, 3, known);
             ask(session, &events, TOKENS, 0, 0, now);
             ask(session, &events, TOKENS, 0, 12345.678, then);
@@ -302,9 +302,9 @@ static void starting_values(void **state)
     float one[2000] = {0}, again[2000] = {0}, other[2000] = {0};
     const lp_graph *graph = &model->network.graph;
     assert_true(graph->parameter_size <= 2000);
-    lp_network_start(graph, 7, one);
-    lp_network_start(graph, 7, again);
-    lp_network_start(graph, 8, other);
+    lp_network_init_parameters(graph, 7, one);
+    lp_network_init_parameters(graph, 7, again);
+    lp_network_init_parameters(graph, 8, other);
     assert_memory_equal(one, again, graph->parameter_size * sizeof *one);
     assert_memory_not_equal(one, other, graph->parameter_size * sizeof *one);
     memcpy(model->parameters, one, graph->parameter_size * sizeof *one);
@@ -326,7 +326,7 @@ static void one_period(void **state)
     lp_model_config config = small_config(lp_encoding_find("bochner"), 4, 1, 1);
     config.periods = 1;
     lapse_model *model = small_model(&config, 1);
-    lp_network_start(&model->network.graph, 1, model->parameters);
+    lp_network_init_parameters(&model->network.graph, 1, model->parameters);
     const lp_tensor *period = lp_model_tensor_find(model, "time.log_period");
     assert_int_equal(period->cols, 1);
     assert_true(fabs(*(const float *)period->data - log(sqrt(0.5 * 40))) < 1e-6);

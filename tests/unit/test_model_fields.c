@@ -88,7 +88,7 @@ static void gradients(void **state)
             int every = small_effort(1, 17);
             for (int i = 0; i < this.graph.parameter_count; i++) {
                 const lp_value *value = this.graph.parameters[i].value;
-                if (!value->learned) /* fixed, or learned by a graph of its own: test_sampler.c */
+                if (!value->requires_grad) /* fixed, or learned by a graph of its own: test_sampler.c */
                     continue;
                 assert_non_null(value->gradient);
                 for (size_t k = 0; k < (size_t)value->rows * (size_t)value->cols; k += (size_t)every)
@@ -105,8 +105,8 @@ static void gradients(void **state)
 
 /* A history with fields as text and numbers, and as the formulas want them. */
 typedef struct history {
-    int32_t kind[TOKENS];
-    double time[TOKENS], until[TOKENS];
+    int32_t type[TOKENS];
+    double time[TOKENS], query_time[TOKENS];
     lapse_value values[TOKENS][FIELDS];
     double fields[TOKENS][FIELDS];
 } history;
@@ -116,10 +116,10 @@ static void draw_history(history *this, uint64_t seed)
     lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 411);
     double now = 0;
     for (int t = TOKENS - 1; t >= 0; t--) {
-        this->until[t] = now;
+        this->query_time[t] = now;
         now -= 5 * lp_random_exponential(&random);
         this->time[t] = now;
-        this->kind[t] = (int32_t)lp_random_below(&random, 5);
+        this->type[t] = (int32_t)lp_random_below(&random, 5);
         for (int f = 0; f < FIELDS; f++) {
             if (fields[f].type == LAPSE_FIELD_NUMBER) {
                 bool missing = lp_random_below(&random, 4) == 0, far = lp_random_below(&random, 6) == 0;
@@ -139,7 +139,7 @@ static void append(lapse_session *session, const history *events, int count)
 {
     lapse_session_clear(session);
     for (int t = 0; t < count; t++) {
-        const char name[] = {(char)('a' + events->kind[t]), 0};
+        const char name[] = {(char)('a' + events->type[t]), 0};
         lapse_event event = {1e9 + events->time[t], name, events->values[t], FIELDS};
         assert_int_equal(lapse_session_append_event(session, &event, NULL), LAPSE_OK);
     }
@@ -164,11 +164,11 @@ static void answers_are_those_of_the_formulas(void **state)
                                  lp_model_predicts(&config, (lp_target)target) ? size : 0);
                 if (!lp_model_predicts(&config, (lp_target)target))
                     continue;
-                naive_target_answers(model, (lp_target)target, TOKENS, events.kind, &events.fields[0][0], events.time,
-                                     events.until, wanted);
+                naive_target_answers(model, (lp_target)target, TOKENS, events.type, &events.fields[0][0], events.time,
+                                     events.query_time, wanted);
                 for (int q = 0; q < TOKENS; q++) {
                     append(session, &events, q + 1);
-                    assert_int_equal(lapse_session_predict_target(session, 1e9 + events.until[q],
+                    assert_int_equal(lapse_session_predict_target(session, 1e9 + events.query_time[q],
                                                                   lp_predict_names[target], got, NULL),
                                      LAPSE_OK);
                     for (int c = 0; c < size; c++)
@@ -196,7 +196,7 @@ static void long_histories_keep_their_fields(void **state)
     assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
     assert_int_equal(lapse_session_new(model, &fresh, NULL), LAPSE_OK);
     for (int i = 0; i < 100; i++) {
-        const char name[] = {(char)('a' + events.kind[i % TOKENS]), 0};
+        const char name[] = {(char)('a' + events.type[i % TOKENS]), 0};
         lapse_event event = {i, name, events.values[i % TOKENS], FIELDS};
         assert_int_equal(lapse_session_append_event(session, &event, NULL), LAPSE_OK);
         if (i >= 100 - config.context)

@@ -89,13 +89,13 @@ static void check_same(const lapse_model *a, const lapse_model *b)
         assert_string_equal(name, other_name);
         assert_string_equal(value, other_value);
     }
-    assert_int_equal(lapse_model_kind_count(a), lapse_model_kind_count(b));
-    for (int64_t i = 0; i < lapse_model_kind_count(a); i++)
-        assert_string_equal(lapse_model_kind_name(a, i), lapse_model_kind_name(b, i));
+    assert_int_equal(lapse_model_event_type_count(a), lapse_model_event_type_count(b));
+    for (int64_t i = 0; i < lapse_model_event_type_count(a); i++)
+        assert_string_equal(lapse_model_event_type_name(a, i), lapse_model_event_type_name(b, i));
     assert_true(a->seed == b->seed && a->fingerprint == b->fingerprint && a->split_by == b->split_by);
     const lp_model_config *x = &a->config, *y = &b->config;
     assert_true(x->row == y->row && x->target_known == y->target_known);
-    assert_true(x->kinds == y->kinds && x->context == y->context);
+    assert_true(x->event_types == y->event_types && x->context == y->context);
     if (!x->row->build) {
         assert_int_equal(x->order, y->order);
         return;
@@ -118,7 +118,7 @@ static void what_is_saved_is_loaded(void **state)
         if (i >= 0) {
             lp_model_config config = small_config(lp_encodings[i], 4, 1 + i % 3, 2);
             config.period_min = 1.0 / 3;
-            config.period_init = lp_period_starts[i % 4];
+            config.period_init = lp_period_inits[i % 4];
             config.inverse_cdf = lp_inverse_cdfs[i % 5];
             config.draws = config.encoding->sample ? 3 : 1;
             config.periods_fixed = config.target_known = i % 2;
@@ -141,10 +141,10 @@ static void lookups(void **state)
     (void)state;
     lapse_model *model = fit_floor("majority", 1);
     const char *name, *value;
-    assert_int_equal(lapse_model_kind_find(model, "b"), 1);
-    assert_int_equal(lapse_model_kind_find(model, "d"), -1);
-    assert_null(lapse_model_kind_name(model, -1));
-    assert_null(lapse_model_kind_name(model, 3));
+    assert_int_equal(lapse_model_event_type_find(model, "b"), 1);
+    assert_int_equal(lapse_model_event_type_find(model, "d"), -1);
+    assert_null(lapse_model_event_type_name(model, -1));
+    assert_null(lapse_model_event_type_name(model, 3));
     assert_false(lapse_model_property(model, -1, &name, &value));
     assert_false(lapse_model_property(model, model->property_count, &name, &value));
     assert_null(lp_model_property_find(model, "nothing"));
@@ -281,7 +281,7 @@ static void every_flipped_byte(void **state)
 
 enum { CHECKSUM_AT = 8 + sizeof "{\"__metadata__\":{\"checksum\":\"" - 1, DIGITS = 16 };
 
-/* Writes header and data with the sizes and the checksum put right. */
+/* Writes header and data with the sizes and the checksum corrected. */
 static void seal(const char *path, const char *header, size_t size, const char *data, size_t data_size)
 {
     lp_buffer file = {0};
@@ -438,9 +438,9 @@ static void made_up_configurations(void **state)
         {"\"period_init\":\"geometric\"", "\"period_init\":\"wild\"", WRONG("period_init")},
         {"\"target_time\":\"known\"", "\"target_time\":\"guessed\"", WRONG("target_time")},
         {"\"target_time\"", "\"target\"", WRONG("target_time")},
-        {"\"kinds\":\"5\"", "\"kinds\":\"0\"", WRONG("kinds")},
-        {"\"kinds\":\"5\"", "\"kinds\":\"4\"", WRONG("vocabulary.kind.offset")},
-        {"\"kinds\":\"5\"", "\"kinds\":\"2000000000\"", WRONG("vocabulary.kind.offset")},
+        {"\"event_types\":\"5\"", "\"event_types\":\"0\"", WRONG("event_types")},
+        {"\"event_types\":\"5\"", "\"event_types\":\"4\"", WRONG("vocabulary.event.offset")},
+        {"\"event_types\":\"5\"", "\"event_types\":\"2000000000\"", WRONG("vocabulary.event.offset")},
         {"\"dims\":\"2\"", "\"dims\":\"two\"", WRONG("dims")},
         {"\"dims\":\"2\"", "\"dims\":\"\"", WRONG("dims")},
         {"\"dims\":\"2\"", "\"dims\":\"2.5\"", WRONG("dims")},
@@ -472,9 +472,9 @@ static void made_up_configurations(void **state)
         {"\"split\":", "\"splat\":", WRONG("split")},
         {"\"dataset.fingerprint\":\"00ab", "\"dataset.fingerprint\":\"xyab", WRONG("dataset.fingerprint")},
         {"\"dataset.fingerprint\"", "\"dataset.footprint\"", WRONG("dataset.fingerprint")},
-        {"\"vocabulary.kind.offset\"", "\"vocabulary.kind.onset\"", WRONG("vocabulary.kind.offset")},
-        {"\"vocabulary.kind.bytes\"", "\"vocabulary.kind.bites\"", WRONG("vocabulary.kind.bytes")},
-        {"\"U64\",\"shape\":[1,6]", "\"U64\",\"shape\":[6,1]", WRONG("vocabulary.kind.offset")},
+        {"\"vocabulary.event.offset\"", "\"vocabulary.event.onset\"", WRONG("vocabulary.event.offset")},
+        {"\"vocabulary.event.bytes\"", "\"vocabulary.event.bites\"", WRONG("vocabulary.event.bytes")},
+        {"\"U64\",\"shape\":[1,6]", "\"U64\",\"shape\":[6,1]", WRONG("vocabulary.event.offset")},
         {"\"output.weight\"", "\"output.wait\"", WRONG("output.weight")},
     };
     check_edits(cases, sizeof cases / sizeof *cases, NOT_USABLE);
@@ -531,14 +531,14 @@ static void made_up_names(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         memcpy(offsets, wrong[i], sizeof wrong[i]);
         seal(small_path("edited"), bytes.data + 8, size, bytes.data + 8 + size, bytes.size - 8 - size);
-        check_message("names", NOT_USABLE, WRONG("vocabulary.kind.offset"));
+        check_message("names", NOT_USABLE, WRONG("vocabulary.event.offset"));
     }
     lp_buffer_clear(&bytes);
 }
 
-/* ------------------------------------------------------------------------------------------ made-up floors --- */
+/* ------------------------------------------------------------------------------------------ made-up baselines --- */
 
-/* Saves a floor after its tensor was changed, and loads it. */
+/* Saves a baseline after its tensor was changed, and loads it. */
 static void check_floor(lapse_model *model, const char *wanted)
 {
     lapse_error error = {0};
@@ -574,7 +574,7 @@ static void made_up_majority(void **state)
     model->tensors[1] = first;
     check_floor(model, shape);
     model = fit_floor("majority", 1);
-    for (int i = 1; i < LP_FLOOR_TENSORS; i++) {
+    for (int i = 1; i < LP_BASELINE_TENSORS; i++) {
         char name[] = {(char)('A' + i), 0};
         assert_non_null(lp_model_tensor_add(model, name, LP_TENSOR_U8, 1, 1));
     }
@@ -592,10 +592,10 @@ static void made_up_markov(void **state)
     static const char shape[] = "tensors 'markov.1.gram' and 'markov.1.count' are missing or have the wrong shape";
     lapse_model *model = fit_floor("markov", 2);
     ((int32_t *)model->tensors[2].data)[0] = 3;
-    check_floor(model, "tensor 'markov.1.gram' names a kind that does not exist");
+    check_floor(model, "tensor 'markov.1.gram' names an event type that does not exist");
     model = fit_floor("markov", 2);
     ((int32_t *)model->tensors[4].data)[1] = -1;
-    check_floor(model, "tensor 'markov.2.gram' names a kind that does not exist");
+    check_floor(model, "tensor 'markov.2.gram' names an event type that does not exist");
     model = fit_floor("markov", 2);
     memcpy(model->tensors[2].data, (int32_t *)model->tensors[2].data + 2, 8);
     check_floor(model, "tensor 'markov.1.gram' is not in order");

@@ -1,6 +1,6 @@
 /* test_names.c: a name is found by its slots as by looking at all names, and what is not there is not found. */
 #include "base/random.h"
-#include "data/names.h"
+#include "data/dataset/names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

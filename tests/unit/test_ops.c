@@ -59,11 +59,11 @@ static void check_gradients(graph_case *this)
     graph_case_run(this, sizeof(double), lp_reference_kernels_double, &result);
     for (int i = 0; i < this->graph.value_count; i++) {
         const lp_value *value = this->graph.values[i];
-        if (!value->learned || (value->place != LP_PLACE_INPUT && value->place != LP_PLACE_PARAMETER))
+        if (!value->requires_grad || (value->storage != LP_STORAGE_INPUT && value->storage != LP_STORAGE_PARAMETER))
             continue;
         if (!value->gradient)
             fail_msg("%s: '%s' got no gradient", what, value->name);
-        bool input = value->place == LP_PLACE_INPUT;
+        bool input = value->storage == LP_STORAGE_INPUT;
         double *x = input ? this->inputs[value->slot] : this->parameters + value->offset;
         const double *gradient = input ? result.values[value->gradient->id] : result.gradients + value->offset;
         for (int k = 0; k < graph_case_elements(this, value); k++)
@@ -214,7 +214,7 @@ static void test_large_products(void **state)
         lp_value *w = lp_example_fixed(&this.graph, "w", transpose ? out : in, transpose ? in : out);
         lp_value *once = lp_linear(&this.graph, x, w, NULL, NULL, 1, transpose);
         lp_value *again = lp_linear(&this.graph, x, w, NULL, NULL, 1, transpose);
-        graph_case_gradients(&this, lp_add(&this.graph, once, again)->maker);
+        graph_case_gradients(&this, lp_add(&this.graph, once, again)->producer);
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "product of %d x %d x %d", this.rows[LP_ROWS_TOKENS], in, out);
         check_floats(&this);
@@ -231,8 +231,8 @@ static void test_basis_error(void **state)
     lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 202);
     graph_case_segments(&this, shard.lengths, shard.count);
     lp_value *time = lp_graph_input(&this.graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
-    lp_value *log_period = lp_graph_parameter(&this.graph, "log_period", 1, 9, LP_START_NORMAL, 1);
-    graph_case_gradients(&this, lp_basis(&this.graph, time, lp_harmonics(&this.graph, log_period, 5))->maker);
+    lp_value *log_period = lp_graph_parameter(&this.graph, "log_period", 1, 9, LP_INIT_NORMAL, 1);
+    graph_case_gradients(&this, lp_basis(&this.graph, time, lp_harmonics(&this.graph, log_period, 5))->producer);
     graph_case_fill(&this, &random);
     /* Periods of a minute and more: with 300 days that is millions of turns. */
     for (size_t i = 0; i < this.graph.parameter_size; i++)
@@ -313,7 +313,7 @@ static void test_shards(void **state)
     memcpy(shard.parameters, whole.parameters, whole.graph.parameter_size * sizeof(double));
     for (int i = 0; i < whole.graph.value_count; i++) {
         const lp_value *value = whole.graph.values[i];
-        if (value->place == LP_PLACE_INPUT)
+        if (value->storage == LP_STORAGE_INPUT)
             memcpy(shard.inputs[value->slot], whole.inputs[value->slot] + 34 * value->cols,
                    75 * (size_t)value->cols * sizeof(double));
     }

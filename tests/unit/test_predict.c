@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KINDS = 5 };
+enum { TYPES = 5 };
 
-static const char *const names[KINDS] = {"a", "b", "c", "d", "e"};
+static const char *const names[TYPES] = {"a", "b", "c", "d", "e"};
 
 /* A recommender, or for odd numbers a classifier; some with several draws. */
 static lapse_model *make_model(int variant)
@@ -47,14 +47,14 @@ static void order_of_probabilities(void **state)
         lapse_model *model = make_model(variant);
         lapse_session *session = open_session(model);
         for (int i = 0; i < 15; i++) {
-            double probabilities[KINDS], scale = NAN;
-            lapse_recommendation best[KINDS + 3];
+            double probabilities[TYPES], scale = NAN;
+            lapse_recommendation best[TYPES + 3];
             int64_t count = -1;
             append(session, i, names[i * i % 3]);
             assert_int_equal(lapse_session_predict(session, i + 2, probabilities, NULL), LAPSE_OK);
-            assert_int_equal(lapse_session_recommend(session, i + 2, KINDS + 3, false, best, &count, NULL), LAPSE_OK);
-            assert_int_equal(count, KINDS);
-            for (int k = 0; k < KINDS; k++) {
+            assert_int_equal(lapse_session_recommend(session, i + 2, TYPES + 3, false, best, &count, NULL), LAPSE_OK);
+            assert_int_equal(count, TYPES);
+            for (int k = 0; k < TYPES; k++) {
                 assert_true(fabs(best[k].probability - probabilities[best[k].item]) < 1e-6);
                 assert_true(k == 0 || best[k].score <= best[k - 1].score);
                 /* Scores are logs of probabilities, up to one constant. */
@@ -80,12 +80,12 @@ static void unseen_items(void **state)
     (void)state;
     lapse_model *model = make_model(0);
     lapse_session *session = open_session(model);
-    lapse_recommendation best[KINDS];
+    lapse_recommendation best[TYPES];
     int64_t count;
     append(session, 0, "d");
     for (int i = 0; i < 40; i++) {
         append(session, i, names[i % 2]);
-        assert_int_equal(lapse_session_recommend(session, i, KINDS, true, best, &count, NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_recommend(session, i, TYPES, true, best, &count, NULL), LAPSE_OK);
         assert_int_equal(count, i == 0 ? 3 : 2);
         for (int k = 0; k < count; k++)
             assert_true(best[k].item == 2 || best[k].item == 4 || (i == 0 && best[k].item == 1));
@@ -93,14 +93,14 @@ static void unseen_items(void **state)
     for (int round = 0; round < 2; round++) { /* first after a long history, then after a short one */
         lapse_session_clear(session);
         append(session, 0, "c");
-        assert_int_equal(lapse_session_recommend(session, 1, KINDS, true, best, &count, NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_recommend(session, 1, TYPES, true, best, &count, NULL), LAPSE_OK);
         assert_int_equal(count, 4);
         for (int k = 0; k < count; k++)
             assert_int_not_equal(best[k].item, 2);
     }
-    for (int i = 0; i < KINDS; i++)
+    for (int i = 0; i < TYPES; i++)
         append(session, 2, names[i]);
-    assert_int_equal(lapse_session_recommend(session, 3, KINDS, true, best, &count, NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_recommend(session, 3, TYPES, true, best, &count, NULL), LAPSE_OK);
     assert_int_equal(count, 0);
     lapse_session_free(session);
     lapse_model_free(model);
@@ -118,7 +118,7 @@ static void refusals(void **state)
     (void)state;
     lapse_model *model = make_model(0);
     lapse_session *session = open_session(model);
-    lapse_recommendation best[KINDS];
+    lapse_recommendation best[TYPES];
     lapse_error error;
     int64_t count = 77;
     check_error(lapse_session_recommend(session, 1, 3, false, best, &count, &error), LAPSE_ERROR_USAGE, &error,
@@ -131,9 +131,9 @@ static void refusals(void **state)
     check_error(lapse_session_recommend(session, 6, -3, false, best, &count, &error), LAPSE_ERROR_USAGE, &error,
                 "-3 recommendations were asked for; at least 1 is wanted");
     check_error(lapse_session_recommend(session, 4, 3, false, best, &count, &error), LAPSE_ERROR_INPUT, &error,
-                "the time asked about, 4.000 s, lies before the last event, at 5.000 s");
+                "the query time, 4.000 s, lies before the last event, at 5.000 s");
     check_error(lapse_session_recommend(session, NAN, 3, false, best, &count, &error), LAPSE_ERROR_INPUT, &error,
-                "the time asked about is not a number");
+                "the query time is not a number");
     assert_int_equal(count, 77);
     lapse_session_free(session);
     lapse_model_free(model);
@@ -143,12 +143,12 @@ static void refusals(void **state)
 
 enum { SEQUENCES = 37, TOP = 3, QUESTIONS = 2 * SEQUENCES };
 
-static void ask_all(lapse_dataset *dataset, lapse_question *questions)
+static void ask_all(lapse_dataset *dataset, lapse_query *questions)
 {
     for (int i = 0; i < SEQUENCES; i++)
         for (int k = 0; k < 2; k++) {
             double last = dataset->time[dataset->start[i + 1] - 1];
-            questions[2 * i + k] = (lapse_question){i, last + 3 * k};
+            questions[2 * i + k] = (lapse_query){i, last + 3 * k};
         }
 }
 
@@ -156,8 +156,8 @@ static void as_one_by_one(void **state)
 {
     (void)state;
     lp_random random = lp_random_start(5, LP_PURPOSE_TEST, 740);
-    lapse_dataset *dataset = small_dataset_random(&random, SEQUENCES, 20, KINDS, 5, false);
-    lapse_question questions[QUESTIONS];
+    lapse_dataset *dataset = small_dataset_random(&random, SEQUENCES, 20, TYPES, 5, false);
+    lapse_query questions[QUESTIONS];
     ask_all(dataset, questions);
     for (int variant = 0; variant < 8; variant++) {
         lapse_model *model = make_model(variant);
@@ -181,7 +181,7 @@ static void as_one_by_one(void **state)
                 int64_t sequence = questions[q].sequence;
                 lapse_session_clear(session);
                 for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
-                    append(session, dataset->time[i], lapse_dataset_kind_name(dataset, dataset->kind[i]));
+                    append(session, dataset->time[i], lapse_dataset_event_type_name(dataset, dataset->type[i]));
                 assert_int_equal(
                     lapse_session_recommend(session, questions[q].time, TOP, options.unseen, one, &count, NULL),
                     LAPSE_OK);
@@ -208,20 +208,20 @@ static void large_catalogue(void **state)
     static char bytes[ITEMS * 8];
     for (int i = 0; i < ITEMS; i++) {
         char *name = bytes + offset[i];
-        offset[i + 1] = offset[i] + (uint64_t)(i < KINDS ? sprintf(name, "%s", names[i]) : sprintf(name, "i%d", i)) + 1;
+        offset[i + 1] = offset[i] + (uint64_t)(i < TYPES ? sprintf(name, "%s", names[i]) : sprintf(name, "i%d", i)) + 1;
     }
     lp_model_config config = small_config(lp_encoding_find("bochner"), 20, 2, 2);
     config.task = LP_TASK_RECOMMEND;
-    config.kinds = ITEMS;
+    config.event_types = ITEMS;
     lapse_model *model = NULL;
     const lp_names catalogue = {.count = ITEMS, .offset = offset, .bytes = bytes};
     assert_int_equal(lp_model_new(&config, &catalogue, &model, NULL), LAPSE_OK);
     lp_random random = lp_random_start(8, LP_PURPOSE_TEST, 741);
     for (size_t i = 0; i < model->network.graph.parameter_size; i++)
         model->parameters[i] = (float)(0.3 * lp_random_normal(&random));
-    lapse_dataset *dataset = small_dataset_random(&random, SEQUENCES, 20, KINDS, 5, false);
+    lapse_dataset *dataset = small_dataset_random(&random, SEQUENCES, 20, TYPES, 5, false);
     lapse_session *session = open_session(model);
-    lapse_question questions[QUESTIONS];
+    lapse_query questions[QUESTIONS];
     static lapse_recommendation best[QUESTIONS * 40], one[40];
     int64_t counts[QUESTIONS], count;
     lapse_predict_options options = {.top = 40, .unseen = true, .threads = 2};
@@ -231,7 +231,7 @@ static void large_catalogue(void **state)
         int64_t sequence = questions[q].sequence;
         lapse_session_clear(session);
         for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
-            append(session, dataset->time[i], lapse_dataset_kind_name(dataset, dataset->kind[i]));
+            append(session, dataset->time[i], lapse_dataset_event_type_name(dataset, dataset->type[i]));
         assert_int_equal(lapse_session_recommend(session, questions[q].time, 40, true, one, &count, NULL), LAPSE_OK);
         assert_int_equal(count, 40);
         assert_int_equal(counts[q], 40);
@@ -248,13 +248,13 @@ static void large_catalogue(void **state)
 static void unknown_names(void **state)
 {
     (void)state;
-    /* Kinds of the dataset are numbered as they come: f is its third. */
+    /* Event types of the dataset are numbered as they come: f is its third. */
     lapse_dataset *dataset = small_dataset_spelled("abfa f", NULL), *known = small_dataset_spelled("aba", NULL);
     lapse_model *model = make_model(0);
     lapse_predict_options options;
     lapse_predict_options_default(&options);
     options.top = 2;
-    lapse_question questions[] = {{0, 9}, {1, 9}}, same[] = {{0, 9}};
+    lapse_query questions[] = {{0, 9}, {1, 9}}, same[] = {{0, 9}};
     lapse_recommendation best[4], wanted[2];
     int64_t counts[2] = {-1, -1}, count;
     lapse_error error;
@@ -292,7 +292,7 @@ static void many_refusals(void **state)
     lapse_recommendation best[20];
     int64_t counts[2];
     lapse_error error;
-    lapse_question good[] = {{0, 5}, {1, 5}}, wrong[] = {{0, 5}, {2, 5}}, early[] = {{0, 5}, {1, 0.5}};
+    lapse_query good[] = {{0, 5}, {1, 5}}, wrong[] = {{0, 5}, {2, 5}}, early[] = {{0, 5}, {1, 0.5}};
     check_error(lapse_predict_all(model, dataset, wrong, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,
                 "question 1 is about sequence 2; there are 0 to 1");
     wrong[1].sequence = -1;
@@ -301,7 +301,7 @@ static void many_refusals(void **state)
     for (int threads = 1; threads <= 2; threads++) {
         options.threads = threads;
         check_error(lapse_predict_all(model, dataset, early, 2, &options, best, counts, &error), LAPSE_ERROR_INPUT,
-                    &error, "the time asked about, 0.500 s, lies before the last event, at 1.000 s");
+                    &error, "the query time, 0.500 s, lies before the last event, at 1.000 s");
     }
     options.target = "action";
     check_error(lapse_predict_all(model, dataset, good, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,

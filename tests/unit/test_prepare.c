@@ -3,7 +3,7 @@
 #include "support/table_text.h"
 
 #include "base/random.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,7 +149,7 @@ static void minimums_may_be_repeated(void **state)
     lapse_dataset *dataset = NULL;
     lapse_import_report report = report_of(rows, &options, &dataset);
     assert_int_equal(report.rounds, 3);
-    assert_int_equal(report.rare_kinds, 3);
+    assert_int_equal(report.rare_event_types, 3);
     assert_int_equal(report.rare_rows, 3);
     assert_int_equal(report.short_sequences, 2);
     assert_int_equal(report.short_rows, 2);
@@ -165,13 +165,14 @@ static void minimums_may_be_repeated(void **state)
     options.min_count = 3;
     options.min_events = 4;
     const char *text = "user,time,event\na,1,x\na,2,x\na,3,x\nb,1,y\n";
-    refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
-                "no event is left: 1 were of kinds that occur fewer than 3 times, and 3 in sequences with fewer than 4 "
-                "events");
+    refuse_with(
+        text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
+        "no event is left: 1 were of event types that occur fewer than 3 times, and 3 in sequences with fewer than 4 "
+        "events");
 }
 
-/* A chain in which every kind hangs on the sequence before: eaten from both ends, it takes half as many rounds as it
- * has links, and still no time. The kind in the middle goes with its two sequences. */
+/* A chain in which every event type hangs on the sequence before: eaten from both ends, it takes half as many rounds as it
+ * has links, and still no time. The event type in the middle goes with its two sequences. */
 static void long_chains_end(void **state)
 {
     (void)state;
@@ -188,7 +189,7 @@ static void long_chains_end(void **state)
     lapse_import_report report;
     assert_int_equal(import_bytes(text.data, text.size, &options, 1 << 20, &dataset, &report, NULL), LAPSE_OK);
     assert_int_equal(lapse_dataset_event_count(dataset), 2);
-    assert_int_equal(report.rare_kinds, LINKS);
+    assert_int_equal(report.rare_event_types, LINKS);
     assert_int_equal(report.rounds, LINKS / 2);
     lapse_dataset_close(dataset);
     lp_buffer_clear(&text);
@@ -196,10 +197,10 @@ static void long_chains_end(void **state)
 
 /* -------------------------------------------------------------------------------------- rules told plainly --- */
 
-enum { MOST = 400, USERS = 12, KINDS = 9 };
+enum { MOST = 400, USERS = 12, TYPES = 9 };
 
 typedef struct plain_event {
-    int user, time, kind, part;
+    int user, time, type, part;
     bool gone;
 } plain_event;
 
@@ -212,17 +213,17 @@ static void tell_plainly(plain_event *events, int count, const lapse_import_opti
         events[i].part = follows ? events[i - 1].part + cut : 1;
         for (int j = 0; strcmp(options->deduplicate, "exact") == 0 && j < i; j++)
             events[i].gone = events[i].gone || (events[j].user == events[i].user && events[j].time == events[i].time &&
-                                                events[j].kind == events[i].kind);
+                                                events[j].type == events[i].type);
         if (strcmp(options->deduplicate, "consecutive") == 0)
-            events[i].gone = follows && !cut && events[i - 1].kind == events[i].kind;
+            events[i].gone = follows && !cut && events[i - 1].type == events[i].type;
     }
     for (bool changed = true; changed;) {
         changed = false;
-        int kinds[KINDS] = {0};
+        int types[TYPES] = {0};
         for (int i = 0; i < count; i++)
-            kinds[events[i].kind] += !events[i].gone;
+            types[events[i].type] += !events[i].gone;
         for (int i = 0; i < count; i++) {
-            bool rare = !events[i].gone && kinds[events[i].kind] < options->min_count;
+            bool rare = !events[i].gone && types[events[i].type] < options->min_count;
             events[i].gone = events[i].gone || rare;
             changed = changed || rare;
         }
@@ -257,7 +258,7 @@ static char *show_plainly(const plain_event *events, int count, bool with_parts)
                 lp_buffer_print(&text, "/%d", event->part);
             lp_buffer_print(&text, ":");
         }
-        lp_buffer_print(&text, " %d k%d", event->time, event->kind);
+        lp_buffer_print(&text, " %d k%d", event->time, event->type);
         before = event;
     }
     lp_buffer_print(&text, "%s", before ? ";" : "");
@@ -271,10 +272,10 @@ static int random_events(lp_random *random, plain_event *events, lp_buffer *text
     for (int user = 0; user < USERS; user++) {
         int length = 1 + (int)lp_random_below(random, MOST / USERS), time = 0;
         for (int i = 0; i < length; i++) {
-            uint32_t kind = lp_random_below(random, KINDS);
+            uint32_t type = lp_random_below(random, TYPES);
             time += (int)(lp_random_below(random, 3) * lp_random_below(random, 15));
-            events[count] = (plain_event){.user = user, .time = time, .kind = (int)lp_random_below(random, kind + 1)};
-            lp_buffer_print(text, "u%d,%d,k%d\n", user, time, events[count++].kind);
+            events[count] = (plain_event){.user = user, .time = time, .type = (int)lp_random_below(random, type + 1)};
+            lp_buffer_print(text, "u%d,%d,k%d\n", user, time, events[count++].type);
         }
     }
     return count;

@@ -68,16 +68,16 @@ static lapse_dataset *two_groups(const uint8_t *split)
     enum { SEQUENCES = 60, LENGTH = 12 };
     static int lengths[SEQUENCES];
     static double time[SEQUENCES * LENGTH];
-    static int32_t kind[SEQUENCES * LENGTH];
+    static int32_t type[SEQUENCES * LENGTH];
     lp_random random = lp_random_start(4, LP_PURPOSE_TEST, 0);
     for (int s = 0; s < SEQUENCES; s++) {
         lengths[s] = LENGTH;
         for (int i = 0; i < LENGTH; i++) {
             time[s * LENGTH + i] = i;
-            kind[s * LENGTH + i] = 4 * (s % 2) + (int32_t)lp_random_below(&random, 4);
+            type[s * LENGTH + i] = 4 * (s % 2) + (int32_t)lp_random_below(&random, 4);
         }
     }
-    return small_dataset(SEQUENCES, lengths, time, kind, 8, split);
+    return small_dataset(SEQUENCES, lengths, time, type, 8, split);
 }
 
 static void test_same_seed_same_file(void **state)

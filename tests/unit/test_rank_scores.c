@@ -1,4 +1,4 @@
-/* test_rank_scores.c: from ranks to scores: by hand, with intervals, by slices; and the public call on floors. */
+/* test_rank_scores.c: from ranks to scores: by hand, with intervals, by slices; and the public call on baselines. */
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "train/evaluator.h"
@@ -44,7 +44,7 @@ static void by_hand(void **state)
                               {{1, 1, 2, 0}, {2, 3, 100, 0}},
                               {{2, 2, 1, 0}, {3, 3, 101, 0}}};
     lp_ranking ranking = {
-        .setup = {.dataset = dataset, .kind = dataset->kind, .items = 3, .negatives = 100, .seed = 9, .threads = 1},
+        .setup = {.dataset = dataset, .type = dataset->type, .items = 3, .negatives = 100, .seed = 9, .threads = 1},
         .cases = cases,
         .case_count = 4,
         .case_total = 5,
@@ -104,8 +104,8 @@ static void slices(void **state)
     static const int length[] = {LENGTH};
     static const double time[LENGTH] = {0,     0,     59,     119,     119 + 3600, 4000,
                                         90400, 90401, 700000, 1400000, 9000000,    90000000};
-    static const int32_t kind[LENGTH] = {0, 1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4};
-    lapse_dataset *dataset = small_dataset(1, length, time, kind, 6, NULL);
+    static const int32_t type[LENGTH] = {0, 1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4};
+    lapse_dataset *dataset = small_dataset(1, length, time, type, 6, NULL);
     lp_rank_case cases[LENGTH - 1];
     lp_standing standing[LENGTH - 1];
     for (int i = 0; i < LENGTH - 1; i++) {
@@ -113,11 +113,11 @@ static void slices(void **state)
         standing[i] = (lp_standing){{i + 1, i + 1, i + 1, i + 1}, {50, 50, 101, 101}};
     }
     lp_ranking ranking = {
-        .setup = {.dataset = dataset, .kind = dataset->kind, .items = 6, .negatives = 100, .threads = 1},
+        .setup = {.dataset = dataset, .type = dataset->type, .items = 6, .negatives = 100, .threads = 1},
         .cases = cases,
         .case_count = LENGTH - 1,
         .standing = standing};
-    /* A quarter of the 40 training events is 10: kinds 1 and 2 come to it, 3 and 4 to three quarters. */
+    /* A quarter of the 40 training events is 10: event types 1 and 2 come to it, 3 and 4 to three quarters. */
     int64_t counts[] = {0, 5, 5, 10, 10, 10};
     lapse_rank_options options = options_of(20, true);
     lapse_rank_scores scores;
@@ -338,7 +338,7 @@ static void networks(void **state)
     assert_int_equal(lapse_rank_evaluate(model, dataset, &options, &scores, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(
         error.message,
-        "the model was trained to classify: ranks are for models of the task 'recommend', and for floors");
+        "the model was trained to classify: ranks are for models of the task 'recommend', and for baselines");
     lapse_model_free(model);
     lapse_dataset_close(dataset);
 }

@@ -80,7 +80,7 @@ static void reaching(void **state)
 static lp_ranking_setup setup_of(const lapse_dataset *dataset, int64_t items, const int64_t *counts)
 {
     return (lp_ranking_setup){.dataset = dataset,
-                              .kind = dataset->kind,
+                              .type = dataset->type,
                               .items = items,
                               .split = dataset->split,
                               .wanted = LP_SPLIT_COUNT,
@@ -102,7 +102,7 @@ static lp_ranking ranking_of(const lp_ranking_setup *setup)
 static bool happened(const lapse_dataset *dataset, int64_t from, int64_t to, int32_t item)
 {
     for (int64_t e = from; e < to; e++)
-        if (dataset->kind[e] == item)
+        if (dataset->type[e] == item)
             return true;
     return false;
 }
@@ -111,14 +111,14 @@ static bool happened(const lapse_dataset *dataset, int64_t from, int64_t to, int
 static void check_full(const lp_ranking *ranking, int64_t c, const double *scores, int seed)
 {
     const lapse_dataset *dataset = ranking->setup.dataset;
-    const lp_rank_case *asked = &ranking->cases[c];
-    int32_t target = dataset->kind[asked->event];
+    const lp_rank_case *target_position = &ranking->cases[c];
+    int32_t target = dataset->type[target_position->event];
     int32_t full = 1, unseen = 1, seen_count = 0;
     for (int32_t item = 0; item < ranking->setup.items; item++) {
         if (item == target)
             continue;
         bool above = !(scores[item] < scores[target]);
-        bool seen = happened(dataset, (int64_t)dataset->start[asked->sequence], asked->event, item);
+        bool seen = happened(dataset, (int64_t)dataset->start[target_position->sequence], target_position->event, item);
         full += above;
         unseen += above && !seen;
         seen_count += seen;
@@ -138,10 +138,10 @@ typedef struct table_of_scores {
     double *scores; /* [cases x items] */
 } table_of_scores;
 
-static void give_row(void *context, const lp_rank_case *asked, double *scores)
+static void give_row(void *context, const lp_rank_case *target_position, double *scores)
 {
     const table_of_scores *table = context;
-    memcpy(scores, table->scores + (asked - table->ranking->cases) * table->items,
+    memcpy(scores, table->scores + (target_position - table->ranking->cases) * table->items,
            (size_t)table->items * sizeof *scores);
 }
 
@@ -203,7 +203,7 @@ static void by_hand(void **state)
     int64_t counts[4] = {2, 1, 1, 1};
     lp_ranking_setup setup = setup_of(dataset, 4, counts);
     lp_ranking ranking = ranking_of(&setup);
-    /* Kinds are numbered by frequency: a 0, b 1, c 2, d 3. A higher number scores more, for every case. */
+    /* Event types are numbered by frequency: a 0, b 1, c 2, d 3. A higher number scores more, for every case. */
     double scores[3 * 4] = {0, 1, 2, 3, 0, 1, 2, 3, 5, 5, 5, 5};
     table_of_scores rows = {&ranking, 4, scores};
     lp_ranking_rows(&ranking, give_row, &rows);
@@ -317,7 +317,7 @@ static void own_items_are_never_drawn(void **state)
     lapse_dataset *dataset = small_dataset_random(&random, 60, 90, ITEMS, 10, false);
     int64_t counts[ITEMS] = {0};
     for (int64_t e = 0; e < dataset->event_count; e++)
-        counts[dataset->kind[e]]++;
+        counts[dataset->type[e]]++;
     lp_ranking_setup setup = setup_of(dataset, ITEMS, counts);
     lp_ranking one = ranking_of(&setup);
     setup.threads = 1;
@@ -328,7 +328,7 @@ static void own_items_are_never_drawn(void **state)
         for (int32_t i = 0; i < ITEMS; i++) {
             int64_t s = one.cases[c].sequence;
             bool own = happened(dataset, (int64_t)dataset->start[s], (int64_t)dataset->start[s + 1], i);
-            scores[c * ITEMS + i] = i == dataset->kind[one.cases[c].event] ? 1 : own ? 2 : 0;
+            scores[c * ITEMS + i] = i == dataset->type[one.cases[c].event] ? 1 : own ? 2 : 0;
         }
     lp_ranking_rows(&one, give_row, &(table_of_scores){&one, ITEMS, scores});
     lp_ranking_rows(&two, give_row, &(table_of_scores){&two, ITEMS, scores});

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Every loss with every kind of negatives that it takes. */
+/* Every loss with every event type of negatives that it takes. */
 static const struct loss {
     const char *loss, *negatives;
     int count;
@@ -107,8 +107,8 @@ static void same_places(void **state)
 /* A graph of one table [6 x 3] and one other parameter. */
 static void table_graph(lp_graph *graph)
 {
-    lp_graph_table(graph, "table", 6, 3, LP_START_ZEROS, 0);
-    lp_graph_parameter(graph, "other", 1, 5, LP_START_ZEROS, 0);
+    lp_graph_table(graph, "table", 6, 3, LP_INIT_ZEROS, 0);
+    lp_graph_parameter(graph, "other", 1, 5, LP_INIT_ZEROS, 0);
 }
 
 /* Three steps on a table of which all rows occur in one of two shards or in both, against the plain formula on the whole
@@ -165,7 +165,7 @@ static void rows_as_a_whole_table(void **state)
         }
         for (int i = 37; i < SIZE; i++) /* what no parameter has */
             parameters[i] = 0;
-        cpu->adam_step(&adam, step, &rows, parameters);
+        cpu->adam_step(cpu->context, &adam, step, &rows, parameters);
         for (int i = 0; i < ROWS * COLS; i++)
             assert_float_equal(parameters[i], expected[i], 1e-5);
         for (int i = 32; i < 37; i++)
@@ -175,7 +175,7 @@ static void rows_as_a_whole_table(void **state)
     memcpy(before, parameters, sizeof before);
     memcpy(moment, adam.moment1, sizeof moment);
     lp_union none = {0, (int32_t *)(uintptr_t)row, (int32_t *)(uintptr_t)first, (int32_t *)(uintptr_t)place};
-    cpu->adam_step(&adam, 4, &none, parameters);
+    cpu->adam_step(cpu->context, &adam, 4, &none, parameters);
     assert_memory_equal(parameters, before, 32 * sizeof *before);
     assert_memory_equal(adam.moment1, moment, sizeof moment);
     lp_adam_clear(&adam);
@@ -249,18 +249,18 @@ static void resumes_as_if_never_stopped(void **state)
 /* Sixty sequences that count: after item k comes k + 1. A recommender finds that out by any loss. */
 static lapse_dataset *counting_data(void)
 {
-    enum { SEQUENCES = 60, LENGTH = 10, KINDS = 20 };
+    enum { SEQUENCES = 60, LENGTH = 10, TYPES = 20 };
     static double time[SEQUENCES * LENGTH];
-    static int32_t kind[SEQUENCES * LENGTH];
+    static int32_t type[SEQUENCES * LENGTH];
     int lengths[SEQUENCES];
     for (int s = 0; s < SEQUENCES; s++) {
         lengths[s] = LENGTH;
         for (int i = 0; i < LENGTH; i++) {
             time[s * LENGTH + i] = 100.0 * i;
-            kind[s * LENGTH + i] = (7 * s + i) % KINDS;
+            type[s * LENGTH + i] = (7 * s + i) % TYPES;
         }
     }
-    return small_dataset(SEQUENCES, lengths, time, kind, KINDS, NULL);
+    return small_dataset(SEQUENCES, lengths, time, type, TYPES, NULL);
 }
 
 static bool keep_progress(const lapse_progress *progress, void *context)

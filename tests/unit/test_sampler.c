@@ -42,7 +42,7 @@ static void gradients(void **state)
             lp_value *draw = encoding->sample(&this.graph, &config, LP_DRAW_STEP);
             assert_non_null(draw);
             assert_int_equal(draw->rows * draw->cols, count);
-            graph_case_gradients(&this, draw->maker);
+            graph_case_gradients(&this, draw->producer);
             graph_case_fill(&this, &random);
             graph_slope_check(&this, what, 1);
             graph_case_clear(&this);

@@ -34,21 +34,21 @@ static void by_hand(void **state)
     /* Without a bootstrap the interval is the point. */
     assert_true(scores.accuracy_low == 0.5 && scores.accuracy_high == 0.5);
     assert_true(scores.log_loss_low == scores.log_loss && scores.log_loss_high == scores.log_loss);
-    static const lapse_kind_score wanted[] = {
+    static const lapse_class_score wanted[] = {
         {"a", 2, 2, 1, 0.5, 0.5, 0.5}, {"b", 2, 1, 1, 1, 0.5, 2.0 / 3}, {"c", 0, 1, 0, 0, 0, 0}};
-    assert_int_equal(scores.kind_count, 3);
+    assert_int_equal(scores.type_count, 3);
     for (int i = 0; i < 3; i++) {
-        const lapse_kind_score *kind = &scores.kinds[i];
-        assert_string_equal(kind->name, wanted[i].name);
-        assert_int_equal(kind->cases, wanted[i].cases);
-        assert_int_equal(kind->predicted, wanted[i].predicted);
-        assert_int_equal(kind->correct, wanted[i].correct);
-        assert_near(kind->precision, wanted[i].precision);
-        assert_near(kind->recall, wanted[i].recall);
-        assert_near(kind->f1, wanted[i].f1);
+        const lapse_class_score *type = &scores.types[i];
+        assert_string_equal(type->name, wanted[i].name);
+        assert_int_equal(type->cases, wanted[i].cases);
+        assert_int_equal(type->predicted, wanted[i].predicted);
+        assert_int_equal(type->correct, wanted[i].correct);
+        assert_near(type->precision, wanted[i].precision);
+        assert_near(type->attention_cached, wanted[i].attention_cached);
+        assert_near(type->f1, wanted[i].f1);
     }
     lapse_scores_clear(&scores);
-    assert_null(scores.kinds);
+    assert_null(scores.types);
     lapse_scores_clear(&scores);
     lapse_scores_clear(NULL);
 }
@@ -141,7 +141,7 @@ static void out_of_memory(void **state)
         if (status == LAPSE_OK)
             break;
         assert_int_equal(status, LAPSE_ERROR_MEMORY);
-        assert_null(scores.kinds);
+        assert_null(scores.types);
     }
     assert_int_equal(n, 5);
     lapse_scores_clear(&scores);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { KINDS = 5 };
+enum { TYPES = 5 };
 
 static lapse_session *open_session(const lapse_model *model)
 {
@@ -24,7 +24,7 @@ static lapse_session *open_session(const lapse_model *model)
 static void append(lapse_session *session, const lapse_dataset *dataset, int64_t first, int64_t end)
 {
     for (int64_t i = first; i < end; i++) {
-        const char *name = lapse_dataset_kind_name(dataset, dataset->kind[i]);
+        const char *name = lapse_dataset_event_type_name(dataset, dataset->type[i]);
         assert_int_equal(lapse_session_append(session, dataset->time[i], name, NULL), LAPSE_OK);
     }
 }
@@ -39,7 +39,7 @@ static void evaluation_says_the_same(void **state)
             config.context = 7;
             lapse_model *model = small_model(&config, 5);
             lp_random random = lp_random_start(6, LP_PURPOSE_TEST, 700);
-            lapse_dataset *dataset = small_dataset_random(&random, 8, 30, KINDS, 5, false);
+            lapse_dataset *dataset = small_dataset_random(&random, 8, 30, TYPES, 5, false);
             lp_evaluator evaluator;
             assert_int_equal(
                 lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 2, NULL),
@@ -50,22 +50,22 @@ static void evaluation_says_the_same(void **state)
             for (int64_t w = 0; w < evaluator.windows.count; w++) {
                 const lp_window *window = &evaluator.windows.windows[w];
                 for (int place = window->from; place < window->count; place++, answer++) {
-                    double probabilities[KINDS], sum = 0;
+                    double probabilities[TYPES], sum = 0;
                     int64_t target = window->first + place + 1;
                     lapse_session_clear(session);
                     append(session, dataset, window->first, target);
                     assert_int_equal(lapse_session_predict(session, dataset->time[target], probabilities, NULL),
                                      LAPSE_OK);
-                    for (int kind = 0; kind < KINDS; kind++)
-                        sum += probabilities[kind];
+                    for (int type = 0; type < TYPES; type++)
+                        sum += probabilities[type];
                     assert_true(fabs(sum - 1) < 1e-12);
                     assert_int_equal(answer->sequence, window->sequence);
-                    assert_int_equal(answer->target, dataset->kind[target]);
+                    assert_int_equal(answer->target, dataset->type[target]);
                     if (fabs(-log(probabilities[answer->target]) - answer->loss) > 1e-5)
                         fail_msg("%s: %.9g, evaluation says %.9g", config.encoding->name,
                                  -log(probabilities[answer->target]), answer->loss);
-                    for (int kind = 0; kind < KINDS; kind++)
-                        assert_true(probabilities[answer->predicted] >= probabilities[kind] - 1e-6);
+                    for (int type = 0; type < TYPES; type++)
+                        assert_true(probabilities[answer->predicted] >= probabilities[type] - 1e-6);
                 }
             }
             assert_int_equal(answer - evaluator.verdicts[LP_TARGET_EVENT].cases, evaluator.case_count);
@@ -85,19 +85,19 @@ static void long_histories(void **state)
         config.context = 6;
         lapse_model *model = small_model(&config, 9);
         lp_random random = lp_random_start(7, LP_PURPOSE_TEST, 701);
-        lapse_dataset *dataset = small_dataset_random(&random, 1, 1000, KINDS, 5, false);
+        lapse_dataset *dataset = small_dataset_random(&random, 1, 1000, TYPES, 5, false);
         int64_t count = dataset->event_count;
         assert_true(count > 40);
         lapse_session *live = open_session(model), *fresh = open_session(model);
         for (int64_t i = 0; i + 1 < count && i < 60; i++) {
-            double one[KINDS], two[KINDS];
+            double one[TYPES], two[TYPES];
             append(live, dataset, i, i + 1);
             lapse_session_clear(fresh);
             append(fresh, dataset, i > 5 ? i - 5 : 0, i + 1);
             assert_int_equal(lapse_session_predict(live, dataset->time[i + 1], one, NULL), LAPSE_OK);
             assert_int_equal(lapse_session_predict(fresh, dataset->time[i + 1], two, NULL), LAPSE_OK);
-            for (int kind = 0; kind < KINDS; kind++)
-                assert_true(fabs(one[kind] - two[kind]) < 1e-6);
+            for (int type = 0; type < TYPES; type++)
+                assert_true(fabs(one[type] - two[type]) < 1e-6);
         }
         lapse_session_free(live);
         lapse_session_free(fresh);
@@ -113,7 +113,7 @@ static void asking_leaves_no_trace(void **state)
     lp_model_config config = small_config(lp_encoding_find("mercer"), 8, 2, 4);
     lapse_model *model = small_model(&config, 9);
     lapse_session *session = open_session(model);
-    double one[KINDS], other[KINDS], again[KINDS];
+    double one[TYPES], other[TYPES], again[TYPES];
     assert_int_equal(lapse_session_append(session, 10, "a", NULL), LAPSE_OK);
     assert_int_equal(lapse_session_append(session, 10, "b", NULL), LAPSE_OK);
     assert_int_equal(lapse_session_predict(session, 10, one, NULL), LAPSE_OK);
@@ -130,7 +130,7 @@ static void chains_look_back(void **state)
 {
     (void)state;
     lp_random random = lp_random_start(8, LP_PURPOSE_TEST, 702);
-    lapse_dataset *dataset = small_dataset_random(&random, 30, 40, KINDS, 5, false);
+    lapse_dataset *dataset = small_dataset_random(&random, 30, 40, TYPES, 5, false);
     for (int order = 1; order <= 3; order++) {
         lapse_train_options options;
         lapse_train_options_default(&options);
@@ -142,10 +142,10 @@ static void chains_look_back(void **state)
         assert_int_equal(lapse_train(dataset, &options, NULL, NULL, &model, NULL), LAPSE_OK);
         lapse_session *session = open_session(model);
         for (int64_t i = 0; i < (int64_t)dataset->start[1]; i++) {
-            double live[KINDS], whole[KINDS];
+            double live[TYPES], whole[TYPES];
             append(session, dataset, i, i + 1);
             assert_int_equal(lapse_session_predict(session, dataset->time[i], live, NULL), LAPSE_OK);
-            model->config.row->answer(model, &(lp_question){dataset->kind, i + 1, 0}, whole);
+            model->config.row->answer(model, &(lp_query){dataset->type, i + 1, 0}, whole);
             assert_memory_equal(live, whole, sizeof live);
         }
         lapse_session_free(session);
@@ -167,7 +167,7 @@ static void errors(void **state)
     lp_model_config config = small_config(lp_encoding_find("bochner"), 4, 1, 1);
     lapse_model *model = small_model(&config, 1);
     lapse_session *session = open_session(model);
-    double before[KINDS], after[KINDS];
+    double before[TYPES], after[TYPES];
     lapse_error error;
     check_error(lapse_session_predict(session, 1, after, &error), LAPSE_ERROR_USAGE, &error,
                 "the history is empty: append at least one event before asking");
@@ -182,11 +182,11 @@ static void errors(void **state)
     check_error(lapse_session_append(session, 5, "a", &error), LAPSE_ERROR_INPUT, &error,
                 "the event 'a' at 5.000 s lies before the one appended last, at 5.500 s");
     check_error(lapse_session_predict(session, 5.25, after, &error), LAPSE_ERROR_INPUT, &error,
-                "the time asked about, 5.250 s, lies before the last event, at 5.500 s");
+                "the query time, 5.250 s, lies before the last event, at 5.500 s");
     check_error(lapse_session_predict(session, NAN, after, &error), LAPSE_ERROR_INPUT, &error,
-                "the time asked about is not a number");
+                "the query time is not a number");
     check_error(lapse_session_predict(session, INFINITY, after, &error), LAPSE_ERROR_INPUT, &error,
-                "the time asked about is not a number");
+                "the query time is not a number");
     /* What was refused was not appended. */
     assert_int_equal(lapse_session_predict(session, 9, after, &error), LAPSE_OK);
     assert_memory_equal(before, after, sizeof before);

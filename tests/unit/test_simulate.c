@@ -1,7 +1,7 @@
 /* test_simulate.c: simulations are reproducible and well formed, are written as they are, and refuse what they cannot
  * do. */
 #include "base/memory.h"
-#include "data/simulate.h"
+#include "data/simulate/simulate.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -18,17 +18,17 @@
 #define DAY 86400.0
 
 /* The same events, user by user, over the users both have, up to `until`. */
-static void assert_same_events(const lapse_simulation *a, const lapse_simulation *b, double until)
+static void assert_same_events(const lapse_simulation *a, const lapse_simulation *b, double query_time)
 {
     int64_t users = a->sequence_count < b->sequence_count ? a->sequence_count : b->sequence_count;
     for (int64_t user = 0; user < users; user++) {
         int64_t i = a->start[user], j = b->start[user];
-        for (; i < a->start[user + 1] && a->time[i] < until; i++, j++) {
+        for (; i < a->start[user + 1] && a->time[i] < query_time; i++, j++) {
             assert_true(j < b->start[user + 1]);
             assert_true(a->time[i] == b->time[j]);
-            assert_int_equal(a->kind[i], b->kind[j]);
+            assert_int_equal(a->type[i], b->type[j]);
         }
-        assert_true(j == b->start[user + 1] || b->time[j] >= until);
+        assert_true(j == b->start[user + 1] || b->time[j] >= query_time);
     }
 }
 
@@ -67,7 +67,7 @@ static void test_order_and_range(void **state)
         for (int64_t i = s->start[user]; i < s->start[user + 1]; i++) {
             assert_true(s->time[i] > LP_SIMULATE_EPOCH && s->time[i] < LP_SIMULATE_EPOCH + 180 * DAY);
             assert_true(i == s->start[user] || s->time[i] > s->time[i - 1]);
-            assert_true(s->kind[i] >= 0 && s->kind[i] < s->law.kind_count);
+            assert_true(s->type[i] >= 0 && s->type[i] < s->law.type_count);
             char text[32];
             snprintf(text, sizeof text, "%.3f", s->time[i]);
             assert_true(strtod(text, NULL) == s->time[i]);
@@ -81,7 +81,7 @@ static void test_size_of_the_default_shop(void **state)
     (void)state;
     lapse_simulation *s = simulate(0, 0, 1);
     assert_int_equal(s->sequence_count, 4000);
-    assert_int_equal(s->law.kind_count, 16);
+    assert_int_equal(s->law.type_count, 16);
     assert_in_range(s->event_count, 140000, 200000);
     lapse_simulation_free(s);
 }
@@ -117,10 +117,10 @@ static void test_events_file(void **state)
     assert_string_equal(line, "user,time,item,action,category\n");
     for (int64_t user = 0; user < s->sequence_count; user++) {
         for (int64_t i = s->start[user]; i < s->start[user + 1]; i++) {
-            const lp_law_kind *kind = &s->law.kinds[s->kind[i]];
+            const lp_law_type *type = &s->law.types[s->type[i]];
             char expected[256];
             snprintf(expected, sizeof expected, "%s,%.3f,%s,%s,%s\n", lp_simulation_user_name(user, name), s->time[i],
-                     kind->item, kind->action, kind->category);
+                     type->item, type->action, type->category);
             assert_non_null(fgets(line, sizeof line, file));
             assert_string_equal(line, expected);
             assert_int_equal(lp_simulation_user_find(s, name), user);
@@ -155,7 +155,7 @@ static void test_law_file(void **state)
         assert_int_equal(sscanf(line, "u%lld,%lf,%63[^,]%n", &number, &time, name, &used), 3);
         assert_int_equal(number, user + 1);
         assert_true(time == s->time[i]);
-        assert_string_equal(name, s->law.kinds[s->kind[i]].name);
+        assert_string_equal(name, s->law.types[s->type[i]].name);
         lp_simulation_probabilities(s, user, i, p);
         const char *rest = line + used;
         for (int k = 0; k < 16; k++) {

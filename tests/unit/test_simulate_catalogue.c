@@ -1,6 +1,6 @@
 /* test_simulate_catalogue.c: the preset "catalogue" is a function of its seed, its goods are a tree as described, and its
  * events carry what they are meant to: series and brands at short lags, what runs out at long ones, new items late. */
-#include "data/simulate_goods.h"
+#include "data/simulate/simulate_goods.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -92,7 +92,7 @@ static void test_same_seed_same_events(void **state)
     assert_true(few->event_count < many->event_count);
     for (int64_t i = 0; i < few->event_count; i++) {
         assert_true(few->time[i] == many->time[i]);
-        assert_int_equal(few->kind[i], many->kind[i]);
+        assert_int_equal(few->type[i], many->type[i]);
     }
     assert_memory_equal(few->start, many->start, 51 * sizeof *few->start);
     assert_true(few->time[0] != other->time[0]);
@@ -111,23 +111,23 @@ static void test_events(void **state)
     int64_t soon = 0, soon_near = 0, late = 0, late_near = 0, again = 0, fresh = 0;
     for (int64_t user = 0; user < s->sequence_count; user++) {
         for (int64_t i = s->start[user]; i < s->start[user + 1]; i++) {
-            assert_in_range(s->kind[i], 0, goods->item_count - 1);
+            assert_in_range(s->type[i], 0, goods->item_count - 1);
             double day = (s->time[i] - LP_SIMULATE_EPOCH) / DAY;
             assert_true(day > 0 && day <= 180.001);
-            double age = day - lp_goods_release(goods, s->kind[i]);
+            double age = day - lp_goods_release(goods, s->type[i]);
             assert_true(age >= 0);
             fresh += age < day && age < 10;
             if (i == s->start[user])
                 continue;
             double lag = s->time[i] - s->time[i - 1];
             assert_true(lag > 0);
-            bool near = lp_goods_category_of(goods, s->kind[i]) == lp_goods_category_of(goods, s->kind[i - 1]);
+            bool near = lp_goods_category_of(goods, s->type[i]) == lp_goods_category_of(goods, s->type[i - 1]);
             soon += lag < 120;
             soon_near += lag < 120 && near;
             late += lag > DAY;
             late_near += lag > DAY && near;
             for (int64_t j = s->start[user]; lag > DAY && j < i; j++)
-                again += s->kind[j] == s->kind[i];
+                again += s->type[j] == s->type[i];
         }
     }
     assert_true(soon_near > 0.8 * (double)soon);

@@ -4,7 +4,7 @@
  * time-rescaling theorem: measured by the integral of the total intensity, the waits between events are exponential
  * with mean 1.
  */
-#include "data/simulate.h"
+#include "data/simulate/simulate.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -53,7 +53,7 @@ static double fade(double lag)
     return lag > 2400 ? 0 : exp(-lag / 120) / 120;
 }
 
-/* What one event of kind `source` adds to the intensity of `target` after `lag` seconds. */
+/* What one event of event type `source` adds to the intensity of `target` after `lag` seconds. */
 static double added(const char *source, const char *target, double lag)
 {
     double sum = 0;
@@ -96,17 +96,17 @@ static void test_probabilities_are_those_of_the_document(void **state)
     (void)state;
     lapse_simulation *s = simulate(12, 0, 5);
     double given[16], expected[16];
-    assert_int_equal(s->law.kind_count, 16);
+    assert_int_equal(s->law.type_count, 16);
     assert_true(s->event_count > 300);
     for (int64_t user = 0; user < s->sequence_count; user++) {
         for (int64_t i = s->start[user]; i < s->start[user + 1]; i++) {
             lp_simulation_probabilities(s, user, i, given);
             double sum = 0, total = 0;
             for (int k = 0; k < 16; k++) {
-                const char *target = s->law.kinds[k].name;
+                const char *target = s->law.types[k].name;
                 expected[k] = by_itself(target, s->time[i]);
                 for (int64_t j = s->start[user]; j < i; j++)
-                    expected[k] += added(s->law.kinds[s->kind[j]].name, target, s->time[i] - s->time[j]);
+                    expected[k] += added(s->law.types[s->type[j]].name, target, s->time[i] - s->time[j]);
                 total += expected[k];
                 sum += given[k];
             }
@@ -209,7 +209,7 @@ static void test_kinds_happen_as_often_as_the_law_expects(void **state)
     for (int64_t user = 0; user < s->sequence_count; user++) {
         for (int64_t i = s->start[user]; i < s->start[user + 1]; i++) {
             lp_simulation_probabilities(s, user, i, p);
-            count[s->kind[i]]++;
+            count[s->type[i]]++;
             for (int k = 0; k < 16; k++) {
                 expected[k] += p[k];
                 variance[k] += p[k] * (1 - p[k]);
@@ -219,7 +219,7 @@ static void test_kinds_happen_as_often_as_the_law_expects(void **state)
     for (int k = 0; k < 16; k++) {
         double z = (count[k] - expected[k]) / sqrt(variance[k]);
         if (fabs(z) > 3.5)
-            fail_msg("seed 13: %s happened %g times, expected %.1f (z %.2f)", s->law.kinds[k].name, count[k],
+            fail_msg("seed 13: %s happened %g times, expected %.1f (z %.2f)", s->law.types[k].name, count[k],
                      expected[k], z);
     }
     lapse_simulation_free(s);
@@ -237,13 +237,13 @@ static void test_law_is_far_above_order(void **state)
         for (int64_t i = s->start[user] + 1; i < s->start[user + 1]; i++) {
             lp_simulation_probabilities(s, user, i, p);
             lp_simulation_probabilities(s, user, i - 1, before);
-            law_loss -= log(p[s->kind[i]]);
-            shifted_loss -= log(fmax(before[s->kind[i]], 1e-12));
+            law_loss -= log(p[s->type[i]]);
+            shifted_loss -= log(fmax(before[s->type[i]], 1e-12));
             int best = 0;
             for (int k = 1; k < 16; k++)
                 best = p[k] > p[best] ? k : best;
-            law_hits += best == s->kind[i];
-            follows[s->kind[i - 1]][s->kind[i]]++;
+            law_hits += best == s->type[i];
+            follows[s->type[i - 1]][s->type[i]]++;
             cases++;
         }
     }

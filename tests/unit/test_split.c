@@ -1,8 +1,8 @@
 /* test_split.c: shares, seeds and refusals of splits. */
 #include "support/small_data.h"
 
-#include "data/import.h"
-#include "data/split.h"
+#include "data/import/import.h"
+#include "data/dataset/split.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,16 +146,16 @@ static void later_starts_are_tested(void **state)
     (void)state;
     static const int lengths[] = {2, 1, 1, 3, 1, 1, 1, 1, 1, 2};
     static const double time[] = {50, 51, 90, 10, 20, 500, 501, 30, 40, 60, 70, 80, 90, 600};
-    int32_t kind[14] = {0};
+    int32_t type[14] = {0};
     /* The two that start last start together: the later in the file is test. A late end does not count. */
-    expect_rule(small_dataset(10, lengths, time, kind, 1, NULL), "time", "tt v t ttt t t t t t ee");
+    expect_rule(small_dataset(10, lengths, time, type, 1, NULL), "time", "tt v t ttt t t t t t ee");
     static const int two_each[] = {1, 1, 1};
     static const double backwards[] = {3, 2, 1};
-    expect_rule(small_dataset(3, two_each, backwards, kind, 1, NULL), "time", "e v t");
+    expect_rule(small_dataset(3, two_each, backwards, type, 1, NULL), "time", "e v t");
     static const double equal[] = {1, 1, 1};
-    expect_rule(small_dataset(3, two_each, equal, kind, 1, NULL), "time", "t v e");
+    expect_rule(small_dataset(3, two_each, equal, type, 1, NULL), "time", "t v e");
     static const double zeros[] = {-0.0, 0.0, -0.0};
-    expect_rule(small_dataset(3, two_each, zeros, kind, 1, NULL), "time", "t v e");
+    expect_rule(small_dataset(3, two_each, zeros, type, 1, NULL), "time", "t v e");
 }
 
 /* Shares hold for the order of time too, whatever the seed. */

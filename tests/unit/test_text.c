@@ -1,5 +1,5 @@
 /* test_text.c: numbers, words, moments and lengths of time as text. */
-#include "base/moment.h"
+#include "base/timestamp.h"
 #include "base/random.h"
 #include "base/text.h"
 

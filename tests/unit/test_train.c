@@ -412,7 +412,7 @@ static void training_that_goes_astray(void **state)
         if (!scored) {
             assert_int_equal(status, LAPSE_ERROR_USAGE);
             assert_string_equal(error.message,
-                                "training went astray: the loss is not a number after step 5; use a smaller "
+                                "training diverged: the loss is not a number after step 5; use a smaller "
                                 "learning-rate than 0.02");
             continue;
         }
@@ -468,7 +468,7 @@ static void the_shop_is_learned(void **state)
     lapse_model_free(model);
     lapse_dataset_close(dataset);
     if (!(accuracy[1] > accuracy[0] + 0.05 && loss[1] < loss[0] - 0.1))
-        fail_msg("accuracy %.3f, log-loss %.3f; the floor has %.3f and %.3f", accuracy[1], loss[1], accuracy[0],
+        fail_msg("accuracy %.3f, log-loss %.3f; the baseline has %.3f and %.3f", accuracy[1], loss[1], accuracy[0],
                  loss[0]);
 }
 

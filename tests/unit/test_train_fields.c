@@ -1,6 +1,6 @@
 /* test_train_fields.c: whole runs on events with fields: what is learned from each type of field, causality, evaluation
  * against sessions, files, and what does not fit. */
-#include "data/simulate.h"
+#include "data/simulate/simulate.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "support/table_text.h"
@@ -134,10 +134,11 @@ static void fields_of_the_predicted_event_do_not_matter(void **state)
         assert_int_equal(count, again);
         assert_int_equal(count, 20 * 11);
         for (int64_t i = 0; i < count; i++) {
-            int64_t asked = i % 11 + 1;
-            if (asked <= place ? before[i] != after[i] : asked == place + 1 && before[i] == after[i])
-                fail_msg("event %d, fields of event %d changed: %.17g and %.17g", (int)asked, place, before[i],
-                         after[i]);
+            int64_t target_position = i % 11 + 1;
+            if (target_position <= place ? before[i] != after[i]
+                                         : target_position == place + 1 && before[i] == after[i])
+                fail_msg("event %d, fields of event %d changed: %.17g and %.17g", (int)target_position, place,
+                         before[i], after[i]);
         }
         lp_free(before);
         lp_free(after);
@@ -178,7 +179,8 @@ static void evaluation_and_sessions_agree(void **state)
                     {.text = lapse_dataset_category_name(dataset, 1, dataset->fields[1].category[i])},
                     {.number = dataset->fields[2].number[i]},
                 };
-                lapse_event event = {dataset->time[i], lapse_dataset_kind_name(dataset, dataset->kind[i]), values, 3};
+                lapse_event event = {dataset->time[i], lapse_dataset_event_type_name(dataset, dataset->type[i]), values,
+                                     3};
                 assert_int_equal(lapse_session_append_event(session, &event, NULL), LAPSE_OK);
                 if (place < window->from)
                     continue;
@@ -186,7 +188,7 @@ static void evaluation_and_sessions_agree(void **state)
                                                               probabilities, NULL),
                                  LAPSE_OK);
                 assert_int_equal(answer->target,
-                                 target == LP_TARGET_EVENT ? dataset->kind[i + 1] : dataset->fields[0].category[i + 1]);
+                                 target == LP_TARGET_EVENT ? dataset->type[i + 1] : dataset->fields[0].category[i + 1]);
                 assert_true(fabs(answer->loss + log(probabilities[answer->target])) < 1e-5);
                 sum += (answer++)->loss;
             }
@@ -199,7 +201,7 @@ static void evaluation_and_sessions_agree(void **state)
         options.target = lp_predict_names[target];
         assert_int_equal(lapse_evaluate(model, dataset, &options, &scores, NULL), LAPSE_OK);
         assert_string_equal(scores.target, lp_predict_names[target]);
-        assert_string_equal(scores.kinds[0].name, lapse_model_target_name(model, lp_predict_names[target], 0));
+        assert_string_equal(scores.types[0].name, lapse_model_target_name(model, lp_predict_names[target], 0));
         assert_true(fabs(scores.log_loss - sum / (double)evaluator.case_count) < 1e-12);
         lapse_scores_clear(&scores);
         lp_evaluator_clear(&evaluator);
@@ -221,7 +223,7 @@ static void categories_are_translated_by_name(void **state)
     const char *rows = strchr(text.data, '\n') + 1;
     lp_buffer_add(&more, text.data, (size_t)(rows - text.data));
     for (int i = 0; i < 200; i++)
-        lp_buffer_print(&more, "first,%d,%s,%s,%s,1\n", i, lapse_dataset_kind_name(dataset, 1),
+        lp_buffer_print(&more, "first,%d,%s,%s,%s,1\n", i, lapse_dataset_event_type_name(dataset, 1),
                         lapse_dataset_category_name(dataset, 0, 1), lapse_dataset_category_name(dataset, 1, 1));
     lp_buffer_add(&more, rows, text.size - (size_t)(rows - text.data));
     other = import_table(&more, true, true, true);
@@ -261,24 +263,24 @@ static void the_law_is_added_up(void **state)
     assert_int_equal(lapse_dataset_read(&import, &dataset, NULL, NULL), LAPSE_OK);
     lapse_model *model = learn(dataset, "both", 1);
     const lp_law *law = &simulation->law;
-    double *chances = lp_alloc((size_t)law->kind_count, sizeof *chances);
+    double *chances = lp_alloc((size_t)law->type_count, sizeof *chances);
     for (int target = 0; target < LP_TARGET_COUNT; target++) {
         double sure = 0, tied = 0, loss = 0, cases = 0; /* right for sure, and where the best are equally likely */
         for (int64_t user = 0; user < simulation->sequence_count; user++) {
             for (int64_t i = simulation->start[user] + 1; i < simulation->start[user + 1]; i++, cases++) {
-                const lp_law_kind *truth = &law->kinds[simulation->kind[i]];
+                const lp_law_type *truth = &law->types[simulation->type[i]];
                 double of_truth = 0, highest = 0; /* of all others */
                 lp_simulation_probabilities(simulation, user, i, chances);
-                for (int32_t a = 0; a < law->kind_count; a++) {
+                for (int32_t a = 0; a < law->type_count; a++) {
                     double sum = 0;
                     bool same = true;
-                    for (int32_t b = 0; b < law->kind_count; b++) {
-                        same = target == LP_TARGET_EVENT ? strcmp(law->kinds[a].item, law->kinds[b].item) == 0
-                                                         : strcmp(law->kinds[a].action, law->kinds[b].action) == 0;
+                    for (int32_t b = 0; b < law->type_count; b++) {
+                        same = target == LP_TARGET_EVENT ? strcmp(law->types[a].item, law->types[b].item) == 0
+                                                         : strcmp(law->types[a].action, law->types[b].action) == 0;
                         sum += same ? chances[b] : 0;
                     }
-                    same = target == LP_TARGET_EVENT ? strcmp(law->kinds[a].item, truth->item) == 0
-                                                     : strcmp(law->kinds[a].action, truth->action) == 0;
+                    same = target == LP_TARGET_EVENT ? strcmp(law->types[a].item, truth->item) == 0
+                                                     : strcmp(law->types[a].action, truth->action) == 0;
                     of_truth = same ? sum : of_truth;
                     highest = same ? highest : fmax(highest, sum);
                 }

@@ -145,11 +145,11 @@ static void odd_datasets(void **state)
 {
     (void)state;
     static const int lengths[] = {3, 4, 2, 5};
-    static const int32_t kind[14] = {0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1};
+    static const int32_t type[14] = {0, 1, 0, 1, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1};
     double time[14];
     for (int i = 0; i < 14; i++)
         time[i] = 1.7e9;
-    lapse_dataset *dataset = small_dataset(4, lengths, time, kind, 2, NULL); /* all at the same time */
+    lapse_dataset *dataset = small_dataset(4, lengths, time, type, 2, NULL); /* all at the same time */
     lapse_train_options options;
     lapse_train_options_default(&options);
     assert_int_equal(lapse_train_options_resolve(dataset, &options, NULL), LAPSE_OK);
@@ -159,7 +159,7 @@ static void odd_datasets(void **state)
     dataset = small_dataset_spelled("ab ba ab ab", NULL); /* one target in each */
     train_whatever(dataset);
     lapse_dataset_close(dataset);
-    dataset = small_dataset_spelled("aaa aa aaaa", NULL); /* one kind of event */
+    dataset = small_dataset_spelled("aaa aa aaaa", NULL); /* one event type */
     train_whatever(dataset);
     lapse_dataset_close(dataset);
 }
@@ -280,16 +280,16 @@ static void what_cannot_be_evaluated(void **state)
     lapse_dataset_close(moved);
 }
 
-/* A dataset that numbers its kinds otherwise gets the same scores: names count. */
+/* A dataset that numbers its event types otherwise gets the same scores: names count. */
 static void kinds_go_by_name(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(4), *renamed = small_train_data(4);
     lapse_train_options options = small_train_options();
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
-    int32_t *kind = renamed->blocks[2];
+    int32_t *type = renamed->blocks[2];
     for (int64_t i = 0; i < renamed->event_count; i++)
-        kind[i] = 4 - kind[i];
+        type[i] = 4 - type[i];
     char *names = renamed->blocks[5];
     for (int i = 0; i < 5; i++)
         names[2 * i] = (char)('e' - i);
@@ -300,7 +300,7 @@ static void kinds_go_by_name(void **state)
     assert_int_equal(lapse_evaluate(model, dataset, &evaluate, &one, NULL), LAPSE_OK);
     assert_int_equal(lapse_evaluate(model, renamed, &evaluate, &other, NULL), LAPSE_OK);
     assert_true(one.log_loss == other.log_loss && one.accuracy == other.accuracy && one.macro_f1 == other.macro_f1);
-    assert_int_equal(one.kinds[0].cases, other.kinds[0].cases);
+    assert_int_equal(one.types[0].cases, other.types[0].cases);
     lapse_scores_clear(&one);
     lapse_scores_clear(&other);
     lapse_model_free(model);

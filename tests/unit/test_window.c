@@ -1,7 +1,7 @@
 /* test_window.c: what windows and batches promise, on random datasets: every event is asked for once, with enough before it; and
  * a batch says exactly what its windows hold. The seed is printed with what fails. */
-#include "data/batch.h"
-#include "data/split.h"
+#include "data/batch/batch.h"
+#include "data/dataset/split.h"
 #include "support/small_data.h"
 
 #include <setjmp.h>
@@ -61,20 +61,20 @@ static void end_case(window_case *this)
 /* How often each event is asked for. */
 static int *count_asked(const window_case *this, const lp_windows *list)
 {
-    int *asked = calloc((size_t)this->dataset->event_count + 1, sizeof *asked);
+    int *target_position = calloc((size_t)this->dataset->event_count + 1, sizeof *target_position);
     for (int64_t w = 0; w < list->count; w++) {
         const lp_window *window = &list->windows[w];
         for (int place = window->from; place < window->count; place++)
-            asked[window->first + place + 1] += lp_targets_want(&this->targets, window->first + place + 1);
+            target_position[window->first + place + 1] += lp_targets_want(&this->targets, window->first + place + 1);
     }
-    return asked;
+    return target_position;
 }
 
 static void check_windows(const window_case *this, const lp_windows *list)
 {
     const lapse_dataset *dataset = this->dataset;
     int64_t total = 0;
-    int *asked = count_asked(this, list);
+    int *target_position = count_asked(this, list);
     CHECK(list->count <= list->capacity);
     for (int64_t w = 0; w < list->count; w++) {
         const lp_window *window = &list->windows[w];
@@ -89,11 +89,11 @@ static void check_windows(const window_case *this, const lp_windows *list)
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         for (uint64_t event = dataset->start[s]; event < dataset->start[s + 1]; event++) {
             bool wanted = event > dataset->start[s] && lp_targets_want(&this->targets, (int64_t)event);
-            CHECK(asked[event] == wanted);
+            CHECK(target_position[event] == wanted);
             total += wanted;
         }
     CHECK(list->targets == total);
-    free(asked);
+    free(target_position);
 }
 
 static void evaluation_windows(void **state)
@@ -149,8 +149,8 @@ static void training_offsets(void **state)
     (void)state;
     static const int lengths[] = {100};
     double time[100] = {0};
-    int32_t kind[100] = {0};
-    lapse_dataset *dataset = small_dataset(1, lengths, time, kind, 1, NULL);
+    int32_t type[100] = {0};
+    lapse_dataset *dataset = small_dataset(1, lengths, time, type, 1, NULL);
     lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 10, false, false};
     lp_windows list = {0};
     int seen[11] = {0}, different = 0;
@@ -239,20 +239,20 @@ static void check_window(const window_case *this, const lp_batch *batch, const l
     double last = known ? time[window->count] : time[window->count - 1];
     for (int place = 0; place < window->count; place++, token++) {
         int64_t next = window->first + place + 1;
-        CHECK(batch->kind[token] == dataset->kind[next - 1]);
+        CHECK(batch->type[token] == dataset->type[next - 1]);
         CHECK(batch->position[token] == place);
         CHECK(batch->time[token] == time[place] - last && batch->time[token] <= 0);
-        CHECK(batch->until[token] == (known ? time[place + 1] : time[place]) - last);
-        CHECK(batch->until[token] >= batch->time[token] && batch->until[token] <= 0);
-        CHECK(known || batch->until[token] == batch->time[token]);
-        bool asked = place >= window->from && lp_targets_want(&this->targets, next);
-        if (!asked)
+        CHECK(batch->query_time[token] == (known ? time[place + 1] : time[place]) - last);
+        CHECK(batch->query_time[token] >= batch->time[token] && batch->query_time[token] <= 0);
+        CHECK(known || batch->query_time[token] == batch->time[token]);
+        bool target_position = place >= window->from && lp_targets_want(&this->targets, next);
+        if (!target_position)
             continue;
-        CHECK(batch->asked[*targets] == token - batch->shard_token[shard]);
-        CHECK(batch->target[*targets] == dataset->kind[next]);
+        CHECK(batch->target_position[*targets] == token - batch->shard_token[shard]);
+        CHECK(batch->target[*targets] == dataset->type[next]);
         ++*targets;
     }
-    CHECK(batch->until[token - 1] == 0);
+    CHECK(batch->query_time[token - 1] == 0);
 }
 
 static void check_batch(const window_case *this, const lp_batch *batch, const lp_windows *list, int64_t first,
@@ -263,7 +263,7 @@ static void check_batch(const window_case *this, const lp_batch *batch, const lp
     for (int shard = 0; shard < batch->shard_count; shard++) {
         const int32_t *segment = lp_batch_segments(batch, shard);
         CHECK(batch->shard_window[shard] == window && batch->shard_token[shard] == token && segment[0] == 0);
-        CHECK(batch->shard_asked[shard] == targets);
+        CHECK(batch->shard_targets[shard] == targets);
         for (int s = 0; window < batch->shard_window[shard + 1]; s++, window++) {
             const lp_window *wanted = &list->windows[first + window];
             CHECK(segment[s + 1] - segment[s] == wanted->count);
@@ -296,7 +296,7 @@ static void batches(void **state)
             int count = left < windows ? (int)left : windows;
             bool known = (seed + first) % 2;
             lp_batch_fill(&batch, &list, first, count, &this.targets, known,
-                          &(lp_event_columns){.kind = this.dataset->kind});
+                          &(lp_event_columns){.type = this.dataset->type});
             check_batch(&this, &batch, &list, first, count, known);
         }
         CHECK(lp_memory_count() == before);
@@ -306,21 +306,21 @@ static void batches(void **state)
     }
 }
 
-/* Kinds are taken from the list given, not from the dataset: a model may number them otherwise. */
+/* Event types are taken from the list given, not from the dataset: a model may number them otherwise. */
 static void batch_takes_the_models_kinds(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc", NULL);
-    static const int32_t kinds[] = {2, 1, 0};
+    static const int32_t types[] = {2, 1, 0};
     lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false, false};
     lp_windows list = {0};
     lp_batch batch;
     assert_int_equal(lp_windows_evaluation(&list, &targets, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, 3, 4, 2, 0, NULL), LAPSE_OK);
-    lp_batch_fill(&batch, &list, 0, 1, &targets, true, &(lp_event_columns){.kind = kinds});
+    lp_batch_fill(&batch, &list, 0, 1, &targets, true, &(lp_event_columns){.type = types});
     assert_int_equal(batch.tokens, 2);
-    assert_memory_equal(batch.kind, kinds, sizeof(int32_t[2]));
-    assert_memory_equal(batch.target, kinds + 1, sizeof(int32_t[2]));
+    assert_memory_equal(batch.type, types, sizeof(int32_t[2]));
+    assert_memory_equal(batch.target, types + 1, sizeof(int32_t[2]));
     lp_batch_clear(&batch);
     lp_windows_clear(&list);
     lapse_dataset_close(dataset);

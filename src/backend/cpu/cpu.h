@@ -32,8 +32,8 @@ typedef void (*lp_row_scores_kernel)(int items, int dims, const float *state, co
                                      float *scores);
 
 /* The same of a table on its side, [dims x stride], which takes two thirds of the time: nothing is summed across a vector. */
-typedef void (*lp_turned_scores_kernel)(int items, int dims, const float *state, const float *turned, size_t stride,
-                                        const float *bias, float *scores);
+typedef void (*lp_transposed_scores_kernel)(int items, int dims, const float *state, const float *transposed,
+                                            size_t stride, const float *bias, float *scores);
 
 /* The log of the sum of exp of `count` scores, at least one. */
 typedef double (*lp_log_sum_kernel)(int count, const float *scores);
@@ -42,7 +42,7 @@ typedef struct lp_cpu_ranking {
     lp_scores_kernel scores;
     lp_reaching_kernel reaching;
     lp_row_scores_kernel row_scores;
-    lp_turned_scores_kernel turned_scores;
+    lp_transposed_scores_kernel transposed_scores;
     lp_log_sum_kernel log_sum;
 } lp_cpu_ranking;
 

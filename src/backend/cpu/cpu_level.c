@@ -12,8 +12,8 @@
     void lp_fast_scores_##level(int cases, int items, int dims, const float *state, const float *table,             \
                                 const float *bias, float *scores);                                                  \
     int lp_fast_reaching_##level(int count, const float *scores, float mark);                                       \
-    void lp_fast_turned_scores_##level(int items, int dims, const float *state, const float *turned, size_t stride, \
-                                       const float *bias, float *scores);                                           \
+    void lp_fast_transposed_scores_##level(int items, int dims, const float *state, const float *transposed,        \
+                                           size_t stride, const float *bias, float *scores);                        \
     void lp_fast_row_scores_##level(int items, int dims, const float *state, const float *table, const float *bias, \
                                     float *scores);                                                                 \
     double lp_fast_log_sum_##level(int count, const float *scores);                                                 \
@@ -28,10 +28,10 @@
         lp_fast_adam_norm_##level, lp_fast_adam_add_##level, lp_fast_adam_step_##level \
     }
 
-#define RANKING(level)                                                                                               \
-    {                                                                                                                \
-        lp_fast_scores_##level, lp_fast_reaching_##level, lp_fast_row_scores_##level, lp_fast_turned_scores_##level, \
-            lp_fast_log_sum_##level                                                                                  \
+#define RANKING(level)                                                                \
+    {                                                                                 \
+        lp_fast_scores_##level, lp_fast_reaching_##level, lp_fast_row_scores_##level, \
+            lp_fast_transposed_scores_##level, lp_fast_log_sum_##level                \
     }
 
 DECLARE(portable);

@@ -39,14 +39,14 @@ typedef struct lp_cuda_shard {
     uint64_t seed, first_token;
 } lp_cuda_shard;
 
-/* How many rows a value has: a fixed number, or that of its kind in this shard. */
+/* How many rows a value has: a fixed number, or that of its event type in this shard. */
 typedef struct lp_cuda_rows {
-    int kind, fixed;
+    int type, fixed;
 } lp_cuda_rows;
 
 __device__ static inline int lp_rows_now(lp_cuda_rows rows, const lp_cuda_shard *shard)
 {
-    return rows.kind == LP_ROWS_FIXED ? rows.fixed : shard->rows[rows.kind];
+    return rows.type == LP_ROWS_FIXED ? rows.fixed : shard->rows[rows.type];
 }
 
 /* ---- what the function of an op gets ------------------------------------------------------------------------- */
@@ -244,8 +244,8 @@ LP_CUDA_OP(reflect_gradient);
 /* cuda_loss.cu */
 LP_CUDA_OP(cross_entropy);
 LP_CUDA_OP(cross_entropy_gradient);
-LP_CUDA_OP(choice_loss);
-LP_CUDA_OP(choice_loss_gradient);
+LP_CUDA_OP(bce_loss);
+LP_CUDA_OP(bce_loss_gradient);
 /* cuda_norm.cu */
 LP_CUDA_OP(layer_norm);
 LP_CUDA_OP(layer_norm_gradient);

@@ -235,7 +235,7 @@ static part table_part(const lp_adam *adam, const lp_table *table, float *parame
     return p;
 }
 
-void lp_cuda_adam_launch(const lp_learning *learning, const lp_cuda_adam_now *now)
+void lp_cuda_adam_launch(const lp_train_step *learning, const lp_cuda_adam_now *now)
 {
     const lp_adam *adam = learning->adam;
     adam_task task = {};
@@ -269,7 +269,7 @@ size_t lp_cuda_adam_size(int64_t most_rows)
     return sizeof(lp_cuda_adam_now) + (size_t)most_rows * sizeof(int32_t);
 }
 
-void lp_cuda_adam_fill(const lp_learning *learning, const float *loss, lp_cuda_adam_now *now)
+void lp_cuda_adam_fill(const lp_train_step *learning, const float *loss, lp_cuda_adam_now *now)
 {
     const lp_adam *adam = learning->adam;
     double step = (double)learning->step;
@@ -307,7 +307,7 @@ static bool make_room(size_t size)
 
 void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
 {
-    lp_learning learning = {adam, step, rows, parameters, NULL, NULL};
+    lp_train_step learning = {adam, step, rows, parameters, NULL, NULL};
     int mark = (int)(steps++ % LP_DEVICE_MARKS);
     size_t size = lp_cuda_adam_size(adam->item_capacity);
     if (adam->shards != 1)

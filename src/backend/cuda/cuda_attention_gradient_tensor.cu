@@ -210,9 +210,9 @@ __device__ __forceinline__ void take_queries(const attention_task *task, key_pla
         finish_queries<false>(scale, mine, first_query, word, marks, score, slope);
     constexpr int wide = shape::wide_sums, extra = (shape::extra + 15) / 16, stride = shape::gradient_stride;
     constexpr bool whole = shape::extra % 16 == 0;
-    tile_spread_turned<shape::two, stride, 0, wide>(sum, slope, queries);
-    tile_spread_turned<shape::two, stride, wide, extra, whole>(sum, slope, queries + shape::at(shape::wide));
-    tile_spread_turned<shape::two, stride, wide, shape::query_sums>(sum, score, queries + shape::at(shape::after));
+    tile_spread_transposed<shape::two, stride, 0, wide>(sum, slope, queries);
+    tile_spread_transposed<shape::two, stride, wide, extra, whole>(sum, slope, queries + shape::at(shape::wide));
+    tile_spread_transposed<shape::two, stride, wide, shape::query_sums>(sum, score, queries + shape::at(shape::after));
 }
 
 /* Asks for the queries from `first` on, and for their marks. */
@@ -381,7 +381,7 @@ __device__ __forceinline__ void take_keys(const attention_task *task, tile_sourc
         finish_keys<true>(scale, row, first_key, keep, score, slope);
     else
         finish_keys<false>(scale, row, first_key, keep, score, slope);
-    tile_spread_turned<shape::two, shape::key_stride, 0, shape::query_sums>(sum, slope, keys);
+    tile_spread_transposed<shape::two, shape::key_stride, 0, shape::query_sums>(sum, slope, keys);
 }
 
 /* Asks for the keys from `first` on. */

@@ -144,7 +144,8 @@ __device__ void take_unit(const attention_task *task, tile_source queries, const
     }
     if (__any_sync(0xFFFFFFFFu, risen))
         scale_sums(worth, sum);
-    tile_spread_turned<shape::two, shape::key_stride, 0, shape::query_sums>(sum, score, keys + shape::at(shape::wide));
+    tile_spread_transposed<shape::two, shape::key_stride, 0, shape::query_sums>(sum, score,
+                                                                                keys + shape::at(shape::wide));
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */

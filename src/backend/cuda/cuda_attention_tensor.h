@@ -220,7 +220,7 @@ __device__ static __forceinline__ void attention_settle(const attention_part (&p
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Tiles of sums (tile_spread_turned) to global memory: tile m of them holds columns 16 m and on of a row in which the part begins at column
+/* Tiles of sums (tile_spread_transposed) to global memory: tile m of them holds columns 16 m and on of a row in which the part begins at column
  * `begin` and has `cols` of `wide`. `to` is where row 0 of the warp's 16 begins; `present` of them are there. With `pairs` all
  * rows begin at multiples of 8 bytes. */
 template <bool two, int first, int begin, int wide, int all>

@@ -29,7 +29,7 @@ static void find_inputs(lp_cuda_block *block, const lp_cuda_run *sizes)
         for (int k = 0; k < graph->nodes[i]->op->input_count; k++) {
             const lp_node *node = graph->nodes[i];
             const lp_value *value = node->inputs[k];
-            if (!value || value->place != LP_PLACE_INPUT)
+            if (!value || value->storage != LP_STORAGE_INPUT)
                 continue;
             lp_cuda_input *mine = &block->inputs[value->slot];
             mine->value = value;
@@ -125,12 +125,12 @@ static void stage_part(void *context, int task, int worker)
     }
 }
 
-void lp_cuda_block_fill(const lp_cuda_block *block, const lp_run *run, const lp_learning *learning, char *staging)
+void lp_cuda_block_fill(const lp_cuda_block *block, const lp_run *run, const lp_train_step *learning, char *staging)
 {
     lp_cuda_shard *shard = (lp_cuda_shard *)staging;
     *shard = lp_cuda_shard();
-    for (int kind = 0; kind < LP_ROWS_COUNT; kind++)
-        shard->rows[kind] = run->rows[kind];
+    for (int type = 0; type < LP_ROWS_COUNT; type++)
+        shard->rows[type] = run->rows[type];
     shard->segments = run->segments;
     shard->step = run->step;
     shard->seed = run->seed;

@@ -34,6 +34,6 @@ typedef struct lp_cuda_block {
 bool lp_cuda_block_plan(lp_cuda_block *block, const lp_cuda_run *sizes, lp_arena *arena);
 
 /* Lays out the block of a run in the host's memory; learning may be NULL. */
-void lp_cuda_block_fill(const lp_cuda_block *block, const lp_run *run, const lp_learning *learning, char *staging);
+void lp_cuda_block_fill(const lp_cuda_block *block, const lp_run *run, const lp_train_step *learning, char *staging);
 
 #endif

@@ -68,7 +68,7 @@ bool one_head(const lp_node *node)
 
 /* ---- the order of the pieces ---------------------------------------------------------------------------------- */
 
-typedef struct maker {
+typedef struct producer {
     const lp_stage_piece *pieces;
     int count;
     const lp_cuda_stages *stages;
@@ -77,7 +77,7 @@ typedef struct maker {
     const lp_value *wide;           /* what the piece before left in its room; NULL: nothing */
     const lp_value *stored[VALUES]; /* those that a later piece reads from memory */
     int stored_count;
-} maker;
+} producer;
 
 bool touches_value(const lp_stage_piece *piece, const lp_value *value, bool *writes)
 {
@@ -106,7 +106,7 @@ bool depends(const lp_stage_piece *a, const lp_stage_piece *b)
 }
 
 /* The main input, as far as it may be in the registers. */
-const lp_value *main_input(const maker *make, const lp_stage_piece *piece)
+const lp_value *main_input(const producer *make, const lp_stage_piece *piece)
 {
     const lp_node *node = piece->node;
     int main = find_op(node->op->id)->main;
@@ -128,14 +128,14 @@ const lp_value *wide_input(const lp_stage_piece *piece)
 }
 
 /* What the piece adds its product to, if the registers hold it. */
-bool adds_here(const maker *make, const lp_stage_piece *piece)
+bool adds_here(const producer *make, const lp_stage_piece *piece)
 {
     const lp_node *node = piece->node;
     return node->op->id == LP_OP_LINEAR && node->inputs[3] && node->inputs[3] == make->here;
 }
 
 /* A piece that can go on with what is in the registers or was just made, or else the first that waits for none. */
-int next_piece(const maker *make, const bool *done)
+int next_piece(const producer *make, const bool *done)
 {
     int first = -1, same = -1;
     for (int p = 0; p < make->count; p++) {
@@ -154,7 +154,7 @@ int next_piece(const maker *make, const bool *done)
     return same >= 0 ? same : first;
 }
 
-void note_stored(maker *make, const lp_value *value)
+void note_stored(producer *make, const lp_value *value)
 {
     for (int i = 0; i < make->stored_count; i++)
         if (make->stored[i] == value)
@@ -164,9 +164,9 @@ void note_stored(maker *make, const lp_value *value)
 }
 
 /* Whether somebody reads the value from memory: outside the chain, or in it. */
-bool shown(const maker *make, const lp_value *value)
+bool shown(const producer *make, const lp_value *value)
 {
-    if (value->place != LP_PLACE_WORK || value->kept)
+    if (value->storage != LP_STORAGE_WORK || value->kept)
         return true;
     for (int i = 0; i < make->stored_count; i++)
         if (make->stored[i] == value)
@@ -249,7 +249,7 @@ unsigned what_it_has(const chain_step *step, bool follows, bool on_top)
 }
 
 /* Whatever is read from memory is noted, so that the piece that makes it stores it; run NULL: only that. */
-void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run, chain_step *step)
+void write_step(producer *make, const lp_stage_piece *piece, const lp_cuda_run *run, chain_step *step)
 {
     const lp_node *node = piece->node;
     const chain_op *op = find_op(node->op->id);
@@ -303,7 +303,7 @@ void write_step(maker *make, const lp_stage_piece *piece, const lp_cuda_run *run
 }
 
 /* What the registers hold after a piece. */
-void go_on(maker *make, const lp_stage_piece *piece)
+void go_on(producer *make, const lp_stage_piece *piece)
 {
     const lp_node *node = piece->node;
     const chain_op *op = find_op(node->op->id);
@@ -326,7 +326,7 @@ void go_on(maker *make, const lp_stage_piece *piece)
 }
 
 /* All pieces in their order. run NULL: to find out what must be stored. */
-void write_steps(maker *make, const lp_cuda_run *run, chain_step *steps)
+void write_steps(producer *make, const lp_cuda_run *run, chain_step *steps)
 {
     bool done[LP_CHAIN_STEPS] = {};
     make->here = make->x = make->wide = NULL;
@@ -362,7 +362,7 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
             continue;
         const lp_value *value = i < 0 ? node->inputs[k] : node->outputs[i];
         int cols = value->cols, parts = parts_of(cols);
-        if (value->place == LP_PLACE_ROWS)
+        if (value->storage == LP_STORAGE_TABLE_ROWS)
             return 0; /* it may begin anywhere, and rows come and go 16 bytes at a time */
         if (parts == 0 || cols != parts * half || (i >= 0 && !(parts == 1 ? op->narrow : op->wide)))
             return 0;
@@ -376,7 +376,7 @@ unsigned lp_cuda_chain_takes(const lp_node *node, unsigned *by_row)
 void lp_cuda_chain_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run, float *packed,
                         lp_cuda_chain *chain, chain_step *steps)
 {
-    maker make = {};
+    producer make = {};
     make.pieces = stage->pieces;
     make.count = stage->count;
     make.stages = stages;
@@ -409,12 +409,12 @@ void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage,
     for (int p = 0; p < stage->count && lp_piece_is_packed(&stage->pieces[p]); p++) {
         const lp_node *node = stage->pieces[p].node;
         chain->count++;
-        const lp_node *maker = lp_cuda_packed_maker(node);
-        chain_rows weight = rows_of(run, maker ? maker->inputs[0] : node->inputs[1]);
+        const lp_node *producer = lp_cuda_packed_maker(node);
+        chain_rows weight = rows_of(run, producer ? producer->inputs[0] : node->inputs[1]);
         int in = node->inputs[0]->cols, out = node->outputs[0]->cols, in_parts = parts_of(in),
             out_parts = parts_of(out);
         chain_pack pack = {weight.data,
-                           maker ? (const float *)lp_run_data(run->run, maker->inputs[1]) : NULL,
+                           producer ? (const float *)lp_run_data(run->run, producer->inputs[1]) : NULL,
                            packed + stages->packed[stage->pieces[p].number],
                            in / in_parts,
                            out / out_parts,

@@ -1,6 +1,6 @@
 /* cuda_chain_kernel.cu: runs the program of a chain (cuda_chain.h), 64 rows to a block of eight warps (cuda_chain_rooms.h).
  *
- * A step is done when all warps are: what it left in rooms or in memory is there for the next, whoever wrote it.
+ * A step is done when all warps are: what it left in modules or in memory is there for the next, whoever wrote it.
  * What a step draws or sums is what the kernels of single nodes draw and sum, but for the order of terms.
  */
 #include "backend/cuda/cuda_chain_products.h"
@@ -136,7 +136,7 @@ __device__ inline void each_element(const chain_lane &me, const chain_step &step
         if (has(me, LP_STEP_RESULT) || parts > 1)
             put_strip(me, here, me.write, part, parts);
     }
-    if (accumulates && parts > 1) { /* rooms are free again for the third of three wide values */
+    if (accumulates && parts > 1) { /* modules are free again for the third of three wide values */
         __syncthreads();
         ask_rows(me, me.read, step.old[0], LP_STEP_OLD);
         wait_rows();

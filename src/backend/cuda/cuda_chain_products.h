@@ -1,4 +1,4 @@
-/* cuda_chain_products.h: products of a chain: the left side comes to the room `x`, the right side block by block to the rooms of weights.
+/* cuda_chain_products.h: products of a chain: the left side comes to the room `x`, the right side block by block to the modules of weights.
  *
  *     y = x W + bias + addend + what was there
  */

@@ -1,13 +1,13 @@
-/* cuda_chain_rooms.h: what a lane of a chain has: its place among rows and columns, and the rooms of its block.
+/* cuda_chain_rooms.h: what a lane of a chain has: its place among rows and columns, and the modules of its block.
  *
  * Two warps have 16 rows, and share their columns: of every value one has tiles 0 to 3, the other 4 to 7. A lane has two rows, g and g + 8, and
  * of each of its warp's tiles of 8 columns two side by side. Columns beyond a value's own, and rows that are not there, hold any number: they
  * are not read from memory nor written to it, not summed, and meet a weight of 0.
  *
- * Rows come and go in straight runs: the rows of a block lie side by side in memory. The block has rooms in shared memory in which they
+ * Rows come and go in straight runs: the rows of a block lie side by side in memory. The block has modules in shared memory in which they
  * change from that order to its own; stored from the registers, every sector would be written in two parts. `read` holds what a step reads,
  * `write` what it makes. `x` is the left side of a product, of which both warps need all columns, until another product has another one.
- * The weights of a product are on their way to one of two rooms while the product before it reads the other.
+ * The weights of a product are on their way to one of two modules while the product before it reads the other.
  */
 #ifndef LP_CUDA_CHAIN_ROOMS_H
 #define LP_CUDA_CHAIN_ROOMS_H
@@ -34,9 +34,9 @@ typedef struct strip {
 typedef struct chain_lane {
     chain_head now; /* of the step at hand */
     const lp_cuda_shard *shard;
-    float *x, *read, *write;   /* rooms */
+    float *x, *read, *write;   /* modules */
     float *read_second;        /* the second half of `read`: room for a narrow value */
-    float *weights[2];         /* rooms, of which the first is that of the product to come */
+    float *weights[2];         /* modules, of which the first is that of the product to come */
     float2 *sums;              /* of rows, by side: [SIDES x ROWS] */
     int side, rows;            /* which of its rows' warps, and the rows of the block that are there */
     int place, member, column; /* its first row in the block, and column */
@@ -79,7 +79,7 @@ __device__ inline bool row_there(const chain_lane &me, int half)
     return me.place + 8 * half < me.rows;
 }
 
-/* ---- rooms --------------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------------------------- */
 
 /* The rows of a value, all its columns, are on their way to a room: if the step has it. */
 __device__ inline void ask_rows(const chain_lane &me, float *room, const chain_rows &rows, unsigned what)

@@ -3,7 +3,7 @@
  * Rows of up to 256 columns are read once and stay in registers, two rows at a time, so that the sums of one wait while those of the other
  * go on. Wider rows are read again for each sum.
  *
- * The gradients of gain and shift are sums over all rows, and made with others of that kind (cuda_sums.h).
+ * The gradients of gain and shift are sums over all rows, and made with others of that event type (cuda_sums.h).
  */
 #include "backend/cuda/cuda_sums.h"
 

@@ -7,7 +7,7 @@
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_block.h"
 #include "backend/cuda/cuda_chain.h"
-#include "backend/cuda/cuda_choice_loss.h"
+#include "backend/cuda/cuda_bce_loss.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_sums.h"
 
@@ -112,7 +112,7 @@ static bool add_chain(const lp_cuda_program *program, int i, const lp_cuda_run *
                       lp_buffer *all)
 {
     const lp_cuda_stage *stage = &program->stages.all[i];
-    if (stage->kind == LP_STAGE_CHAIN) {
+    if (stage->type == LP_STAGE_CHAIN) {
         chain_step steps[LP_CHAIN_STEPS];
         lp_cuda_chain_make(&program->stages, stage, run, program->packed, chain, steps);
         chain->place = all->size;
@@ -148,7 +148,7 @@ static bool add_chains(lp_cuda_program *program, block_place *place, const lp_ru
     lp_cuda_run launched = run_at(program, place, &there);
     bool good = true;
     for (int i = 0; good && i < stages->count; i++)
-        if (stages->all[i].kind == LP_STAGE_CHAIN || stages->all[i].kind == LP_STAGE_PACK)
+        if (stages->all[i].type == LP_STAGE_CHAIN || stages->all[i].type == LP_STAGE_PACK)
             good = add_chain(program, i, &launched, &place->chains[i], all);
     return good;
 }
@@ -270,7 +270,7 @@ static lp_cuda_program *find(const lp_run *run)
 }
 
 /* Lays out the block of a run, when its place is free, and sends it. */
-static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp_learning *learning)
+static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp_train_step *learning)
 {
     const block_place *place = &program->places[mark];
     lp_device_wait(LP_DEVICE_RUN, mark);
@@ -308,13 +308,13 @@ static void launch_stage(const lp_cuda_run *run, int i)
     mine.lane = run->program->slots[i].lane;
     if (failing || lp_stage_left_out(stage, lp_cuda_chain_runs(run)))
         return;
-    if (stage->kind == LP_STAGE_PACK)
+    if (stage->type == LP_STAGE_PACK)
         lp_cuda_pack_launch(stage, &run->chains[i], &mine);
-    else if (stage->kind == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
+    else if (stage->type == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
         lp_cuda_chain_launch(&run->chains[i], &mine);
-    else if (stage->kind == LP_STAGE_SUMS)
+    else if (stage->type == LP_STAGE_SUMS)
         lp_cuda_sums(stage->pieces, stage->count, &mine);
-    else if (stage->kind == LP_STAGE_CHOICE && stage->count == 2)
+    else if (stage->type == LP_STAGE_CHOICE && stage->count == 2)
         launch_choice(stage, &mine);
     else
         for (int p = 0; p < stage->count; p++)
@@ -322,7 +322,7 @@ static void launch_stage(const lp_cuda_run *run, int i)
 }
 
 /* After all stages; learning may be NULL. */
-static void launch_learning(const lp_cuda_run *run, const lp_learning *learning)
+static void launch_learning(const lp_cuda_run *run, const lp_train_step *learning)
 {
     if (learning && !failing)
         lp_cuda_adam_launch(learning,
@@ -354,22 +354,22 @@ static int by_node(const void *a, const void *b)
 
 /* That a weight is packed is work of no node. */
 static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
-                        const lp_watch *watch)
+                        const lp_profiler *watch)
 {
-    static const char *const kinds[] = {"node", "chain", "pack", "sums", "choice"};
+    static const char *const types[] = {"node", "chain", "pack", "sums", "choice"};
     lp_launch_part *parts = run->program->parts;
     for (int p = 0; p < stage->count; p++) {
-        bool packed = stage->kind == LP_STAGE_PACK && lp_piece_is_packed(&stage->pieces[p]);
+        bool packed = stage->type == LP_STAGE_PACK && lp_piece_is_packed(&stage->pieces[p]);
         parts[p].node = stage->pieces[p].number;
         parts[p].counts = !packed && makes_first_output(&stage->pieces[p]);
     }
     qsort(parts, (size_t)stage->count, sizeof *parts, by_node);
-    lp_launch launch = {(*number)++, kinds[stage->kind], parts, stage->count, seconds};
+    lp_launch launch = {(*number)++, types[stage->type], parts, stage->count, seconds};
     watch->on_launch(watch->context, &launch);
 }
 
 /* One by one. In float the nodes of chains are launched by themselves. */
-static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
+static void launch_timed(const lp_cuda_run *run, const lp_profiler *watch)
 {
     const lp_cuda_stages *stages = &run->program->stages;
     bool chains = lp_cuda_chain_runs(run);
@@ -377,7 +377,7 @@ static void launch_timed(const lp_cuda_run *run, const lp_watch *watch)
     failing = false;
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
-        bool apart = stage->kind == LP_STAGE_CHAIN && !chains;
+        bool apart = stage->type == LP_STAGE_CHAIN && !chains;
         if (lp_stage_left_out(stage, chains))
             continue;
         for (int p = 0; apart && !failing && p < stage->count; p++) {
@@ -409,7 +409,7 @@ static void launch_in_lanes(const lp_cuda_run *run)
         lp_device_use(slots[i].lane);
         for (int k = 0; k < slots[i].wait_count; k++)
             lp_device_wait_for(slots[i].waits[k]);
-        if (*under_way && lp_piece_lazy(stage->kind, stage->pieces))
+        if (*under_way && lp_piece_lazy(stage->type, stage->pieces))
             lp_device_wait_for(UNDER_WAY);
         launch_stage(run, i);
         if (slots[i].awaited)
@@ -460,7 +460,7 @@ static void launch_unrecorded(const lp_cuda_run *run)
 #endif
 
 /* What a place is wanted for now may not be what it was recorded for: then it is recorded again. */
-static bool recorded(const lp_cuda_run *run, block_place *place, const lp_learning *learning)
+static bool recorded(const lp_cuda_run *run, block_place *place, const lp_train_step *learning)
 {
     const lp_adam *learns = learning ? learning->adam : NULL;
     if (place->recording && place->learns == learns)
@@ -477,7 +477,7 @@ static bool recorded(const lp_cuda_run *run, block_place *place, const lp_learni
 }
 
 /* learning and watch: NULL where there is none. */
-static void run_program(const lp_run *run, const lp_learning *learning, const lp_watch *watch)
+static void run_program(const lp_run *run, const lp_train_step *learning, const lp_profiler *watch)
 {
     if (lp_device_problem())
         return;
@@ -514,14 +514,14 @@ void lp_cuda_program_run(const lp_run *run)
     run_program(run, NULL, NULL);
 }
 
-void lp_cuda_program_learn(const lp_run *run, const lp_learning *learning)
+void lp_cuda_program_learn(const lp_run *run, const lp_train_step *learning)
 {
     if (learning->adam->shards != 1)
         lp_device_problem_set("the optimizer", "a batch must be one shard on a GPU");
     run_program(run, learning, NULL);
 }
 
-void lp_cuda_program_time(const lp_run *run, const lp_watch *watch)
+void lp_cuda_program_time(const lp_run *run, const lp_profiler *watch)
 {
     run_program(run, NULL, watch);
 }

@@ -9,10 +9,10 @@
 void lp_cuda_program_run(const lp_run *run);
 
 /* lp_backend.learn */
-void lp_cuda_program_learn(const lp_run *run, const lp_learning *learning);
+void lp_cuda_program_learn(const lp_run *run, const lp_train_step *learning);
 
-/* lp_backend.run_timed */
-void lp_cuda_program_time(const lp_run *run, const lp_watch *watch);
+/* lp_backend.run_profiled */
+void lp_cuda_program_time(const lp_run *run, const lp_profiler *watch);
 
 /* Drops what was made for runs with this work buffer. */
 void lp_cuda_program_drop(const void *work);

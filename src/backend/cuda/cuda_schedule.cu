@@ -4,7 +4,7 @@
 
 /* Bytes of one of the memories that nodes write. */
 typedef struct extent_of_bytes {
-    int memory; /* lp_place */
+    int memory; /* lp_storage */
     size_t begin, end;
 } bytes;
 
@@ -17,29 +17,29 @@ typedef struct stage_bytes {
 /* The bytes of a value; false where nobody writes them. */
 static bool bytes_of(const lp_plan *plan, const lp_value *value, bytes *out)
 {
-    if (!value || value->place == LP_PLACE_INPUT || value->place == LP_PLACE_PARAMETER)
+    if (!value || value->storage == LP_STORAGE_INPUT || value->storage == LP_STORAGE_PARAMETER)
         return false;
     size_t element = lp_type_size(value->type, plan->real_size), begin = value->offset;
     size_t rows = value->rows_of == LP_ROWS_FIXED ? (size_t)value->rows : (size_t)plan->largest.rows[value->rows_of];
-    if (value->place == LP_PLACE_GRADIENT)
+    if (value->storage == LP_STORAGE_GRADIENT)
         begin *= element;
-    else if (value->place == LP_PLACE_ROWS)
+    else if (value->storage == LP_STORAGE_TABLE_ROWS)
         begin *= (size_t)plan->largest.rows[LP_ROWS_ITEMS] * element;
-    *out = {(int)value->place, begin, begin + rows * (size_t)value->cols * element};
+    *out = {(int)value->storage, begin, begin + rows * (size_t)value->cols * element};
     return true;
 }
 
-enum { PACKED = LP_PLACE_WORK + 1 };
+enum { PACKED = LP_STORAGE_WORK + 1 };
 
 /* The packed weight of a product: a pack writes it, a chain reads it. */
 static void add_packed(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_stage_piece *piece,
                        stage_bytes *all)
 {
-    if (piece->node->op->id != LP_OP_LINEAR || stage->kind == LP_STAGE_NODE || stage->kind == LP_STAGE_SUMS)
+    if (piece->node->op->id != LP_OP_LINEAR || stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_SUMS)
         return;
     size_t begin = stages->packed[piece->number];
     bytes packed = {PACKED, begin, begin + lp_cuda_packed_size(piece->node)};
-    if (stage->kind == LP_STAGE_PACK)
+    if (stage->type == LP_STAGE_PACK)
         all->writes[all->write_count++] = packed;
     else
         all->reads[all->read_count++] = packed;
@@ -58,7 +58,7 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
         const lp_stage_piece *piece = &stage->pieces[p];
         bytes one;
         bool packs =
-            stage->kind == LP_STAGE_PACK && lp_piece_is_packed(piece); /* reads the weight alone, or parameters */
+            stage->type == LP_STAGE_PACK && lp_piece_is_packed(piece); /* reads the weight alone, or parameters */
         if (packs && lp_cuda_packed_maker(piece->node)) {
             add_packed(stages, stage, piece, all);
             continue;
@@ -68,7 +68,7 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
             if (bytes_of(plan, piece->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;
         /* What the loss of a choice is made of comes with its slopes (lp_cuda_kept). */
-        if (piece->node->op->id == LP_OP_CHOICE_LOSS && bytes_of(plan, piece->node->outputs[1], &one))
+        if (piece->node->op->id == LP_OP_BCE_LOSS && bytes_of(plan, piece->node->outputs[1], &one))
             all->reads[all->read_count++] = one;
         for (int i = 0; i < piece->node->op->output_count; i++)
             if (!packs && lp_piece_makes(piece, i) && bytes_of(plan, piece->node->outputs[i], &one)) {
@@ -98,8 +98,8 @@ static bool conflict(const stage_bytes *a, const stage_bytes *b)
 /* What is lazy does not begin before its moment: once it has, what is more urgent waits for it to end. */
 static bool waits_its_turn(const lp_cuda_stage *earlier, const lp_cuda_stage *later)
 {
-    return earlier->moment < later->moment && lp_piece_lazy(later->kind, later->pieces) &&
-           !lp_piece_lazy(earlier->kind, earlier->pieces);
+    return earlier->moment < later->moment && lp_piece_lazy(later->type, later->pieces) &&
+           !lp_piece_lazy(earlier->type, earlier->pieces);
 }
 
 typedef struct planner {
@@ -166,7 +166,7 @@ lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages
         for (int i = 0; good && i < count; i++)
             direct[i] = i < j && (conflict(&all[i], &all[j]) || waits_its_turn(&stages->all[i], &stages->all[j]));
         if (good)
-            place_stage(&this_one, j, direct, lp_piece_lazy(stages->all[j].kind, stages->all[j].pieces));
+            place_stage(&this_one, j, direct, lp_piece_lazy(stages->all[j].type, stages->all[j].pieces));
     }
     lp_arena_clear(&own);
     return good ? slots : NULL;

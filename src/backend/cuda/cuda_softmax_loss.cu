@@ -66,20 +66,20 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
     LP_SHARED(float, memory);
     const loss_form *form = &task.form;
     loss_layout parts = loss_layout_of(form);
-    int asked = lp_rows_now(task.asked, task.shard), items = lp_rows_now(task.items, task.shard);
+    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
     int first = (int)blockIdx.x * form->rows, begin, end;
-    if (first >= asked)
+    if (first >= target_position)
         return;
     loss_slice(form, items, &begin, &end);
     tile_lane me = tile_lane_now();
     int group_row = me.warp / form->warp_cols * 16, warp_col = me.warp % form->warp_cols;
     const float *fixed = memory + parts.fixed + group_row * form->stride;
     int turn = 0, size = form->steps * form->stride;
-    loss_move<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, task.z, first, asked);
+    loss_move<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, task.z, first, target_position);
     if (begin < end)
         loss_move<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, task.table, begin, items);
     tile_wait();
-    loss_move<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, task.z, first, asked);
+    loss_move<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, task.z, first, target_position);
     loss_peak row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
     for (int item = begin, next; item < end; item = next, turn = form->buffers - 1 - turn) {
         float *moving = memory + parts.moving + turn * size, *offset = memory + parts.first + turn * form->steps;
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
         }
     }
     __syncthreads();
-    for (int r = (int)threadIdx.x; r < form->rows && first + r < asked; r += (int)blockDim.x) {
+    for (int r = (int)threadIdx.x; r < form->rows && first + r < target_position; r += (int)blockDim.x) {
         loss_peak all = {-INFINITY, 0};
         for (int i = 0; i < form->warp_cols; i++) {
             loss_peak other = {peak[i * form->rows + r], sum[i * form->rows + r]};
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(32 * WARPS) loss_finish(const __grid_constant_
 {
     int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
     int lane = (int)threadIdx.x & 31, cols = task.form.cols;
-    if (t >= lp_rows_now(task.asked, task.shard))
+    if (t >= lp_rows_now(task.target_position, task.shard))
         return;
     int target = task.target[t];
     float dot = 0;
@@ -217,9 +217,9 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
     LP_SHARED(float, memory);
     const loss_form *form = &task.form;
     loss_layout parts = loss_layout_of(form);
-    int asked = lp_rows_now(task.asked, task.shard), items = lp_rows_now(task.items, task.shard);
-    int rows = by_items ? items : asked, others = by_items ? asked : items, first = (int)blockIdx.x * form->rows, begin,
-        end;
+    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
+    int rows = by_items ? items : target_position, others = by_items ? target_position : items,
+        first = (int)blockIdx.x * form->rows, begin, end;
     if (first >= rows)
         return;
     loss_slice(form, others, &begin, &end);
@@ -343,7 +343,7 @@ void launch_backward(const lp_cuda_run *run, const loss_task *task, int64_t rows
 void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t rows, int out_tiles)
 {
     const loss_form *form = &task->form;
-    lp_cuda_rows kind = by_items ? task->items : task->asked;
+    lp_cuda_rows type = by_items ? task->items : task->target_position;
     if (out_tiles == 0)
         lp_cuda_softmax_tensor_backward(run, task, by_items, rows);
     else if (tile_tensor(run))
@@ -355,10 +355,10 @@ void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t
     if (form->slices == 1)
         return;
     if (task->out)
-        LP_LAUNCH(run, add_slices, lp_blocks(rows * form->cols, 256), 256, 0, task->shard, kind, task->peaks,
+        LP_LAUNCH(run, add_slices, lp_blocks(rows * form->cols, 256), 256, 0, task->shard, type, task->peaks,
                   task->largest, form->cols, form->slices, task->out, task->out_adds);
     if (task->column)
-        LP_LAUNCH(run, add_slices, lp_blocks(rows, 256), 256, 0, task->shard, kind, task->sums, task->largest, 1,
+        LP_LAUNCH(run, add_slices, lp_blocks(rows, 256), 256, 0, task->shard, type, task->sums, task->largest, 1,
                   form->slices, task->column, task->column_adds);
 }
 
@@ -366,7 +366,7 @@ loss_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task task = {};
     task.shard = run->shard;
-    task.asked = lp_cuda_rows_of(node->inputs[0]);
+    task.target_position = lp_cuda_rows_of(node->inputs[0]);
     task.items = lp_cuda_rows_of(node->inputs[1]);
     task.z = LP_INPUT(0);
     task.table = LP_INPUT(1);

@@ -18,7 +18,7 @@ typedef struct loss_form {
 typedef struct loss_task {
     loss_form form;
     const lp_cuda_shard *shard;
-    lp_cuda_rows asked, items; /* how many rows z and the catalogue have */
+    lp_cuda_rows target_position, items; /* how many rows z and the catalogue have */
     const float *z, *table, *bias, *shift, *log_sum, *dloss;
     const int32_t *target;
     int64_t largest;     /* rows that sums of a slice have room for */

@@ -100,7 +100,7 @@ __device__ void take_scores(const float *offset, const float (&score)[TILES][4],
     }
 }
 
-__device__ void store_peaks(const loss_task *task, int first, int asked, loss_peak (&row)[2])
+__device__ void store_peaks(const loss_task *task, int first, int target_position, loss_peak (&row)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -113,7 +113,7 @@ __device__ void store_peaks(const loss_task *task, int first, int asked, loss_pe
             row[half] = loss_join(row[half], other);
         }
         int t = first + 16 * me.warp + me.group + 8 * half;
-        if (me.member == 0 && t < asked) {
+        if (me.member == 0 && t < target_position) {
             task->peaks[blockIdx.y * task->largest + t] = row[half].peak;
             task->sums[blockIdx.y * task->largest + t] = row[half].sum;
         }
@@ -127,13 +127,13 @@ __global__ void __launch_bounds__(32 * WARPS, shape::wide <= 8 ? 2 : 1)
     LP_SHARED(float, memory);
     const loss_form *form = &task.form;
     loss_layout at = loss_layout_of(form);
-    int asked = lp_rows_now(task.asked, task.shard), items = lp_rows_now(task.items, task.shard);
+    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
     int first = (int)blockIdx.x * ROWS, from, end, turn = 0;
-    if (first >= asked)
+    if (first >= target_position)
         return;
     loss_slice(form, items, &from, &end);
     float fixed[shape::runs][4];
-    begin<shape>(form, memory, at, task.z, first, asked, task.table, from, end > from ? items : 0, fixed);
+    begin<shape>(form, memory, at, task.z, first, target_position, task.table, from, end > from ? items : 0, fixed);
     loss_peak row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
     for (int item = from, next; item < end; item = next, turn = shape::buffers - 1 - turn) {
         float *moving = memory + at.moving + turn * shape::steps * shape::stride,
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::wide <= 8 ? 2 : 1)
             bring_rows<shape, TILE_ASK>(form, moving, shape::steps, task.table, next, items);
         }
     }
-    store_peaks(&task, first, asked, row);
+    store_peaks(&task, first, target_position, row);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
@@ -216,8 +216,9 @@ __global__ void __launch_bounds__(32 * WARPS, shape::wide <= 8 ? 2 : 1)
     const loss_form *form = &task.form;
     loss_layout at = loss_layout_of(form);
     constexpr int room = shape::room;
-    int asked = lp_rows_now(task.asked, task.shard), items = lp_rows_now(task.items, task.shard);
-    int rows = by_items ? items : asked, others = by_items ? asked : items, first = (int)blockIdx.x * ROWS, from, end;
+    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
+    int rows = by_items ? items : target_position, others = by_items ? target_position : items,
+        first = (int)blockIdx.x * ROWS, from, end;
     if (first >= rows)
         return;
     loss_slice(form, others, &from, &end);

@@ -1,5 +1,5 @@
 #include "backend/cuda/cuda_chain.h"
-#include "backend/cuda/cuda_choice_loss.h"
+#include "backend/cuda/cuda_bce_loss.h"
 #include "backend/cuda/cuda_sums.h"
 
 namespace
@@ -8,7 +8,7 @@ namespace
 /* A piece, with what decides where it goes. */
 typedef struct candidate {
     lp_stage_piece piece;
-    lp_cuda_stage_kind kind;
+    lp_cuda_stage_type type;
     unsigned by_row; /* inputs of which it reads its own row alone */
     lp_rows rows_of; /* of a chain */
     int rows, cols;
@@ -35,19 +35,19 @@ contact contact_of(const candidate *one, const lp_value *value)
         }
     for (int i = 0; i < node->op->output_count; i++)
         found.writes = found.writes || (node->outputs[i] == value && lp_piece_makes(&one->piece, i));
-    found.whole = found.whole || one->kind != LP_STAGE_CHAIN;
+    found.whole = found.whole || one->type != LP_STAGE_CHAIN;
     return found;
 }
 
 bool same_chain(const candidate *a, const candidate *b)
 {
-    return a->kind == LP_STAGE_CHAIN && b->kind == LP_STAGE_CHAIN && a->rows_of == b->rows_of && a->rows == b->rows &&
+    return a->type == LP_STAGE_CHAIN && b->type == LP_STAGE_CHAIN && a->rows_of == b->rows_of && a->rows == b->rows &&
            a->cols == b->cols;
 }
 
 bool same_choice(const candidate *loss, const candidate *gradient)
 {
-    return loss->kind == LP_STAGE_CHOICE && gradient->kind == LP_STAGE_CHOICE &&
+    return loss->type == LP_STAGE_CHOICE && gradient->type == LP_STAGE_CHOICE &&
            lp_cuda_same_choice(loss->piece.node, gradient->piece.node);
 }
 
@@ -60,7 +60,7 @@ int moment_after(const candidate *earlier, const candidate *later, const lp_valu
     if (same_chain(earlier, later) && !a.whole && !b.whole)
         return earlier->moment;
     /* Sums are added to the same place in the order of the pieces. */
-    if (earlier->kind == LP_STAGE_SUMS && later->kind == LP_STAGE_SUMS && !a.reads && !b.reads)
+    if (earlier->type == LP_STAGE_SUMS && later->type == LP_STAGE_SUMS && !a.reads && !b.reads)
         return earlier->moment;
     if (same_choice(earlier, later) && value == earlier->piece.node->outputs[1])
         return earlier->moment;
@@ -74,7 +74,7 @@ void find_moment(candidate *all, int at)
     for (int i = 0; i < at; i++) {
         if (all[i].piece.node == node) {
             /* Pieces of one node write different outputs; but what a choice's loss is made of comes with its slopes. */
-            if (node->op->id == LP_OP_CHOICE_LOSS && mine->moment <= all[i].moment)
+            if (node->op->id == LP_OP_BCE_LOSS && mine->moment <= all[i].moment)
                 mine->moment = all[i].moment + 1;
             continue;
         }
@@ -99,7 +99,7 @@ unsigned outputs_of(const lp_node *node)
     return all;
 }
 
-void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_kind kind,
+void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_type type,
          unsigned by_row)
 {
     const lp_value *out = node->outputs[0] ? node->outputs[0] : node->inputs[0];
@@ -107,11 +107,11 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
     one.piece.node = node;
     one.piece.number = number;
     one.piece.outputs = outputs;
-    one.kind = kind;
+    one.type = type;
     one.by_row = by_row;
     one.rows_of = out->rows_of;
     one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
-    one.cols = kind == LP_STAGE_CHAIN ? lp_cuda_chain_cols(node) : 0;
+    one.cols = type == LP_STAGE_CHAIN ? lp_cuda_chain_cols(node) : 0;
     all[(*count)++] = one;
 }
 
@@ -122,12 +122,12 @@ int add_pieces(candidate *all, int count, const lp_node *node, int number)
     unsigned rows = lp_cuda_chain_takes(node, &by_row) & there;
     if (!lp_cuda_sums_takes(node, &sums))
         sums = 0;
-    if (node->op->id == LP_OP_CHOICE_LOSS) {
+    if (node->op->id == LP_OP_BCE_LOSS) {
         add(all, &count, node, number, there & 2, LP_STAGE_CHOICE, 0);
         add(all, &count, node, number, there & 1, LP_STAGE_NODE, 0);
         return count;
     }
-    if (node->op->id == LP_OP_CHOICE_LOSS_GRADIENT && there & 1) {
+    if (node->op->id == LP_OP_BCE_LOSS_GRADIENT && there & 1) {
         add(all, &count, node, number, 1, LP_STAGE_CHOICE, 0);
         there &= ~1u;
         if (!there)
@@ -149,25 +149,25 @@ int add_pieces(candidate *all, int count, const lp_node *node, int number)
 /* Whether the piece can go where the first of these is. */
 bool joins(const candidate *first, const candidate *other)
 {
-    if (other->taken || other->moment != first->moment || other->kind != first->kind)
+    if (other->taken || other->moment != first->moment || other->type != first->type)
         return false;
-    return first->kind == LP_STAGE_SUMS || same_chain(first, other) || same_choice(first, other);
+    return first->type == LP_STAGE_SUMS || same_chain(first, other) || same_choice(first, other);
 }
 
 bool has_room(const lp_cuda_stage *stage)
 {
-    return stage->count < (stage->kind == LP_STAGE_SUMS ? (int)LP_CUDA_SUMS_MOST : (int)LP_CHAIN_STEPS);
+    return stage->count < (stage->type == LP_STAGE_SUMS ? (int)LP_CUDA_SUMS_MOST : (int)LP_CHAIN_STEPS);
 }
 
 /* The stage that begins with this piece: as many as belong to it and have room. A piece that finds none ends it, since those after it may
  * wait for it. */
 void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stage_piece *pieces)
 {
-    stage->kind = all[at].kind;
+    stage->type = all[at].type;
     stage->moment = all[at].moment;
     stage->pieces = pieces;
     for (int i = at; i < count; i++) {
-        if (i > at && (stage->kind == LP_STAGE_NODE || !joins(&all[at], &all[i])))
+        if (i > at && (stage->type == LP_STAGE_NODE || !joins(&all[at], &all[i])))
             continue;
         if (!has_room(stage))
             break;
@@ -184,7 +184,7 @@ void leave_alone(candidate *all, int count)
         for (int k = 0; alone && k < count; k++)
             alone = k == i || !(joins(&all[i], &all[k]) || joins(&all[k], &all[i]));
         if (alone)
-            all[i].kind = LP_STAGE_NODE;
+            all[i].type = LP_STAGE_NODE;
     }
 }
 
@@ -200,7 +200,7 @@ void count_touches(const candidate *all, int count, const lp_graph *graph, int *
 
 bool is_product(const candidate *one)
 {
-    return one->kind == LP_STAGE_CHAIN && one->piece.node->op->id == LP_OP_LINEAR;
+    return one->type == LP_STAGE_CHAIN && one->piece.node->op->id == LP_OP_LINEAR;
 }
 
 /* Whether all that a node makes are weights that packs make of what it reads. */
@@ -236,7 +236,7 @@ int weight_moment(const candidate *all, int at)
 bool is_small(const candidate *one)
 {
     const lp_node *node = one->piece.node;
-    return one->moment == 0 && one->kind == LP_STAGE_NODE && !node->accumulate &&
+    return one->moment == 0 && one->type == LP_STAGE_NODE && !node->accumulate &&
            (node->op->id == LP_OP_GATHER || node->op->id == LP_OP_HARMONICS);
 }
 
@@ -247,7 +247,7 @@ int add_along(candidate *all, int count, lp_stage_piece *pieces)
     for (int i = 0; i < count; i++) {
         bool comes = is_small(&all[i]) && small < LP_PACK_ALONG;
         small += comes;
-        all[i].along = comes || (all[i].kind == LP_STAGE_NODE && packs_make(all, count, all[i].piece.node));
+        all[i].along = comes || (all[i].type == LP_STAGE_NODE && packs_make(all, count, all[i].piece.node));
         if (all[i].along)
             pieces[found++] = all[i].piece;
     }
@@ -277,7 +277,7 @@ lp_stage_piece *add_stages(lp_cuda_stages *stages, candidate *all, int count, in
                            lp_stage_piece *pieces)
 {
     for (int i = 0; i < count; i++) {
-        if (all[i].taken || all[i].moment != moment || lp_piece_lazy(all[i].kind, &all[i].piece) != lazy)
+        if (all[i].taken || all[i].moment != moment || lp_piece_lazy(all[i].type, &all[i].piece) != lazy)
             continue;
         lp_cuda_stage *stage = &stages->all[stages->count++];
         fill_stage(all, count, i, stage, pieces);
@@ -326,7 +326,7 @@ bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena
     return good;
 }
 
-bool lp_cuda_arrange(const lp_graph *graph, lp_moment *moments)
+bool lp_cuda_arrange(const lp_graph *graph, lp_schedule_level *moments)
 {
     lp_arena arena = {};
     lp_cuda_stages stages;
@@ -334,8 +334,8 @@ bool lp_cuda_arrange(const lp_graph *graph, lp_moment *moments)
     for (int i = 0; i < graph->node_count; i++)
         moments[i] = {-1, -1};
     for (int s = 0; good && s < stages.count; s++)
-        for (int p = 0; stages.all[s].kind != LP_STAGE_PACK && p < stages.all[s].count; p++) {
-            lp_moment *mine = &moments[stages.all[s].pieces[p].number];
+        for (int p = 0; stages.all[s].type != LP_STAGE_PACK && p < stages.all[s].count; p++) {
+            lp_schedule_level *mine = &moments[stages.all[s].pieces[p].number];
             mine->first = mine->first < 0 ? stages.all[s].moment : mine->first;
             mine->last = stages.all[s].moment;
         }

@@ -8,7 +8,7 @@
  *   pack    weights, in the order in which the products of chains read them, for all products whose weights are ready; a parameter whose columns
  *           are scaled by another is scaled on the way. The first pack of a step takes along nodes that need nothing but parameters and inputs
  *   sums    nodes that sum over rows, such as the gradients of weights: one launch for all that are ready (cuda_sums.h)
- *   choice  the loss of a choice, and the part of its gradient that is by row (cuda_choice_loss.h)
+ *   choice  the loss of a choice, and the part of its gradient that is by row (cuda_bce_loss.h)
  *   node    any other by itself
  *
  * A node whose outputs are partly rows and partly sums over them (the gradient of layer norm, a choice and its gradient) is cut into two pieces.
@@ -22,13 +22,13 @@
 
 #include "backend/cuda/cuda.h"
 
-typedef enum lp_cuda_stage_kind {
+typedef enum lp_cuda_stage_type {
     LP_STAGE_NODE,
     LP_STAGE_CHAIN,
     LP_STAGE_PACK,
     LP_STAGE_SUMS,
     LP_STAGE_CHOICE
-} lp_cuda_stage_kind;
+} lp_cuda_stage_type;
 
 /* A node, as far as some of its outputs go. */
 typedef struct lp_stage_piece {
@@ -38,7 +38,7 @@ typedef struct lp_stage_piece {
 } lp_stage_piece;
 
 typedef struct lp_cuda_stage {
-    lp_cuda_stage_kind kind;
+    lp_cuda_stage_type type;
     int moment;
     /* In the order of their nodes; of a pack: products that read what it packs, then other nodes whose work it does. */
     const lp_stage_piece *pieces;
@@ -57,7 +57,7 @@ typedef struct lp_cuda_stages {
 /* Whether a stage is not launched in runs with or without chains: there are none in float, and nothing is packed for them. */
 static inline bool lp_stage_left_out(const lp_cuda_stage *stage, bool chains)
 {
-    return chains ? stage->packed : stage->kind == LP_STAGE_PACK;
+    return chains ? stage->packed : stage->type == LP_STAGE_PACK;
 }
 
 /* Whether a piece of a pack is there for its packed weight. */
@@ -75,26 +75,27 @@ static inline bool lp_piece_makes(const lp_stage_piece *piece, int i)
 /* The node that makes the weight of a product, where a pack does its work: from parameters alone; otherwise NULL. */
 static inline const lp_node *lp_cuda_packed_maker(const lp_node *product)
 {
-    const lp_node *maker = product->inputs[1]->maker;
-    bool scales = maker && maker->op->id == LP_OP_SCALE_COLUMNS && !maker->accumulate &&
-                  maker->inputs[0]->place == LP_PLACE_PARAMETER && maker->inputs[1]->place == LP_PLACE_PARAMETER;
-    return scales ? maker : NULL;
+    const lp_node *producer = product->inputs[1]->producer;
+    bool scales = producer && producer->op->id == LP_OP_SCALE_COLUMNS && !producer->accumulate &&
+                  producer->inputs[0]->storage == LP_STORAGE_PARAMETER &&
+                  producer->inputs[1]->storage == LP_STORAGE_PARAMETER;
+    return scales ? producer : NULL;
 }
 
 /* Gradients of parameters: sums over rows, and what a choice adds to its items; and what its loss is. Almost nobody waits for them before the
  * end. */
-static inline bool lp_piece_lazy(lp_cuda_stage_kind kind, const lp_stage_piece *piece)
+static inline bool lp_piece_lazy(lp_cuda_stage_type type, const lp_stage_piece *piece)
 {
     lp_op_id id = piece->node->op->id;
-    bool by_item = id == LP_OP_CHOICE_LOSS_GRADIENT && !lp_piece_makes(piece, 0);
-    bool loss = id == LP_OP_CHOICE_LOSS && !lp_piece_makes(piece, 1);
-    return kind == LP_STAGE_SUMS || (kind == LP_STAGE_NODE && (by_item || loss));
+    bool by_item = id == LP_OP_BCE_LOSS_GRADIENT && !lp_piece_makes(piece, 0);
+    bool loss = id == LP_OP_BCE_LOSS && !lp_piece_makes(piece, 1);
+    return type == LP_STAGE_SUMS || (type == LP_STAGE_NODE && (by_item || loss));
 }
 
 /* one_by_one: a stage for each node, in their order. False when out of memory. */
 bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages);
 
 /* lp_backend.arrange */
-bool lp_cuda_arrange(const lp_graph *graph, lp_moment *moments);
+bool lp_cuda_arrange(const lp_graph *graph, lp_schedule_level *moments);
 
 #endif

@@ -110,7 +110,7 @@ static void place_outer(sums_task *task)
 static void fill_outer(sums_task *task, const lp_node *node)
 {
     const lp_value *out = node->outputs[0];
-    task->kind = SUMS_OUTER;
+    task->type = SUMS_OUTER;
     task->heads = node->with.heads;
     task->a = out->rows / task->heads;
     task->b = out->cols;
@@ -123,9 +123,9 @@ static void fill_outer(sums_task *task, const lp_node *node)
 }
 
 /* Rows have so many columns once or, of a basis, twice. */
-static void fill_columns(sums_task *task, sums_kind kind, int cols, int times)
+static void fill_columns(sums_task *task, sums_type type, int cols, int times)
 {
-    task->kind = (short)kind;
+    task->type = (short)type;
     task->heads = 1;
     task->b = cols;
     task->down = 1;
@@ -189,7 +189,7 @@ static int parts_of(const sums_task *task)
 static double cost_of_row(const sums_task *task)
 {
     int read = least(task->b_wide, task->b);
-    switch (task->kind) {
+    switch (task->type) {
     case SUMS_OUTER:
         return START + 1.125 * (read + least(task->a_wide, task->a));
     case SUMS_COLUMN:
@@ -204,7 +204,7 @@ static double cost_of_row(const sums_task *task)
 /* And what a chunk costs beyond its rows: an outer product is written, and read again. */
 static double cost_of_chunk(const sums_task *task)
 {
-    return task->kind == SUMS_OUTER ? 2.0 * task->a_wide * task->b_wide : 0;
+    return task->type == SUMS_OUTER ? 2.0 * task->a_wide * task->b_wide : 0;
 }
 
 static int most_chunks(int rows)
@@ -268,7 +268,7 @@ static size_t shared_size(const sums_group *group, int count)
     for (int i = 0; i < count; i++) {
         const sums_task *task = &group->task[i];
         size_t size = (size_t)task->slots * (size_t)sums_slot(*task) + BEHIND, handed = 0;
-        if (task->kind == SUMS_OUTER)
+        if (task->type == SUMS_OUTER)
             handed = (size_t)((task->sets - 1) * task->warps) * SUMS_LANE * 32;
         size = handed > size ? handed : size;
         most = size > most ? size : most;
@@ -292,7 +292,7 @@ typedef struct sums_plan {
 
 static int first_output(const sums_task *task)
 {
-    return task->kind == SUMS_NORM ? 1 : 0;
+    return task->type == SUMS_NORM ? 1 : 0;
 }
 
 static size_t element_size(const sums_output *output)

@@ -81,8 +81,8 @@ __device__ static inline void ask_matrix(float *to, int stride, const float *fro
 __device__ static inline void ask_columns(const sums_task &task, const sums_block &block, float *to, int from,
                                           int present)
 {
-    bool outer = task.kind == SUMS_OUTER;
-    int halves = task.kind == SUMS_BASIS ? 2 : 1, matrices = task.q ? 2 * halves : 1;
+    bool outer = task.type == SUMS_OUTER;
+    int halves = task.type == SUMS_BASIS ? 2 : 1, matrices = task.q ? 2 * halves : 1;
 #pragma unroll 1
     for (int m = 0; m < matrices; m++) {
         bool left = m < halves, a = outer && left;
@@ -193,7 +193,7 @@ __device__ static inline void for_each_slot(const sums_task &task, const sums_bl
                                             sums_barrier *barriers, const consumer &consume)
 {
     int depth = task.depth, slots = task.slots, size = sums_slot(task), end = block.end, slot = 0;
-    int asked = begin_slots<bulk>(task, block, memory, barriers);
+    int target_position = begin_slots<bulk>(task, block, memory, barriers);
     uint32_t turn = 0;
 #pragma unroll 1
     for (int from = block.begin; from < end; from += depth) {
@@ -206,10 +206,10 @@ __device__ static inline void for_each_slot(const sums_task &task, const sums_bl
             __syncthreads();
         }
         consume(rows, present);
-        if (asked < end) {
+        if (target_position < end) {
             __syncthreads();
-            ask_rows<bulk>(task, block, rows, asked, slot, barriers);
-            asked += depth;
+            ask_rows<bulk>(task, block, rows, target_position, slot, barriers);
+            target_position += depth;
         }
         if (++slot == slots) {
             slot = 0;
@@ -238,15 +238,15 @@ __device__ static inline void add_columns(const sums_task &task, const sums_colu
 {
     int stride = task.p_stride, first = mine.first * stride + mine.column, apart = mine.apart * stride;
     const float *p = rows + first, *q = p + sums_slot_q(task), *end = rows + present * stride;
-    if (task.kind == SUMS_COLUMN) {
+    if (task.type == SUMS_COLUMN) {
 #pragma unroll 4
         for (; p < end; p += apart)
             sum.one += *p;
-    } else if (task.kind == SUMS_DOT) {
+    } else if (task.type == SUMS_DOT) {
 #pragma unroll 4
         for (; p < end; p += apart, q += apart)
             sum.one += *p * *q;
-    } else if (task.kind == SUMS_NORM) {
+    } else if (task.type == SUMS_NORM) {
         const float2 *moments = (const float2 *)(rows + sums_slot_extra(task)) + mine.first;
 #pragma unroll 4
         for (; p < end; p += apart, q += apart, moments += mine.apart) {
@@ -267,7 +267,7 @@ __device__ static inline void add_columns(const sums_task &task, const sums_colu
 __device__ static inline void keep_columns(const sums_task &task, const sums_block &block, const sums_column &mine,
                                            float *memory, sums_mine sum)
 {
-    bool basis = task.kind == SUMS_BASIS;
+    bool basis = task.type == SUMS_BASIS;
     double *exact = (double *)memory;
     float2 *both = (float2 *)memory;
     if (basis)
@@ -536,10 +536,10 @@ __global__ void __launch_bounds__(SUMS_THREADS, 2) sums_kernel(const __grid_cons
     int lane = (int)threadIdx.x & 31, known = lane < LP_ROWS_COUNT ? group.shard->rows[lane] : 0;
     int place = place_of_block(group.first);
     const sums_task &task = group.task[place];
-    int there = __shfl_sync(0xFFFFFFFFu, known, task.rows.kind);
-    int rows = task.rows.kind == LP_ROWS_FIXED ? task.rows.fixed : there;
+    int there = __shfl_sync(0xFFFFFFFFu, known, task.rows.type);
+    int rows = task.rows.type == LP_ROWS_FIXED ? task.rows.fixed : there;
     sums_block block = block_now(task, (int)blockIdx.x - group.first[place], rows);
-    if (task.kind == SUMS_OUTER)
+    if (task.type == SUMS_OUTER)
         sum_outer<bulk, tensor>(task, block, memory, barriers);
     else
         sum_columns<bulk>(task, block, memory, barriers);

@@ -18,13 +18,13 @@ enum { SUMS_LANE = SUMS_WIDE * SUMS_WIDE / 32 + 4 };
 /* Sums that a block of the second launch makes. */
 enum { SUMS_EACH = 32 };
 
-typedef enum sums_kind {
+typedef enum sums_type {
     SUMS_OUTER,  /* p^T q, and the columns of p or of q */
     SUMS_COLUMN, /* p */
     SUMS_DOT,    /* p * q */
     SUMS_NORM,   /* q * normal(p), and q; extra: the moments of each row */
     SUMS_BASIS /* extra * (p x q), where halves of the rows are the coordinates; extra: the time of each row, in double */
-} sums_kind;
+} sums_type;
 
 /* Rows of p and q lie in shared memory while they are summed: in each of some slots `depth` rows of p, then as many of q, then what is
  * extra. All slots are on their way at first, and each is filled again once it has been worked on. A block sums the rows of one chunk
@@ -36,7 +36,7 @@ typedef struct sums_task {
     lp_cuda_rows rows;
     int chunks, heads, a, b;       /* a, b: columns, of a head */
     int down, across;              /* parts of a head */
-    short kind;                    /* sums_kind */
+    short type;                    /* sums_type */
     short a_wide, b_wide;          /* of a part */
     short p_stride, q_stride;      /* floats from row to row in shared memory */
     short depth, slots;            /* rows of a slot, and how many of them */

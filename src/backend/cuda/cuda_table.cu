@@ -35,8 +35,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_CROSS_ENTROPY_GRADIENT] = lp_cuda_cross_entropy_gradient;
     table.by_op[LP_OP_SOFTMAX_LOSS] = lp_cuda_softmax_loss;
     table.by_op[LP_OP_SOFTMAX_LOSS_GRADIENT] = lp_cuda_softmax_loss_gradient;
-    table.by_op[LP_OP_CHOICE_LOSS] = lp_cuda_choice_loss;
-    table.by_op[LP_OP_CHOICE_LOSS_GRADIENT] = lp_cuda_choice_loss_gradient;
+    table.by_op[LP_OP_BCE_LOSS] = lp_cuda_bce_loss;
+    table.by_op[LP_OP_BCE_LOSS_GRADIENT] = lp_cuda_bce_loss_gradient;
     table.by_op[LP_OP_NOISE] = lp_cuda_noise;
     table.by_op[LP_OP_MULTIPLY] = lp_cuda_multiply;
     table.by_op[LP_OP_AFFINE] = lp_cuda_affine;

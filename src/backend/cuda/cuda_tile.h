@@ -101,7 +101,7 @@ __device__ static inline void tile_load(float (&parts)[4], tile_source mine, int
 }
 
 /* The same of four matrices of 8 rows by 8 numbers of 16 bits, turned on their side: lane 4 g + t gets elements (2t, g) and (2t + 1, g). */
-__device__ static inline void tile_load_turned(float (&parts)[4], tile_source mine, int offset)
+__device__ static inline void tile_load_transposed(float (&parts)[4], tile_source mine, int offset)
 {
     uint32_t bits[4];
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -176,7 +176,7 @@ __device__ static inline void tile_load(float (&parts)[4], tile_source mine, int
         parts[i] = __shfl_sync(0xFFFFFFFFu, mine, 8 * i + me.group)[offset + me.member];
 }
 
-__device__ static inline void tile_load_turned(float (&parts)[4], tile_source mine, int offset)
+__device__ static inline void tile_load_transposed(float (&parts)[4], tile_source mine, int offset)
 {
     tile_lane me = tile_lane_now();
     for (int i = 0; i < 4; i++) {
@@ -396,7 +396,7 @@ __device__ static __forceinline__ void tile_spread(float (&sum)[all][4], const f
 #pragma unroll
             for (int n = 0; n < count; n += 2) {
                 float right[4];
-                tile_load_turned(right, rows, 4 * n);
+                tile_load_transposed(right, rows, 4 * n);
                 tile_multiply_two(sum[first + n], left, right[0], right[1]);
                 tile_multiply_two(sum[first + n + 1], left, right[2], right[3]);
             }
@@ -419,8 +419,8 @@ __device__ static __forceinline__ void tile_spread(float (&sum)[all][4], const f
  * shares: elements 0 and 1 are those of rows 2t and 2t + 1 and of the lane's first column, 2 and 3 those of its second; these are 2g and
  * 2g + 1, in bf16 g and g + 8. `whole`: whether columns 8 to 15 of the last tile count. */
 template <bool two, int stride, int first, int count, bool whole = true, int tiles, int all>
-__device__ static __forceinline__ void tile_spread_turned(float (&sum)[all][2][4], const float (&share)[tiles][4],
-                                                          const float *b)
+__device__ static __forceinline__ void tile_spread_transposed(float (&sum)[all][2][4], const float (&share)[tiles][4],
+                                                              const float *b)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -437,7 +437,7 @@ __device__ static __forceinline__ void tile_spread_turned(float (&sum)[all][2][4
         for (int m = 0; m < count; m++) {
             float left[4];
             if constexpr (two) {
-                tile_load_turned(left, source, 8 * m);
+                tile_load_transposed(left, source, 8 * m);
             } else {
                 float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
                 left[0] = x.x;

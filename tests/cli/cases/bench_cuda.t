@@ -9,9 +9,9 @@ $ lapse bench --preset so --rounds 1 --batch 1 --device cuda --precision tf32 >o
 | speed N events/s, N GFLOP/s, N % of the peak
 |
 | Launches timed one by one, the least of all rounds: N us together. In a step those that need not wait for
-| one another run side by side. A launch of several nodes has the name of the first and the floor of all.
+| one another run side by side. A launch of several nodes has the name of the first and the baseline of all.
 |
-| launch op kind nodes us share GFLOP/s GB/s floor, us x floor
+| launch op event type nodes us share GFLOP/s GB/s baseline, us x baseline
 $ tail -n +13 out | awk '$1 != "-" { print $3 }' | sort -u
 | chain
 | node
@@ -21,16 +21,16 @@ $ tail -n +13 out | awk '$1 != "-" { print $1 }' | sort -n | awk '$1 != NR' | wc
 | 0
 $ grep ' - ' out | awk '$1 == "-" { print $1, $2, $3, $4 }'
 | - (adam) - -
-$ lapse bench --preset so --rounds 1 --batch 1 --device cuda --json >out.json && grep -A 9 -m 1 '"launch":' out.json | sed -E 's/: [0-9.e+-]+/: N/; s/"(op|kind)": "[a-z_]*"/"\1": NAME/'
+$ lapse bench --preset so --rounds 1 --batch 1 --device cuda --json >out.json && grep -A 9 -m 1 '"launch":' out.json | sed -E 's/: [0-9.e+-]+/: N/; s/"(op|event type)": "[a-z_]*"/"\1": NAME/'
 |       "launch": N,
-|       "kind": NAME,
+|       "event type": NAME,
 |       "nodes": N,
 |       "op": NAME,
 |       "calls": N,
 |       "seconds": N,
 |       "flop": N,
 |       "bytes": N,
-|       "floor_seconds": N
+|       "roofline_seconds": N
 |     },
 $ grep -c '"ops"\|"launches"' out.json
 | 1

@@ -7,7 +7,7 @@ $ lapse bound --epsilon 0.3 --tmax 1d --sigma 1/2h --repeats 5
 | Claim 1, time counted in days       2,656      0.0274       0.0444           5 of 5
 | Claim 1, time counted in hours      2,091      0.0286       0.0375           5 of 5
 | Claim 1, time counted in seconds      635      0.0581       0.0714           5 of 5
-| its proof put right, in any unit      987      0.0466       0.0764           5 of 5
+| its proof corrected, in any unit      987      0.0466       0.0764           5 of 5
 | a quarter of that                     247      0.0770       0.1095           5 of 5
 | a sixteenth of that                    62      0.2109       0.3388           4 of 5
 |
@@ -86,7 +86,7 @@ $ lapse bound --epsilon 0.5 --tmax 30d --sigma 1/30d --repeats 3
 | Claim 1, time counted in days         388      0.0351       0.0355           3 of 3
 | Claim 1, time counted in hours        185      0.0391       0.0647           3 of 3
 | Claim 1, time counted in seconds        0           -            -                -
-| its proof put right, in any unit      260      0.0229       0.0376           3 of 3
+| its proof corrected, in any unit      260      0.0229       0.0376           3 of 3
 | a quarter of that                      65      0.0653       0.0933           3 of 3
 | a sixteenth of that                    17      0.0755       0.1406           3 of 3
 |
@@ -101,7 +101,7 @@ $ lapse bound --epsilon 0.001 --tmax 30d --sigma 1/2h --repeats 3
 | Claim 1, time counted in days     384,685,108           -            -                  -
 | Claim 1, time counted in hours    333,836,247           -            -                  -
 | Claim 1, time counted in seconds  202,817,221           -            -                  -
-| its proof put right, in any unit  161,650,584           -            -                  -
+| its proof corrected, in any unit  161,650,584           -            -                  -
 | a quarter of that                  40,412,646           -            -                  -
 | a sixteenth of that                10,103,162           -            -                  -
 ! lapse: rows with - would take too long to measure; fewer --repeats or a larger --epsilon take less
@@ -113,7 +113,7 @@ $ lapse bound --epsilon 1 --delta 0.5 --tmax 10y --sigma 1/1m --repeats 1
 | Claim 1, time counted in days         431      0.1552       0.1552         1 of 1
 | Claim 1, time counted in hours        380      0.1850       0.1850         1 of 1
 | Claim 1, time counted in seconds      249      0.2200       0.2200         1 of 1
-| its proof put right, in any unit      156      0.2693       0.2693         1 of 1
+| its proof corrected, in any unit      156      0.2693       0.2693         1 of 1
 | a quarter of that                      39      0.5404       0.5404         1 of 1
 | a sixteenth of that                    10      0.9350       0.9350         1 of 1
 |
@@ -187,7 +187,7 @@ $ lapse bound --repeats 2000000 --tmax 1d --sigma 1/2h
 | Claim 1, time counted in days      25,659           -            -                -
 | Claim 1, time counted in hours     20,574           -            -                -
 | Claim 1, time counted in seconds    7,472           -            -                -
-| its proof put right, in any unit    9,760           -            -                -
+| its proof corrected, in any unit    9,760           -            -                -
 | a quarter of that                   2,440           -            -                -
 | a sixteenth of that                   610           -            -                -
 ! lapse: rows with - would take too long to measure; fewer --repeats or a larger --epsilon take less

@@ -1,17 +1,17 @@
 # What spoils results, found before anything is learned. The exit status is 0 whatever is found.
 $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse --now 2026-11-15T12:00:00Z
-| data     events.lapse: 96 events in 12 sequences, of 4 kinds
+| data     events.lapse: 96 events in 12 sequences, of 4 event types
 | split    by sequence: 82 train, 7 valid, 7 test
 |
 | ok       tied-times         0 of 96 events
 | ok       future-times       0 of 96 events
 | ok       duplicates         0 of 96 events
 | note     repeats            17 of 96 events (17.71 %)
-|          Events of the kind right before them in their sequence.
+|          Events of the event type right before them in their sequence.
 |          Where a repeat means nothing (a page loaded again), import with
 |          --deduplicate consecutive: it is easily predicted, and flatters every
 |          score.
-| ok       untrained-kinds    0 of 4 kinds
+| ok       untrained-event-types    0 of 4 event types
 | ok       divided-sequences  0 of 12 sequences
 | ok       past-targets       0 of 14 valid and test events
 | ok       tied-targets       0 of 6 test events asked for
@@ -25,7 +25,7 @@ $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse -
 |
 | 0 warnings, 2 notes
 $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; echo "exit $?"
-| data     events.lapse: 96 events in 12 sequences, of 4 kinds
+| data     events.lapse: 96 events in 12 sequences, of 4 event types
 | split    by leave-one-out: 72 train, 12 valid, 12 test
 |
 | ok       tied-times         0 of 96 events
@@ -36,11 +36,11 @@ $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; 
 |          rows out.
 | ok       duplicates         0 of 96 events
 | note     repeats            17 of 96 events (17.71 %)
-|          Events of the kind right before them in their sequence.
+|          Events of the event type right before them in their sequence.
 |          Where a repeat means nothing (a page loaded again), import with
 |          --deduplicate consecutive: it is easily predicted, and flatters every
 |          score.
-| ok       untrained-kinds    0 of 4 kinds
+| ok       untrained-event-types    0 of 4 event types
 | note     divided-sequences  12 of 12 sequences (100.00 %)
 |          Sequences with events in several splits, by design of the rule
 |          'leave-one-out'.
@@ -95,7 +95,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 11,
 |       "share": 0.0909091,
 |       "unit": "events",
-|       "text": "Events with the sequence, time and kind of an earlier one.",
+|       "text": "Events with the sequence, time and event type of an earlier one.",
 |       "advice": "Where they are one event told twice, import with --deduplicate exact."
 |     },
 |     {
@@ -105,17 +105,17 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 11,
 |       "share": 0.0909091,
 |       "unit": "events",
-|       "text": "Events of the kind right before them in their sequence.",
+|       "text": "Events of the event type right before them in their sequence.",
 |       "advice": "Where a repeat means nothing (a page loaded again), import with --deduplicate consecutive: it is easily predicted, and flatters every score."
 |     },
 |     {
-|       "name": "untrained-kinds",
+|       "name": "untrained-event-types",
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 5,
 |       "share": 0,
-|       "unit": "kinds",
-|       "text": "Every kind occurs in training.",
+|       "unit": "event_types",
+|       "text": "Every event type occurs in training.",
 |       "advice": ""
 |     },
 |     {
@@ -185,8 +185,8 @@ $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
 | warning  telling-fields     1 of 1 fields (100.00 %)
-|          The field 'next' of an event tells the kind of the next in 100.0 % of
-|          valid and test events, against 33.3 % by the kind of the event itself.
+|          The field 'next' of an event tells the event type of the next in 100.0 % of
+|          valid and test events, against 33.3 % by the event type of the event itself.
 |          Where a field is only known afterwards, leave it out of the import.
 |
 | 1 warning, 2 notes

@@ -2,7 +2,7 @@
 
 $ lapse import fields.csv -o fields.lapse --event item --action action --field device --number price
 | read       38 rows, 1.6 kB from fields.csv
-| kept       38 events in 13 sequences, of 2 kinds
+| kept       38 events in 13 sequences, of 2 event types
 | fields     action (2 values), device (3 values), price (number)
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
 | wrote      fields.lapse in N s, N MB/s
@@ -17,14 +17,14 @@ $ lapse import fields.csv -o again.lapse --event item --action action --field de
 |   "sessions": 0,
 |   "duplicate_rows": 0,
 |   "rare_rows": 0,
-|   "rare_kinds": 0,
+|   "rare_event_types": 0,
 |   "short_rows": 0,
 |   "short_sequences": 0,
 |   "rounds": 0,
 |   "moved_rows": 0,
 |   "events": 38,
 |   "sequences": 13,
-|   "kinds": 2,
+|   "event_types": 2,
 |   "fields": [
 |     {
 |       "name": "action",
@@ -50,14 +50,14 @@ $ lapse info fields.lapse | head -n 8
 | file             fields.lapse (dataset)
 | sequences        13
 | events           38
-| kinds            2
+| event types            2
 | field.1          action (action): 2 distinct values
 | field.2          device (category): 3 distinct values
 | field.3          price (number): mean 6.89865, deviation 3.48038, 1 missing
 | first.time       2026-01-01T10:00:00Z
 $ lapse import fields.csv -o plain.lapse --event item
 | read       38 rows, 1.6 kB from fields.csv
-| kept       38 events in 13 sequences, of 2 kinds
+| kept       38 events in 13 sequences, of 2 event types
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
 | wrote      plain.lapse in N s, N MB/s
 
@@ -77,7 +77,7 @@ $ lapse import fields.csv -o x.lapse --event item --number device
 $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows skip
 | read       38 rows, 1.6 kB from fields.csv
 | skipped    35 bad rows; the first at fields.csv:2:5: 'phone' is not a number: expected digits such as 12.5, or nothing where it is missing
-| kept       3 events in 2 sequences, of 2 kinds
+| kept       3 events in 2 sequences, of 2 event types
 | fields     device (number)
 | span       2026-01-05T09:31:00Z to 2026-01-08T10:00:00Z, 3.02 days
 | wrote      x.lapse in N s, N MB/s
@@ -85,7 +85,7 @@ $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows ski
 # Learning from them. What is predicted needs an action, and a model that can.
 $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 \
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with [0-9.]+/epoch N of 2 with N/'
-| Data      fields.lapse: 38 events in 13 sequences, of 2 kinds
+| Data      fields.lapse: 38 events in 13 sequences, of 2 event types
 | Model     task classify, model attention, encoding mercer, projection linear,
 |           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
 |           context 16, periods 4, harmonics 2, period-min 1 minute, period-max

@@ -2,7 +2,7 @@
 $ lapse demo --help
 | usage: lapse demo [options]
 |
-| Simulates a shop whose law is known, trains the floors (majority, Markov chains)
+| Simulates a shop whose law is known, trains the baselines (majority, Markov chains)
 | and attention with three ways to see time at equal size, and shows in one table
 | what each reached of what is possible. Then tells what happens next to one
 | shopper. Takes under a minute.
@@ -31,7 +31,7 @@ $ lapse simulate --help
 | Options:
 |   -o, --output FILE         the CSV file to write; - is standard output
 |   --preset NAME             what is simulated (default: shop)
-|   --law FILE                also write the law's own probability of every kind
+|   --law FILE                also write the law's own probability of every event type
 |                             at every event (default: not written)
 |   --catalogue FILE          also write one row for each item of the preset
 |                             catalogue: item,name,brand,category (default: not
@@ -114,11 +114,11 @@ $ lapse info --help
 |   FILE                      a dataset, a model or item vectors
 |
 | Options:
-|   --kinds                   list the kinds of event, or items, too
+|   --event-types                   list the event types, or items, too
 |   --json                    print one JSON object
 |
 | Examples:
-|   lapse info events.lapse --kinds
+|   lapse info events.lapse --event-types
 |   lapse info model.safetensors --json
 $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
@@ -243,7 +243,7 @@ $ lapse train --help
 |                             all cores)
 |   --device DEVICE           what computes: the CPU, an NVIDIA GPU, or a GPU
 |                             where there is one: cpu, cuda, auto (default: cpu)
-|   --precision KIND          how a GPU rounds the factors of products: fp32,
+|   --precision TYPE          how a GPU rounds the factors of products: fp32,
 |                             tf32, bf16 (default: fp32)
 |   --checkpoint FILE         where the run can be resumed from; removed when it
 |                             is finished; none for none (default:
@@ -272,7 +272,7 @@ $ lapse eval -h
 |   --split SPLIT             which events are scored: test, valid, train, all
 |                             (default: test)
 |   --classes                 add a table with precision, recall and F1 of every
-|                             kind
+|                             event type
 |   --cutoffs K,K             recommend: the places of Hit@K and NDCG@K (default:
 |                             5,10)
 |   --negatives N             recommend: items drawn to rank against, uniformly
@@ -299,7 +299,7 @@ $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
 | Reads histories and answers for each: if the next event happens at this time,
-| what is it? Prints the likeliest kinds with their probabilities; a model of the
+| what is it? Prints the likeliest event types with their probabilities; a model of the
 | task recommend, items with their scores.
 |
 |   MODEL                     a model made by `lapse train`
@@ -307,10 +307,10 @@ $ lapse predict --help
 |                             row; - is standard input
 |
 | Options:
-|   --at TIME                 the time asked about: unix seconds, ISO 8601, or +3d
+|   --at TIME                 the query time: unix seconds, ISO 8601, or +3d
 |                             for 3 days after the last event of each sequence;
 |                             several give a column each
-|   --top K                   how many kinds to show, the likeliest first; 0 shows
+|   --top K                   how many event types to show, the likeliest first; 0 shows
 |                             all (default: 5)
 |   --unseen                  leave out what the history has had already
 |   --unknown WHAT            what to do with events that the model does not know:
@@ -408,7 +408,7 @@ $ lapse bound --help
 | Tells how many frequencies must be drawn for the mean of their cosines to come
 | within epsilon of the kernel at every lag up to tmax: as Claim 1 of the paper is
 | printed, whose answer depends on the unit of time, and as its proof gives it
-| when it is put right. Beside each stands the error measured for that number on a
+| when it is corrected. Beside each stands the error measured for that number on a
 | kernel whose frequencies are known to be normal. docs/theory.md goes through the
 | proof.
 |

@@ -1,28 +1,28 @@
 # What an import tells.
 $ lapse import events.csv -o events.lapse
 | read       96 rows, 1.9 kB from events.csv
-| kept       96 events in 12 sequences, of 4 kinds
+| kept       96 events in 12 sequences, of 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      events.lapse in N s, N MB/s
 $ lapse import events.csv -o events.lapse --min-count 10 --min-events 7
 | read       96 rows, 1.9 kB from events.csv
-| dropped    6 rows of 1 kind seen fewer than 10 times
+| dropped    6 rows of 1 event type seen fewer than 10 times
 | dropped    6 rows of 1 sequence with fewer than 7 events
-| kept       84 events in 11 sequences, of 3 kinds
+| kept       84 events in 11 sequences, of 3 event types
 | span       2026-01-01T01:00:00Z to 2026-01-05T07:34:00Z, 4.27 days
 | wrote      events.lapse in N s, N MB/s
 $ lapse import - -o piped.lapse <events.csv
 | read       96 rows, 1.9 kB from standard input
-| kept       96 events in 12 sequences, of 4 kinds
+| kept       96 events in 12 sequences, of 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      piped.lapse in N s, N MB/s
 $ gzip -c events.csv | lapse import - -o zipped.lapse >/dev/null && cmp piped.lapse zipped.lapse
 $ sed 's/,/\t/g' events.csv | lapse import - -o tabs.lapse --delimiter tab | tail -3
-| kept       96 events in 12 sequences, of 4 kinds
+| kept       96 events in 12 sequences, of 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      tabs.lapse in N s, N MB/s
 $ tail -n +2 events.csv | lapse import - -o numbers.lapse --no-header --sequence 1 --time 2 --event 3 | tail -3
-| kept       96 events in 12 sequences, of 4 kinds
+| kept       96 events in 12 sequences, of 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      numbers.lapse in N s, N MB/s
 $ lapse import events.csv -o events.lapse --json
@@ -36,14 +36,14 @@ $ lapse import events.csv -o events.lapse --json
 |   "sessions": 0,
 |   "duplicate_rows": 0,
 |   "rare_rows": 0,
-|   "rare_kinds": 0,
+|   "rare_event_types": 0,
 |   "short_rows": 0,
 |   "short_sequences": 0,
 |   "rounds": 0,
 |   "moved_rows": 0,
 |   "events": 96,
 |   "sequences": 12,
-|   "kinds": 4,
+|   "event_types": 4,
 |   "fields": [],
 |   "first_time": 1767225600,
 |   "last_time": 1767619080,
@@ -51,7 +51,7 @@ $ lapse import events.csv -o events.lapse --json
 | }
 $ lapse import events.csv -o - 2>report >stream; cat report; cmp stream events.lapse
 | read       96 rows, 1.9 kB from events.csv
-| kept       96 events in 12 sequences, of 4 kinds
+| kept       96 events in 12 sequences, of 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      - in N s, N MB/s
 
@@ -62,7 +62,7 @@ $ cp events.lapse before.lapse; lapse import bad.csv -o events.lapse; echo "exit
 $ lapse import bad.csv -o bad.lapse --bad-rows skip
 | read       5 rows, 107 bytes from bad.csv
 | skipped    2 bad rows; the first at bad.csv:3:2: 'yesterday' is not a time in unix seconds
-| kept       3 events in 2 sequences, of 3 kinds
+| kept       3 events in 2 sequences, of 3 event types
 | span       2026-01-01T00:00:00Z to 2026-01-01T01:01:40Z, 1.03 hours
 | wrote      bad.lapse in N s, N MB/s
 $ lapse import bad.csv -o bad.lapse --bad-rows skip --json
@@ -82,14 +82,14 @@ $ lapse import bad.csv -o bad.lapse --bad-rows skip --json
 |   "sessions": 0,
 |   "duplicate_rows": 0,
 |   "rare_rows": 0,
-|   "rare_kinds": 0,
+|   "rare_event_types": 0,
 |   "short_rows": 0,
 |   "short_sequences": 0,
 |   "rounds": 0,
 |   "moved_rows": 0,
 |   "events": 3,
 |   "sequences": 2,
-|   "kinds": 3,
+|   "event_types": 3,
 |   "fields": [],
 |   "first_time": 1767225600,
 |   "last_time": 1767229300,
@@ -156,10 +156,10 @@ $ lapse import repeats.csv -o r.lapse --session-gap 30m --deduplicate exact --mi
 | read       11 rows, 224 bytes from repeats.csv
 | cut        1 sequence where more than 30 minutes passed, which made 4 in all
 | dropped    1 row of the same sequence, time and event as another
-| dropped    4 rows of 4 kinds seen fewer than 2 times
+| dropped    4 rows of 4 event types seen fewer than 2 times
 | dropped    2 rows of 2 sequences with fewer than 2 events
 | repeated   both minimums in 3 rounds, until nothing changed
-| kept       4 events in 2 sequences, of 1 kind
+| kept       4 events in 2 sequences, of 1 event type
 | span       2026-01-01T00:00:00Z to 2026-01-01T03:01:00Z, 3.02 hours
 | wrote      r.lapse in N s, N MB/s
 $ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|rows|rounds)'
@@ -173,13 +173,13 @@ $ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|
 | rows.read        11
 | sequences.cut    1, which made 4 sequences in all
 | rows.duplicate   1 left out because they repeat another
-| rows.rare        4 left out with 4 rare kinds of event
+| rows.rare        4 left out with 4 rare event types
 | rows.short       2 left out with 2 short sequences
 | rounds           3 until both minimums held
 $ lapse import repeats.csv -o r.lapse --deduplicate consecutive
 | read       11 rows, 224 bytes from repeats.csv
 | dropped    1 row of the same event as the row before
-| kept       10 events in 3 sequences, of 5 kinds
+| kept       10 events in 3 sequences, of 5 event types
 | span       2026-01-01T00:00:00Z to 2026-01-01T03:02:00Z, 3.03 hours
 | wrote      r.lapse in N s, N MB/s
 $ lapse import repeats.csv -o r.lapse --session-gap 30m --json | grep -E 'cut|sessions|duplicate|rounds|"sequences'

@@ -3,7 +3,7 @@ $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | file             events.lapse (dataset)
 | sequences        12
 | events           96
-| kinds            4
+| event types            4
 | first.time       2026-01-01T00:00:00Z
 | last.time        2026-01-05T13:18:00Z
 | span             4.55 days
@@ -25,8 +25,8 @@ $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | min_count        1
 | min_rounds       once
 | rows.read        96
-$ lapse info events.lapse --kinds | tail -5
-| kind  events    share
+$ lapse info events.lapse --event-types | tail -5
+| event type  events    share
 | view      48  50.00 %
 | cart      27  28.12 %
 | buy       15  15.62 %
@@ -38,7 +38,7 @@ $ lapse info events.lapse --json
 |   "properties": {
 |     "sequences": "12",
 |     "events": "96",
-|     "kinds": "4",
+|     "event_types": "4",
 |     "first.time": "2026-01-01T00:00:00Z",
 |     "last.time": "2026-01-05T13:18:00Z",
 |     "span": "4.55 days",
@@ -70,17 +70,17 @@ $ mv events.lapse data.bin; lapse train data.bin -o model.bin --model markov --o
 | column.sequence      user
 | column.time          time
 | column.event         event
-$ lapse info model.bin --kinds | tail -5
-| kind
+$ lapse info model.bin --event-types | tail -5
+| event type
 | view
 | cart
 | buy
 | rate
-$ lapse info model.bin --json --kinds | tail -18
+$ lapse info model.bin --json --event-types | tail -18
 |     "column.time": "time",
 |     "column.event": "event"
 |   },
-|   "kinds": [
+|   "event_types": [
 |     {
 |       "name": "view"
 |     },

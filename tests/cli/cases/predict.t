@@ -118,12 +118,12 @@ $ lapse predict m.safetensors history.csv --at 2026-02-02T00:00:00Z
 
 # Events that the model does not know.
 $ lapse predict m.safetensors strange.csv --at +1h
-! lapse: strange.csv: 3 events are of 2 kinds the model does not know: 'wave' (2), 'nod' (1); --unknown skip leaves them out
+! lapse: strange.csv: 3 events are of 2 event types the model does not know: 'wave' (2), 'nod' (1); --unknown skip leaves them out
 = 1
 $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
-! lapse: strange.csv: 3 events are of 2 kinds the model does not know: 'wave' (2), 'nod' (1); skipped
+! lapse: strange.csv: 3 events are of 2 event types the model does not know: 'wave' (2), 'nod' (1); skipped
 ! lapse: sequence 'olaf' has no event that the model knows: not answered
 $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 | {
@@ -154,7 +154,7 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 |     }
 |   ]
 | }
-! lapse: strange.csv: 3 events are of 2 kinds the model does not know: 'wave' (2), 'nod' (1); skipped
+! lapse: strange.csv: 3 events are of 2 event types the model does not know: 'wave' (2), 'nod' (1); skipped
 ! lapse: sequence 'olaf' has no event that the model knows: not answered
 
 # Columns: those the model was trained from where the file has them, else found by name, else as told.
@@ -217,7 +217,7 @@ $ lapse predict m.safetensors names.csv --at +1h --top 1 | LC_ALL=C cat -v
 | x?y          1  cart    61.4 %
 | ZoM-CM-+          1  cart    61.4 %
 
-# A recommender: here a floor, whose answers are exact. Items that a history has had can be left out.
+# A recommender: here a baseline, whose answers are exact. Items that a history has had can be left out.
 $ lapse train events.lapse -o r.safetensors --model popularity --task recommend --seed 3 >/dev/null 2>&1
 $ lapse predict r.safetensors history.csv --at +1d --top 2
 | sequence  rank  at +1d

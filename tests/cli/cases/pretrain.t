@@ -61,8 +61,8 @@ $ lapse info v.safetensors
 # A recommender that starts from them knows all described items; vectors of another split or width are refused.
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --epochs 1 --blocks 1 --no-eval --checkpoint none 2>/dev/null | grep -c saved
 | 1
-$ lapse info m.safetensors | grep -E "^(kinds|items|train.item_vectors)"
-| kinds                300
+$ lapse info m.safetensors | grep -E "^(event types|items|train.item_vectors)"
+| event types                300
 | train.item_vectors   v.safetensors
 $ lapse eval m.safetensors c.lapse --negatives 0 --bootstrap 0 | grep candidates
 | candidates        289.5   300.0

@@ -1,4 +1,4 @@
-# How recommenders and floors rank: every protocol, cutoffs, slices, JSON, and what is refused.
+# How recommenders and baselines rank: every protocol, cutoffs, slices, JSON, and what is refused.
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o popularity.safetensors --task recommend --model popularity --threads 1
 | saved        popularity.safetensors after N s
@@ -18,12 +18,12 @@ $ lapse train events.lapse -o popularity.safetensors --task recommend --model po
 |   95 %                   0.569-0.824
 | MRR              1.0000       0.5903   1.0000      1.0000
 |   95 %                   0.424-0.764
-! Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+! Data      events.lapse: 96 events in 12 sequences, of 4 event types
 ! Model     task recommend, model popularity
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse train events.lapse -o recency.safetensors --task recommend --model recency --no-eval --threads 1
 | saved        recency.safetensors after N s
-! Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+! Data      events.lapse: 96 events in 12 sequences, of 4 event types
 ! Model     task recommend, model recency, target-time known
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse train events.lapse -o item.safetensors --task recommend --model item-markov --no-eval 2>/dev/null

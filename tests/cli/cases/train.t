@@ -1,4 +1,4 @@
-# The floors are counted, so their scores are exact everywhere.
+# The baselines are counted, so their scores are exact everywhere.
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o markov.safetensors --model markov --order 1 --seed 3 --threads 1
 | saved        markov.safetensors after N s
@@ -7,7 +7,7 @@ $ lapse train events.lapse -o markov.safetensors --model markov --order 1 --seed
 | accuracy     75.00 %
 | log-loss     0.6079 nats an event
 | macro-F1     0.6167
-! Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+! Data      events.lapse: 96 events in 12 sequences, of 4 event types
 ! Model     task classify, model markov, order 1
 ! Run       split-by sequence, seed 3, threads 1
 $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --threads 1 --json
@@ -37,7 +37,7 @@ $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --t
 |     "macro_f1": 0.136363636
 |   }
 | }
-! Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+! Data      events.lapse: 96 events in 12 sequences, of 4 event types
 ! Model     task classify, model majority
 ! Run       split-by sequence, seed 3, threads 1
 $ lapse eval markov.safetensors events.lapse --split all --classes
@@ -47,7 +47,7 @@ $ lapse eval markov.safetensors events.lapse --split all --classes
 | log-loss     0.6593 nats an event (95 % interval 0.6198 to 0.7032)
 | macro-F1     0.4786
 |
-| kind  cases  predicted  correct  precision   recall     F1
+| event type  cases  predicted  correct  precision   recall     F1
 | view     36         16       10     62.5 %   27.8 %  0.385
 | cart     27         44       27     61.4 %  100.0 %  0.761
 | buy      15         24       15     62.5 %  100.0 %  0.769
@@ -74,7 +74,7 @@ $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --sp
 | accuracy     33.33 % (95 % interval 8.33 to 58.33)
 | log-loss     1.3669 nats an event (95 % interval 1.0893 to 1.6648)
 | macro-F1     0.1250
-! Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+! Data      events.lapse: 96 events in 12 sequences, of 4 event types
 ! Model     task classify, model majority
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse info left.safetensors | grep '^split'
@@ -107,7 +107,7 @@ $ rm left.safetensors*; ls
 # Attention: the shape of what is told. Numbers that depend on the machine's arithmetic are written as N.
 $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 --batch 4 \
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
-| Data      events.lapse: 96 events in 12 sequences, of 4 kinds
+| Data      events.lapse: 96 events in 12 sequences, of 4 event types
 | Model     task classify, model attention, encoding mercer, projection linear,
 |           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
 |           context 16, periods 4, harmonics 2, period-min 4 minutes, period-max

@@ -119,7 +119,7 @@ $ lapse eval m.safetensors events.lapse --output x
 ! lapse: see `lapse eval --help`
 = 2
 
-# Values of every kind that are not one.
+# Values of every event type that are not one.
 $ lapse train events.lapse -o m.safetensors --epochs many
 ! lapse: --epochs takes a whole number, 0 or more, not 'many'
 ! lapse: see `lapse train --help`
@@ -169,7 +169,7 @@ $ lapse train events.lapse -o m.safetensors --resume=yes
 ! lapse: see `lapse train --help`
 = 2
 $ lapse predict m.safetensors history.csv
-! lapse: predict needs --at TIME: the time asked about: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; several give a column each
+! lapse: predict needs --at TIME: the query time: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; several give a column each
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at 3d

@@ -42,22 +42,22 @@ void LP_FAST(reflect)(const lp_node *node, const lp_run *run);
 void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(attention)(const lp_node *node, const lp_run *run);
 void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(remember)(const lp_node *node, const lp_run *run);
-void LP_FAST(recall)(const lp_node *node, const lp_run *run);
+void LP_FAST(cache_append)(const lp_node *node, const lp_run *run);
+void LP_FAST(attention_cached)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run);
 void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(softmax_loss)(const lp_node *node, const lp_run *run);
 void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(choice_loss)(const lp_node *node, const lp_run *run);
-void LP_FAST(choice_loss_gradient)(const lp_node *node, const lp_run *run);
+void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run);
+void LP_FAST(bce_loss_gradient)(const lp_node *node, const lp_run *run);
 
 /* What lp_cpu_ranking promises. */
 void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
                      float *scores);
 int LP_FAST(reaching)(int count, const float *scores, float mark);
 void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores);
-void LP_FAST(turned_scores)(int items, int dims, const float *state, const float *turned, size_t stride,
-                            const float *bias, float *scores);
+void LP_FAST(transposed_scores)(int items, int dims, const float *state, const float *transposed, size_t stride,
+                                const float *bias, float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
 
 /* What lp_cpu_adam promises. */

@@ -23,7 +23,7 @@ typedef struct part {
     int number, heads;  /* which head, of how many */
     int cols, extra;    /* columns of query, key, value; of the basis (0: no time half) */
     matrix query, key, value, time_query, basis;
-    float *key_turned, *value_turned, *basis_turned; /* [cols or extra x stride] */
+    float *key_transposed, *value_transposed, *basis_transposed; /* [cols or extra x stride] */
     float scale;
     float *scores, *dscores; /* [length x stride] */
     uint16_t *bits;          /* random bits of a block of rows, or zeros for one row where nothing is dropped */
@@ -61,10 +61,10 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     size_t square = (size_t)p.stride * (size_t)p.stride;
     p.scores = (float *)(void *)run->scratch;
     p.dscores = p.scores + square;
-    p.basis_turned = p.dscores + square;
-    p.key_turned = p.basis_turned + (size_t)p.extra * p.stride;
-    p.value_turned = p.key_turned + (size_t)p.cols * p.stride;
-    p.element = (uint64_t *)(void *)(p.value_turned + (size_t)p.cols * p.stride);
+    p.basis_transposed = p.dscores + square;
+    p.key_transposed = p.basis_transposed + (size_t)p.extra * p.stride;
+    p.value_transposed = p.key_transposed + (size_t)p.cols * p.stride;
+    p.element = (uint64_t *)(void *)(p.value_transposed + (size_t)p.cols * p.stride);
     p.bits = (uint16_t *)(void *)(p.element + ROWS * p.stride / 8);
     return p;
 }
@@ -88,9 +88,9 @@ static float *place(const lp_node *node, const lp_run *run, int output, const pa
 static void start(const part *p)
 {
     memset(p->bits, 0, (size_t)p->stride * sizeof *p->bits);
-    fast_transpose(p->length, p->cols, p->key.data, p->key.stride, p->key_turned, p->stride);
+    fast_transpose(p->length, p->cols, p->key.data, p->key.stride, p->key_transposed, p->stride);
     if (p->number == 0)
-        fast_transpose(p->length, p->extra, p->basis.data, p->basis.stride, p->basis_turned, p->stride);
+        fast_transpose(p->length, p->extra, p->basis.data, p->basis.stride, p->basis_transposed, p->stride);
 }
 
 /* Random bits for the rows from `from` to `to`, one row behind the other, row q being fast_padded(q + 1) long. */
@@ -111,7 +111,7 @@ static void draw(const lp_node *node, const lp_run *run, const part *p, int from
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
-    matrix keys = {p->key_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
+    matrix keys = {p->key_transposed, p->stride, false}, bases = {p->basis_transposed, p->stride, false};
     fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores,
                  p->stride);
     if (p->extra)
@@ -214,7 +214,7 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     if (threshold)
         draw(node, run, p, from, to);
     score_block(p, from, to);
-    matrix values = {p->value_turned, p->stride, false}, bases = {p->basis_turned, p->stride, false};
+    matrix values = {p->value_transposed, p->stride, false}, bases = {p->basis_transposed, p->stride, false};
     fast_product(count, fast_padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
     if (p->extra)
         fast_product(count, fast_padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
@@ -266,7 +266,7 @@ void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
         for (int number = 0; number < node->with.heads; number++) {
             part p = part_of(node, run, s, number);
             start(&p);
-            fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_turned, p.stride);
+            fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_transposed, p.stride);
             for (int from = 0; from < p.length; from += ROWS)
                 backward_block(node, run, &p, from, block_end(&p, from));
             for (int from = 0; from < p.length; from += ROWS)

@@ -214,13 +214,13 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
             int rows = tile_end(&c, from) - from;
             score_tile(&c, from, rows, wide);
             slopes(&c, from, rows, wide, first, target, logs, dloss);
-            matrix tile = {c.tile, TILE_ITEMS, false}, turned = {c.tile, TILE_ITEMS, true};
+            matrix tile = {c.tile, TILE_ITEMS, false}, transposed = {c.tile, TILE_ITEMS, true};
             matrix items = {c.items + (size_t)first * c.cols, c.cols, false};
             matrix z = {c.z + (size_t)from * c.cols, c.cols, false};
             if (dz)
                 fast_product(rows, c.cols, count, 1, tile, items, true, dz + (size_t)from * c.cols, c.cols);
             if (ditems)
-                fast_product(count, c.cols, rows, 1, turned, z, true, ditems + (size_t)first * c.cols, c.cols);
+                fast_product(count, c.cols, rows, 1, transposed, z, true, ditems + (size_t)first * c.cols, c.cols);
             for (int r = 0; dbias && r < rows; r++) {
                 const float *row = c.tile + (size_t)r * TILE_ITEMS;
 #pragma omp simd
@@ -231,7 +231,7 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* ------------------------------------------------------------------------------------------ choice_loss ------ */
+/* ------------------------------------------------------------------------------------------ bce_loss ------ */
 
 static float dot(const float *restrict a, const float *restrict b, int count)
 {
@@ -256,7 +256,7 @@ static double choose(float *row, int count)
     return loss;
 }
 
-void LP_FAST(choice_loss)(const lp_node *node, const lp_run *run)
+void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run)
 {
     const float *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2);
     const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
@@ -281,7 +281,7 @@ static void add_scaled(float *restrict to, const float *restrict from, float sca
         to[i] += scale * from[i];
 }
 
-void LP_FAST(choice_loss_gradient)(const lp_node *node, const lp_run *run)
+void LP_FAST(bce_loss_gradient)(const lp_node *node, const lp_run *run)
 {
     const float *z = INPUT(0), *items = INPUT(1), *slope = INPUT(4), dloss = *INPUT(5);
     const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);

@@ -4,7 +4,7 @@
 
 #include "backend/cpu/fast/fast.h"
 
-/* A tile of FAST_ROWS x FAST_VECTORS sums fills the registers of each kind of CPU and leaves room for the operands. */
+/* A tile of FAST_ROWS x FAST_VECTORS sums fills the registers of each event type of CPU and leaves room for the operands. */
 #if defined(__AVX512F__)
 enum { FAST_WIDTH = 16, FAST_ROWS = 8, FAST_VECTORS = 3 };
 #elif defined(__AVX__)

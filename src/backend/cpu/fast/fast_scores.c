@@ -34,15 +34,15 @@ void LP_FAST(row_scores)(int items, int dims, const float *state, const float *t
     fast_row_product(items, dims, 1, state, table, (size_t)dims, bias != NULL, scores);
 }
 
-void LP_FAST(turned_scores)(int items, int dims, const float *state, const float *turned, size_t stride,
-                            const float *bias, float *scores)
+void LP_FAST(transposed_scores)(int items, int dims, const float *state, const float *transposed, size_t stride,
+                                const float *bias, float *scores)
 {
-    if (fast_row_times(items, dims, 1, state, turned, stride, bias, scores))
+    if (fast_row_times(items, dims, 1, state, transposed, stride, bias, scores))
         return;
     for (int i = 0; i < items; i++) {
         scores[i] = bias ? bias[i] : 0;
         for (int c = 0; c < dims; c++)
-            scores[i] += state[c] * turned[(size_t)c * stride + (size_t)i];
+            scores[i] += state[c] * transposed[(size_t)c * stride + (size_t)i];
     }
 }
 

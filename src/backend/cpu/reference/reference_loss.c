@@ -139,7 +139,7 @@ static double choose(real *row, int count)
     return loss;
 }
 
-void LP_REFERENCE(choice_loss)(const lp_node *node, const lp_run *run)
+void LP_REFERENCE(bce_loss)(const lp_node *node, const lp_run *run)
 {
     const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
     real *slope = OUTPUT(1);                                                  /* [A x (1 + N)] */
@@ -155,7 +155,7 @@ void LP_REFERENCE(choice_loss)(const lp_node *node, const lp_run *run)
     *OUTPUT(0) = (real)loss;
 }
 
-void LP_REFERENCE(choice_loss_gradient)(const lp_node *node, const lp_run *run)
+void LP_REFERENCE(bce_loss_gradient)(const lp_node *node, const lp_run *run)
 {
     const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);
     const real *slope = INPUT(4), *dloss = INPUT(5);

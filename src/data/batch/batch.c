@@ -1,0 +1,198 @@
+#include "data/batch/batch.h"
+
+#include <string.h>
+
+/* Of either type of field. */
+enum { FIELD_SIZE = sizeof(int32_t) };
+_Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers take the same room");
+
+lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error)
+{
+    *batch = (lp_batch){.capacity_windows = windows, .context = context, .shard_count = shards};
+    size_t tokens = (size_t)windows * (size_t)context;
+    batch->type = lp_alloc(tokens, sizeof *batch->type);
+    batch->position = lp_alloc(tokens, sizeof *batch->position);
+    batch->time = lp_alloc(tokens, sizeof *batch->time);
+    batch->query_time = lp_alloc(tokens, sizeof *batch->query_time);
+    batch->target = lp_alloc(tokens, sizeof *batch->target);
+    batch->action = lp_alloc(tokens, sizeof *batch->action);
+    batch->field = lp_alloc((size_t)fields, sizeof *batch->field);
+    batch->field_count = batch->field ? fields : 0;
+    bool good = batch->field != NULL;
+    for (int f = 0; good && f < fields; f++)
+        good = (batch->field[f] = lp_alloc(tokens, FIELD_SIZE)) != NULL;
+    batch->target_position = lp_alloc(tokens, sizeof *batch->target_position);
+    batch->event = lp_alloc((size_t)windows, sizeof *batch->event);
+    batch->sequence = lp_alloc((size_t)windows, sizeof *batch->sequence);
+    batch->segment = lp_alloc((size_t)windows + (size_t)shards, sizeof *batch->segment);
+    batch->shard_window = lp_alloc((size_t)shards + 1, sizeof *batch->shard_window);
+    batch->shard_token = lp_alloc((size_t)shards + 1, sizeof *batch->shard_token);
+    batch->shard_targets = lp_alloc((size_t)shards + 1, sizeof *batch->shard_targets);
+    if (good && batch->action && batch->type && batch->position && batch->time && batch->query_time && batch->target &&
+        batch->target_position && batch->event && batch->sequence && batch->segment && batch->shard_window &&
+        batch->shard_token && batch->shard_targets)
+        return LAPSE_OK;
+    lp_batch_clear(batch);
+    return lp_fail_memory(error, "a batch", tokens * (36 + (size_t)fields * FIELD_SIZE));
+}
+
+void lp_batch_clear(lp_batch *batch)
+{
+    lp_free(batch->type);
+    lp_free(batch->position);
+    lp_free(batch->time);
+    lp_free(batch->query_time);
+    lp_free(batch->target);
+    lp_free(batch->action);
+    for (int f = 0; f < batch->field_count; f++)
+        lp_free(batch->field[f]);
+    lp_free(batch->field);
+    lp_free(batch->target_position);
+    lp_free(batch->event);
+    lp_free(batch->sequence);
+    lp_free(batch->segment);
+    lp_free(batch->shard_window);
+    lp_free(batch->shard_token);
+    lp_free(batch->shard_targets);
+    lp_free(batch->negative);
+    lp_free(batch->item);
+    lp_free(batch->shift);
+    lp_free(batch->shard_items);
+    *batch = (lp_batch){0};
+}
+
+lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int shared, int64_t types, lapse_error *error)
+{
+    size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context, shards = (size_t)batch->shard_count;
+    int64_t most = (int64_t)lp_batch_shard_tokens(batch) * (2 + negatives) + shared;
+    batch->negative_count = negatives;
+    batch->item_capacity = (int)(most < types ? most : types);
+    batch->negative = lp_alloc(tokens * (size_t)negatives, sizeof *batch->negative);
+    batch->item = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->item);
+    batch->shift = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->shift);
+    batch->shard_items = lp_alloc(shards, sizeof *batch->shard_items);
+    if (batch->negative && batch->item && batch->shift && batch->shard_items)
+        return LAPSE_OK;
+    return lp_fail_memory(error, "a batch", tokens * (size_t)(negatives + 4) * sizeof *batch->item);
+}
+
+/* Shard s has windows [count * s / shards, count * (s + 1) / shards). */
+static int shard_begin(int count, int shard, int shards)
+{
+    return (int)((int64_t)count * shard / shards);
+}
+
+int lp_batch_shard_tokens(const lp_batch *batch)
+{
+    return (batch->capacity_windows + batch->shard_count - 1) / batch->shard_count * batch->context;
+}
+
+static void shift_times(const double *time, double last, size_t count, double *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = time[i] - last;
+}
+
+/* Whether the events from `first` on are all asked for. */
+static bool wants_all(const lp_targets *targets, int64_t first, int count)
+{
+    int others = 0; /* no early way out, so that the compiler makes vectors of it */
+    if (targets->wanted == LP_SPLIT_COUNT)
+        return true;
+    for (int i = 0; i < count; i++)
+        others |= targets->split[first + i] != (uint8_t)targets->wanted;
+    return !others;
+}
+
+/* Lists the places of a window, whose first token has the number `token` in its shard, that the model is asked at. */
+static void ask(lp_batch *batch, const lp_window *window, int token, const lp_targets *targets,
+                const lp_event_columns *columns)
+{
+    int count = batch->targets, places = window->count - window->from;
+    int64_t first = window->first + window->from + 1; /* event that is asked for */
+    int32_t *target_position = batch->target_position + count, *target = batch->target + count,
+            *action = batch->action + count;
+    if (wants_all(targets, first, places)) {
+        for (int i = 0; i < places; i++)
+            target_position[i] = token + window->from + i;
+        memcpy(target, columns->type + first, (size_t)places * sizeof *target);
+        if (columns->action)
+            memcpy(action, columns->action + first, (size_t)places * sizeof *action);
+        batch->targets += places;
+        return;
+    }
+    for (int place = window->from; place < window->count; place++) {
+        int64_t next = window->first + place + 1;
+        if (!lp_targets_want(targets, next))
+            continue;
+        *target_position++ = token + place;
+        *target++ = columns->type[next];
+        if (columns->action)
+            *action++ = columns->action[next];
+        batch->targets++;
+    }
+}
+
+/* Windows lie anywhere in the dataset: what those ahead need is on its way while this one is laid out. */
+enum { AHEAD = 2, LINE = 64 };
+
+static void fetch(const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i += LINE)
+        __builtin_prefetch((const char *)data + i);
+}
+
+static void fetch_window(const lp_window *window, const lp_targets *targets, const lp_event_columns *columns)
+{
+    size_t first = (size_t)window->first, count = (size_t)window->count;
+    fetch(targets->dataset->time + first, (count + 1) * sizeof *targets->dataset->time);
+    fetch(columns->type + first, (count + 1) * sizeof *columns->type);
+    if (targets->wanted != LP_SPLIT_COUNT)
+        fetch(targets->split + first, count + 1);
+}
+
+static void add_window(lp_batch *batch, const lp_window *window, int shard_token, const lp_targets *targets,
+                       bool target_known, const lp_event_columns *columns)
+{
+    const double *time = targets->dataset->time + window->first;
+    const int32_t *type = columns->type + window->first;
+    double last = target_known ? time[window->count] : time[window->count - 1];
+    size_t token = (size_t)batch->tokens, count = (size_t)window->count;
+    for (int f = 0; f < columns->field_count; f++)
+        memcpy((char *)batch->field[f] + token * FIELD_SIZE,
+               (const char *)columns->field[f] + (size_t)window->first * FIELD_SIZE, count * FIELD_SIZE);
+    memcpy(batch->type + token, type, count * sizeof *type);
+    shift_times(time, last, count, batch->time + token);
+    shift_times(target_known ? time + 1 : time, last, count, batch->query_time + token);
+    int32_t *position = batch->position + token;
+    for (int32_t place = 0; place < (int32_t)count; place++)
+        position[place] = place;
+    ask(batch, window, batch->tokens - shard_token, targets, columns);
+    batch->tokens += window->count;
+    batch->event[batch->windows] = window->first;
+    batch->sequence[batch->windows++] = window->sequence;
+}
+
+void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
+                   bool target_known, const lp_event_columns *columns)
+{
+    batch->tokens = batch->windows = batch->targets = 0;
+    int shards = batch->shard_count;
+    for (int shard = 0; shard < shards; shard++) {
+        int begin = shard_begin(count, shard, shards), end = shard_begin(count, shard + 1, shards);
+        batch->shard_window[shard] = begin;
+        batch->shard_token[shard] = batch->tokens;
+        batch->shard_targets[shard] = batch->targets;
+        int32_t *segment = batch->segment + begin + shard;
+        *segment++ = 0;
+        for (int w = begin; w < end; w++) {
+            if (w + AHEAD < count)
+                fetch_window(&list->windows[first + w + AHEAD], targets, columns);
+            add_window(batch, &list->windows[first + w], batch->shard_token[shard], targets, target_known, columns);
+            *segment++ = batch->tokens - batch->shard_token[shard];
+        }
+    }
+    batch->shard_window[shards] = count;
+    batch->shard_token[shards] = batch->tokens;
+    batch->shard_targets[shards] = batch->targets;
+}

@@ -1,0 +1,201 @@
+/* check.c: looks at a dataset for what spoils results: here the events themselves, whatever their split. Every finding is
+ * made, also those that found nothing, so that a reader sees what was looked for. */
+#include "data/check/check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* From which share of the events on a finding is a warning. */
+static const double many_ties = 0.05, many_duplicates = 0.01;
+
+const char *lapse_severity_name(lapse_severity severity)
+{
+    static const char *const names[] = {"ok", "note", "warning"};
+    return (unsigned)severity < 3 ? names[severity] : "?";
+}
+
+void lapse_check_options_default(lapse_check_options *options)
+{
+    *options = (lapse_check_options){.task = "classify", .seed = 1, .now = NAN};
+}
+
+void lp_check_add(lp_checking *c, const lp_found *found, const char *format, ...)
+{
+    lapse_check *check = c->check;
+    if (check->finding_count == LAPSE_FINDING_LIMIT)
+        return;
+    lapse_finding *finding = &check->findings[check->finding_count++];
+    *finding = (lapse_finding){
+        .name = found->name,
+        .unit = found->unit,
+        .severity = found->count == 0 ? LAPSE_SEVERITY_OK
+                    : found->warn     ? LAPSE_SEVERITY_WARNING
+                                      : LAPSE_SEVERITY_NOTE,
+        .count = found->count,
+        .total = found->total,
+        .advice = found->count == 0 ? "" : found->advice,
+    };
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(finding->text, sizeof finding->text, format, arguments);
+    va_end(arguments);
+    for (char *at = finding->text; *at; at++) /* properties are what a file says: they must not drive a terminal */
+        *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
+}
+
+/* Events that have the time of the one before or behind them in their sequence. */
+static void check_ties(lp_checking *c)
+{
+    const lapse_dataset *dataset = c->dataset;
+    int64_t ties = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++) {
+        uint64_t first = dataset->start[s], end = dataset->start[s + 1];
+        for (uint64_t i = first; i < end; i++)
+            ties += (i > first && dataset->time[i - 1] == dataset->time[i]) ||
+                    (i + 1 < end && dataset->time[i + 1] == dataset->time[i]);
+    }
+    const lp_found found = {
+        .name = "tied-times",
+        .unit = "events",
+        .count = ties,
+        .total = dataset->event_count,
+        .warn = lp_check_share(ties, dataset->event_count) >= many_ties,
+        .advice = "Where the order within one time matters, import finer times, or rows that are in the right order.",
+    };
+    const char *order = lp_dataset_property_find(dataset, "order");
+    if (ties == 0)
+        lp_check_add(c, &found, "No two events of a sequence have the same time.");
+    else
+        lp_check_add(c, &found, "Events that share their time with another of their sequence; the order is: %.160s.",
+                     order ? order : "not recorded");
+}
+
+static void check_future(lp_checking *c)
+{
+    const lapse_dataset *dataset = c->dataset;
+    int64_t later = 0;
+    double latest = dataset->time[0];
+    for (int64_t i = 0; i < dataset->event_count; i++) {
+        later += dataset->time[i] > c->check->now;
+        latest = dataset->time[i] > latest ? dataset->time[i] : latest;
+    }
+    const lp_found found = {
+        .name = "future-times",
+        .unit = "events",
+        .count = later,
+        .total = dataset->event_count,
+        .warn = true,
+        .advice = "Look at the unit of time and the clocks of the source, and leave such rows out.",
+    };
+    char now[64], last[64];
+    lapse_time_format(c->check->now, now, sizeof now);
+    lapse_time_format(latest, last, sizeof last);
+    if (later == 0)
+        lp_check_add(c, &found, "No event is later than %s; the latest is of %s.", now, last);
+    else
+        lp_check_add(c, &found, "Events later than %s; the latest is of %s.", now, last);
+}
+
+/* met[event type] is where the group of equal times began that had the event type last: a group may be as long as the data. */
+static bool check_duplicates(lp_checking *c)
+{
+    const lapse_dataset *dataset = c->dataset;
+    uint64_t *met = lp_grow(NULL, (size_t)dataset->types.count, sizeof *met);
+    if (!met)
+        return false;
+    memset(met, 0xFF, (size_t)dataset->types.count * sizeof *met);
+    int64_t duplicates = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++) {
+        uint64_t group = dataset->start[s];
+        for (uint64_t i = group; i < dataset->start[s + 1]; i++) {
+            group = dataset->time[i] == dataset->time[group] ? group : i;
+            duplicates += met[dataset->type[i]] == group;
+            met[dataset->type[i]] = group;
+        }
+    }
+    lp_free(met);
+    const lp_found found = {
+        .name = "duplicates",
+        .unit = "events",
+        .count = duplicates,
+        .total = dataset->event_count,
+        .warn = lp_check_share(duplicates, dataset->event_count) >= many_duplicates,
+        .advice = "Where they are one event told twice, import with --deduplicate exact.",
+    };
+    if (duplicates == 0)
+        lp_check_add(c, &found, "No event has the sequence, time and event type of another.");
+    else
+        lp_check_add(c, &found, "Events with the sequence, time and event type of an earlier one.");
+    return true;
+}
+
+static void check_repeats(lp_checking *c)
+{
+    const lapse_dataset *dataset = c->dataset;
+    int64_t repeats = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++)
+            repeats += dataset->type[i] == dataset->type[i - 1];
+    const lp_found found = {
+        .name = "repeats",
+        .unit = "events",
+        .count = repeats,
+        .total = dataset->event_count,
+        .advice = "Where a repeat means nothing (a page loaded again), import with --deduplicate consecutive: it is "
+                  "easily predicted, and flatters every score.",
+    };
+    if (repeats == 0)
+        lp_check_add(c, &found, "No event is of the event type right before it.");
+    else
+        lp_check_add(c, &found, "Events of the event type right before them in their sequence.");
+}
+
+static bool check_all(lp_checking *c)
+{
+    check_ties(c);
+    check_future(c);
+    if (!check_duplicates(c))
+        return false;
+    check_repeats(c);
+    return lp_check_splits(c) && lp_check_fields(c);
+}
+
+static lapse_status choose_rule(const lapse_dataset *dataset, const lapse_check_options *options,
+                                const lp_split_rule **rule, lapse_error *error)
+{
+    *rule = options->split_by ? lp_split_rule_find(options->split_by)
+                              : lp_split_rule_default(dataset, options->task ? options->task : "");
+    if (*rule)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "split-by cannot be '%.40s'; it can be one of: column, sequence, leave-one-out, time",
+                   options->split_by);
+}
+
+lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
+                                 lapse_error *error)
+{
+    const lp_split_rule *rule;
+    uint8_t *split;
+    LP_TRY(choose_rule(dataset, options, &rule, error));
+    if (isinf(options->now))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "now must be a moment, not infinite");
+    LP_TRY(lp_split_make(dataset, rule, options->seed, &split, error));
+    lapse_check made = {.split_by = lp_split_rule_name(rule), .seed = options->seed};
+    made.now = isnan(options->now) ? (double)time(NULL) : options->now;
+    int64_t events[LP_SPLIT_COUNT] = {0};
+    for (int64_t i = 0; i < dataset->event_count; i++)
+        events[split[i]]++;
+    made.train_events = events[LP_SPLIT_TRAIN];
+    made.valid_events = events[LP_SPLIT_VALID];
+    made.test_events = events[LP_SPLIT_TEST];
+    bool good = check_all(&(lp_checking){dataset, rule, split, &made});
+    lp_free(split);
+    if (!good)
+        return lp_fail_memory(error, "a check", (size_t)dataset->types.count * sizeof(uint64_t));
+    *check = made;
+    return LAPSE_OK;
+}

@@ -1,0 +1,137 @@
+/* intern.c: open addressing over 16-byte slots. Most names in event data are short (numbers of users, codes): up to 8
+ * bytes the slot holds the name itself, so that a lookup touches one cache line and compares no text. */
+#include "data/dataset/intern.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <string.h>
+
+enum { SHORT_NAME = 8, FIRST_SLOTS = 256, FIRST_NAMES = 64 };
+
+uint64_t lp_intern_key(const char *name, size_t size)
+{
+    if (size > SHORT_NAME)
+        return XXH3_64bits(name, size);
+    uint64_t key = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    /* Two overlapping loads instead of a copy of variable length. */
+    if (size >= 4) {
+        uint32_t low, high;
+        memcpy(&low, name, 4);
+        memcpy(&high, name + size - 4, 4);
+        return (uint64_t)low | (uint64_t)high << (8 * (size - 4));
+    }
+#endif
+    memcpy(&key, name, size);
+    return key;
+}
+
+static size_t home(const lp_intern *intern, uint64_t key)
+{
+    uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
+    return (mixed ^ mixed >> 32) & (intern->slot_count - 1);
+}
+
+void lp_intern_prefetch(const lp_intern *intern, uint64_t key)
+{
+    if (intern->slots)
+        __builtin_prefetch(&intern->slots[home(intern, key)], 1);
+}
+
+static bool grow_slots(lp_intern *intern)
+{
+    lp_intern old = *intern;
+    size_t count = old.slot_count ? old.slot_count * 2 : FIRST_SLOTS;
+    lp_intern_slot *slots = lp_alloc(count, sizeof *slots);
+    if (!slots)
+        return false;
+    intern->slots = slots;
+    intern->slot_count = count;
+    for (size_t i = 0; i < old.slot_count; i++) {
+        if (!old.slots[i].size)
+            continue;
+        size_t at = home(intern, old.slots[i].key);
+        while (slots[at].size)
+            at = (at + 1) & (count - 1);
+        slots[at] = old.slots[i];
+    }
+    lp_free(old.slots);
+    return true;
+}
+
+static bool grow_names(lp_intern *intern)
+{
+    size_t capacity = intern->capacity ? intern->capacity * 2 : FIRST_NAMES;
+    uint64_t *offset = lp_grow(intern->offset, capacity, sizeof *offset);
+    if (!offset)
+        return false;
+    if (!intern->capacity)
+        offset[0] = 0;
+    intern->offset = offset;
+    intern->capacity = capacity;
+    return true;
+}
+
+/* The slot that holds the name, or the free one where it belongs. */
+static lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t size, uint64_t key)
+{
+    for (size_t at = home(intern, key);; at = (at + 1) & (intern->slot_count - 1)) {
+        lp_intern_slot *slot = &intern->slots[at];
+        if (!slot->size)
+            return slot;
+        if (slot->key == key && slot->size == size + 1 &&
+            (size <= SHORT_NAME || memcmp(intern->bytes.data + intern->offset[slot->index], name, size) == 0))
+            return slot;
+    }
+}
+
+static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64_t key)
+{
+    if (intern->count >= LP_INTERN_NONE - 1 || size >= UINT32_MAX)
+        return LP_INTERN_NONE;
+    if ((size_t)intern->count + 2 > intern->capacity && !grow_names(intern))
+        return LP_INTERN_NONE;
+    if (((size_t)intern->count + 1) * 8 > intern->slot_count * 5 && !grow_slots(intern))
+        return LP_INTERN_NONE;
+    if (!lp_buffer_reserve(&intern->bytes, size + 1))
+        return LP_INTERN_NONE;
+    lp_buffer_add(&intern->bytes, name, size);
+    lp_buffer_add(&intern->bytes, "", 1);
+    uint32_t index = intern->count++;
+    intern->offset[index + 1] = intern->bytes.size;
+    *probe(intern, name, size, key) = (lp_intern_slot){key, (uint32_t)size + 1, index};
+    return index;
+}
+
+uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_t key, bool *added)
+{
+    *added = false;
+    if (intern->slots) {
+        const lp_intern_slot *slot = probe(intern, name, size, key);
+        if (slot->size)
+            return slot->index;
+    }
+    *added = true;
+    return add_new(intern, name, size, key);
+}
+
+void lp_intern_seal(lp_intern *intern)
+{
+    lp_free(intern->slots);
+    intern->slots = NULL;
+    intern->slot_count = 0;
+}
+
+void lp_intern_clear(lp_intern *intern)
+{
+    lp_free(intern->slots);
+    lp_free(intern->offset);
+    lp_buffer_clear(&intern->bytes);
+    *intern = (lp_intern){0};
+}
+
+lp_names lp_intern_names(const lp_intern *intern)
+{
+    return (lp_names){.count = intern->count, .offset = intern->offset, .bytes = intern->bytes.data};
+}

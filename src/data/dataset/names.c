@@ -1,0 +1,68 @@
+/* names.c: open addressing over the numbers of names, at most half full. The names themselves tell whether one is met. */
+#include "data/dataset/names.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <string.h>
+
+/* Fewer are found faster by looking at all of them. */
+enum { FEW_NAMES = 8 };
+
+static size_t home(const lp_names *names, const char *name, size_t size)
+{
+    return (size_t)XXH3_64bits(name, size) & (names->slot_count - 1);
+}
+
+static bool make_slots(lp_arena *arena, lp_names *names)
+{
+    size_t count = 2 * FEW_NAMES;
+    if (names->count <= FEW_NAMES || names->count > INT32_MAX)
+        return true;
+    while (count < 2 * (size_t)names->count)
+        count *= 2;
+    int32_t *slots = lp_arena_alloc(arena, count * sizeof *slots);
+    if (!slots)
+        return false;
+    names->slots = slots;
+    names->slot_count = count;
+    for (int64_t i = 0; i < names->count; i++) {
+        const char *name = lp_names_get(names, i);
+        size_t at = home(names, name, strlen(name));
+        while (slots[at])
+            at = (at + 1) & (count - 1);
+        slots[at] = (int32_t)(i + 1);
+    }
+    return true;
+}
+
+bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to)
+{
+    size_t count = (size_t)from->count + 1, size = (size_t)from->offset[from->count];
+    uint64_t *offset = lp_arena_alloc(arena, count * sizeof *offset);
+    char *bytes = lp_arena_alloc(arena, size);
+    if (!offset || !bytes)
+        return false;
+    memcpy(offset, from->offset, count * sizeof *offset);
+    memcpy(bytes, from->bytes, size);
+    *to = (lp_names){.count = from->count, .offset = offset, .bytes = bytes};
+    return make_slots(arena, to);
+}
+
+static int64_t find_slowly(const lp_names *names, const char *name)
+{
+    for (int64_t i = 0; i < names->count; i++)
+        if (strcmp(lp_names_get(names, i), name) == 0)
+            return i;
+    return -1;
+}
+
+int64_t lp_names_find(const lp_names *names, const char *name)
+{
+    if (!names->slots)
+        return find_slowly(names, name);
+    for (size_t at = home(names, name, strlen(name)); names->slots[at]; at = (at + 1) & (names->slot_count - 1))
+        if (strcmp(lp_names_get(names, names->slots[at] - 1), name) == 0)
+            return names->slots[at] - 1;
+    return -1;
+}

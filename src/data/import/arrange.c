@@ -1,0 +1,491 @@
+/* arrange.c: rows of several workers into the sorted columns of a dataset.
+ *
+ * A counting sort by sequence, in passes over the rows in the order of the text, so that equal times keep that order:
+ *   1. names: the workers' tables merged by place of first appearance
+ *   2. count: rows of each sequence; rows now hold common numbers
+ *   3. place: where each sequence begins
+ *   4. move: times, then fields, then event types, to their place; segments are given back as they empty
+ *   5. sort: each sequence by time, where it is not in order yet (sort.c)
+ *   6. prepare: sequences cut, rows left out (prepare.c)
+ *   7. rank: event types and categories numbered by how often they now occur
+ * The blocks are cut into as many parts as there are threads; a part counts and moves its own rows. Places follow from
+ * counts in the order of parts, so the result is that of one thread.
+ */
+#include "data/import/arrange.h"
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "data/import/sort.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static lapse_status out_of_memory(lapse_error *error)
+{
+    return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while sorting the events");
+}
+
+/* ------------------------------------------------------------------------------------------------- 1. names -- */
+
+static lp_rows_names *names_of(lp_arrangement *a, int worker, int which)
+{
+    lp_rows *rows = &a->rows[worker];
+    return which == LP_NAMES_SEQUENCES ? &rows->sequences
+           : which == LP_NAMES_TYPES   ? &rows->types
+                                       : &rows->categories[which];
+}
+
+/* A worker that came too late to read anything has no tables for categories. */
+static uint32_t name_count(lp_arrangement *a, int worker, int which)
+{
+    return which < a->rows[worker].field_count ? names_of(a, worker, which)->intern.count : 0;
+}
+
+/* The next name is always the one met first in the text. */
+bool lp_arrange_names(lp_arrangement *a, lp_intern *common, uint32_t **numbers, int which)
+{
+    uint32_t *next = lp_alloc((size_t)a->worker_count, sizeof *next);
+    bool good = next != NULL;
+    for (int w = 0; good && w < a->worker_count; w++) {
+        uint32_t count = name_count(a, w, which);
+        if (count > 0)
+            lp_intern_seal(&names_of(a, w, which)->intern);
+        numbers[w] = lp_grow(NULL, count, sizeof *numbers[w]);
+        good = numbers[w] != NULL;
+    }
+    while (good) {
+        int best = -1;
+        uint64_t best_place = UINT64_MAX;
+        for (int w = 0; w < a->worker_count; w++) {
+            if (next[w] < name_count(a, w, which) && names_of(a, w, which)->first[next[w]] < best_place) {
+                best = w;
+                best_place = names_of(a, w, which)->first[next[w]];
+            }
+        }
+        if (best < 0)
+            break;
+        const lp_rows_names *names = names_of(a, best, which);
+        uint64_t begin = names->intern.offset[next[best]], end = names->intern.offset[next[best] + 1] - 1;
+        const char *name = names->intern.bytes.data + begin;
+        bool added;
+        uint32_t number = lp_intern_add(common, name, end - begin, lp_intern_key(name, end - begin), &added);
+        good = number != LP_INTERN_NONE && (which == LP_NAMES_SEQUENCES || number < LP_ROW_TYPES);
+        numbers[best][next[best]++] = number;
+    }
+    lp_free(next);
+    lp_intern_seal(common);
+    return good;
+}
+
+/* Rows of each event type in all. */
+static bool count_types(lp_arrangement *a)
+{
+    a->type_count = lp_alloc(a->types.count, sizeof *a->type_count);
+    if (!a->type_count)
+        return false;
+    for (int w = 0; w < a->worker_count; w++)
+        for (uint32_t k = 0; k < a->rows[w].types.intern.count; k++)
+            a->type_count[a->type_number[w][k]] += a->rows[w].types.count[k];
+    return true;
+}
+
+/* The names of workers are no longer needed once they have common numbers. */
+static void drop_names(lp_arrangement *a)
+{
+    for (int w = 0; w < a->worker_count; w++) {
+        lp_rows_names *tables[] = {&a->rows[w].sequences, &a->rows[w].types};
+        for (int i = 0; i < 2; i++) {
+            lp_intern_clear(&tables[i]->intern);
+            lp_free(tables[i]->first);
+            lp_free(tables[i]->count);
+            *tables[i] = (lp_rows_names){0};
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- 2. count -- */
+
+void lp_arrange_part(const lp_arrangement *a, int part, int64_t *first, int64_t *last)
+{
+    *first = a->block_count * part / a->parts;
+    *last = a->block_count * (part + 1) / a->parts;
+}
+
+lp_segment *lp_arrange_segment(const lp_arrangement *a, const lp_rows_block *block)
+{
+    return a->rows[block->worker].segments[block->segment];
+}
+
+const lp_rows_block *lp_arrange_next(const lp_arrangement *a, int64_t *at, int64_t last)
+{
+    while (*at < last && a->blocks[*at].count == 0)
+        ++*at;
+    return *at < last ? &a->blocks[(*at)++] : NULL;
+}
+
+static void count_part(void *context, int part, int worker)
+{
+    (void)worker;
+    lp_arrangement *a = context;
+    uint64_t *count = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    lp_arrange_part(a, part, &first, &last);
+    for (int64_t b = first; b < last; b++) {
+        const lp_rows_block *block = &a->blocks[b];
+        lp_row *row = lp_arrange_segment(a, block)->row + block->first;
+        const uint32_t *sequence_number = a->sequence_number[block->worker],
+                       *type_number = a->type_number[block->worker];
+        for (int64_t i = 0; i < block->count; i++) {
+            row[i].sequence = sequence_number[row[i].sequence];
+            row[i].type = type_number[row[i].type >> 2] << 2 | (row[i].type & 3);
+            count[row[i].sequence]++;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- 3. place -- */
+
+/* Turns counts into places. */
+static bool place_sequences(lp_arrangement *a)
+{
+    size_t sequences = a->sequences.count;
+    a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
+    if (!a->start)
+        return false;
+    uint64_t place = 0;
+    for (size_t s = 0; s < sequences; s++) {
+        a->start[s] = place;
+        for (int p = 0; p < a->parts; p++) {
+            uint64_t *cursor = &a->cursor[(size_t)p * sequences + s];
+            uint64_t count = *cursor;
+            *cursor = place;
+            place += count;
+        }
+    }
+    a->start[sequences] = place;
+    a->row_count = (int64_t)place;
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------- 4. move -- */
+
+bool lp_arrange_emptied(lp_segment *segment, int64_t rows)
+{
+    return atomic_fetch_sub(&segment->left, rows) == rows;
+}
+
+static void move_times(void *context, int part, int worker)
+{
+    (void)worker;
+    lp_arrangement *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    lp_arrange_part(a, part, &first, &last);
+    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
+        lp_segment *segment = lp_arrange_segment(a, block);
+        const lp_row *row = segment->row + block->first;
+        const double *time = segment->time + block->first;
+        for (int64_t i = 0; i < block->count; i++)
+            a->time[cursor[row[i].sequence]++] = time[i];
+        if (lp_arrange_emptied(segment, block->count)) {
+            lp_free(segment->time);
+            segment->time = NULL;
+        }
+    }
+}
+
+static void move_types(void *context, int part, int worker)
+{
+    (void)worker;
+    lp_arrangement *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    int64_t first, last;
+    lp_arrange_part(a, part, &first, &last);
+    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
+        lp_segment *segment = lp_arrange_segment(a, block);
+        const lp_row *row = segment->row + block->first;
+        for (int64_t i = 0; i < block->count; i++) {
+            uint64_t place = cursor[row[i].sequence]++;
+            a->type[place] = (int32_t)(row[i].type >> 2);
+            if (a->split)
+                a->split[place] = row[i].type & 3;
+        }
+        if (lp_arrange_emptied(segment, block->count)) {
+            lp_free(segment->row);
+            segment->row = NULL;
+        }
+    }
+}
+
+static void refill_segments(lp_arrangement *a)
+{
+    for (int w = 0; w < a->worker_count; w++)
+        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
+            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
+}
+
+/* The cursors of a part ended where the next part began. */
+void lp_arrange_rewind(lp_arrangement *a)
+{
+    size_t sequences = a->sequences.count;
+    for (int p = a->parts - 1; p > 0; p--)
+        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences,
+               sequences * sizeof *a->cursor);
+    memcpy(a->cursor, a->start, sequences * sizeof *a->cursor);
+    refill_segments(a);
+}
+
+static bool move_rows(lp_arrangement *a)
+{
+    size_t rows = (size_t)a->row_count;
+    a->time = lp_grow(NULL, rows, sizeof *a->time);
+    if (!a->time)
+        return false;
+    refill_segments(a);
+    lp_threads_run(a->threads, a->parts, move_times, a);
+    for (int f = 0; f < a->dataset->field_count; f++)
+        if (!lp_arrange_field(a, f))
+            return false;
+    a->type = lp_grow(NULL, rows, sizeof *a->type);
+    a->split = a->with_split ? lp_grow(NULL, rows, sizeof *a->split) : NULL;
+    if (!a->type || (a->with_split && !a->split))
+        return false;
+    lp_arrange_rewind(a);
+    lp_threads_run(a->threads, a->parts, move_types, a);
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------- 7. rank -- */
+
+typedef struct name_rank {
+    int64_t count;
+    uint32_t name;
+} name_rank;
+
+static int by_count(const void *left, const void *right)
+{
+    const name_rank *a = left, *b = right;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return (a->name > b->name) - (a->name < b->name);
+}
+
+/* Copies names order[0 .. count-1] of a table into columns of the dataset's own. */
+static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t count, void **blocks, lp_names *names)
+{
+    uint64_t size = 0;
+    for (int64_t i = 0; i < count; i++)
+        size += table->offset[order[i] + 1] - table->offset[order[i]];
+    uint64_t *offset = blocks[0] = lp_alloc((size_t)count + 1, sizeof *offset);
+    char *bytes = blocks[1] = lp_alloc(size, 1);
+    if (!offset || !bytes)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t length = table->offset[order[i] + 1] - table->offset[order[i]];
+        memcpy(bytes + offset[i], table->bytes.data + table->offset[order[i]], length);
+        offset[i + 1] = offset[i] + length;
+    }
+    *names = (lp_names){.count = count, .offset = offset, .bytes = bytes};
+    return true;
+}
+
+bool lp_arrange_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **blocks, lp_names *names)
+{
+    name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
+    uint32_t *order = lp_alloc(table->count, sizeof *order);
+    bool good = ranks && order;
+    int64_t count = 0;
+    for (uint32_t k = 0; good && k < table->count; k++)
+        if (counts[k] > 0)
+            ranks[count++] = (name_rank){counts[k], k};
+    if (good)
+        qsort(ranks, (size_t)count, sizeof *ranks, by_count);
+    for (int64_t i = 0; good && i < count; i++) {
+        order[i] = ranks[i].name;
+        numbers[ranks[i].name] = (uint32_t)i;
+    }
+    good = good && pick_names(table, order, count, blocks, names);
+    lp_free(ranks);
+    lp_free(order);
+    return good;
+}
+
+enum { RENUMBER_TASKS = 64 };
+
+struct renumbering {
+    int32_t *column;
+    const uint32_t *numbers;
+    int64_t count;
+};
+
+static void renumber_part(void *context, int task, int worker)
+{
+    (void)worker;
+    const struct renumbering *r = context;
+    int64_t last = r->count * (task + 1) / RENUMBER_TASKS;
+    for (int64_t i = r->count * task / RENUMBER_TASKS; i < last; i++)
+        r->column[i] = (int32_t)r->numbers[r->column[i]];
+}
+
+void lp_arrange_renumber(const lp_arrangement *a, int32_t *column, const uint32_t *numbers)
+{
+    struct renumbering all = {column, numbers, a->dataset->event_count};
+    lp_threads_run(a->threads, RENUMBER_TASKS, renumber_part, &all);
+}
+
+static bool rank_types(lp_arrangement *a)
+{
+    lapse_dataset *dataset = a->dataset;
+    uint32_t *numbers = lp_alloc(a->types.count, sizeof *numbers);
+    bool good = numbers && lp_arrange_rank(&a->types, a->type_count, numbers, &dataset->blocks[4], &dataset->types);
+    if (good)
+        lp_arrange_renumber(a, a->type, numbers);
+    lp_free(numbers);
+    return good;
+}
+
+/* The names of the sequences left. With parts every name ends in one, so that no two can be alike: what follows the
+ * last slash is the part, and the rest is a name of the source. */
+static bool name_sequences(lp_arrangement *a, const lp_origin *origins)
+{
+    int64_t count = a->dataset->sequence_count;
+    lp_buffer bytes = {0};
+    uint64_t *offset = lp_grow(NULL, (size_t)count + 1, sizeof *offset);
+    bool good = offset != NULL;
+    for (int64_t s = 0; good && s < count; s++) {
+        lp_origin origin = origins ? origins[s] : (lp_origin){s, 0};
+        uint64_t begin = a->sequences.offset[origin.sequence], end = a->sequences.offset[origin.sequence + 1];
+        offset[s] = bytes.size;
+        good = lp_buffer_add(&bytes, a->sequences.bytes.data + begin, end - begin - 1);
+        if (good && origin.part > 0)
+            good = lp_buffer_print(&bytes, "/%" PRId64, origin.part);
+        good = good && lp_buffer_add(&bytes, "", 1);
+    }
+    if (good)
+        offset[count] = bytes.size;
+    a->dataset->blocks[6] = offset;
+    a->dataset->blocks[7] = bytes.data;
+    a->dataset->sequences = (lp_names){.count = count, .offset = offset, .bytes = bytes.data};
+    return good;
+}
+
+static bool rank(lp_arrangement *a, const lp_origin *origins)
+{
+    bool good = rank_types(a) && name_sequences(a, origins);
+    for (int f = 0; good && f < a->dataset->field_count; f++)
+        good = lp_arrange_categories(a, f);
+    return good;
+}
+
+/* ------------------------------------------------------------------------------------------------ together --- */
+
+static int by_index(const void *left, const void *right)
+{
+    const lp_rows_block *a = left, *b = right;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static bool gather_blocks(lp_arrangement *a)
+{
+    int64_t count = 0;
+    for (int w = 0; w < a->worker_count; w++)
+        count += a->rows[w].block_count;
+    a->blocks = lp_alloc((size_t)count, sizeof *a->blocks);
+    if (!a->blocks)
+        return false;
+    for (int w = 0; w < a->worker_count; w++) {
+        for (int64_t b = 0; b < a->rows[w].block_count; b++) {
+            a->blocks[a->block_count] = a->rows[w].blocks[b];
+            a->blocks[a->block_count++].worker = w;
+        }
+    }
+    qsort(a->blocks, (size_t)count, sizeof *a->blocks, by_index);
+    return true;
+}
+
+/* Parts cost a cursor for each sequence: with very many sequences fewer parts are used. */
+static bool make_cursors(lp_arrangement *a)
+{
+    int64_t rows = 0;
+    for (int64_t b = 0; b < a->block_count; b++)
+        rows += a->blocks[b].count;
+    int64_t most = a->sequences.count ? rows / 4 / a->sequences.count : 1;
+    a->parts = most < 1 ? 1 : most < a->threads ? (int)most : a->threads;
+    a->cursor = lp_alloc((size_t)a->parts * a->sequences.count, sizeof *a->cursor);
+    return a->cursor != NULL;
+}
+
+static bool sort_and_prepare(lp_arrangement *a, int64_t *moved)
+{
+    void *further[LP_FIELD_LIMIT];
+    size_t further_size[LP_FIELD_LIMIT];
+    lapse_dataset *dataset = a->dataset;
+    for (int f = 0; f < dataset->field_count; f++) {
+        further[f] = dataset->fields[f].blocks[0];
+        further_size[f] = dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
+    }
+    lp_event_columns columns = {a->start, a->sequences.count,   a->time, a->type,
+                                a->split, dataset->field_count, further, further_size};
+    lp_origin *origins = NULL;
+    bool good = lp_sort_sequences(&columns, a->threads, moved) &&
+                lp_prepare(a->preparation, &columns, a->type_count, a->types.count, &origins);
+    a->start = columns.start;
+    dataset->sequence_count = columns.sequence_count;
+    dataset->event_count = (int64_t)a->start[columns.sequence_count];
+    good = good && (dataset->event_count == 0 || rank(a, origins));
+    lp_free(origins);
+    return good;
+}
+
+static bool arrange(lp_arrangement *a, int64_t *moved)
+{
+    a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
+    a->type_number = lp_alloc((size_t)a->worker_count, sizeof *a->type_number);
+    if (!a->sequence_number || !a->type_number || !gather_blocks(a) ||
+        !lp_arrange_names(a, &a->sequences, a->sequence_number, LP_NAMES_SEQUENCES) ||
+        !lp_arrange_names(a, &a->types, a->type_number, LP_NAMES_TYPES) || !count_types(a))
+        return false;
+    drop_names(a);
+    if (!make_cursors(a))
+        return false;
+    lp_threads_run(a->threads, a->parts, count_part, a);
+    if (!place_sequences(a) || !move_rows(a))
+        return false;
+    return sort_and_prepare(a, moved);
+}
+
+lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
+                             int64_t *moved, lapse_dataset *dataset, lapse_error *error)
+{
+    lp_arrangement a = {.rows = rows,
+                        .worker_count = worker_count,
+                        .threads = threads,
+                        .with_split = with_split,
+                        .preparation = preparation,
+                        .dataset = dataset};
+    int fields = dataset->field_count;
+    a.categories = lp_alloc((size_t)fields, sizeof *a.categories);
+    bool good = a.categories && arrange(&a, moved);
+    dataset->start = dataset->blocks[0] = a.start;
+    dataset->time = dataset->blocks[1] = a.time;
+    dataset->type = dataset->blocks[2] = a.type;
+    dataset->split = dataset->blocks[3] = a.split;
+    for (int w = 0; w < worker_count; w++) {
+        if (a.sequence_number)
+            lp_free(a.sequence_number[w]);
+        if (a.type_number)
+            lp_free(a.type_number[w]);
+    }
+    lp_free(a.sequence_number);
+    lp_free(a.type_number);
+    lp_free(a.blocks);
+    lp_free(a.type_count);
+    lp_free(a.cursor);
+    for (int f = 0; a.categories && f < fields; f++)
+        lp_intern_clear(&a.categories[f]);
+    lp_free(a.categories);
+    lp_intern_clear(&a.sequences);
+    lp_intern_clear(&a.types);
+    return good ? LAPSE_OK : out_of_memory(error);
+}

@@ -1,0 +1,430 @@
+/* catalogue.c: one reader, since a catalogue is read once and short beside the events. A row is checked whole before it
+ * leaves a trace. Every failure says line and column. */
+#include "data/import/catalogue.h"
+
+#include "base/text.h"
+#include "data/import/blocks.h"
+#include "data/import/csv.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const item_names[] = {"item", "event", "item_id", "itemid", "product", "product_id", "id", NULL};
+static const char *const word_names[] = {"name", "title", "description", NULL};
+
+typedef struct column {
+    const char *name; /* in the arena */
+    bool words;
+} column;
+
+/* What is told of an item while rows are read. */
+typedef struct entry {
+    int64_t line;          /* of its row; 0: none so far */
+    uint64_t first, count; /* in features */
+} entry;
+
+typedef struct reading {
+    lp_catalogue *catalogue;
+    const lp_catalogue_columns *wanted;
+    const char *file;
+    lp_blocks blocks;
+    char *buffer; /* owned; LP_BLOCK_ROOM */
+    lp_csv_record record;
+    lp_arena arena;
+    column *columns; /* in the arena; NULL until the header has been read */
+    int64_t column_count, item_column;
+    int64_t line;   /* of the record being read, from 1 */
+    entry *entries; /* owned; by item */
+    size_t entry_room;
+    int32_t *features; /* owned; of all rows, end to end */
+    size_t feature_count, feature_room;
+    int64_t *met; /* owned; by feature: line of the last row that has it */
+    size_t met_room;
+    lp_buffer text; /* of a feature */
+    lapse_error *error;
+} reading;
+
+__attribute__((format(printf, 3, 4))) static lapse_status bad(const reading *r, int64_t field, const char *format, ...)
+{
+    char message[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    return lp_fail_at(r->error, LAPSE_ERROR_INPUT, r->file, r->line, field, "%s", message);
+}
+
+static lapse_status no_memory(const reading *r)
+{
+    return lp_fail_memory(r->error, "the catalogue", r->feature_room * sizeof *r->features);
+}
+
+/* Makes an array hold `need` elements of `size` bytes, the new ones zero. */
+static bool make_room(void **array, size_t *room, size_t need, size_t size)
+{
+    if (need <= *room)
+        return true;
+    size_t larger = need > 2 * *room ? need : 2 * *room;
+    char *grown = lp_grow(*array, larger, size);
+    if (!grown)
+        return false;
+    memset(grown + *room * size, 0, (larger - *room) * size);
+    *array = grown;
+    *room = larger;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------ columns ---- */
+
+static void list_columns(const reading *r, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (int64_t i = 0; i < r->column_count && used + LP_EXCERPT_SIZE + 8 < size; i++) {
+        char shown[LP_EXCERPT_SIZE];
+        lp_text_excerpt(r->columns[i].name, r->columns[i].name + strlen(r->columns[i].name), shown);
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", shown);
+    }
+}
+
+/* A column by its name or 1-based number; -1: there is none. */
+static int64_t find_column(const reading *r, const char *begin, const char *end)
+{
+    for (int64_t i = 0; i < r->column_count; i++)
+        if (lp_text_is(begin, end, r->columns[i].name))
+            return i;
+    double number;
+    bool whole = lp_number_parse(begin, end, &number) && number >= 1 && number <= (double)r->column_count;
+    return whole && number == (double)(int64_t)number ? (int64_t)number - 1 : -1;
+}
+
+static lapse_status choose_item(reading *r)
+{
+    const char *wanted = r->wanted->item;
+    char names[300];
+    list_columns(r, names, sizeof names);
+    if (wanted) {
+        r->item_column = find_column(r, wanted, wanted + strlen(wanted));
+        return r->item_column >= 0
+                   ? LAPSE_OK
+                   : bad(r, 0, "there is no column '%.60s' for the item; the columns are: %s", wanted, names);
+    }
+    r->item_column = -1;
+    for (const char *const *name = item_names; *name && r->item_column < 0; name++)
+        r->item_column = find_column(r, *name, *name + strlen(*name));
+    return r->item_column >= 0
+               ? LAPSE_OK
+               : bad(r, 0, "no column looks like the item: name it with --item; the columns are: %s", names);
+}
+
+static lapse_status choose_words(reading *r)
+{
+    const char *at = r->wanted->words;
+    if (!at) {
+        for (int64_t i = 0; i < r->column_count; i++)
+            for (const char *const *name = word_names; *name; name++)
+                r->columns[i].words |= lp_text_is(*name, *name + strlen(*name), r->columns[i].name);
+        return LAPSE_OK;
+    }
+    while (*at) {
+        const char *end = at + strcspn(at, ",");
+        int64_t found = find_column(r, at, end);
+        char shown[LP_EXCERPT_SIZE], names[300];
+        list_columns(r, names, sizeof names);
+        if (found < 0)
+            return bad(r, 0, "there is no column '%s' to take words from; the columns are: %s",
+                       lp_text_excerpt(at, end, shown), names);
+        r->columns[found].words = true;
+        at = *end ? end + 1 : end;
+    }
+    return LAPSE_OK;
+}
+
+/* The first record names the columns. */
+static lapse_status read_header(reading *r, const lp_csv_record *record)
+{
+    r->columns = lp_arena_alloc(&r->arena, (size_t)record->count * sizeof *r->columns);
+    if (!r->columns)
+        return no_memory(r);
+    for (r->column_count = 0; r->column_count < record->count; r->column_count++) {
+        const char *begin = record->begin[r->column_count], *end = record->end[r->column_count];
+        lp_text_trim(&begin, &end);
+        char *name = lp_arena_alloc(&r->arena, (size_t)(end - begin) + 1);
+        if (!name)
+            return no_memory(r);
+        memcpy(name, begin, (size_t)(end - begin));
+        r->columns[r->column_count].name = name;
+    }
+    LP_TRY(choose_item(r));
+    LP_TRY(choose_words(r));
+    if (r->column_count < 2)
+        return bad(r, 0, "the catalogue has no column beside the item's: nothing is told of the items");
+    r->record = (lp_csv_record){.capacity = r->column_count};
+    r->record.begin = lp_alloc((size_t)r->column_count, sizeof *r->record.begin);
+    r->record.end = lp_alloc((size_t)r->column_count, sizeof *r->record.end);
+    return r->record.begin && r->record.end ? LAPSE_OK : no_memory(r);
+}
+
+/* --------------------------------------------------------------------------------------------------- rows ---- */
+
+/* Adds "column=value" to the row being read, once. */
+static bool add_feature(reading *r, const char *name, const char *begin, const char *end, entry *item)
+{
+    r->text.size = 0;
+    bool added;
+    if (!lp_buffer_add(&r->text, name, strlen(name)) || !lp_buffer_add(&r->text, "=", 1) ||
+        !lp_buffer_add(&r->text, begin, (size_t)(end - begin)))
+        return false;
+    uint64_t key = lp_intern_key(r->text.data, r->text.size);
+    uint32_t number = lp_intern_add(&r->catalogue->features, r->text.data, r->text.size, key, &added);
+    if (number >= INT32_MAX || !make_room((void **)&r->met, &r->met_room, (size_t)number + 1, sizeof *r->met) ||
+        !make_room((void **)&r->features, &r->feature_room, r->feature_count + 1, sizeof *r->features))
+        return false;
+    if (r->met[number] == r->line)
+        return true;
+    r->met[number] = r->line;
+    r->features[r->feature_count++] = (int32_t)number;
+    item->count++;
+    return true;
+}
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+}
+
+/* Words are runs of letters and digits; ASCII letters count as small ones, and are made so in place. */
+static bool add_words(reading *r, const char *name, char *at, const char *end, entry *item)
+{
+    while (at < end) {
+        while (at < end && !is_word(*at))
+            at++;
+        char *begin = at;
+        for (; at < end && is_word(*at); at++)
+            *at = *at >= 'A' && *at <= 'Z' ? (char)(*at - 'A' + 'a') : *at;
+        if (at > begin && !add_feature(r, name, begin, at, item))
+            return false;
+    }
+    return true;
+}
+
+static lapse_status check_row(const reading *r)
+{
+    const lp_csv_record *record = &r->record;
+    if (record->after_quote)
+        return bad(r, record->fault_field + 1,
+                   "a quoted field goes on after its closing quote; a quote inside it is written twice");
+    if (record->count != r->column_count)
+        return bad(r, 0, "this row has %" PRId64 " field%s, but the header has %" PRId64, record->count,
+                   record->count == 1 ? "" : "s", r->column_count);
+    if (record->begin[r->item_column] == record->end[r->item_column])
+        return bad(r, r->item_column + 1, "the name of the item is empty");
+    for (int64_t i = 0; i < record->count; i++)
+        if (!lp_text_is_utf8(record->begin[i], record->end[i]))
+            return bad(r, i + 1, "the field is not valid UTF-8 text");
+    return LAPSE_OK;
+}
+
+static lapse_status read_row(reading *r)
+{
+    lp_catalogue *catalogue = r->catalogue;
+    LP_TRY(check_row(r));
+    const char *name = r->record.begin[r->item_column];
+    size_t size = (size_t)(r->record.end[r->item_column] - name);
+    bool added;
+    uint32_t number = lp_intern_add(&catalogue->items, name, size, lp_intern_key(name, size), &added);
+    if (number >= INT32_MAX || !make_room((void **)&r->entries, &r->entry_room, (size_t)number + 1, sizeof *r->entries))
+        return no_memory(r);
+    entry *item = &r->entries[number];
+    char shown[LP_EXCERPT_SIZE];
+    if (item->line)
+        return bad(r, r->item_column + 1, "item '%s' is described twice: first in line %" PRId64,
+                   lp_text_excerpt(name, name + size, shown), item->line);
+    *item = (entry){.line = r->line, .first = r->feature_count};
+    catalogue->described++;
+    catalogue->described_new += number >= catalogue->known;
+    for (int64_t i = 0; i < r->column_count; i++) {
+        const char *begin = r->record.begin[i], *end = r->record.end[i];
+        lp_text_trim(&begin, &end);
+        if (i == r->item_column || begin == end)
+            continue;
+        /* The record lies in the reader's own buffer, so its words may be changed in place. */
+        char *text = r->buffer + (begin - r->buffer);
+        if (!(r->columns[i].words ? add_words(r, r->columns[i].name, text, end, item)
+                                  : add_feature(r, r->columns[i].name, begin, end, item)))
+            return no_memory(r);
+    }
+    return LAPSE_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------- blocks ---- */
+
+/* The header: the first record that is not an empty line. */
+static lapse_status read_first(reading *r, lp_csv_scanner *scanner)
+{
+    int64_t delimiters = 1;
+    for (const char *at = scanner->at; at < scanner->end; at++)
+        delimiters += *at == scanner->delimiter;
+    lp_csv_record first = {.capacity = delimiters};
+    first.begin = lp_alloc((size_t)delimiters, sizeof *first.begin);
+    first.end = lp_alloc((size_t)delimiters, sizeof *first.end);
+    lapse_status status = first.begin && first.end ? LAPSE_OK : no_memory(r);
+    while (status == LAPSE_OK && !r->columns && lp_csv_next(scanner, &first)) {
+        if (first.after_quote)
+            status = bad(r, first.fault_field + 1,
+                         "a quoted field goes on after its closing quote; a quote inside it is written twice");
+        else if (!lp_csv_is_blank(&first))
+            status = read_header(r, &first);
+        r->line += first.lines;
+    }
+    lp_free(first.begin);
+    lp_free(first.end);
+    return status;
+}
+
+static lapse_status read_block(reading *r, const lp_block *block)
+{
+    if (block->fault != LP_BLOCK_WHOLE) {
+        for (size_t i = 0; block->fault == LP_BLOCK_OPEN && i < block->quote; i++)
+            r->line += r->buffer[i] == '\n';
+        return bad(r, 0, "%s", lp_block_fault_text(block->fault));
+    }
+    lp_csv_scanner scanner;
+    const char *nul = memchr(r->buffer, 0, block->size);
+    for (const char *at = r->buffer; nul && at < nul; at++)
+        r->line += *at == '\n';
+    if (nul)
+        return bad(r, 0, "this looks like a binary file, not text: it has a NUL byte");
+    lp_csv_start(&scanner, r->buffer, block->size, r->blocks.delimiter);
+    if (!r->columns)
+        LP_TRY(read_first(r, &scanner));
+    while (r->columns && lp_csv_next(&scanner, &r->record)) {
+        if (!lp_csv_is_blank(&r->record))
+            LP_TRY(read_row(r));
+        r->line += r->record.lines;
+    }
+    return LAPSE_OK;
+}
+
+/* Puts the features in the order of items, without those that only one item has, and numbers them anew. */
+static lapse_status arrange(reading *r)
+{
+    lp_catalogue *catalogue = r->catalogue;
+    size_t items = catalogue->items.count, count = catalogue->features.count;
+    lp_intern kept = {0};
+    int32_t *number = lp_alloc(count + 1, sizeof *number);
+    bool good = number && make_room((void **)&r->entries, &r->entry_room, items, sizeof *r->entries);
+    for (size_t i = 0; good && i < r->feature_count; i++)
+        number[r->features[i]]++;
+    lp_names names = lp_intern_names(&catalogue->features);
+    for (size_t f = 0; good && f < count; f++) {
+        const char *text = lp_names_get(&names, (int64_t)f);
+        size_t size = names.offset[f + 1] - names.offset[f] - 1;
+        bool added;
+        number[f] = number[f] < 2 ? -1 : (int32_t)lp_intern_add(&kept, text, size, lp_intern_key(text, size), &added);
+        good = number[f] < 0 || kept.count == (uint32_t)number[f] + 1;
+    }
+    lp_free(catalogue->start);
+    lp_free(catalogue->feature);
+    catalogue->start = lp_alloc(items + 1, sizeof *catalogue->start);
+    catalogue->feature = lp_alloc(r->feature_count + 1, sizeof *catalogue->feature);
+    good = good && catalogue->start && catalogue->feature;
+    uint64_t used = 0;
+    for (size_t i = 0; good && i < items; i++) {
+        for (uint64_t j = r->entries[i].first; j < r->entries[i].first + r->entries[i].count; j++)
+            if (number[r->features[j]] >= 0)
+                catalogue->feature[used++] = number[r->features[j]];
+        catalogue->start[i + 1] = used;
+    }
+    lp_intern_clear(&catalogue->features);
+    catalogue->features = kept;
+    lp_free(number);
+    return good ? LAPSE_OK : no_memory(r);
+}
+
+static lapse_status read_all(reading *r, lp_source *source)
+{
+    LP_TRY(lp_blocks_open(&r->blocks, source, LP_BLOCK_SIZE, r->error));
+    LP_TRY(lp_blocks_check(&r->blocks, r->file, r->error));
+    r->blocks.delimiter = lp_csv_guess(r->blocks.carry + r->blocks.at, r->blocks.left);
+    r->buffer = lp_grow(NULL, LP_BLOCK_ROOM, 1);
+    if (!r->buffer)
+        return lp_fail_memory(r->error, "reading blocks", LP_BLOCK_ROOM);
+    lp_block block;
+    while (lp_blocks_take(&r->blocks, r->buffer, &block))
+        LP_TRY(read_block(r, &block));
+    if (r->blocks.status != LAPSE_OK) {
+        if (r->error)
+            *r->error = r->blocks.error;
+        return r->blocks.status;
+    }
+    if (r->catalogue->described == 0)
+        return lp_fail_at(r->error, LAPSE_ERROR_INPUT, r->file, 0, 0,
+                          r->columns ? "the catalogue has a header but no rows"
+                                     : "the catalogue has only empty lines: a header and rows were expected");
+    return arrange(r);
+}
+
+static lapse_status read_source(lp_catalogue *catalogue, lp_source *source, const lp_catalogue_columns *columns,
+                                lapse_error *error)
+{
+    reading r = {.catalogue = catalogue, .wanted = columns, .file = source->name, .line = 1, .error = error};
+    lapse_status status = read_all(&r, source);
+    lp_blocks_close(&r.blocks);
+    lp_free(r.buffer);
+    lp_free(r.record.begin);
+    lp_free(r.record.end);
+    lp_free(r.entries);
+    lp_free(r.features);
+    lp_free(r.met);
+    lp_buffer_clear(&r.text);
+    lp_arena_clear(&r.arena);
+    return status;
+}
+
+lapse_status lp_catalogue_read(lp_catalogue *catalogue, const char *path, const lp_catalogue_columns *columns,
+                               lapse_error *error)
+{
+    lp_source source;
+    LP_TRY(lp_source_open(&source, path, error));
+    lapse_status status = read_source(catalogue, &source, columns, error);
+    lp_source_close(&source);
+    return status;
+}
+
+lapse_status lp_catalogue_read_memory(lp_catalogue *catalogue, const char *name, const void *data, size_t size,
+                                      const lp_catalogue_columns *columns, lapse_error *error)
+{
+    lp_source source;
+    LP_TRY(lp_source_open_memory(&source, name, data, size, error));
+    lapse_status status = read_source(catalogue, &source, columns, error);
+    lp_source_close(&source);
+    return status;
+}
+
+lapse_status lp_catalogue_start(lp_catalogue *catalogue, const lp_names *known, lapse_error *error)
+{
+    *catalogue = (lp_catalogue){.known = known->count};
+    bool good = true, added;
+    for (int64_t i = 0; good && i < known->count; i++) {
+        const char *name = lp_names_get(known, i);
+        size_t size = known->offset[i + 1] - known->offset[i] - 1;
+        good = lp_intern_add(&catalogue->items, name, size, lp_intern_key(name, size), &added) != LP_INTERN_NONE;
+    }
+    catalogue->start = lp_alloc((size_t)known->count + 1, sizeof *catalogue->start);
+    if (good && catalogue->start)
+        return LAPSE_OK;
+    lp_catalogue_clear(catalogue);
+    return lp_fail_memory(error, "the items", (size_t)known->count * sizeof *catalogue->start);
+}
+
+void lp_catalogue_clear(lp_catalogue *catalogue)
+{
+    lp_intern_clear(&catalogue->items);
+    lp_intern_clear(&catalogue->features);
+    lp_free(catalogue->start);
+    lp_free(catalogue->feature);
+    *catalogue = (lp_catalogue){0};
+}

@@ -1,0 +1,126 @@
+/* rows.c: the room that rows are read into. */
+#include "data/import/rows.h"
+
+#include <string.h>
+
+static void free_segment(lp_segment *segment)
+{
+    if (!segment)
+        return;
+    lp_free(segment->time);
+    lp_free(segment->row);
+    for (int f = 0; f < LP_FIELD_LIMIT; f++)
+        lp_free(segment->field[f]);
+    lp_free(segment);
+}
+
+static bool add_fields(const lp_rows *rows, lp_segment *segment)
+{
+    bool good = true;
+    for (int f = 0; good && f < rows->field_count; f++) {
+        size_t size = rows->field_type[f] == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(uint32_t);
+        segment->field[f] = lp_grow(NULL, (size_t)segment->capacity, size);
+        good = segment->field[f] != NULL;
+    }
+    return good;
+}
+
+static bool add_segment(lp_rows *rows, int64_t most)
+{
+    if (rows->segment_count == rows->segment_capacity) {
+        int64_t capacity = rows->segment_capacity * 2 + 8;
+        lp_segment **segments = lp_grow(rows->segments, (size_t)capacity, sizeof *segments);
+        if (!segments)
+            return false;
+        rows->segments = segments;
+        rows->segment_capacity = capacity;
+    }
+    lp_segment *segment = lp_alloc(1, sizeof *segment);
+    if (!segment)
+        return false;
+    segment->capacity = rows->segment_rows > most ? rows->segment_rows : most;
+    segment->time = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->time);
+    segment->row = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->row);
+    if (!segment->time || !segment->row || !add_fields(rows, segment)) {
+        free_segment(segment);
+        return false;
+    }
+    rows->segments[rows->segment_count++] = segment;
+    return true;
+}
+
+bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count)
+{
+    rows->categories = count ? lp_alloc((size_t)count, sizeof *rows->categories) : NULL;
+    if (count && !rows->categories)
+        return false;
+    rows->field_type = types;
+    rows->field_count = count;
+    bool good = true;
+    for (int64_t i = 0; good && i < rows->segment_count; i++)
+        good = add_fields(rows, rows->segments[i]);
+    return good;
+}
+
+bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most)
+{
+    if (rows->block_count == rows->block_capacity) {
+        int64_t capacity = rows->block_capacity * 2 + 64;
+        lp_rows_block *blocks = lp_grow(rows->blocks, (size_t)capacity, sizeof *blocks);
+        if (!blocks)
+            return false;
+        rows->blocks = blocks;
+        rows->block_capacity = capacity;
+    }
+    lp_segment *segment = rows->segment_count ? rows->segments[rows->segment_count - 1] : NULL;
+    if ((!segment || segment->capacity - segment->used < most) && !add_segment(rows, most))
+        return false;
+    segment = rows->segments[rows->segment_count - 1];
+    rows->blocks[rows->block_count++] =
+        (lp_rows_block){.index = index, .segment = (int32_t)(rows->segment_count - 1), .first = segment->used};
+    return true;
+}
+
+uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint64_t key, uint64_t place)
+{
+    if (names->intern.count == names->capacity) {
+        size_t capacity = names->capacity * 2 + 64;
+        uint64_t *first = lp_grow(names->first, capacity, sizeof *first);
+        if (!first)
+            return LP_INTERN_NONE;
+        names->first = first;
+        int64_t *count = lp_grow(names->count, capacity, sizeof *count);
+        if (!count)
+            return LP_INTERN_NONE;
+        names->count = count;
+        names->capacity = capacity;
+    }
+    bool added;
+    uint32_t index = lp_intern_add(&names->intern, name, size, key, &added);
+    if (added && index != LP_INTERN_NONE) {
+        names->first[index] = place;
+        names->count[index] = 0;
+    }
+    return index;
+}
+
+static void clear_names(lp_rows_names *names)
+{
+    lp_intern_clear(&names->intern);
+    lp_free(names->first);
+    lp_free(names->count);
+}
+
+void lp_rows_clear(lp_rows *rows)
+{
+    for (int64_t i = 0; i < rows->segment_count; i++)
+        free_segment(rows->segments[i]);
+    lp_free(rows->segments);
+    lp_free(rows->blocks);
+    clear_names(&rows->sequences);
+    clear_names(&rows->types);
+    for (int f = 0; f < rows->field_count; f++)
+        clear_names(&rows->categories[f]);
+    lp_free(rows->categories);
+    *rows = (lp_rows){0};
+}

@@ -1,0 +1,140 @@
+/* sort.c: most sources are in the order of time already, which one look at a sequence tells. The others are sorted by
+ * merging, because it is stable; the spare room is half a sequence, so that even one long sequence needs little. */
+#include "data/import/sort.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+typedef struct event {
+    double time;
+    int32_t type;
+    uint8_t split;
+} event;
+
+/* Stable; spare holds count / 2 events. */
+static void sort_events(event *events, size_t count, event *spare)
+{
+    enum { FEW = 24 };
+    if (count <= FEW) {
+        for (size_t i = 1; i < count; i++) {
+            event moving = events[i];
+            size_t place = i;
+            for (; place > 0 && events[place - 1].time > moving.time; place--)
+                events[place] = events[place - 1];
+            events[place] = moving;
+        }
+        return;
+    }
+    size_t half = count / 2;
+    sort_events(events, half, spare);
+    sort_events(events + half, count - half, spare);
+    if (events[half - 1].time <= events[half].time)
+        return;
+    memcpy(spare, events, half * sizeof *events);
+    size_t left = 0, right = half, out = 0;
+    while (left < half && right < count)
+        events[out++] = events[right].time < spare[left].time ? events[right++] : spare[left++];
+    memcpy(events + out, spare + left, (half - left) * sizeof *events);
+}
+
+/* Puts a column in the order that `events` came to: the event type of each tells its place before. spare holds a column. */
+static void reorder(void *column, size_t size, size_t count, const event *events, void *spare)
+{
+    memcpy(spare, column, count * size);
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)column + i * size, (const char *)spare + (uint32_t)events[i].type * size, size);
+}
+
+/* With further columns only times and places are sorted, then every column is put in that order. A sequence of 2^32
+ * events does not come up: its text would have more than 24 GB. */
+static void sort_with_further(const lp_event_columns *columns, size_t first, size_t count, event *events)
+{
+    for (size_t i = 0; i < count; i++)
+        events[i] = (event){columns->time[first + i], (int32_t)(uint32_t)i, 0};
+    sort_events(events, count, events + count);
+    for (size_t i = 0; i < count; i++)
+        columns->time[first + i] = events[i].time;
+    reorder(columns->type + first, sizeof *columns->type, count, events, events + count);
+    if (columns->split)
+        reorder(columns->split + first, sizeof *columns->split, count, events, events + count);
+    for (int f = 0; f < columns->further_count; f++) {
+        size_t size = columns->further_size[f];
+        reorder((char *)columns->further[f] + first * size, size, count, events, events + count);
+    }
+}
+
+static void sort_sequence(const lp_event_columns *columns, size_t first, size_t count, event *events)
+{
+    for (size_t i = 0; i < count; i++)
+        events[i] =
+            (event){columns->time[first + i], columns->type[first + i], columns->split ? columns->split[first + i] : 0};
+    sort_events(events, count, events + count);
+    for (size_t i = 0; i < count; i++) {
+        columns->time[first + i] = events[i].time;
+        columns->type[first + i] = events[i].type;
+        if (columns->split)
+            columns->split[first + i] = events[i].split;
+    }
+}
+
+static int64_t count_late(const double *time, size_t count)
+{
+    double latest = count ? time[0] : 0;
+    int64_t late = 0;
+    for (size_t i = 1; i < count; i++) {
+        late += time[i] < latest;
+        latest = time[i] > latest ? time[i] : latest;
+    }
+    return late;
+}
+
+enum { TASKS = 64 };
+
+struct job {
+    const lp_event_columns *columns;
+    _Atomic bool out_of_memory;
+    _Atomic int64_t late;
+};
+
+static void sort_part(void *context, int task, int worker)
+{
+    (void)worker;
+    struct job *job = context;
+    const lp_event_columns *columns = job->columns;
+    int64_t late = 0, last = columns->sequence_count * (task + 1) / TASKS;
+    event *events = NULL;
+    size_t capacity = 0;
+    for (int64_t s = columns->sequence_count * task / TASKS; s < last; s++) {
+        size_t first = columns->start[s], count = columns->start[s + 1] - first, room = count + count / 2 + 1;
+        int64_t found = count_late(columns->time + first, count);
+        if (found == 0)
+            continue;
+        late += found;
+        if (room > capacity) {
+            lp_free(events);
+            capacity = room;
+            events = lp_grow(NULL, capacity, sizeof *events);
+            if (!events) {
+                atomic_store(&job->out_of_memory, true);
+                return;
+            }
+        }
+        if (columns->further_count > 0)
+            sort_with_further(columns, first, count, events);
+        else
+            sort_sequence(columns, first, count, events);
+    }
+    lp_free(events);
+    atomic_fetch_add(&job->late, late);
+}
+
+bool lp_sort_sequences(const lp_event_columns *columns, int threads, int64_t *late)
+{
+    struct job sorting = {.columns = columns};
+    lp_threads_run(threads, TASKS, sort_part, &sorting);
+    *late = atomic_load(&sorting.late);
+    return !atomic_load(&sorting.out_of_memory);
+}

@@ -1,0 +1,145 @@
+/* simulate_law.c: what the law of a simulation expected, and both, events and expectations, as CSV.
+ *
+ * Probabilities are computed when asked for, straight from the definition over the user's earlier events: nothing of
+ * the thinning is reused (a mistake there would show), and no matrix of events by event types has to fit into memory.
+ */
+#include "data/simulate/simulate.h"
+
+#include "base/file.h"
+#include "data/simulate/simulate_goods.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user, int64_t known, double time,
+                               double *intensities)
+{
+    const lp_law *law = &simulation->law;
+    double beat = lp_law_rhythm_at(&law->rhythm, time - LP_SIMULATE_EPOCH);
+    for (int32_t k = 0; k < law->type_count; k++)
+        intensities[k] = law->types[k].rate * beat;
+    int64_t first = simulation->start[user];
+    for (int64_t i = first; i < first + known; i++) {
+        for (int32_t r = law->types[simulation->type[i]].first_rule; r >= 0; r = law->rules[r].next_rule)
+            intensities[law->rules[r].target] += lp_law_rule_intensity(&law->rules[r], time - simulation->time[i]);
+    }
+}
+
+void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities)
+{
+    lp_simulation_intensities(simulation, user, event - simulation->start[user], simulation->time[event],
+                              probabilities);
+    double sum = 0;
+    for (int32_t k = 0; k < simulation->law.type_count; k++)
+        sum += probabilities[k];
+    for (int32_t k = 0; k < simulation->law.type_count; k++)
+        probabilities[k] /= sum;
+}
+
+const char *lp_simulation_user_name(int64_t user, char out[LP_SIMULATE_NAME_SIZE])
+{
+    snprintf(out, LP_SIMULATE_NAME_SIZE, "u%lld", (long long)user + 1);
+    return out;
+}
+
+int64_t lp_simulation_user_find(const lapse_simulation *simulation, const char *name)
+{
+    if (name[0] != 'u' || name[1] < '1' || name[1] > '9')
+        return -1;
+    char *end;
+    long long number = strtoll(name + 1, &end, 10);
+    return *end == 0 && number <= simulation->sequence_count ? number - 1 : -1;
+}
+
+static lapse_status write_events(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error)
+{
+    char name[LP_SIMULATE_NAME_SIZE];
+    LP_TRY(lp_writer_print(writer, error, "user,time,item,action,category\n"));
+    for (int64_t user = 0; user < simulation->sequence_count; user++) {
+        lp_simulation_user_name(user, name);
+        for (int64_t i = simulation->start[user]; i < simulation->start[user + 1]; i++) {
+            const lp_law_type *type = &simulation->law.types[simulation->type[i]];
+            LP_TRY(lp_writer_print(writer, error, "%s,%.3f,%s,%s,%s\n", name, simulation->time[i], type->item,
+                                   type->action, type->category));
+        }
+    }
+    return LAPSE_OK;
+}
+
+/* probabilities: scratch of law.type_count elements. */
+static lapse_status write_law(lp_writer *writer, const lapse_simulation *simulation, double *probabilities,
+                              lapse_error *error)
+{
+    const lp_law *law = &simulation->law;
+    char name[LP_SIMULATE_NAME_SIZE];
+    LP_TRY(lp_writer_print(writer, error, "user,time,event"));
+    for (int32_t k = 0; k < law->type_count; k++)
+        LP_TRY(lp_writer_print(writer, error, ",%s", law->types[k].name));
+    LP_TRY(lp_writer_print(writer, error, "\n"));
+    for (int64_t user = 0; user < simulation->sequence_count; user++) {
+        lp_simulation_user_name(user, name);
+        for (int64_t i = simulation->start[user]; i < simulation->start[user + 1]; i++) {
+            lp_simulation_probabilities(simulation, user, i, probabilities);
+            LP_TRY(lp_writer_print(writer, error, "%s,%.3f,%s", name, simulation->time[i],
+                                   law->types[simulation->type[i]].name));
+            for (int32_t k = 0; k < law->type_count; k++)
+                LP_TRY(lp_writer_print(writer, error, ",%.6g", probabilities[k]));
+            LP_TRY(lp_writer_print(writer, error, "\n"));
+        }
+    }
+    return LAPSE_OK;
+}
+
+lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error)
+{
+    lp_writer writer;
+    LP_TRY(lp_writer_open(&writer, path, error));
+    lapse_status status = simulation->goods ? lp_goods_write_events(&writer, simulation, error)
+                                            : write_events(&writer, simulation, error);
+    if (status == LAPSE_OK)
+        return lp_writer_commit(&writer, error);
+    lp_writer_abandon(&writer);
+    return status;
+}
+
+lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error)
+{
+    if (!simulation->goods)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' describes its items");
+    lp_writer writer;
+    LP_TRY(lp_writer_open(&writer, path, error));
+    lapse_status status = lp_goods_write(&writer, simulation->goods, error);
+    if (status == LAPSE_OK)
+        return lp_writer_commit(&writer, error);
+    lp_writer_abandon(&writer);
+    return status;
+}
+
+lapse_status lp_simulation_need_law(const lapse_simulation *simulation, const char *what, lapse_error *error)
+{
+    if (!simulation->goods)
+        return LAPSE_OK;
+    return lp_fail(
+        error, LAPSE_ERROR_USAGE,
+        "the preset 'catalogue' has no %s: over so many items its law is not written out; use another preset", what);
+}
+
+lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error)
+{
+    LP_TRY(lp_simulation_need_law(simulation, "table of probabilities", error));
+    size_t types = (size_t)simulation->law.type_count;
+    double *probabilities = lp_alloc(types, sizeof *probabilities);
+    if (!probabilities)
+        return lp_fail_memory(error, "the law's probabilities", types * sizeof *probabilities);
+    lp_writer writer;
+    lapse_status status = lp_writer_open(&writer, path, error);
+    if (status == LAPSE_OK) {
+        status = write_law(&writer, simulation, probabilities, error);
+        if (status == LAPSE_OK)
+            status = lp_writer_commit(&writer, error);
+        else
+            lp_writer_abandon(&writer);
+    }
+    lp_free(probabilities);
+    return status;
+}

@@ -1,0 +1,143 @@
+/* op_cache.c: causal attention of a history's newest events over all of them, where a session keeps what it has computed.
+ *
+ * Keys, values and bases never depend on the query time, so a live history computes them once an event; what is
+ * left of a question is one row of queries in each block. What the events of now give is written into matrices that the
+ * session keeps, behind what those of the past gave, and `attention_cached` looks at all of it. Values and bases are kept as rows, where
+ * their makers write them; keys and bases also on their side (`cache_append`), as products with queries want them: turning them
+ * for each question would take longer than the product. Time queries are turned to the moments that their events wait for (op
+ * reflect), and what comes out turned back, a block of rows at a time, while they are at hand.
+ *
+ * An op of its own rather than further inputs of `attention`: nothing is learned here, nothing dropped, and there is one
+ * segment. */
+#include "graph/op_rows.h"
+
+/* ------------------------------------------------------------------------------------------------ remember ---- */
+
+/* Columns of a matrix on its side: whole vectors, and an odd number of them, so that its rows do not all fall on the same
+ * lines of a cache. */
+static int transposed_stride(int capacity)
+{
+    int vectors = (capacity + LP_CACHE_PADDING - 1) / LP_CACHE_PADDING;
+    return (vectors + !(vectors % 2)) * LP_CACHE_PADDING;
+}
+
+static void cache_append_shape(lp_graph *graph, lp_node *node)
+{
+    const lp_value *x = node->inputs[0];
+    int capacity = node->with.capacity;
+    if (!x || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS || capacity < 1) {
+        lp_graph_mistake(graph, "remember wants rows of tokens and a capacity");
+        return;
+    }
+    lp_cache_rows(graph,
+                  lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, x->cols, transposed_stride(capacity)));
+}
+
+static lp_cost cache_append_cost(const lp_node *node, const lp_extent *extent)
+{
+    return (lp_cost){0, 2 * lp_value_bytes(node->inputs[0], extent)};
+}
+
+lp_value *lp_cache_rows(lp_graph *graph, lp_value *value)
+{
+    if (!value || value->storage != LP_STORAGE_WORK)
+        return value;
+    value->storage = LP_STORAGE_INPUT;
+    value->slot = graph->input_count++;
+    return value;
+}
+
+lp_value *lp_cache_append(lp_graph *graph, lp_value *x, int capacity)
+{
+    lp_attributes with = {.capacity = capacity};
+    lp_node *node = lp_graph_node(graph, &lp_op_cache_append, &x, &with);
+    return node ? node->outputs[0] : NULL;
+}
+
+/* x [T x a] -> the caller's matrix [a x stride] with it */
+const lp_op lp_op_cache_append = {.id = LP_OP_CACHE_APPEND,
+                                  .name = "cache_append",
+                                  .input_count = 1,
+                                  .output_count = 1,
+                                  .shape = cache_append_shape,
+                                  .cost = cache_append_cost};
+
+/* -------------------------------------------------------------------------------------------------- recall ---- */
+
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TURNED, BASIS, UNTIL };
+
+static bool is_transposed(const lp_value *value, int cols)
+{
+    return value && value->producer && value->producer->op == &lp_op_cache_append && value->rows == cols;
+}
+
+static bool is_kept(const lp_value *value, int cols)
+{
+    return value && value->storage == LP_STORAGE_INPUT && value->rows_of == LP_ROWS_TOKENS && value->cols == cols;
+}
+
+static void attention_cached_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *const *in = node->inputs;
+    int heads = node->with.heads, extra = in[TIME_QUERY] && heads > 0 ? in[TIME_QUERY]->cols / heads : 0;
+    int cols = in[KEY] ? in[KEY]->rows : 0;
+    if (!in[QUERY] || in[QUERY]->rows_of != LP_ROWS_TOKENS || heads < 1 || in[QUERY]->cols % heads ||
+        (in[QUERY]->cols != cols && in[QUERY]->cols != cols * heads) || !is_transposed(in[KEY], cols) ||
+        !is_kept(in[VALUE], cols))
+        lp_graph_mistake(graph, "recall wants kept keys and values as wide as the query, which the heads divide, or as "
+                                "one head of it");
+    else if (in[TIME_QUERY] ? !is_transposed(in[BASIS_TURNED], extra) || !is_kept(in[BASIS], extra)
+                            : in[BASIS] || in[BASIS_TURNED])
+        lp_graph_mistake(graph, "recall wants a time query for each head and column of the kept basis");
+    else if (in[UNTIL] && (!in[TIME_QUERY] || extra % 2 || !lp_value_same_shape(in[UNTIL], in[BASIS])))
+        lp_graph_mistake(graph, "recall wants the moments that time is turned by as a basis");
+    else {
+        lp_op_output_like(graph, node, 0, in[QUERY]);
+        if (in[TIME_QUERY])
+            lp_op_output_like(graph, node, 1, in[TIME_QUERY]);
+    }
+}
+
+static lp_cost attention_cached_cost(const lp_node *node, const lp_extent *extent)
+{
+    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    double tokens = (double)extent->rows[LP_ROWS_TOKENS], past = (double)extent->rows[LP_ROWS_PAST];
+    double cols = node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
+    cost.flop = 4 * tokens * (past + (tokens + 1) / 2) * cols;
+    return cost;
+}
+
+/* Scores of a block of rows, each padded to whole vectors, and their time queries once they are turned. */
+static size_t attention_cached_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    size_t keys = (size_t)(extent->rows[LP_ROWS_TOKENS] + extent->rows[LP_ROWS_PAST]);
+    size_t extra = node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
+    return LP_ATTENTION_ROWS * (keys + LP_CACHE_PADDING + extra) * real_size;
+}
+
+lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *query_time,
+                              const lp_kv_cache *memory, int heads, double scale, lp_value **time_out)
+{
+    lp_attributes with = {.heads = heads, .scale = scale};
+    bool timed = time_query != NULL;
+    lp_value *inputs[] = {query,
+                          memory->key,
+                          memory->value,
+                          time_query,
+                          timed ? memory->basis_transposed : NULL,
+                          timed ? memory->basis : NULL,
+                          timed ? query_time : NULL};
+    lp_node *node = lp_graph_node(graph, &lp_op_attention_cached, inputs, &with);
+    if (time_out)
+        *time_out = node ? node->outputs[1] : NULL;
+    return node ? node->outputs[0] : NULL;
+}
+
+/* (query, key, value, time_query?, basis_transposed?, basis?, until?) -> out [T x H*d], time_out [T x H*E] */
+const lp_op lp_op_attention_cached = {.id = LP_OP_ATTENTION_CACHED,
+                                      .name = "attention_cached",
+                                      .input_count = 7,
+                                      .output_count = 2,
+                                      .shape = attention_cached_shape,
+                                      .cost = attention_cached_cost,
+                                      .scratch = attention_cached_scratch};

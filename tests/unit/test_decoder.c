@@ -1,0 +1,199 @@
+/* test_decoder.c: a session that keeps keys and values answers as the whole window does, whatever came before: events and
+ * questions in any order, long past the context, for every event type of network. Nothing is allocated on the way. */
+#include "support/small_data.h"
+#include "support/small_model.h"
+#include "train/evaluator.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TYPES = 5, CONTEXT = 6, EVENTS = 40 };
+
+static const char *const names[TYPES] = {"a", "b", "c", "d", "e"};
+
+typedef struct history {
+    int count;
+    double times[EVENTS];
+    int32_t types[EVENTS];
+} history;
+
+/* The answer of the plain network in double to the last CONTEXT events. */
+static void whole_window(const lapse_model *model, const history *h, double time, double *probabilities)
+{
+    double at[CONTEXT], query_time[CONTEXT], out[CONTEXT * TYPES];
+    bool known = model->config.target_known;
+    int tokens = h->count < CONTEXT ? h->count : CONTEXT, first = h->count - tokens;
+    double last = known ? time : h->times[h->count - 1];
+    for (int t = 0; t < tokens; t++) {
+        double next = t + 1 < tokens ? h->times[first + t + 1] : time;
+        at[t] = h->times[first + t] - last;
+        query_time[t] = (known ? next : h->times[first + t]) - last;
+    }
+    small_answers(model, "reference-double", tokens, h->types + first, at, query_time, out);
+    for (int type = 0; type < TYPES; type++)
+        probabilities[type] = exp(out[(tokens - 1) * TYPES + type]);
+}
+
+static void check_answer(lapse_session *session, const lapse_model *model, const history *h, double time,
+                         const char *what)
+{
+    double live[TYPES], again[TYPES], wanted[TYPES];
+    whole_window(model, h, time, wanted);
+    assert_int_equal(lapse_session_predict(session, time, live, NULL), LAPSE_OK);
+    for (int type = 0; type < TYPES; type++)
+        if (!(fabs(live[type] - wanted[type]) < 2e-5))
+            fail_msg("%s, %d events: event type %d has %.9g, the whole window says %.9g", what, h->count, type,
+                     live[type], wanted[type]);
+    assert_int_equal(lapse_session_predict(session, time, again, NULL), LAPSE_OK);
+    assert_memory_equal(live, again, sizeof live);
+}
+
+/* Events and questions at random; a third of the events come at the time of the one before. */
+static void live_through(const lapse_model *model, uint64_t seed, const char *what)
+{
+    lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 710);
+    lapse_session *session = NULL;
+    history h = {0};
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    for (int round = 0; round < 2; round++) {
+        h.count = 0;
+        lapse_session_clear(session);
+        while (h.count < EVENTS) {
+            int more = 1 + (int)lp_random_below(&random, 3), questions = (int)lp_random_below(&random, 3);
+            for (int i = 0; i < more && h.count < EVENTS; i++) {
+                double before = h.count ? h.times[h.count - 1] : 1.5e9;
+                h.times[h.count] = before + (lp_random_below(&random, 3) ? 5 * lp_random_uniform(&random) : 0);
+                h.types[h.count] = (int32_t)lp_random_below(&random, TYPES);
+                assert_int_equal(lapse_session_append(session, h.times[h.count], names[h.types[h.count]], NULL),
+                                 LAPSE_OK);
+                h.count++;
+            }
+            for (int i = 0; i < questions; i++)
+                check_answer(session, model, &h, h.times[h.count - 1] + 10 * i * lp_random_uniform(&random), what);
+        }
+    }
+    lapse_session_free(session);
+}
+
+static void every_network(void **state)
+{
+    (void)state;
+    for (int e = 0; lp_encodings[e]; e++)
+        for (int variant = 0; variant < small_effort(36, 8); variant++) {
+            lp_model_config config = small_config(lp_encodings[e], 8, 1 + variant % 3, 1 << (variant / 3 % 3));
+            config.projection = (lp_projection)(variant / 2 % LP_PROJECTION_COUNT);
+            config.combine = (lp_combine)(variant / 5 % LP_COMBINE_COUNT);
+            config.target_known = variant / 4 % 3 > 0;
+            config.context = CONTEXT;
+            char what[120];
+            snprintf(what, sizeof what, "%s, variant %d: %d blocks, %d heads, %s, %s, %s", config.encoding->name,
+                     variant, config.blocks, config.heads, lp_projection_names[config.projection],
+                     lp_combine_names[config.combine], config.target_known ? "known" : "unknown");
+            lapse_model *model = small_model(&config, (uint64_t)variant);
+            live_through(model, (uint64_t)variant, what);
+            lapse_model_free(model);
+        }
+}
+
+/* A history without gaps in its memory, and one that begins anew for each question. With several draws each has rows of
+ * its own. */
+static void several_draws(void **state)
+{
+    (void)state;
+    for (int blocks = 1; blocks <= 2; blocks++) {
+        lp_model_config config = small_config(lp_encoding_find("bochner-normal"), 8, blocks, 2);
+        config.draws = 3;
+        config.context = CONTEXT;
+        lapse_model *model = small_model(&config, 4);
+        lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 711);
+        lapse_session *live = NULL, *fresh = NULL;
+        history h = {0};
+        assert_int_equal(lapse_session_new(model, &live, NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_new(model, &fresh, NULL), LAPSE_OK);
+        for (; h.count < EVENTS;) {
+            double one[TYPES], two[TYPES];
+            h.times[h.count] = h.count + lp_random_uniform(&random);
+            h.types[h.count] = (int32_t)lp_random_below(&random, TYPES);
+            assert_int_equal(lapse_session_append(live, h.times[h.count], names[h.types[h.count]], NULL), LAPSE_OK);
+            h.count++;
+            lapse_session_clear(fresh);
+            for (int i = h.count > CONTEXT ? h.count - CONTEXT : 0; i < h.count; i++)
+                assert_int_equal(lapse_session_append(fresh, h.times[i], names[h.types[i]], NULL), LAPSE_OK);
+            assert_int_equal(lapse_session_predict(live, h.count + 3.5, one, NULL), LAPSE_OK);
+            assert_int_equal(lapse_session_predict(fresh, h.count + 3.5, two, NULL), LAPSE_OK);
+            for (int type = 0; type < TYPES; type++)
+                assert_true(fabs(one[type] - two[type]) < 1e-5);
+        }
+        lapse_session_free(live);
+        lapse_session_free(fresh);
+        lapse_model_free(model);
+    }
+}
+
+/* Years between events and years into the future: the phases keep their fractions. */
+static void long_times(void **state)
+{
+    (void)state;
+    lp_model_config config = small_config(lp_encoding_find("mercer"), 8, 1, 1);
+    config.context = CONTEXT;
+    config.period_max = 1e6;
+    lapse_model *model = small_model(&config, 8);
+    lapse_session *session = NULL;
+    history h = {0};
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    for (; h.count < 20; h.count++) {
+        h.times[h.count] = 1e9 + 3e7 * h.count + 0.25;
+        h.types[h.count] = h.count * 3 % TYPES;
+        assert_int_equal(lapse_session_append(session, h.times[h.count], names[h.types[h.count]], NULL), LAPSE_OK);
+        h.count++;
+        check_answer(session, model, &h, h.times[h.count - 1] + 1e8 / 3, "mercer, years");
+        h.count--;
+    }
+    lapse_session_free(session);
+    lapse_model_free(model);
+}
+
+/* The library's own allocations; what it calls is counted in test_allocations.c. */
+static void nothing_is_allocated(void **state)
+{
+    (void)state;
+    for (int e = 0; lp_encodings[e]; e++) {
+        lp_model_config config = small_config(lp_encodings[e], 8, 2, 2);
+        config.context = CONTEXT;
+        lapse_model *model = small_model(&config, 2);
+        lapse_session *session = NULL;
+        double probabilities[TYPES];
+        lapse_recommendation best[3];
+        int64_t count;
+        assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_append(session, 0, "a", NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_predict(session, 0, probabilities, NULL), LAPSE_OK);
+        int64_t before = lp_memory_count();
+        for (int i = 0; i < EVENTS; i++) {
+            assert_int_equal(lapse_session_append(session, i, names[i % TYPES], NULL), LAPSE_OK);
+            assert_int_equal(lapse_session_predict(session, i + 0.5, probabilities, NULL), LAPSE_OK);
+            assert_int_equal(lapse_session_recommend(session, i + 0.5, 3, false, best, &count, NULL), LAPSE_OK);
+        }
+        lapse_session_clear(session);
+        assert_int_equal(lp_memory_count(), before);
+        lapse_session_free(session);
+        lapse_model_free(model);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_network),
+        cmocka_unit_test(several_draws),
+        cmocka_unit_test(long_times),
+        cmocka_unit_test(nothing_is_allocated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

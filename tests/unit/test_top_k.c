@@ -1,0 +1,71 @@
+/* test_top_k.c: the best of many scores against a plain sort, with ties, scores that are no numbers and some left out. */
+#include "base/random.h"
+#include "serve/top_k.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST = 300 };
+
+static int by_rank(const void *a, const void *b)
+{
+    const lapse_recommendation *x = a, *y = b;
+    return x->score != y->score ? (x->score < y->score ? 1 : -1) : (x->item > y->item) - (x->item < y->item);
+}
+
+static bool is_set(const void *context, int64_t item)
+{
+    const uint64_t *bits = context;
+    return bits[item / 64] >> (item % 64) & 1;
+}
+
+static void sorting_says_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 720);
+        static float scores[MOST];
+        static lapse_recommendation wanted[MOST], best[MOST + 5];
+        uint64_t skip[MOST / 64 + 1] = {0};
+        int count = (int)lp_random_below(&random, MOST), left = 0;
+        int64_t top = 1 + (int64_t)lp_random_below(&random, MOST + 5);
+        bool skipping = lp_random_below(&random, 2);
+        for (int i = 0; i < count; i++) {
+            /* Few values, so that many are equal. */
+            scores[i] = (float)((int)lp_random_below(&random, 40) - 20) / 4;
+            if (lp_random_below(&random, 20) == 0)
+                scores[i] = lp_random_below(&random, 2) ? NAN : -INFINITY;
+            bool skipped = lp_random_below(&random, 3) == 0;
+            if (skipped)
+                skip[i / 64] |= UINT64_C(1) << (i % 64);
+            if (!isnan(scores[i]) && !(skipping && skipped))
+                wanted[left++] = (lapse_recommendation){.item = i, .score = (double)scores[i]};
+        }
+        qsort(wanted, (size_t)left, sizeof *wanted, by_rank);
+        lp_top_k heap = {.best = best, .most = top};
+        for (int from = 0, size; from < count; from += size) { /* in pieces */
+            size = 1 + (int)lp_random_below(&random, MOST);
+            size = from + size > count ? count - from : size;
+            lp_top_k_offer(&heap, scores + from, size, from, skipping ? is_set : NULL, skip);
+        }
+        lp_top_k_sort(&heap);
+        int64_t found = heap.size;
+        if (found != (left < top ? left : top))
+            fail_msg("seed %d: %d found of %d", (int)seed, (int)found, left);
+        for (int i = 0; i < found; i++)
+            if (best[i].item != wanted[i].item || best[i].score != wanted[i].score)
+                fail_msg("seed %d, rank %d: item %d, should be %d", (int)seed, i + 1, (int)best[i].item,
+                         (int)wanted[i].item);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sorting_says_the_same)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
