@@ -61,20 +61,20 @@ static lapse_dataset *import(const char *path, int row)
 
 static lapse_model *train(const lapse_dataset *dataset, int row, uint64_t seed)
 {
-    lapse_train_options options;
+    static const char *const set[][2] = {{"dims", "32"},     {"blocks", "2"},           {"heads", "2"},
+                                         {"context", "64"},  {"epochs", "30"},          {"patience", "6"},
+                                         {"dropout", "0.1"}, {"learning-rate", "0.003"}};
+    lapse_train_options *options;
     lapse_model *model;
-    lapse_train_options_default(&options);
-    options.predict = rows[row].predict;
-    options.seed = seed;
-    options.dims = 32;
-    options.blocks = 2;
-    options.heads = 2;
-    options.context = 64;
-    options.epochs = 30;
-    options.patience = 6;
-    options.learning_rate = 0.003;
-    options.dropout = 0.1;
-    need(lapse_train(dataset, &options, NULL, NULL, &model, &error));
+    char text[24];
+    need(lapse_train_options_new(&options, &error));
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        need(lapse_train_options_set(options, set[i][0], set[i][1], &error));
+    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+    need(lapse_train_options_set(options, "seed", text, &error));
+    need(lapse_train_options_set(options, "predict", rows[row].predict, &error));
+    need(lapse_train(dataset, options, NULL, NULL, &model, &error));
+    lapse_train_options_free(options);
     return model;
 }
 

@@ -13,6 +13,7 @@
  *   question [encoding] [rounds]
  */
 #include "model/runner.h"
+#include "train/train_options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,24 +52,27 @@ static lapse_model *make_model(const char *encoding_name)
     const lp_encoding *encoding = lp_encoding_find(encoding_name);
     if (!encoding)
         stop("no such encoding");
-    lp_model_config config = {.row = lp_model_row_find("attention"),
-                              .task = LP_TASK_RECOMMEND,
-                              .loss = LP_LOSS_SOFTMAX,
-                              .encoding = encoding,
-                              .target_known = true,
-                              .event_types = ITEMS,
-                              .dims = DIMS,
-                              .blocks = BLOCKS,
-                              .heads = 1,
-                              .context = CONTEXT,
-                              .periods = encoding->default_periods,
-                              .harmonics = encoding->default_harmonics ? encoding->default_harmonics : 1,
-                              .period_min = 600,
-                              .period_max = 3e8,
-                              .period_init = lp_period_init_find("geometric"),
-                              .inverse_cdf = lp_inverse_cdf_find("maf"),
-                              .hidden = 16,
-                              .draws = 1};
+    lapse_train_options options;
+    char blocks[8], dims[8], context[8];
+    const char *const set[][2] = {{"encoding", encoding_name}, {"task", "recommend"},  {"period-min", "600"},
+                                  {"period-max", "3e8"},       {"inverse-cdf", "maf"}, {"hidden", "16"},
+                                  {"blocks", blocks},          {"dims", dims},         {"context", context}};
+    snprintf(blocks, sizeof blocks, "%d", BLOCKS);
+    snprintf(dims, sizeof dims, "%d", DIMS);
+    snprintf(context, sizeof context, "%d", CONTEXT);
+    lp_train_options_default(&options);
+    lapse_error error;
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        need(lapse_train_options_set(&options, set[i][0], set[i][1], &error), &error);
+    lp_model_config config = options.model;
+    config.row = lp_model_row_find("attention");
+    config.settings = options.own[0];
+    config.loss = LP_LOSS_SOFTMAX;
+    config.event_types = ITEMS;
+    config.dropout = 0;
+    lp_encoding_config *time = (void *)config.settings.bytes;
+    time->periods = encoding->default_periods;
+    time->harmonics = encoding->default_harmonics ? encoding->default_harmonics : 1;
     static uint64_t offset[ITEMS + 1];
     static char bytes[ITEMS * 8];
     for (int i = 0; i < ITEMS; i++) {
@@ -77,7 +81,6 @@ static lapse_model *make_model(const char *encoding_name)
         offset[i + 1] = offset[i] + (uint64_t)size;
     }
     lapse_model *model = NULL;
-    lapse_error error;
     need(lp_model_new(&config, &(lp_names){.count = ITEMS, .offset = offset, .bytes = bytes}, &model, &error), &error);
     lp_network_init_parameters(&model->network.graph, 1, model->parameters);
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 1);

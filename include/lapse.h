@@ -1,10 +1,10 @@
 /* lapse.h: the public interface of Lapse, alone enough to use the library.
  *
  * Lapse learns from timestamped events and answers: given this history, what happens at time t?
- * The way of the data is the order of this file:
+ * Data flows in the order of this file:
  *
  *   events (CSV)  ->  dataset  ->  training  ->  model  ->  scores
- *                                                      \->  session  ->  answer at any time
+ *                                                      \->  session  ->  prediction at any time
  *
  * Contracts that hold for every call
  *   - A call that can fail returns a lapse_status and fills *error (which may be NULL). On failure every
@@ -14,7 +14,7 @@
  *     the matching ..._free or ..._close; both accept NULL. Strings returned by an object live as long as it does.
  *   - Datasets and models do not change after they are made: any number of threads may read one. A session belongs
  *     to one thread at a time.
- *   - Times are seconds since 1970-01-01 UTC as doubles. Lengths of time are seconds.
+ *   - Times are seconds since 1970-01-01 UTC as doubles. Durations are seconds.
  *   - An options struct is filled by its ..._default function first, then changed by the caller.
  */
 #ifndef LAPSE_H
@@ -60,33 +60,21 @@ const char *lapse_status_name(lapse_status status);
 
 /* ------------------------------------------------------------------------------------- text and choices ------ */
 
-/* Reads a moment: unix seconds ("1326506723.403") or ISO 8601 with a zone ("2026-11-15T12:00:00Z", "...+02:00";
+/* Parses a timestamp: unix seconds ("1326506723.403") or ISO 8601 with a zone ("2026-11-15T12:00:00Z", "...+02:00";
  * a date alone is midnight UTC). */
 lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error);
 
-/* Reads a length of time with its unit: 90s, 15m, 3h, 2d, 1w, 2y (y = 365.25 days), 250ms. */
+/* Parses a duration with its unit: 90s, 15m, 3h, 2d, 1w, 2y (y = 365.25 days), 250ms. */
 lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error *error);
 
-/* Writes a length of time the way a person would ("3 days", "1.5 hours") into out, and returns out. */
+/* Formats a duration for people ("3 days", "1.5 hours") into out and returns out. */
 const char *lapse_duration_format(double seconds, char *out, size_t out_size);
 
 /* Writes a time as ISO 8601 in UTC ("2026-11-15T12:00:00Z"; with milliseconds if there are any), and returns out. */
 const char *lapse_time_format(double time, char *out, size_t out_size);
 
-/* The names an option can take, NULL-terminated, in the order of preference. */
+/* The values of some options, NULL-terminated. Those of training options are in lapse_option.choices. */
 const char *const *lapse_task_names(void);
-const char *const *lapse_model_names(void);
-const char *const *lapse_encoding_names(void);
-const char *const *lapse_predict_names(void);
-const char *const *lapse_loss_names(void);
-const char *const *lapse_negative_names(void);
-const char *const *lapse_output_names(void);
-const char *const *lapse_window_names(void);
-const char *const *lapse_schedule_names(void);
-const char *const *lapse_period_init_names(void);
-const char *const *lapse_inverse_cdf_names(void);
-const char *const *lapse_projection_names(void);
-const char *const *lapse_combine_names(void);
 const char *const *lapse_split_by_names(void);
 const char *const *lapse_deduplicate_names(void);
 const char *const *lapse_min_rounds_names(void);
@@ -97,10 +85,9 @@ const char *const *lapse_precision_names(void);
 
 typedef struct lapse_dataset lapse_dataset;
 
-/* Fields: what a source tells of an event beside its name. A model sees those of past events, never those of the event
- * that it predicts. */
+/* Fields: further columns of an event. A model sees the fields of past events, never those of the event that it predicts. */
 typedef enum lapse_field_type {
-    LAPSE_FIELD_ACTION = 0,   /* what was done (view, search, purchase): a category that can also be predicted */
+    LAPSE_FIELD_ACTION = 0,   /* the action (view, search, purchase): a category that can also be predicted */
     LAPSE_FIELD_CATEGORY = 1, /* one of a list of values */
     LAPSE_FIELD_NUMBER = 2
 } lapse_field_type;
@@ -195,7 +182,7 @@ bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char 
 
 /* ------------------------------------------------------------------------------------------------- check ----- */
 
-/* What spoils results, looked for in a dataset and in the splits that a run would make of it. */
+/* Data-quality and leakage checks on a dataset and its train/validation/test split. */
 typedef enum lapse_severity {
     LAPSE_SEVERITY_OK = 0,
     LAPSE_SEVERITY_NOTE = 1,   /* to know when reading scores */
@@ -242,71 +229,54 @@ lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check
 
 typedef struct lapse_model lapse_model;
 
-/* 0, NULL, or for doubles a negative number means: chosen from the data. lapse_train_options_resolve says what. */
-typedef struct lapse_train_options {
-    const char *task;     /* "classify": which event type comes; "recommend": which items of a catalogue */
-    const char *model;    /* "attention", or a baseline: "markov", "item-markov", "recency", "popularity", "majority" */
-    const char *encoding; /* how attention sees time: "mercer", "bochner", ...; docs/encodings.md has them all */
-    const char
-        *projection; /* "linear"; "mlp-query": the query is an MLP of event and time; "mlp": key and value too, which
-                              * then see times from one anchor a window instead of exact lags */
-    const char *combine; /* "concatenate" or "add": how time joins the event */
-    const char
-        *target_time;  /* "known": lags are taken to the time of the predicted event; "unknown": to the last one */
-    int dims;          /* width of the event embedding and of each block */
-    int blocks;        /* attention blocks, 1 to 3 */
-    int heads;         /* attention heads, 1 to 4; must divide dims */
-    int context;       /* events seen before the predicted one */
-    int periods;       /* base periods of the time encoding: its frequencies, where it has no harmonics */
-    int harmonics;     /* harmonics of each period (mercer) */
-    double period_min; /* shortest starting period, seconds */
-    double period_max; /* longest starting period, seconds */
-    const char *period_init; /* how the periods start between the two: "geometric", "paper", "random", "linear" */
-    bool periods_fixed;      /* the periods stay where they start (mercer, bochner) */
-    const char *inverse_cdf; /* bochner-invcdf: from noise to frequencies: "mlp", "mlp-residual", "maf", "iaf", "nvp" */
-    int hidden;              /* width of the two hidden layers of inverse_cdf */
-    int draws;           /* sampled encodings: draws of frequencies that a model keeps; its answers are their mean */
-    double dropout;      /* 0 to 0.9 */
-    int order;           /* of the Markov chain, 1 to 3 */
-    const char *predict; /* "event", "action" or "both"; the losses of both are added */
+/* Training options are set by name, as the command line does. A program that offers them to its users walks the table below, so
+ * it needs no list of its own. */
+typedef struct lapse_train_options lapse_train_options;
 
-    /* Task recommend: event types are items, and the whole catalogue is ranked. */
-    const char *loss; /* "softmax" over the catalogue, "bce" or "sampled-softmax" with negatives; NULL: by its size */
-    const char *negatives;    /* "uniform", "popularity" or "in-batch" */
-    int negative_count;       /* drawn for each event; 0: 1 for bce, 100 for sampled-softmax */
-    double popularity_power;  /* "popularity" draws items by this power of their occurrences */
-    bool negatives_unseen;    /* never draw an item that the sequence has */
-    const char *output;       /* "shared": items are scored by the vectors they are read with; "separate": by others */
-    const char *item_vectors; /* file of `lapse pretrain` that the items start from; items that only it knows become
-                               * part of the catalogue. NULL: none */
-    const char *windows;      /* "all": training sees whole histories; "last": the last `context` events of each */
-    int field_dims;           /* width of the embedding of each field of categories; 0: by the number of categories */
+typedef enum lapse_option_type {
+    LAPSE_OPTION_CHOICE = 0,   /* one of `choices` */
+    LAPSE_OPTION_INTEGER = 1,  /* from minimum to maximum */
+    LAPSE_OPTION_NUMBER = 2,   /* from minimum to maximum */
+    LAPSE_OPTION_DURATION = 3, /* with a unit (90s, 15m, 3h, 2d, 1w, 2y), or a number of seconds */
+    LAPSE_OPTION_FLAG = 4,     /* "true" or "false" */
+    LAPSE_OPTION_SEED = 5,     /* an integer from 0 to 2^64 - 1 */
+    LAPSE_OPTION_FILE = 6      /* a path; "" is none */
+} lapse_option_type;
 
-    const char *split_by; /* how events come to train, valid and test: "column" (the source says it), "sequence" (80, 10
-                           * and 10 % of the sequences, by chance), "leave-one-out" (a sequence's last event is test, the
-                           * one before valid), "time" (sequences by their start, the latest are test); NULL: column
-                           * where the dataset has one, otherwise by the task */
+/* One option. All texts are constants of the library. */
+typedef struct lapse_option {
+    const char *name; /* such as "learning-rate" */
+    lapse_option_type type;
+    double minimum, maximum;    /* of INTEGER, NUMBER and DURATION (in seconds); both are allowed */
+    const char *const *choices; /* of CHOICE: NULL-terminated, in the order of preference; otherwise NULL */
+    const char *initial;        /* default value; NULL: chosen by `rule` */
+    const char *rule;           /* how the default is chosen, such as "chosen from the data"; NULL where initial is set */
+    const char *placeholder;    /* for help: "N", "NAME"; NULL for a flag */
+    const char *help;           /* one line */
+    const char *group;          /* heading in the help: "Model", "Training", "Run" */
+    bool advanced;              /* most users do not need it */
+} lapse_option;
 
-    double learning_rate; /* Adam's */
-    const char *schedule; /* of the learning rate: "constant", or "cosine": down to 0 over all epochs */
-    double beta1, beta2;  /* Adam's */
-    double l2;            /* l2 times a parameter is added to its gradient */
-    double clip;          /* largest norm of the gradient; 0: not clipped */
-    int batch;            /* windows in a step */
-    int epochs;           /* at most */
-    int patience;         /* epochs without a better score before stopping */
-    uint64_t seed;        /* sets the split (by sequence), the starting parameters, dropout and order */
-    int shards;           /* parts a batch is cut into; changes the bits of the result, unlike threads */
-    int threads;          /* 0: all cores; never changes the result */
-    const char
-        *device; /* "cpu"; "cuda", an NVIDIA GPU; "auto": cuda where there is one that can be used. On a GPU a batch is
-                           * one shard. Resolving puts the device found in the place of auto */
-    const char *precision; /* of products on a GPU: "fp32", "tf32" or "bf16"; the CPU's are always fp32 */
+/* The options of training, for index 0, 1, ... until it returns false. */
+bool lapse_train_option(int index, lapse_option *option);
+/* The option of this name; false where there is none. */
+bool lapse_train_option_find(const char *name, lapse_option *option);
+/* Whether the model of this name (a choice of the option "model") has an option of this name. */
+bool lapse_model_has_option(const char *model, const char *name);
 
-    const char *checkpoint;    /* file that makes the run resumable; NULL: none */
-    double checkpoint_seconds; /* at least so long between two checkpoints; 0: at every step */
-    bool resume;               /* go on from the checkpoint if it exists */
-} lapse_train_options;
+/* Options with their defaults. */
+lapse_status lapse_train_options_new(lapse_train_options **options, lapse_error *error);
+void lapse_train_options_free(lapse_train_options *options);
+
+/* Sets an option from text. An unknown name, or a value outside the option's range, is LAPSE_ERROR_USAGE. */
+lapse_status lapse_train_options_set(lapse_train_options *options, const char *name, const char *value,
+                                     lapse_error *error);
+
+/* Writes an option's value as text into out and returns out; "" where it is not chosen yet, NULL for an unknown name. */
+const char *lapse_train_options_get(const lapse_train_options *options, const char *name, char *out, size_t out_size);
+
+/* Whether the option has an effect, given the others: heads have none on a Markov chain. */
+bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
 
 typedef struct lapse_progress {
     int epoch, epochs;        /* current (from 1) and the most there will be */
@@ -324,14 +294,23 @@ typedef struct lapse_progress {
 /* Called after every step. Return true to go on; false to stop now: the best model so far is kept. */
 typedef bool (*lapse_on_progress)(const lapse_progress *progress, void *context);
 
-void lapse_train_options_default(lapse_train_options *options);
+/* A training run: resolved options, split and buffers. */
+typedef struct lapse_trainer lapse_trainer;
 
-/* Puts what the data suggests wherever options ask for it, and checks every value: the options a run would use.
- * The strings in *options afterwards are constants of the library, the dataset's, or the caller's own. */
-lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_train_options *options,
-                                         lapse_error *error);
+/* Prepares a run: chooses every option that is not set from the data, checks all of them, makes the split and allocates what
+ * training needs. The dataset must outlive the run; the options need not. */
+lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
+                               lapse_trainer **trainer, lapse_error *error);
+void lapse_trainer_free(lapse_trainer *trainer);
 
-/* Trains on the training split and keeps the parameters that were best on the validation split. */
+/* The options of the run, all of them chosen. They live as long as the trainer. */
+const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer);
+
+/* Trains on the training split and returns the model with the parameters that were best on the validation split. Once. */
+lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
+                               lapse_model **model, lapse_error *error);
+
+/* lapse_trainer_new, run and free in one call. */
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error);
 
@@ -516,9 +495,9 @@ void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
-/* A session is one live history. Events are appended once; then it can be asked about any time. What the model computes
- * of an event is kept, so that a further question costs one row of it, however long the history; after the first question
- * nothing is allocated. */
+/* A session is one live history. Events are appended once; then it can be queried about any time. What the model computes of an
+ * event is cached, so that a further query costs one row, however long the history is. After the first query nothing is
+ * allocated. */
 typedef struct lapse_session lapse_session;
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
@@ -530,7 +509,7 @@ void lapse_session_clear(lapse_session *session);
 /* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
-/* What a field of an event holds. */
+/* The value of a field of an event. */
 typedef struct lapse_value {
     const char *text; /* of an action or category; NULL is "", nothing was there */
     double number;    /* of a number; NaN: missing */
@@ -546,7 +525,7 @@ typedef struct lapse_event {
 /* Appends an event with its fields. A model that has fields wants all of them of every event. */
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
 
-/* Fills probabilities[0 .. type_count-1]: the chance of each event type, given that the next event happens at this time,
+/* Fills probabilities[0 .. event types - 1]: the probability of each event type, given that the next event happens at this time,
  * which must not lie before the last one. The history must not be empty. A model that predicts the action alone refuses. */
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
 
@@ -557,8 +536,9 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
 /* A event type that may come next; of a recommender, an item. */
 typedef struct lapse_recommendation {
     int64_t item;       /* its number: lapse_model_event_type_name says which it is */
-    double score;       /* what the network gave it; of a baseline, or a mean over draws: the log of the probability */
-    double probability; /* its share of exp(score) among all items: what lapse_session_predict gives */
+    double score;       /* the network's logit or score; the log of the probability for baselines, and for classifiers that
+                         * average over several frequency samples */
+    double probability; /* softmax over all items: what lapse_session_predict gives */
 } lapse_recommendation;
 
 /* Fills best[0 .. *count-1] with the `top` event types that score highest at this time, the highest first, and *count with how
@@ -569,7 +549,7 @@ lapse_status lapse_session_recommend(lapse_session *session, double time, int64_
 
 /* ------------------------------------------------------------------------------------------ many histories ----- */
 
-/* What comes after a sequence of a dataset at this time, which must not lie before its last event. */
+/* What follows a sequence of a dataset at this time, which must not lie before its last event. */
 typedef struct lapse_query {
     int64_t sequence;
     double time;
@@ -708,7 +688,7 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
 
 /* ----------------------------------------------------------------------------------------------- measuring ----- */
 
-/* How fast training and scoring are on this machine, with events simulated in memory. */
+/* Training and evaluation speed on this machine, with events simulated in memory. */
 typedef struct lapse_bench_options {
     const char *preset; /* the sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
     const char *what;   /* "train": steps of training; "predict": scoring the validation split */

@@ -68,11 +68,11 @@ static lapse_status work(bench *b, lapse_error *error)
         b->times.adam = lp_clock_nanoseconds() - start;
         return LAPSE_OK;
     }
-    if (trainer->windows.count - trainer->state.window < trainer->options.batch) {
+    if (trainer->windows.count - trainer->state.window < trainer->options.run.batch) {
         trainer->state.epoch += trainer->windows.count > 0;
         trainer->state.window = 0;
         LP_TRY(lp_trainer_epoch(trainer, error));
-        LP_TRY(check_batch(trainer->options.batch, trainer->windows.count, error));
+        LP_TRY(check_batch(trainer->options.run.batch, trainer->windows.count, error));
     }
     lp_trainer_step(trainer);
     if (!b->straight)
@@ -179,7 +179,7 @@ static lapse_status time_rounds(bench *b, lapse_error *error)
         report->flop += b->part_costs[PART_RANK].flop;
     }
     qsort(b->steps, (size_t)rounds, sizeof *b->steps, by_size);
-    int windows = b->trainer.options.batch;
+    int windows = b->trainer.options.run.batch;
     report->step_best = b->steps[0];
     report->step_median = b->steps[rounds / 2];
     report->step_p90 = b->steps[(rounds * 9 + 9) / 10 - 1];
@@ -353,38 +353,40 @@ static void bench_clear(bench *b)
     lp_free(b->steps);
 }
 
-/* Refuses a batch of more windows than the first epoch has, before memory is asked for it. */
+/* Refuses a batch of more windows than the first epoch has, before its buffers are allocated. */
 static lapse_status check_windows(const lapse_dataset *dataset, lapse_train_options options, lapse_error *error)
 {
-    lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_TRAIN};
+    lp_resolved resolved;
     lp_windows windows = {0};
-    uint8_t *split = NULL;
-    LP_TRY(lp_train_options_split(dataset, &options, &split, error));
-    targets.split = split;
-    targets.context = options.context;
-    targets.last_windows = strcmp(options.windows, "last") == 0;
-    lapse_status status = lp_windows_training(&windows, &targets, options.seed, 0, error);
+    LP_TRY(lp_train_options_resolve(&options, dataset, &resolved, error));
+    lp_targets targets = {.dataset = dataset,
+                          .split = resolved.split,
+                          .wanted = LP_SPLIT_TRAIN,
+                          .context = options.model.context,
+                          .last_windows = options.run.windows == LP_WINDOWS_LAST};
+    lapse_status status = lp_windows_training(&windows, &targets, options.run.seed, 0, error);
     if (status == LAPSE_OK)
-        status = check_batch(options.batch, windows.count, error);
+        status = check_batch(options.run.batch, windows.count, error);
     lp_windows_clear(&windows);
-    lp_free(split);
+    lp_free(resolved.split);
     return status;
 }
 
-/* Data, and a trainer that is ready for its first step. */
+/* Makes the data, and a trainer before its first step. */
 static lapse_status prepare(bench *b, lapse_error *error)
 {
     const lapse_bench_options *options = &b->options;
     lapse_train_options train;
-    lp_bench_preset_options(b->preset, &train);
-    train.seed = options->seed;
-    train.threads = options->threads;
-    train.device = options->device;
-    train.precision = options->precision;
-    train.batch = options->batch ? options->batch : train.batch;
-    train.shards = options->shards ? options->shards : train.shards;
-    int64_t items = options->items ? options->items : b->preset->items;
-    LP_TRY(lp_bench_data(b->preset, b->preset->sequences, items, options->seed, &b->dataset, error));
+    const lp_bench_sizes *sizes = lp_bench_preset_sizes(b->preset);
+    LP_TRY(lp_bench_preset_options(b->preset, &train, error));
+    LP_TRY(lapse_train_options_set(&train, "device", options->device, error));
+    LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
+    train.run.seed = options->seed;
+    train.run.threads = options->threads ? options->threads : train.run.threads;
+    train.run.batch = options->batch ? options->batch : train.run.batch;
+    train.run.shards = options->shards ? options->shards : train.run.shards;
+    int64_t items = options->items ? options->items : sizes->items;
+    LP_TRY(lp_bench_data(b->preset, sizes->sequences, items, options->seed, &b->dataset, error));
     LP_TRY(check_windows(b->dataset, train, error));
     LP_TRY(lp_trainer_init(&b->trainer, b->dataset, &train, error));
     const lp_adam *adam = &b->trainer.adam;
@@ -397,8 +399,8 @@ static lapse_status prepare(bench *b, lapse_error *error)
     b->graph = b->train ? &b->trainer.network.graph : &b->trainer.evaluator.network.graph;
     *b->report = (lapse_bench_report){.preset = b->preset->name,
                                       .what = b->train ? "train" : "predict",
-                                      .device = b->trainer.options.device,
-                                      .precision = b->trainer.options.precision,
+                                      .device = lp_device_name(b->trainer.options.run.device),
+                                      .precision = lp_precision_names[b->trainer.options.run.precision],
                                       .level = lp_cpu_level(),
                                       .threads = b->runner->threads,
                                       .rounds = options->rounds,

@@ -78,7 +78,7 @@ static lapse_status twin_run(twin *t, lp_trainer *trainer, lapse_error *error)
     run.parameters = t->parameters;
     run.gradients = t->gradients;
     run.row_gradients = t->row_gradients;
-    run.seed = trainer->options.seed;
+    run.seed = trainer->options.run.seed;
     t->backend->run(t->backend->context, &run);
     return LAPSE_OK;
 }
@@ -176,14 +176,15 @@ lapse_status lp_bench_check(const lp_bench_preset *preset, const lapse_bench_opt
     lapse_dataset *dataset;
     lapse_train_options train;
     lp_trainer trainer;
-    int64_t items = preset->items < ITEMS ? preset->items : ITEMS;
-    lp_bench_preset_options(preset, &train);
-    train.seed = options->seed;
-    train.device = options->device;
-    train.precision = options->precision;
-    train.shards = train.threads = 1;
-    train.batch = SEQUENCES;
-    train.clip = 0;
+    int64_t items = lp_bench_preset_sizes(preset)->items;
+    items = items < ITEMS ? items : ITEMS;
+    LP_TRY(lp_bench_preset_options(preset, &train, error));
+    LP_TRY(lapse_train_options_set(&train, "device", options->device, error));
+    LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
+    train.run.seed = options->seed;
+    train.run.shards = train.run.threads = 1;
+    train.run.batch = SEQUENCES;
+    train.run.clip = 0;
     LP_TRY(lp_bench_data(preset, SEQUENCES, items, options->seed, &dataset, error));
     lapse_status status = lp_trainer_init(&trainer, dataset, &train, error);
     if (status == LAPSE_OK) {

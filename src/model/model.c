@@ -1,10 +1,8 @@
-/* model.c: making models, and looking things up in them. */
+/* model.c: the model table, model objects, and their properties, fields and targets. */
 #include "model/model.h"
 
-#include "base/random.h"
 #include "model/model_rows.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,155 +23,6 @@ const lp_model_row *lp_model_row_find(const char *name)
         if (strcmp(lp_models[i]->name, name) == 0)
             return lp_models[i];
     return NULL;
-}
-
-const char *const lp_predict_names[] = {"event", "action", "both", NULL};
-const char *const lp_task_names[] = {"classify", "recommend", NULL};
-const char *const lp_loss_names[] = {"softmax", "bce", "sampled-softmax", NULL};
-const char *const lp_output_names[] = {"shared", "separate", NULL};
-
-/* ---------------------------------------------------------------------------------------------- networks ----- */
-
-/* The losses of all targets, added. */
-static lp_value *total_loss(lp_graph *graph, lp_value *const logits[LP_TARGET_COUNT],
-                            lp_value *const feeds[LP_FEED_LIMIT])
-{
-    static const lp_feed wanted[LP_TARGET_COUNT] = {LP_FEED_TARGET, LP_FEED_ACTION};
-    lp_value *sum = NULL;
-    for (int t = 0; t < LP_TARGET_COUNT; t++) {
-        if (!logits[t])
-            continue;
-        lp_value *loss = lp_cross_entropy(graph, logits[t], feeds[wanted[t]]);
-        sum = sum ? lp_add(graph, sum, loss) : loss;
-    }
-    return sum;
-}
-
-/* What a recommender learns by. */
-static lp_value *ranking_loss(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT])
-{
-    lp_graph *graph = &network->graph;
-    lp_value *z = network->state, *items = network->items, *bias = network->bias, *target = feeds[LP_FEED_TARGET];
-    lp_value *shift = config->loss == LP_LOSS_SAMPLED_SOFTMAX ? feeds[LP_FEED_LOGQ] : NULL;
-    if (config->loss != LP_LOSS_BCE)
-        return lp_softmax_loss(graph, z, items, bias, shift, target);
-    return lp_bce_loss(graph, z, items, bias, target, feeds[LP_FEED_NEGATIVE]);
-}
-
-lp_encoding_config lp_model_encoding(const lp_model_config *config)
-{
-    return (lp_encoding_config){
-        .dims = config->dims,
-        .context = config->context,
-        .periods = config->periods,
-        .harmonics = config->harmonics,
-        .period_min = config->period_min,
-        .period_max = config->period_max,
-        .period_init = config->period_init,
-        .periods_fixed = config->periods_fixed != 0,
-        .inverse_cdf = config->inverse_cdf,
-        .hidden = config->hidden,
-        .draws = config->draws,
-    };
-}
-
-/* Into a network that may have its `live` already. */
-static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
-{
-    lp_graph *graph = &network->graph;
-    lapse_field_type types[LP_FIELD_LIMIT];
-    lp_value *feeds[LP_FEED_LIMIT];
-    for (int f = 0; f < config->field_count; f++)
-        types[f] = config->fields[f].type;
-    lp_feeds_declare(graph, types, config->field_count, config->loss == LP_LOSS_BCE ? config->negative_count : 0,
-                     feeds);
-    config->row->build(network, config, training, feeds);
-    if (training) {
-        network->loss = config->task == LP_TASK_RECOMMEND ? ranking_loss(network, config, feeds)
-                                                          : total_loss(graph, network->logits, feeds);
-        if (network->loss)
-            network->loss->kept = true;
-        if (lp_graph_status(graph, NULL) == LAPSE_OK)
-            lp_graph_gradients(graph, 1, &network->loss, &feeds[LP_FEED_SEED], NULL);
-    }
-    for (int t = 0; !training && t < LP_TARGET_COUNT; t++)
-        if (network->logits[t])
-            network->logits[t]->kept = true;
-    if (!training && network->state)
-        network->state->kept = true;
-    lapse_status status = lp_graph_status(graph, error);
-    if (status != LAPSE_OK)
-        lp_graph_clear(graph);
-    return status;
-}
-
-lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
-{
-    *network = (lp_network){0};
-    return build_network(network, config, training, error);
-}
-
-lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
-                                      lapse_error *error)
-{
-    *network = (lp_network){0};
-    lp_graph *graph = &network->graph;
-    lp_decode_state *live = lp_graph_alloc(graph, sizeof *live);
-    lp_kv_cache *blocks = lp_graph_alloc(graph, (size_t)config->blocks * sizeof *blocks);
-    if (live && blocks) {
-        live->blocks = blocks;
-        live->capacity = capacity;
-        network->live = live;
-    }
-    return build_network(network, config, false, error);
-}
-
-static double sinusoid(int row, int col, int cols)
-{
-    double angle = row * pow(10000, -(double)(col - col % 2) / cols);
-    return col % 2 ? cos(angle) : sin(angle);
-}
-
-/* The log of a number whose power is uniform between those of low and high. */
-static double log_of_power(lp_random *random, double power, double low, double high)
-{
-    double a = pow(low, power), b = pow(high, power);
-    return log(a + (b - a) * lp_random_uniform(random)) / power;
-}
-
-void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters)
-{
-    for (int i = 0; i < graph->parameter_count; i++) {
-        const lp_parameter *parameter = &graph->parameters[i];
-        const lp_value *value = parameter->value;
-        float *data = parameters + value->offset;
-        lp_random random = lp_random_start(seed, LP_PURPOSE_INIT, (uint32_t)i);
-        for (int64_t k = 0; k < (int64_t)value->rows * value->cols; k++) {
-            switch (parameter->start) {
-            case LP_INIT_ZEROS:
-                data[k] = 0;
-                break;
-            case LP_INIT_ONES:
-                data[k] = 1;
-                break;
-            case LP_INIT_UNIFORM:
-                data[k] = (float)(parameter->spread * (2 * lp_random_uniform(&random) - 1));
-                break;
-            case LP_INIT_NORMAL:
-                data[k] = (float)(parameter->spread * lp_random_normal(&random));
-                break;
-            case LP_INIT_VALUES:
-                data[k] = (float)parameter->values[k];
-                break;
-            case LP_INIT_SINUSOID:
-                data[k] = (float)sinusoid((int)(k / value->cols), (int)(k % value->cols), value->cols);
-                break;
-            case LP_INIT_LOG_POWER:
-                data[k] = (float)log_of_power(&random, parameter->spread, parameter->values[0], parameter->values[1]);
-                break;
-            }
-        }
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------ models ----- */
@@ -226,7 +75,7 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, 
     made->split_by = lp_split_rule_find("sequence");
     bool copied = lp_names_copy(&made->arena, types, &made->types) && copy_fields(made);
     lapse_status status = copied ? LAPSE_OK : out_of_memory(error);
-    if (status == LAPSE_OK && config->row->build) {
+    if (status == LAPSE_OK && lp_model_is_network(config)) {
         status = lp_network_build(&made->network, &made->config, false, error);
         if (status == LAPSE_OK)
             status = list_parameters(made, error);
@@ -330,22 +179,6 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     }
     model->property_value[index] = value;
     return LAPSE_OK;
-}
-
-const char *lp_number_text(double value, char text[LP_NUMBER_SIZE])
-{
-    bool whole = fabs(value) < 1e15 && value == (double)(int64_t)value;
-    int digits = whole ? 17 : 1;
-    do
-        snprintf(text, LP_NUMBER_SIZE, "%.*g", digits, value);
-    while (strtod(text, NULL) != value && ++digits <= 17);
-    const char *point = localeconv()->decimal_point;
-    char *found = strstr(text, point);
-    if (found) {
-        *found = '.';
-        memmove(found + 1, found + strlen(point), strlen(found + strlen(point)) + 1);
-    }
-    return text;
 }
 
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)

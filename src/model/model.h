@@ -1,39 +1,40 @@
-/* model.h: a model: what it computes, with which parameters, for which event types.
+/* model.h: a model: the function it computes, its parameters, and the event types it knows.
  *
- * A model is a row of lp_models. Networks build a graph and learn by gradients; baselines count. Both keep what they learned
- * in named tensors, which is all that the model file knows of them (model_file.h).
+ * A model is one file, model_<name>.c, and one row of lp_models. Networks build a graph and are trained by gradients;
+ * baselines are fitted by counting. Both hold what they learned in named tensors, which is all that the model file knows of
+ * them (model_file.h). A row has its own table of options; nothing outside the model's file reads its settings.
  */
 #ifndef LP_MODEL_H
 #define LP_MODEL_H
 
-#include "data/dataset/dataset.h"
-#include "data/dataset/names.h"
+#include "base/option.h"
 #include "data/batch/negatives.h"
+#include "data/dataset/names.h"
 #include "data/dataset/split.h"
-#include "nn/attention_block.h"
+#include "nn/encoding.h"
 
 typedef struct lp_model_row lp_model_row;
 
-/* What a model may be asked for: each is a vocabulary with logits of its own. */
+/* What a model can predict: each target has a vocabulary and logits of its own. */
 typedef enum lp_target { LP_TARGET_EVENT = 0, LP_TARGET_ACTION = 1, LP_TARGET_COUNT = 2 } lp_target;
 typedef enum lp_predict { LP_PREDICT_EVENT = 0, LP_PREDICT_ACTION = 1, LP_PREDICT_BOTH = 2 } lp_predict;
 
 /* "event", "action", "both", NULL: targets and predictions by number. */
 extern const char *const lp_predict_names[];
 
-/* What a model is for: naming the event that comes, one of few event types; or ranking a catalogue of items. */
+/* classify: a probability for each of a few event types. recommend: a ranking of a catalogue of items. */
 typedef enum lp_task { LP_TASK_CLASSIFY = 0, LP_TASK_RECOMMEND = 1 } lp_task;
 extern const char *const lp_task_names[]; /* "classify", "recommend", NULL */
 
-/* What training of a recommender makes small. */
+/* The loss function of a recommender. */
 typedef enum lp_loss {
     LP_LOSS_SOFTMAX,        /* cross-entropy over the whole catalogue */
-    LP_LOSS_BCE,            /* binary cross-entropy of the target and of negatives, one by one */
-    LP_LOSS_SAMPLED_SOFTMAX /* cross-entropy over the items of the shard and negatives that a step's places share */
+    LP_LOSS_BCE,            /* binary cross-entropy of the target and of its negatives */
+    LP_LOSS_SAMPLED_SOFTMAX /* cross-entropy over the items of the shard and negatives that a step's targets share */
 } lp_loss;
 extern const char *const lp_loss_names[]; /* "softmax", "bce", "sampled-softmax", NULL */
 
-/* Where a recommender's output vectors come from. */
+/* The item vectors that a recommender's scores are products with. */
 typedef enum lp_output { LP_OUTPUT_SHARED, LP_OUTPUT_SEPARATE } lp_output;
 extern const char *const lp_output_names[]; /* "shared", "separate", NULL */
 
@@ -46,32 +47,38 @@ typedef struct lp_model_field {
     lp_names categories;    /* of an action or category */
 } lp_model_field;
 
-/* All that fixes the function a model computes, its parameters apart. */
+/* Bytes of a model's own settings. */
+enum { LP_MODEL_SETTINGS_SIZE = 256 };
+typedef union lp_model_settings {
+    unsigned char bytes[LP_MODEL_SETTINGS_SIZE];
+    double alignment;
+} lp_model_settings;
+
+/* The settings that fix the function a model computes, its parameters apart. Members that are options have a row in
+ * lp_model_options. */
 typedef struct lp_model_config {
     const lp_model_row *row;
-    lp_task task;
-    lp_loss loss;                   /* of a recommender, in training */
-    lp_negative_sampling negatives; /* of a sampled loss */
-    int negative_count;             /* of each place (bce), or of a step (sampled-softmax) */
-    lp_output output;
-    const lp_encoding *encoding;
-    lp_projection projection;
-    lp_combine combine;
-    bool target_known; /* lags are taken to the time of the event asked for, otherwise to the last event */
-    int event_types;   /* how many, which are the classes or items */
-    int dims, blocks, heads, context;
-    int periods, harmonics;
-    double period_min, period_max;
-    const lp_period_init *period_init;
-    int periods_fixed; /* 1: not learned */
-    const lp_inverse_cdf *inverse_cdf;
-    int hidden, draws;
+    int event_types; /* number of classes, or of items */
+    int task;        /* lp_task */
+    int target_time; /* 0: lags are taken to the time of the predicted event ("known"); 1: to the last event */
+    int context;     /* events before the predicted one that the model sees */
+    int predict;     /* lp_predict */
+    int dims;        /* width of embeddings and hidden states */
     double dropout;
-    int order; /* of a Markov chain */
-    lp_predict predict;
+    int output;                 /* lp_output */
+    int field_dims;             /* width of the embedding of a categorical field; 0: by the number of its categories */
+    int loss;                   /* lp_loss */
+    int negatives;              /* lp_negative_sampling */
+    int negative_count;         /* per target (bce), or per step (sampled-softmax) */
+    double popularity_power;    /* exponent of an item's count when negatives are sampled by popularity */
+    bool negatives_unseen;      /* negatives exclude the items of the sequence */
+    lp_model_settings settings; /* the model's own: only its file reads them */
     int field_count;
     const lp_model_field *fields; /* the action first, then categories, then numbers; in the model's arena */
 } lp_model_config;
+
+/* Options that all models share, by member of lp_model_config. */
+extern const lp_option lp_model_options[];
 
 typedef enum lp_tensor_type { LP_TENSOR_F32, LP_TENSOR_I32, LP_TENSOR_U8, LP_TENSOR_U64, LP_TENSOR_F64 } lp_tensor_type;
 
@@ -83,28 +90,45 @@ typedef struct lp_tensor {
     void *data;
 } lp_tensor;
 
-/* What a live network, which sees only the newest events, remembers of the others. In the graph's arena. */
+/* What a decoding graph, which is fed with the newest events of one history, caches of the earlier ones. In the graph's
+ * arena. */
 typedef struct lp_decode_state {
-    int capacity;        /* events that there is room for */
-    bool placed;         /* events are seen at their places in the window, which change when it slides */
-    lp_kv_cache *blocks; /* of each block; they share the basis */
+    int capacity;        /* events that the caches hold */
+    bool positional;     /* events are embedded with their position in the window, which changes when it slides */
+    lp_kv_cache *caches; /* of each attention layer; layers may share matrices */
+    int cache_count;
 } lp_decode_state;
 
-/* A graph that answers, and when training also learns. */
+/* A graph for inference, or for training with loss and gradients. */
 typedef struct lp_network {
     lp_graph graph;
-    lp_value *logits[LP_TARGET_COUNT]; /* classify: [A x names of the target]; NULL where it is not predicted */
-    lp_value *state;                   /* recommend: [A x dims]; an item's score is state . items + bias */
-    lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the shard's items */
-    lp_decode_state *live;             /* of a live network, otherwise NULL */
-    lp_value *loss;                    /* [1 x 1], sum over the targets; NULL in a network that only answers */
+    lp_value *logits[LP_TARGET_COUNT]; /* classify: [targets x classes]; NULL for what is not predicted */
+    lp_value *state;                   /* recommend: [targets x dims]; an item's score is state . items + bias */
+    lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
+    lp_value *loss;                    /* [1 x 1], sum over the targets; NULL for inference */
+    const lp_encoding *encoding;       /* by which the network sees time or order; NULL: it has none */
+    lp_encoding_config encoding_config; /* of this encoding */
+    bool
+        anchored; /* times are measured from the window's last query time, so that only its last position is predicted as a
+                    * session predicts it */
+    lp_decode_state *decode; /* of a decoding graph; otherwise NULL */
 } lp_network;
+
+/* A network being built: what a row's build and loss functions work with. */
+typedef struct lp_builder {
+    lp_network *network;
+    lp_graph *graph; /* of the network */
+    const lp_model_config *config;
+    lp_value *const *feeds; /* LP_FEED_LIMIT of them */
+    bool training;
+    double dropout; /* 0 unless training */
+} lp_builder;
 
 struct lapse_model {
     lp_model_config config;
     lp_arena arena;     /* of names, texts and tables */
     lp_names types;     /* in the arena */
-    lp_network network; /* that answers; empty for baselines */
+    lp_network network; /* for inference; empty for baselines */
     float *parameters;  /* owned; network.graph.parameter_size elements */
     lp_tensor *tensors; /* in the arena; data in parameters or in the arena */
     int tensor_count;
@@ -115,54 +139,85 @@ struct lapse_model {
     int property_count, property_capacity;
 };
 
-/* What a count-based model learns from: the training split, and the validation split to choose by. */
+/* What a baseline is fitted to, and what defaults are chosen from: the training split. Some baselines choose a hyperparameter
+ * on the validation split. */
 typedef struct lp_fit_data {
     const lapse_dataset *dataset;
     const uint8_t *split; /* of each event */
 } lp_fit_data;
 
-/* What a count-based model is asked: the event type of the event at `time`, after these. */
+/* A history and the query time. */
 typedef struct lp_query {
     const int32_t *types; /* count of them, oldest first */
     int64_t count;
-    double time; /* of the event asked for, unix seconds; of the last event where that is not known */
+    double time; /* of the target event, unix seconds; of the last event where the target time is unknown */
 } lp_query;
+
+enum { LP_TASKS_ALL = 1 << LP_TASK_CLASSIFY | 1 << LP_TASK_RECOMMEND };
+
+/* Option tables of one model, at most. */
+enum { LP_MODEL_TABLES = 4 };
 
 struct lp_model_row {
     const char *name;
-    const char *summary; /* for people */
-    bool uses_context;
-    /* Networks: declares parameters and builds logits of every predicted target, or state, items and bias, from the
-     * feeds. Dropout only when training. */
-    void (*build)(lp_network *network, const lp_model_config *config, bool training,
-                  lp_value *const feeds[LP_FEED_LIMIT]);
-    /* Baselines: learns by counting, into tensors. */
+    const char *summary; /* for help */
+    int tasks;           /* bit 1 << lp_task for each task it can be trained for */
+    /* Tables of its own options, NULL-terminated. Their offsets are relative to its settings; where it uses lp_encoding_options,
+     * the settings begin with an lp_encoding_config. */
+    const lp_option *options[LP_MODEL_TABLES];
+    /* Chooses its options that are unset from the training split; dims and context are set. NULL: there are none. */
+    lapse_status (*resolve)(lp_model_config *config, const lp_fit_data *data, lapse_error *error);
+    /* Checks its options against each other, after resolve or after loading a file. NULL: every combination is valid. */
+    lapse_status (*validate)(const lp_model_config *config, lapse_error *error);
+
+    /* Networks: declares parameters and builds, from the feeds, logits of every predicted target, or state, items and bias:
+     * input_layer.h and output_layer.h have the common parts. */
+    void (*build)(lp_builder *builder);
+    /* Networks: the loss [1 x 1], a sum over targets. NULL: the loss of the task (output_layer.h). */
+    lp_value *(*loss)(lp_builder *builder);
+    /* Networks: whether the model can decode incrementally: build then fills builder->network->decode where that is not NULL.
+     * NULL or false: a session runs the whole window for each query. */
+    bool (*incremental)(const lp_model_config *config);
+
+    /* Baselines: fits tensors by counting. */
     lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);
     /* Baselines: checks tensors that came from a file. */
     lapse_status (*check)(const lapse_model *model, lapse_error *error);
-    /* Baselines: the probabilities of all event types. */
-    void (*answer)(const lapse_model *model, const lp_query *question, double *probabilities);
+    /* Baselines: probabilities of all event types. */
+    void (*predict)(const lapse_model *model, const lp_query *query, double *probabilities);
+    /* Baselines: events before the target that the prediction depends on; NULL: at most the context. */
+    int (*lookback)(const lp_model_config *config);
 };
 
-/* Times are measured from the window's last moment instead of from each place's own: only a window's last place is then
- * asked as a session would be. */
-static inline bool lp_model_config_anchored(const lp_model_config *config)
+/* A model that is trained by gradients, rather than fitted by counting. */
+static inline bool lp_model_is_network(const lp_model_config *config)
 {
-    return config->row->build && config->projection == LP_PROJECTION_MLP && config->encoding->sees_time;
+    return config->row->build != NULL;
 }
 
-/* Whether the shards of a training batch have small catalogues of their own (data/batch/batch_vocabulary.h). */
-static inline bool lp_model_config_lists(const lp_model_config *config)
+/* A network whose scores are ranked, rather than compared by the first choice. */
+static inline bool lp_model_ranks(const lp_model_config *config)
+{
+    return config->task == LP_TASK_RECOMMEND && lp_model_is_network(config);
+}
+
+/* Whether training gathers only the item rows that a shard uses (data/batch/batch_vocabulary.h). */
+static inline bool lp_model_samples_items(const lp_model_config *config)
 {
     return config->task == LP_TASK_RECOMMEND && config->loss != LP_LOSS_SOFTMAX;
+}
+
+static inline bool lp_model_target_known(const lp_model_config *config)
+{
+    return config->target_time == 0;
 }
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_model_row *const lp_models[];
 const lp_model_row *lp_model_row_find(const char *name);
 
-/* An empty model for these event types: baselines get their tensors by fit; for networks the graph is built and
- * every parameter has its place. */
+/* An empty model for these event types: a baseline gets its tensors by fit; for a network the inference graph is built and
+ * the parameters are allocated. */
 lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model,
                           lapse_error *error);
 
@@ -171,46 +226,46 @@ static inline bool lp_model_predicts(const lp_model_config *config, lp_target ta
     return config->predict == LP_PREDICT_BOTH || (int)config->predict == (int)target;
 }
 
-/* What a target may be: how many names, and which. */
+/* The classes of a target: how many, and their names. */
 int lp_model_target_size(const lp_model_config *config, lp_target target);
 const lp_names *lp_model_target_names(const lapse_model *model, lp_target target);
 
-/* The target of a name; LP_TARGET_COUNT if there is none such, or the model does not predict it. NULL: its first. */
+/* The target of a name, or with NULL the first one; LP_TARGET_COUNT for a target that the model does not predict. */
 lp_target lp_model_target_find(const lapse_model *model, const char *name);
 
-/* A number as the network sees it: in deviations from the mean, at most 10 of them; missing is the mean. */
+/* Standardizes a number: (number - mean) / deviation, clipped to +-10; 0 for a missing one. */
 float lp_model_standardize(const lp_model_field *field, double number);
 
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
 
-/* The same for a network that answers, fed with the newest events of one history, which remembers `capacity` of them. */
+/* Builds the decoding graph of a model that decodes incrementally: it is fed with the newest events of one history and caches
+ * `capacity` of them. */
 lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
                                       lapse_error *error);
 
-/* What an encoding sees of the configuration. */
-lp_encoding_config lp_model_encoding(const lp_model_config *config);
+/* Parameter samples that a prediction is the mean over: the stored frequency samples of a sampled encoding, otherwise 1. */
+static inline int lp_network_samples(const lp_network *network)
+{
+    return network->encoding && network->encoding->sample ? network->encoding_config.frequency_samples : 1;
+}
 
-/* Starting values of all parameters of a graph, as functions of the seed. */
+/* Initial values of all parameters of a graph, as functions of the seed. */
 void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters);
 
 lp_tensor *lp_model_tensor_find(const lapse_model *model, const char *name);
 
-/* Tensors that a baseline may have. */
+/* Tensors of a baseline, at most. */
 enum { LP_BASELINE_TENSORS = 16 };
 
-/* Room in the arena for a tensor's data, and its place in the list. NULL when out of memory. */
+/* Adds a tensor to a baseline and returns its data, in the arena. NULL when out of memory. */
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);
 size_t lp_tensor_bytes(const lp_tensor *tensor);
-
-/* A number as decimal text with a point, in as few digits as restore it; returns text. */
-enum { LP_NUMBER_SIZE = 64 };
-const char *lp_number_text(double value, char text[LP_NUMBER_SIZE]);
 
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same for a number: as few digits as read back to the same double, and a point whatever the locale. */
+/* The same for a number, by lp_number_text. */
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
 

@@ -1,139 +1,148 @@
-/* model_attention.c: self-attention with functional time representation (Xu et al. 2019), exact lags.
+/* model_attention.c: self-attention with functional time representation (Xu et al. 2019), with exact lags.
  *
- *     Z = dropout(joint vector of the event)     [T x dims]
- *     Z = block(Z), `blocks` times               nn/attention_block.c
- *     S = norm(Z) at the target positions         [A x dims]
- *     logits = S W^T + b                         [A x names], for each target
- *
- * A recommender has the scores S E^T + b instead, with the embedding E of the items themselves or one of their own, and
- * scales the embedding of the events up by the root of dims, as the output wants it small. In training with a sampled loss
- * E and b are the rows of the shard's own items.
- *
- * The joint vector is that of the paper's shop model, the event's embedding joined to those of its fields and to its
- * numbers, [E_k, F1_a, .., x1, ..], projected to `dims`. A projection of joined vectors is the sum of each one's own, and
- * that of E_k is left out, since E is learned anyway:
- *
- *     Z = E_k + F1_a W1^T + .. + x1 w1^T + ..
- *
- * So nothing is wider than without fields: blocks cost the same, heads divide the same dims, and a model without fields
- * is what it was. Keys and values, being linear, would be such sums in a wider block too.
+ *     Z = dropout(input layer)                   [T x dims]        input_layer.h
+ *     Z = block(Z), `blocks` times                                 nn/attention_block.c
+ *     S = norm(Z) at the target positions        [targets x dims]
+ *     logits or catalogue scores of S                              output_layer.h
  */
+#include "model/input_layer.h"
 #include "model/model_rows.h"
+#include "model/output_layer.h"
+#include "nn/attention_block.h"
+#include "nn/layer.h"
 
-#include <stdio.h>
+#include <stddef.h>
 
-enum { NAME_SIZE = 40 };
+typedef struct attention_settings {
+    lp_encoding_config time; /* first: lp_encoding_options */
+    int projection, combine; /* lp_projection, lp_combine */
+    int blocks, heads;
+} attention_settings;
 
-static lp_value *add_field(lp_graph *graph, const lp_model_config *config, int f, lp_value *feed, double spread,
-                           lp_value *sum)
+_Static_assert(sizeof(attention_settings) <= LP_MODEL_SETTINGS_SIZE, "a model's settings fit its config");
+
+static const attention_settings *settings_of(const lp_model_config *config)
 {
-    const lp_model_field *field = &config->fields[f];
-    char name[NAME_SIZE];
-    lp_value *x = feed;
-    if (field->type != LAPSE_FIELD_NUMBER) {
-        snprintf(name, sizeof name, "field.%d.embedding", f);
-        lp_value *table = lp_graph_parameter(graph, name, (int)field->categories.count, field->dims, LP_INIT_NORMAL,
-                                             1 / sqrt((double)field->dims));
-        x = lp_embed(graph, table, feed);
-    }
-    snprintf(name, sizeof name, "field.%d.weight", f);
-    lp_value *weight = lp_graph_parameter(graph, name, config->dims, field->dims, LP_INIT_UNIFORM, spread);
-    return lp_linear(graph, x, weight, NULL, sum, 1, true);
+    return (const void *)config->settings.bytes;
 }
 
-/* A parameter with a row for each item: rows of the shard's own where these are listed, otherwise all. */
-static lp_value *item_rows(lp_graph *graph, const lp_model_config *config, bool training, const char *name, int cols,
-                           lp_initializer start, lp_value *rows)
+/* --------------------------------------------------------------------------------------------- options ------- */
+
+static const char *const *projection_names(void)
 {
-    const double spread = 0.02;
-    if (!training || !lp_model_config_lists(config))
-        return lp_graph_parameter(graph, name, config->event_types, cols, start, spread);
-    return lp_gather(graph, lp_graph_table(graph, name, config->event_types, cols, start, spread), rows);
+    return lp_projection_names;
 }
 
-/* Declares what a recommender knows of items, before all other parameters, and returns the events' embedding. */
-static lp_value *declare_items(lp_network *network, const lp_model_config *config, bool training, lp_value *rows)
+static const char *const *combine_names(void)
 {
-    lp_graph *graph = &network->graph;
-    lp_value *events = item_rows(graph, config, training, "event.embedding", config->dims, LP_INIT_NORMAL, rows);
-    network->items = events;
-    if (config->output == LP_OUTPUT_SEPARATE)
-        network->items = item_rows(graph, config, training, "output.weight", config->dims, LP_INIT_NORMAL, rows);
-    network->bias = item_rows(graph, config, training, "output.bias", 1, LP_INIT_ZEROS, rows);
-    return events;
+    return lp_combine_names;
 }
 
-static lp_value *joint_vector(lp_network *network, const lp_model_config *config, bool training,
-                              lp_value *const feeds[LP_FEED_LIMIT])
+#define AT(member) .offset = offsetof(attention_settings, member), .group = "Model", .stored = LP_STORED_FORWARD
+
+/* clang-format off */
+static const lp_option options[] = {
+    {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 3,
+     .rule = "1 to classify, 2 to recommend", .help = "number of attention blocks, 1 to 3"},
+    {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 4,
+     .initial = "1", .help = "number of attention heads, 1 to 4; divides dims"},
+    {.name = "projection", .type = LAPSE_OPTION_CHOICE, AT(projection), .placeholder = "NAME",
+     .choices = projection_names, .initial = "linear", .advanced = true,
+     .help = "query, key and value projections: linear, an MLP for the query, or MLPs for all three, which see times "
+     "from one anchor instead of exact lags"},
+    {.name = "combine", .type = LAPSE_OPTION_CHOICE, AT(combine), .placeholder = "NAME", .choices = combine_names,
+     .initial = "concatenate", .advanced = true, .help = "combination of event vector and time features"},
+    {0},
+};
+/* clang-format on */
+
+static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
 {
-    lp_graph *graph = &network->graph;
-    bool recommend = config->task == LP_TASK_RECOMMEND;
-    lp_value *table = recommend ? declare_items(network, config, training, feeds[LP_FEED_ITEM])
-                                : lp_graph_parameter(graph, "event.embedding", config->event_types, config->dims,
-                                                     LP_INIT_NORMAL, 1 / sqrt((double)config->dims));
-    lp_value *sum = lp_embed(graph, table, feeds[LP_FEED_EVENT]);
-    if (recommend)
-        sum = lp_affine(graph, sum, sqrt((double)config->dims), 0);
-    int width = config->dims;
-    for (int f = 0; f < config->field_count; f++)
-        width += config->fields[f].dims;
-    for (int f = 0; f < config->field_count; f++)
-        sum = add_field(graph, config, f, feeds[LP_FEED_COUNT + f], 1 / sqrt((double)width), sum);
-    return sum;
+    attention_settings *settings = (void *)config->settings.bytes;
+    if (settings->blocks == LP_UNSET)
+        settings->blocks = config->task == LP_TASK_RECOMMEND ? 2 : 1;
+    settings->time.dims = config->dims;
+    settings->time.context = config->context;
+    return lp_encoding_resolve(&settings->time, data->dataset, data->split, error);
 }
 
-/* Remembers what all blocks of a live network share: the basis; or of places, which are part of keys and values elsewhere, for
- * the last block, which makes none. */
-static void build_caches(lp_network *network, const lp_model_config *config, lp_value *const feeds[LP_FEED_LIMIT],
-                         lp_features *features)
+static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
-    lp_decode_state *live = network->live;
-    lp_graph *graph = &network->graph;
-    live->placed = features->token != NULL;
+    const attention_settings *settings = settings_of(config);
+    if (config->dims % settings->heads)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", settings->heads, config->dims);
+    return lp_encoding_validate(&settings->time, error);
+}
+
+/* An MLP of keys and values sees times from one anchor per window, which moves with every query: nothing can be cached. */
+static bool is_anchored(const lp_model_config *config)
+{
+    const attention_settings *settings = settings_of(config);
+    return settings->projection == LP_PROJECTION_MLP && lp_encodings[settings->time.encoding]->sees_time;
+}
+
+static bool incremental(const lp_model_config *config)
+{
+    return !is_anchored(config);
+}
+
+/* ----------------------------------------------------------------------------------------------- graph ------- */
+
+/* Declares the caches that all blocks share: that of the basis, or where positions are part of keys and values, that of the
+ * positions for the last block, which computes neither (nn/attention_block.c). */
+static void build_caches(lp_builder *b, int blocks, lp_features *features)
+{
+    lp_decode_state *decode = b->network->decode;
+    decode->caches = lp_graph_alloc(b->graph, (size_t)blocks * sizeof *decode->caches);
+    if (!decode->caches)
+        return;
+    decode->cache_count = blocks;
+    decode->positional = features->token != NULL;
     lp_value *shared = features->basis ? features->basis : features->token;
-    if (!shared || config->projection == LP_PROJECTION_MLP)
+    if (!shared || settings_of(b->config)->projection == LP_PROJECTION_MLP)
         return;
     if (features->basis)
-        features->query_time = lp_basis_after(graph, feeds[LP_FEED_QUERY_TIME], feeds[LP_FEED_TIME], features->basis);
-    lp_value *transposed = lp_cache_append(graph, shared, live->capacity);
-    for (int i = features->basis ? 0 : config->blocks - 1; i < config->blocks; i++)
-        live->blocks[i] = (lp_kv_cache){.basis_transposed = transposed, .basis = lp_cache_rows(graph, shared)};
+        features->query_basis =
+            lp_basis_after(b->graph, b->feeds[LP_FEED_QUERY_TIME], b->feeds[LP_FEED_TIME], features->basis);
+    lp_value *transposed = lp_cache_append(b->graph, shared, decode->capacity);
+    for (int i = features->basis ? 0 : blocks - 1; i < blocks; i++)
+        decode->caches[i] = (lp_kv_cache){.basis_transposed = transposed, .basis = lp_cache_rows(b->graph, shared)};
 }
 
-static void build(lp_network *network, const lp_model_config *config, bool training,
-                  lp_value *const feeds[LP_FEED_LIMIT])
+static void build(lp_builder *b)
 {
-    static const char *const outputs[LP_TARGET_COUNT] = {"output", "output.action"};
-    lp_graph *graph = &network->graph;
-    lp_encoding_config encoding = lp_model_encoding(config);
-    lp_block_config block = {.dims = config->dims,
-                             .heads = config->heads,
-                             .dropout = training ? config->dropout : 0,
-                             .projection = config->projection,
-                             .combine = config->combine,
-                             .capacity = network->live ? network->live->capacity : 0};
-    lp_value *joint = joint_vector(network, config, training, feeds);
+    const attention_settings *settings = settings_of(b->config);
+    lp_network *network = b->network;
+    lp_decode_state *decode = network->decode;
+    lp_block_config block = {.dims = b->config->dims,
+                             .heads = settings->heads,
+                             .dropout = b->dropout,
+                             .projection = (lp_projection)settings->projection,
+                             .combine = (lp_combine)settings->combine,
+                             .cache_capacity = decode ? decode->capacity : 0};
+    network->encoding = lp_encodings[settings->time.encoding];
+    network->encoding_config = settings->time;
+    network->encoding_config.dims = b->config->dims;
+    network->encoding_config.context = b->config->context;
+    network->anchored = is_anchored(b->config);
+    lp_value *joint = lp_input_layer(b);
     lp_features features = {0};
-    config->encoding->build(graph, &encoding, feeds, &features);
-    lp_decode_state *live = network->live;
-    if (live)
-        build_caches(network, config, feeds, &features);
-    lp_value *z = lp_dropout(graph, joint, block.dropout);
-    for (int i = 0; i < config->blocks; i++) {
-        block.newest = live && i == config->blocks - 1;
-        z = lp_attention_block(graph, &block, i, z, &features, live ? &live->blocks[i] : NULL);
+    network->encoding->build(b->graph, &network->encoding_config, b->feeds, &features);
+    if (decode)
+        build_caches(b, settings->blocks, &features);
+    lp_value *z = lp_dropout(b->graph, joint, b->dropout);
+    for (int i = 0; i < settings->blocks; i++) {
+        block.last_row_only = decode && i == settings->blocks - 1;
+        z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL);
     }
-    z = lp_norm(graph, "output.norm", z ? lp_embed(graph, z, feeds[LP_FEED_TARGET_POSITION]) : NULL);
-    if (config->task == LP_TASK_RECOMMEND) {
-        network->state = z;
-        return;
-    }
-    for (int t = 0; t < LP_TARGET_COUNT; t++)
-        if (lp_model_predicts(config, (lp_target)t))
-            network->logits[t] = lp_layer(graph, outputs[t], z, lp_model_target_size(config, (lp_target)t), NULL);
+    lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
 }
 
 const lp_model_row lp_model_attention = {.name = "attention",
                                          .summary = "self-attention with functional time encodings",
-                                         .uses_context = true,
-                                         .build = build};
+                                         .tasks = LP_TASKS_ALL,
+                                         .options = {lp_encoding_options, options},
+                                         .resolve = resolve,
+                                         .validate = validate,
+                                         .build = build,
+                                         .incremental = incremental};

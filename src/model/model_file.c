@@ -1,6 +1,9 @@
+/* model_file.c: models as safetensors files. Options are written and read by their tables; the rest is vocabularies, fields and
+ * tensors. */
 #include "model/model_file.h"
 
 #include "base/text.h"
+#include "model/model_options.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "1";
+static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "2";
 static const char VOCABULARY[] = "vocabulary.";
 
-enum { KEY_SIZE = 48, TYPES = -1 };
+enum { KEY_SIZE = 64, EVENT_TYPES = -1 };
 
-/* Names of the two tensors that hold the event types, or the categories of field 0, 1, ... */
+/* Names of the two tensors that hold the names of the event types, or the categories of field 0, 1, ... */
 typedef struct vocabulary_names {
     char offsets[KEY_SIZE], bytes[KEY_SIZE];
 } vocabulary_names;
@@ -21,7 +24,7 @@ typedef struct vocabulary_names {
 static vocabulary_names vocabulary_of(int field)
 {
     vocabulary_names names;
-    if (field == TYPES)
+    if (field == EVENT_TYPES)
         snprintf(names.offsets, KEY_SIZE, "%sevent", VOCABULARY);
     else
         snprintf(names.offsets, KEY_SIZE, "%sfield.%d", VOCABULARY, field);
@@ -42,49 +45,34 @@ static field_key key_of(int field, const char *what)
     return key;
 }
 
-/* Which models a setting belongs to. */
-typedef enum config_owner { ANY_MODEL, NETWORKS, LEARNED_PERIODS, MAPPED_NOISE, SAMPLED, FLOORS } config_owner;
+/* The metadata key of an option: "period-min" is "period_min", "learning-rate" is "train.learning_rate". */
+typedef struct option_key {
+    char text[KEY_SIZE];
+} option_key;
 
-/* The whole numbers and numbers of a configuration: one table for writing and reading. */
-typedef struct config_field {
-    const char *name;
-    size_t offset;
-    bool whole;
-    config_owner owner;
-    double least, most;
-} config_field;
+static option_key option_key_of(const lp_option *option)
+{
+    option_key key;
+    snprintf(key.text, sizeof key.text, "%s%s", option->stored == LP_STORED_TRAINING ? "train." : "", option->name);
+    for (char *c = key.text; *c; c++)
+        if (*c == '-')
+            *c = '_';
+    return key;
+}
 
-#define WHOLE(member, owner, least, most)                                    \
-    {                                                                        \
-#member, offsetof(lp_model_config, member), true, owner, least, most \
-    }
-#define NUMBER(member, owner, least, most)                                    \
-    {                                                                         \
-#member, offsetof(lp_model_config, member), false, owner, least, most \
-    }
-
-static const config_field fields[] = {
-    WHOLE(event_types, ANY_MODEL, 1, 2e9),
-    WHOLE(context, ANY_MODEL, 1, 1e6),
-    WHOLE(dims, NETWORKS, 1, 65536),
-    WHOLE(blocks, NETWORKS, 1, 64),
-    WHOLE(heads, NETWORKS, 1, 64),
-    WHOLE(periods, NETWORKS, 0, 1e6),
-    WHOLE(harmonics, NETWORKS, 0, 1e6),
-    NUMBER(period_min, NETWORKS, 0, 1e300),
-    NUMBER(period_max, NETWORKS, 0, 1e300),
-    NUMBER(dropout, NETWORKS, 0, 1),
-    WHOLE(periods_fixed, LEARNED_PERIODS, 0, 1),
-    WHOLE(hidden, MAPPED_NOISE, 1, LP_LARGEST_SAMPLER),
-    WHOLE(draws, SAMPLED, 1, 1000),
-    WHOLE(order, FLOORS, 0, 3),
-};
-enum { FIELD_COUNT = sizeof fields / sizeof *fields, LARGEST_FREQUENCIES = 1000000 };
+lapse_status lp_model_property_option(lapse_model *model, const lp_option *option, const void *settings,
+                                      lapse_error *error)
+{
+    char text[LP_OPTION_TEXT_SIZE];
+    if (option->stored == LP_STORED_NO || !lp_option_applies(option, settings) ||
+        !*lp_option_text(option, settings, text))
+        return LAPSE_OK;
+    return lp_model_property_set(model, error, option_key_of(option).text, "%s", text);
+}
 
 static lapse_status describe_fields(lapse_model *model, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
-    LP_TRY(lp_model_property_set(model, error, "predict", "%s", lp_predict_names[config->predict]));
     LP_TRY(lp_model_property_set(model, error, "fields", "%d", config->field_count));
     for (int f = 0; f < config->field_count; f++) {
         const lp_model_field *field = &config->fields[f];
@@ -99,50 +87,33 @@ static lapse_status describe_fields(lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static bool field_matters(const config_field *field, const lp_model_config *config)
+/* Walks the options of a model and writes each one. */
+typedef struct option_writer {
+    lapse_model *model;
+    lapse_error *error;
+    lapse_status status;
+} option_writer;
+
+static void write_option(void *context, const lp_option *option, const void *settings)
 {
-    bool network = config->row->build != NULL;
-    const bool matters[] = {
-        [ANY_MODEL] = true,
-        [NETWORKS] = network,
-        [LEARNED_PERIODS] = network && config->encoding->learns_periods,
-        [MAPPED_NOISE] = network && config->encoding->maps_noise,
-        [SAMPLED] = network && config->encoding->sample,
-        [FLOORS] = !network,
-    };
-    return matters[field->owner];
+    option_writer *writer = context;
+    if (writer->status == LAPSE_OK)
+        writer->status = lp_model_property_option(writer->model, option, settings, writer->error);
 }
 
 lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
+    option_writer writer = {model, error, LAPSE_OK};
     LP_TRY(lp_model_property_set(model, error, "format", "%s", FORMAT));
     LP_TRY(lp_model_property_set(model, error, "format.version", "%s", FORMAT_VERSION));
-    LP_TRY(lp_model_property_set(model, error, "task", "%s", lp_task_names[config->task]));
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
-    if (config->row->build) {
-        if (config->task == LP_TASK_RECOMMEND)
-            LP_TRY(lp_model_property_set(model, error, "output", "%s", lp_output_names[config->output]));
-        LP_TRY(lp_model_property_set(model, error, "encoding", "%s", config->encoding->name));
-        LP_TRY(lp_model_property_set(model, error, "projection", "%s", lp_projection_names[config->projection]));
-        LP_TRY(lp_model_property_set(model, error, "combine", "%s", lp_combine_names[config->combine]));
-        if (config->encoding->sees_time)
-            LP_TRY(
-                lp_model_property_set(model, error, "lags", lp_model_config_anchored(config) ? "anchored" : "exact"));
-        if (config->encoding->learns_periods)
-            LP_TRY(lp_model_property_set(model, error, "period_init", "%s", config->period_init->name));
-        if (config->encoding->maps_noise)
-            LP_TRY(lp_model_property_set(model, error, "inverse_cdf", "%s", config->inverse_cdf->name));
-    }
-    LP_TRY(lp_model_property_set(model, error, "target_time", "%s", config->target_known ? "known" : "unknown"));
-    for (int i = 0; i < FIELD_COUNT; i++) {
-        const void *place = (const char *)config + fields[i].offset;
-        if (!field_matters(&fields[i], config))
-            continue;
-        double value = fields[i].whole ? *(const int *)place : *(const double *)place;
-        LP_TRY(lp_model_property_number(model, error, fields[i].name, value));
-    }
-    if (config->row->build)
+    LP_TRY(lp_model_property_set(model, error, "event_types", "%d", config->event_types));
+    lp_model_options_walk(config, write_option, &writer);
+    LP_TRY(writer.status);
+    if (model->network.encoding && model->network.encoding->sees_time)
+        LP_TRY(lp_model_property_set(model, error, "lags", model->network.anchored ? "anchored" : "exact"));
+    if (lp_model_is_network(config))
         LP_TRY(describe_fields(model, error));
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", lp_split_rule_name(model->split_by)));
@@ -171,7 +142,7 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
     memcpy(container->tensors, model->tensors, (size_t)model->tensor_count * sizeof *container->tensors);
     container->tensor_count = model->tensor_count;
-    bool good = contain_names(container, TYPES, &model->types);
+    bool good = contain_names(container, EVENT_TYPES, &model->types);
     for (int f = 0; good && f < config->field_count; f++)
         if (config->fields[f].type != LAPSE_FIELD_NUMBER)
             good = contain_names(container, f, &config->fields[f].categories);
@@ -201,52 +172,30 @@ static lapse_status wrong(lapse_error *error, const char *path, const char *name
                       "this is not a Lapse model that can be used: '%s' is missing or wrong", name);
 }
 
-static bool parse_field(const lp_container *container, const config_field *field, lp_model_config *config)
+/* Reads the options of one table that the forward pass depends on, in the table's order: a row's `applies` depends on rows
+ * before it alone. */
+static lapse_status parse_options(const lp_container *container, const char *path, const lp_option *table,
+                                  void *settings, lapse_error *error)
 {
-    const char *text = lp_container_property(container, field->name);
-    double value = 0;
-    if (!text || !lp_number_parse(text, text + strlen(text), &value) || value < field->least || value > field->most ||
-        (field->whole && value != floor(value)))
-        return false;
-    void *place = (char *)config + field->offset;
-    if (field->whole)
-        *(int *)place = (int)value;
-    else
-        *(double *)place = value;
-    return true;
-}
-
-/* What networks have beyond numbers. */
-static lapse_status parse_network(const lp_container *container, const char *path, lp_model_config *config,
-                                  lapse_error *error)
-{
-    const char *encoding = lp_container_property(container, "encoding");
-    config->encoding = encoding ? lp_encoding_find(encoding) : NULL;
-    if (!config->encoding)
-        return wrong(error, path, "encoding");
-    int projection = lp_name_index(lp_container_property(container, "projection"), lp_projection_names);
-    int combine = lp_name_index(lp_container_property(container, "combine"), lp_combine_names);
-    if (projection < 0 || combine < 0)
-        return wrong(error, path, projection < 0 ? "projection" : "combine");
-    int output = lp_name_index(lp_container_property(container, "output"), lp_output_names);
-    if (config->task == LP_TASK_RECOMMEND && output < 0)
-        return wrong(error, path, "output");
-    config->output = output < 0 ? LP_OUTPUT_SHARED : (lp_output)output;
-    config->projection = (lp_projection)projection;
-    config->combine = (lp_combine)combine;
-    const char *start = lp_container_property(container, "period_init");
-    const char *inverse = lp_container_property(container, "inverse_cdf");
-    config->period_init = start ? lp_period_init_find(start) : NULL;
-    config->inverse_cdf = inverse ? lp_inverse_cdf_find(inverse) : NULL;
-    if (config->encoding->learns_periods && !config->period_init)
-        return wrong(error, path, "period_init");
-    if (config->encoding->maps_noise && !config->inverse_cdf)
-        return wrong(error, path, "inverse_cdf");
+    for (; table->name; table++) {
+        if (table->stored != LP_STORED_FORWARD || !lp_option_applies(table, settings))
+            continue;
+        option_key key = option_key_of(table);
+        const char *text = lp_container_property(container, key.text);
+        if (!text || lp_option_set(table, settings, text, NULL) != LAPSE_OK)
+            return wrong(error, path, key.text);
+    }
     return LAPSE_OK;
 }
 
-static lapse_status parse_config(const lp_container *container, const char *path, lp_model_config *config,
-                                 lapse_error *error)
+static bool parse_number(const lp_container *container, const char *key, double least, double most, double *value)
+{
+    const char *text = lp_container_property(container, key);
+    return text && lp_number_parse(text, text + strlen(text), value) && *value >= least && *value <= most;
+}
+
+static lapse_status parse_row(const lp_container *container, const char *path, lp_model_config *config,
+                              lapse_error *error)
 {
     const char *format = lp_container_property(container, "format");
     const char *version = lp_container_property(container, "format.version");
@@ -254,38 +203,35 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return wrong(error, path, "format");
     if (!version || strcmp(version, FORMAT_VERSION) != 0)
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
-                          "this model file has version %s; this Lapse reads version %s", version ? version : "?",
-                          FORMAT_VERSION);
+                          "this model file has version %s, and this Lapse reads version %s: train the model again",
+                          version ? version : "?", FORMAT_VERSION);
     const char *model = lp_container_property(container, "model");
-    int task = lp_name_index(lp_container_property(container, "task"), lp_task_names);
-    const char *target_time = lp_container_property(container, "target_time");
-    if (task < 0)
-        return wrong(error, path, "task");
-    config->task = (lp_task)task;
+    double types;
     config->row = model ? lp_model_row_find(model) : NULL;
     if (!config->row)
         return wrong(error, path, "model");
-    config->encoding = lp_encodings[0];
-    config->draws = 1;
-    if (config->row->build)
-        LP_TRY(parse_network(container, path, config, error));
-    if (!target_time || (strcmp(target_time, "known") != 0 && strcmp(target_time, "unknown") != 0))
-        return wrong(error, path, "target_time");
-    config->target_known = strcmp(target_time, "known") == 0;
-    for (int i = 0; i < FIELD_COUNT; i++)
-        if (field_matters(&fields[i], config) && !parse_field(container, &fields[i], config))
-            return wrong(error, path, fields[i].name);
-    if (config->row->build && config->dims % config->heads)
-        return wrong(error, path, "heads");
-    bool periods = config->periods > 0 && config->period_min > 0 && config->period_max >= config->period_min;
-    if (config->row->build && config->encoding->default_periods && !periods)
-        return wrong(error, path, "periods");
-    if (config->row->build && config->encoding->default_harmonics && config->harmonics < 1)
-        return wrong(error, path, "harmonics");
-    if (config->encoding->sample && config->periods > LP_LARGEST_SAMPLER)
-        return wrong(error, path, "periods");
-    if ((int64_t)config->periods * config->harmonics > LARGEST_FREQUENCIES)
-        return wrong(error, path, "harmonics");
+    if (!parse_number(container, "event_types", 1, 2e9, &types) || types != floor(types))
+        return wrong(error, path, "event_types");
+    config->event_types = (int)types;
+    lp_options_default(lp_model_options, config);
+    lp_model_settings_default(config->row, &config->settings);
+    return LAPSE_OK;
+}
+
+/* After the row and the fields. */
+static lapse_status parse_config(const lp_container *container, const char *path, lp_model_config *config,
+                                 lapse_error *error)
+{
+    lapse_error reason;
+    LP_TRY(parse_options(container, path, lp_model_options, config, error));
+    for (const lp_option *const *table = config->row->options; *table; table++)
+        LP_TRY(parse_options(container, path, *table, config->settings.bytes, error));
+    if (config->row->validate && config->row->validate(config, &reason) != LAPSE_OK)
+        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "this is not a Lapse model that can be used: %s",
+                          reason.message);
+    bool action = config->field_count > 0 && config->fields[0].type == LAPSE_FIELD_ACTION;
+    if (config->predict != LP_PREDICT_EVENT && (!action || config->task == LP_TASK_RECOMMEND))
+        return wrong(error, path, "predict");
     return LAPSE_OK;
 }
 
@@ -316,12 +262,6 @@ static lapse_status parse_names(const lp_container *container, const char *path,
     return LAPSE_OK;
 }
 
-static bool parse_number(const lp_container *container, const char *key, double least, double most, double *value)
-{
-    const char *text = lp_container_property(container, key);
-    return text && lp_number_parse(text, text + strlen(text), value) && *value >= least && *value <= most;
-}
-
 static lapse_status parse_model_field(const lp_container *container, const char *path, int f, lp_arena *arena,
                                       lp_model_field *field, lapse_error *error)
 {
@@ -350,15 +290,12 @@ static lapse_status parse_model_field(const lp_container *container, const char 
     return LAPSE_OK;
 }
 
-/* Files from before there were fields have neither key: no fields, and events are predicted. */
 static lapse_status parse_fields(const lp_container *container, const char *path, lp_arena *arena,
                                  lp_model_config *config, lapse_error *error)
 {
-    const char *predict = lp_container_property(container, "predict");
     double count = 0;
-    if (lp_container_property(container, "fields") &&
-        (!parse_number(container, "fields", 0, config->row->build ? LP_FIELD_LIMIT : 0, &count) ||
-         count != floor(count)))
+    if (lp_model_is_network(config) &&
+        (!parse_number(container, "fields", 0, LP_FIELD_LIMIT, &count) || count != floor(count)))
         return wrong(error, path, "fields");
     lp_model_field *list = lp_arena_alloc(arena, ((size_t)count + 1) * sizeof *list);
     if (!list)
@@ -367,17 +304,11 @@ static lapse_status parse_fields(const lp_container *container, const char *path
     config->field_count = (int)count;
     for (int f = 0; f < config->field_count; f++)
         LP_TRY(parse_model_field(container, path, f, arena, &list[f], error));
-    while (predict && lp_predict_names[config->predict] && strcmp(predict, lp_predict_names[config->predict]) != 0)
-        config->predict++;
-    bool action = config->field_count > 0 && list[0].type == LAPSE_FIELD_ACTION;
-    if (!lp_predict_names[config->predict] ||
-        (config->predict != LP_PREDICT_EVENT && (!action || config->task == LP_TASK_RECOMMEND)))
-        return wrong(error, path, "predict");
     return LAPSE_OK;
 }
 
-/* Whether the file has what a network of this configuration needs: asked before room is made for it, since a made-up
- * configuration may need any amount. */
+/* Checks that the file has the tensors of the configuration's network, before they are allocated: a forged configuration may
+ * need any amount of memory. */
 static lapse_status check_shapes(const lp_model_config *config, const lp_container *container, const char *path,
                                  lapse_error *error)
 {
@@ -394,11 +325,11 @@ static lapse_status check_shapes(const lp_model_config *config, const lp_contain
     return status;
 }
 
-/* Networks have their tensors' places already; baselines take what the file has. */
+/* Copies the tensors: those that the network declares, or for a baseline all that the file has. */
 static lapse_status take_tensors(lapse_model *model, const lp_container *container, const char *path,
                                  lapse_error *error)
 {
-    if (model->config.row->build) {
+    if (lp_model_is_network(&model->config)) {
         for (int i = 0; i < model->tensor_count; i++) {
             lp_tensor *tensor = &model->tensors[i];
             memcpy(tensor->data, lp_container_tensor(container, tensor->name)->data, lp_tensor_bytes(tensor));
@@ -457,14 +388,16 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     lp_names names = {0};
     lp_arena arena = {0};
     lapse_model *made = NULL;
-    lapse_status status = parse_config(container, path, &config, error);
+    lapse_status status = parse_row(container, path, &config, error);
     if (status == LAPSE_OK)
-        status = parse_names(container, path, TYPES, &arena, &names, error);
+        status = parse_names(container, path, EVENT_TYPES, &arena, &names, error);
     if (status == LAPSE_OK && names.count != config.event_types)
-        status = wrong(error, path, vocabulary_of(TYPES).offsets);
+        status = wrong(error, path, vocabulary_of(EVENT_TYPES).offsets);
     if (status == LAPSE_OK)
         status = parse_fields(container, path, &arena, &config, error);
-    if (status == LAPSE_OK && config.row->build)
+    if (status == LAPSE_OK)
+        status = parse_config(container, path, &config, error);
+    if (status == LAPSE_OK && lp_model_is_network(&config))
         status = check_shapes(&config, container, path, error);
     if (status == LAPSE_OK)
         status = lp_model_new(&config, &names, &made, error);

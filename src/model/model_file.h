@@ -5,8 +5,12 @@
 
 #include "model/container.h"
 
-/* The configuration as properties, in the model's list. */
+/* Adds the configuration to the model's properties. */
 lapse_status lp_model_describe(lapse_model *model, lapse_error *error);
+
+/* Adds one option, if its row is stored in files and applies. */
+lapse_status lp_model_property_option(lapse_model *model, const lp_option *option, const void *settings,
+                                      lapse_error *error);
 
 /* Lists a model's tensors and properties, with `extra` further tensors to be added by the caller. Lists are in the
  * container's arena. */

@@ -1,49 +1,55 @@
-/* model_majority.c: the baseline that ignores the past: each event type with its share of the training events. */
+/* model_majority.c: baseline that ignores the history: the frequency of each event type among the training targets, with add-one
+ * smoothing:
+ *
+ *     p(e) = (n(e) + 1) / (n + event types)
+ */
 #include "model/model_rows.h"
 
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
 {
     const lapse_dataset *dataset = data->dataset;
-    double *share = lp_model_tensor_add(model, "majority.share", LP_TENSOR_F64, 1, model->types.count);
-    if (!share)
-        return lp_fail_memory(error, "a majority model", (size_t)model->types.count * sizeof *share);
+    double *probability = lp_model_tensor_add(model, "majority.probability", LP_TENSOR_F64, 1, model->types.count);
+    if (!probability)
+        return lp_fail_memory(error, "a majority model", (size_t)model->types.count * sizeof *probability);
     double total = 0;
     for (int64_t type = 0; type < model->types.count; type++, total++)
-        share[type] = 1; /* as if each had been seen once more: no event type is impossible */
+        probability[type] = 1; /* add-one smoothing: no event type is impossible */
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         for (uint64_t event = dataset->start[s] + 1; event < dataset->start[s + 1]; event++)
             if (data->split[event] == LP_SPLIT_TRAIN) {
-                share[dataset->type[event]]++;
+                probability[dataset->type[event]]++;
                 total++;
             }
     for (int64_t type = 0; type < model->types.count; type++)
-        share[type] /= total;
+        probability[type] /= total;
     return LAPSE_OK;
 }
 
 static lapse_status check(const lapse_model *model, lapse_error *error)
 {
-    const lp_tensor *share = lp_model_tensor_find(model, "majority.share");
-    if (!share || share != model->tensors || share->type != LP_TENSOR_F64 || share->rows != 1 ||
-        share->cols != model->types.count)
-        return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'majority.share' is missing or has the wrong shape");
-    const double *shares = share->data;
+    const lp_tensor *probability = lp_model_tensor_find(model, "majority.probability");
+    if (!probability || probability != model->tensors || probability->type != LP_TENSOR_F64 || probability->rows != 1 ||
+        probability->cols != model->types.count)
+        return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'majority.probability' is missing or has the wrong shape");
+    const double *values = probability->data;
     for (int64_t type = 0; type < model->types.count; type++)
-        if (!(shares[type] > 0 && shares[type] <= 1))
-            return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'majority.share' holds what is no share");
+        if (!(values[type] > 0 && values[type] <= 1))
+            return lp_fail(error, LAPSE_ERROR_FORMAT,
+                           "tensor 'majority.probability' holds a number that is no probability");
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const lp_query *question, double *probabilities)
+static void predict(const lapse_model *model, const lp_query *query, double *probabilities)
 {
-    (void)question;
-    const double *share = model->tensors[0].data;
+    (void)query;
+    const double *probability = model->tensors[0].data;
     for (int64_t type = 0; type < model->types.count; type++)
-        probabilities[type] = share[type];
+        probabilities[type] = probability[type];
 }
 
 const lp_model_row lp_model_majority = {.name = "majority",
-                                        .summary = "a baseline: each event type with its overall share",
+                                        .summary = "baseline: the frequency of each event type",
+                                        .tasks = LP_TASKS_ALL,
                                         .fit = fit,
                                         .check = check,
-                                        .answer = answer};
+                                        .predict = predict};

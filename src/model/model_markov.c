@@ -1,16 +1,17 @@
-/* model_markov.c: the baselines that know the order of the last events, but not their times: `markov`, and `item-markov`,
- * which looks at the last event alone.
+/* model_markov.c: baselines that see the order of the last events, but not their times: `markov`, and `item-markov`, which sees the
+ * last event alone.
  *
  * Orders are blended: with n_k(c, e) how often event type e followed the last k events c in training,
  *
  *     p_0(e) = (n_0(e) + 1) / (n_0 + event types)
  *     p_k(e) = (n_k(c, e) + a p_{k-1}(e)) / (n_k(c) + a)
  *
- * where the strength a is the one of a short list that predicts the validation split best. What was counted is kept as
- * sorted grams: rows (c, e) of k + 1 event types with their counts, so its size follows the data and not event types^order.
+ * where the strength a of the smoothing is chosen from a short list by the log-loss on the validation split. Counts are stored as
+ * sorted n-grams: rows (c, e) of k + 1 event types with their counts, so their size follows the data, not event types^order.
  */
 #include "model/model_rows.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +83,28 @@ static lapse_status count_order(lapse_model *model, const lp_fit_data *data, int
     return gram && times ? LAPSE_OK : lp_fail_memory(error, "a Markov chain", (size_t)distinct * row);
 }
 
-static int order_of(const lapse_model *model)
+typedef struct markov_settings {
+    int order;
+} markov_settings;
+
+static int order_of(const lp_model_config *config)
 {
-    return model->config.row == &lp_model_item_markov ? 1 : model->config.order;
+    return config->row == &lp_model_item_markov ? 1 : ((const markov_settings *)(const void *)&config->settings)->order;
 }
+
+static const lp_option options[] = {
+    {.name = "order",
+     .type = LAPSE_OPTION_INTEGER,
+     .offset = offsetof(markov_settings, order),
+     .group = "Model",
+     .stored = LP_STORED_FORWARD,
+     .placeholder = "N",
+     .least = 1,
+     .most = LARGEST_ORDER,
+     .initial = "1",
+     .help = "order of the Markov chain: past events that it conditions on, 1 to 3"},
+    {0},
+};
 
 static grams grams_of(const lapse_model *model, int order)
 {
@@ -146,7 +165,7 @@ static double blend_one(const lapse_model *model, double strength, double total,
 {
     grams g = grams_of(model, 0);
     double probability = (times_of(&g, types + count) + 1) / (total + (double)model->types.count);
-    for (int k = 1; k <= order_of(model) && k <= count; k++) {
+    for (int k = 1; k <= order_of(&model->config) && k <= count; k++) {
         g = grams_of(model, k);
         const int32_t *context = types + count - k;
         double followed = 0;
@@ -178,7 +197,7 @@ static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error
     /* Where items are many, each is followed by few of them: what is popular may have to weigh more. */
     static const double strengths[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000};
     size_t count = model->config.row == &lp_model_item_markov ? sizeof strengths / sizeof *strengths : 7;
-    for (int order = 0; order <= order_of(model); order++)
+    for (int order = 0; order <= order_of(&model->config); order++)
         LP_TRY(count_order(model, data, order, error));
     double *chosen = lp_model_tensor_add(model, "markov.strength", LP_TENSOR_F64, 1, 1);
     if (!chosen)
@@ -213,7 +232,7 @@ static lapse_status check_grams(const lapse_model *model, int order, const char 
 
 static lapse_status check(const lapse_model *model, lapse_error *error)
 {
-    int order = order_of(model);
+    int order = order_of(&model->config);
     for (int k = 0; k <= order; k++) {
         char gram_name[32], times_name[32];
         tensor_names(k, gram_name, times_name, sizeof gram_name);
@@ -233,23 +252,29 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const lp_query *question, double *probabilities)
+static void predict(const lapse_model *model, const lp_query *query, double *probabilities)
 {
-    int order = order_of(model);
+    int order = order_of(&model->config);
     const double *strength = model->tensors[2 * order + 2].data;
-    blend(model, order, *strength, question->types, question->count, probabilities);
+    blend(model, order, *strength, query->types, query->count, probabilities);
 }
 
 const lp_model_row lp_model_markov = {.name = "markov",
-                                      .summary = "a baseline: a blended Markov chain of order 1 to 3",
+                                      .summary = "baseline: Markov chain of order 1 to 3, blended with lower orders",
+                                      .tasks = LP_TASKS_ALL,
+                                      .options = {options},
                                       .fit = fit,
                                       .check = check,
-                                      .answer = answer};
+                                      .predict = predict,
+                                      .lookback = order_of};
 
 const lp_model_row lp_model_item_markov = {.name = "item-markov",
-                                           .summary = "a baseline: what followed the last event, over what is popular",
+                                           .summary =
+                                               "baseline: first-order Markov chain over items, blended with popularity",
+                                           .tasks = LP_TASKS_ALL,
                                            .fit = fit,
                                            .check = check,
-                                           .answer = answer};
+                                           .predict = predict,
+                                           .lookback = order_of};
 
 _Static_assert(sizeof comparators / sizeof *comparators == LARGEST_ORDER + 1, "one comparator for each order");

@@ -1,5 +1,5 @@
-/* model_popularity.c: the baseline that recommends to everybody what was most frequent in training, every event counted. (The
- * majority counts what was asked for, so not the first event of a sequence.)
+/* model_popularity.c: baseline: event types by their count in the training split, every event counted. (majority counts targets
+ * alone, so not the first event of a sequence.)
  *
  *     p(e) = (n(e) + 1) / (n + event types)
  */
@@ -31,9 +31,9 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const lp_query *question, double *probabilities)
+static void predict(const lapse_model *model, const lp_query *query, double *probabilities)
 {
-    (void)question;
+    (void)query;
     const uint64_t *count = model->tensors[0].data;
     double total = (double)model->types.count;
     for (int64_t type = 0; type < model->types.count; type++)
@@ -43,7 +43,8 @@ static void answer(const lapse_model *model, const lp_query *question, double *p
 }
 
 const lp_model_row lp_model_popularity = {.name = "popularity",
-                                          .summary = "a baseline: what is most frequent, for everybody",
+                                          .summary = "baseline: the most frequent items, the same for all",
+                                          .tasks = LP_TASKS_ALL,
                                           .fit = fit,
                                           .check = check,
-                                          .answer = answer};
+                                          .predict = predict};

@@ -1,13 +1,13 @@
-/* model_recency.c: the baseline that knows what is popular at the query time.
+/* model_recency.c: baseline: popularity at the query time, with exponential decay.
  *
  * With T_e the times of the training events of event type e, and a half-life h,
  *
  *     s(e, t) = sum over times u of T_e before t of 2^(-(t - u) / h)
  *     p(e, t) = (s(e, t) + q(e)) / (sum of s + 1),       q(e) = (n(e) + 1) / (n + event types)
  *
- * so that what has decayed leaves plain popularity, weighing as much as one event of this moment. h is the one of the span
- * of the training events times 2, 1, 1/2, ... that predicts the validation split best. An event type's times are kept in order,
- * each with the sum up to it, as of then: s at any t is the last sum before t, aged by what has passed since.
+ * so that plain popularity q is a prior with the weight of one event at t. h is chosen from the span of the training events times 2,
+ * 1, 1/2, ... by the log-loss on the validation split. The times of an event type are stored sorted, each with the decayed sum up
+ * to it: s at any t is the last sum before t, decayed by the time since.
  */
 #include "model/model_rows.h"
 
@@ -106,7 +106,7 @@ static double validation_loss(const lapse_model *model, const lp_fit_data *data,
         for (uint64_t event = dataset->start[s] + 1; event < dataset->start[s + 1]; event++) {
             if (data->split[event] != LP_SPLIT_VALID)
                 continue;
-            double t = dataset->time[model->config.target_known ? event : event - 1];
+            double t = dataset->time[lp_model_target_known(&model->config) ? event : event - 1];
             int32_t type = dataset->type[event];
             double mine = decayed(past_of(model, type), half_life, t) + plain(model, type);
             loss -= log(mine / (decayed(all, half_life, t) + 1));
@@ -195,12 +195,12 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
-static void answer(const lapse_model *model, const lp_query *question, double *probabilities)
+static void predict(const lapse_model *model, const lp_query *query, double *probabilities)
 {
     const double *half_life = model->tensors[HALF_LIFE].data;
     double total = 1;
     for (int64_t type = 0; type < model->types.count; type++) {
-        probabilities[type] = decayed(past_of(model, type), *half_life, question->time);
+        probabilities[type] = decayed(past_of(model, type), *half_life, query->time);
         total += probabilities[type];
     }
     for (int64_t type = 0; type < model->types.count; type++)
@@ -208,7 +208,8 @@ static void answer(const lapse_model *model, const lp_query *question, double *p
 }
 
 const lp_model_row lp_model_recency = {.name = "recency",
-                                       .summary = "a baseline: what has been most frequent lately",
+                                       .summary = "baseline: popularity with exponential decay",
+                                       .tasks = LP_TASKS_ALL,
                                        .fit = fit,
                                        .check = check,
-                                       .answer = answer};
+                                       .predict = predict};

@@ -1,25 +1,25 @@
+/* sampler.c: the small graphs that sample frequencies and backpropagate to their distribution. */
 #include "model/sampler.h"
 
 #include <string.h>
 
-static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, const lp_model_config *config,
+static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, const lp_network *network,
                           lp_draw_stream stream, bool gradient, lapse_error *error)
 {
-    lp_encoding_config encoding = lp_model_encoding(config);
-    this->draw = config->encoding->sample(&this->graph, &encoding, stream);
+    this->sample = network->encoding->sample(&this->graph, &network->encoding_config, stream);
     LP_TRY(lp_graph_status(&this->graph, error));
-    this->draw->kept = true;
+    this->sample->kept = true;
     if (gradient) {
         lp_value *seed =
-            lp_graph_input(&this->graph, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, this->draw->rows, this->draw->cols);
+            lp_graph_input(&this->graph, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, this->sample->rows, this->sample->cols);
         if (seed)
-            LP_TRY(lp_graph_gradients(&this->graph, 1, &this->draw, &seed, error));
+            LP_TRY(lp_graph_gradients(&this->graph, 1, &this->sample, &seed, error));
     }
     LP_TRY(lp_plan_make(&this->plan, &this->graph, &(lp_extent){0}, backend->real_size, error));
     this->work = backend->buffer_new(backend->context, this->plan.work_size);
     this->scratch = backend->buffer_new(backend->context, this->plan.scratch_size);
     if (!this->work || !this->scratch)
-        return lp_fail_memory(error, "drawing frequencies", this->plan.work_size + this->plan.scratch_size);
+        return lp_fail_memory(error, "sampling frequencies", this->plan.work_size + this->plan.scratch_size);
     return LAPSE_OK;
 }
 
@@ -31,43 +31,56 @@ static const lp_value *find(const lp_graph *network, const char *name)
     return NULL;
 }
 
-/* The network declares the sampler's parameters one after another, as the sampler does: their places differ by the
- * place of the first. */
+/* The network declares the sampler's parameters one after another, as the sampler does: their offsets differ by that of the
+ * first. */
 static lapse_status locate(lp_sampler *sampler, const lp_graph *network, lapse_error *error)
 {
     const lp_graph *own = &sampler->step.graph;
-    const lp_value *draws = find(network, LP_LOG_PERIOD);
+    const lp_value *samples = find(network, LP_LOG_PERIOD);
     for (int i = 0; i < own->parameter_count; i++) {
         const lp_value *mine = own->parameters[i].value, *there = find(network, mine->name);
         if (there && i == 0)
-            sampler->first = there->offset;
-        if (!there || there->offset != sampler->first + mine->offset)
-            return lp_fail(error, LAPSE_ERROR_INTERNAL, "the network does not hold '%s' where the sampler wants it",
+            sampler->first_offset = there->offset;
+        if (!there || there->offset != sampler->first_offset + mine->offset)
+            return lp_fail(error, LAPSE_ERROR_INTERNAL, "the network does not hold '%s' where the sampler expects it",
                            mine->name);
     }
-    if (!draws || draws->cols != sampler->count)
-        return lp_fail(error, LAPSE_ERROR_INTERNAL, "the network does not hold the draws of its sampler");
-    sampler->draws = draws->rows;
-    sampler->place = draws->offset;
-    sampler->tables = network->table_size;
-    sampler->network_size = network->parameter_size - network->table_size;
+    if (!samples || samples->cols != sampler->count)
+        return lp_fail(error, LAPSE_ERROR_INTERNAL, "the network does not hold the samples of its sampler");
+    sampler->samples = samples->rows;
+    sampler->sample_offset = samples->offset;
+    sampler->table_size = network->table_size;
+    sampler->dense_size = network->parameter_size - network->table_size;
     return LAPSE_OK;
 }
 
-lapse_status lp_sampler_init(lp_sampler *sampler, const lp_model_config *config, const lp_graph *network,
+static lapse_status make_buffers(lp_sampler *sampler, const lp_graph *network, lapse_error *error)
+{
+    size_t size = network->parameter_size + (size_t)sampler->shards * sampler->dense_size;
+    sampler->seed = lp_alloc((size_t)sampler->count, sizeof *sampler->seed);
+    if (!sampler->device->host)
+        sampler->mirror = lp_alloc(size, sizeof *sampler->mirror);
+    if (!sampler->seed || (!sampler->device->host && !sampler->mirror))
+        return lp_fail_memory(error, "sampling frequencies", size * sizeof *sampler->mirror);
+    return LAPSE_OK;
+}
+
+lapse_status lp_sampler_init(lp_sampler *sampler, const lp_network *network, const lp_backend *device, int shards,
                              lapse_error *error)
 {
-    *sampler = (lp_sampler){.backend = lp_backend_find("cpu"), .count = config->periods};
-    lapse_status status = build(&sampler->step, sampler->backend, config, LP_DRAW_STEP, false, error);
+    *sampler = (lp_sampler){.backend = lp_backend_find("cpu"),
+                            .device = device,
+                            .shards = shards,
+                            .count = network->encoding_config.periods};
+    lapse_status status = build(&sampler->step, sampler->backend, network, LP_DRAW_STEP, false, error);
     if (status == LAPSE_OK)
-        status = build(&sampler->stored, sampler->backend, config, LP_DRAW_STORED, false, error);
+        status = build(&sampler->stored, sampler->backend, network, LP_DRAW_STORED, false, error);
     if (status == LAPSE_OK)
-        status = build(&sampler->learn, sampler->backend, config, LP_DRAW_STEP, true, error);
+        status = build(&sampler->backward, sampler->backend, network, LP_DRAW_STEP, true, error);
     if (status == LAPSE_OK)
-        status = locate(sampler, network, error);
-    sampler->seed = lp_alloc((size_t)sampler->count, sizeof *sampler->seed);
-    if (status == LAPSE_OK && !sampler->seed)
-        status = lp_fail_memory(error, "drawing frequencies", (size_t)sampler->count * sizeof *sampler->seed);
+        status = locate(sampler, &network->graph, error);
+    if (status == LAPSE_OK)
+        status = make_buffers(sampler, &network->graph, error);
     if (status != LAPSE_OK)
         lp_sampler_clear(sampler);
     return status;
@@ -75,7 +88,7 @@ lapse_status lp_sampler_init(lp_sampler *sampler, const lp_model_config *config,
 
 void lp_sampler_clear(lp_sampler *sampler)
 {
-    lp_sampler_graph *all[] = {&sampler->step, &sampler->stored, &sampler->learn};
+    lp_sampler_graph *all[] = {&sampler->step, &sampler->stored, &sampler->backward};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i]->work)
             sampler->backend->buffer_free(sampler->backend->context, all[i]->work);
@@ -84,6 +97,7 @@ void lp_sampler_clear(lp_sampler *sampler)
         lp_graph_clear(&all[i]->graph);
     }
     lp_free(sampler->seed);
+    lp_free(sampler->mirror);
     *sampler = (lp_sampler){0};
 }
 
@@ -98,42 +112,70 @@ static void run(const lp_sampler *sampler, const lp_sampler_graph *this, uint64_
                               .work = this->work,
                               .scratch = this->scratch,
                               .inputs = inputs,
-                              .parameters = parameters + sampler->first,
-                              .gradients = gradients ? gradients + sampler->first - sampler->tables : NULL,
+                              .parameters = parameters + sampler->first_offset,
+                              .gradients = gradients ? gradients + sampler->first_offset - sampler->table_size : NULL,
                               .segment = no_segments,
                               .seed = seed,
                               .step = step,
                           });
 }
 
+/* Writes the sample of a graph to row `row` of the network's samples; parameters are on the host. */
 static void draw(const lp_sampler *sampler, const lp_sampler_graph *this, uint64_t seed, uint32_t step,
                  float *parameters, int row)
 {
     size_t count = (size_t)sampler->count;
     run(sampler, this, seed, step, parameters, NULL);
-    sampler->backend->copy_out(sampler->backend->context, parameters + sampler->place + (size_t)row * count,
-                               this->work + this->draw->offset, count * sizeof *parameters);
+    sampler->backend->copy_out(sampler->backend->context, parameters + sampler->sample_offset + (size_t)row * count,
+                               this->work + this->sample->offset, count * sizeof *parameters);
+}
+
+/* The parameters on the host: themselves, or a copy. */
+static float *to_host(const lp_sampler *sampler, const float *parameters)
+{
+    size_t size = sampler->table_size + sampler->dense_size;
+    if (!sampler->mirror)
+        return (float *)(uintptr_t)parameters;
+    sampler->device->copy_out(sampler->device->context, sampler->mirror, parameters, size * sizeof *parameters);
+    return sampler->mirror;
+}
+
+static void to_device(const lp_sampler *sampler, float *parameters)
+{
+    size_t size = sampler->table_size + sampler->dense_size;
+    if (sampler->mirror)
+        sampler->device->copy_in(sampler->device->context, parameters, sampler->mirror, size * sizeof *parameters);
 }
 
 void lp_sampler_draw(lp_sampler *sampler, uint64_t seed, uint32_t step, float *parameters)
 {
-    draw(sampler, &sampler->step, seed, step, parameters, 0);
+    draw(sampler, &sampler->step, seed, step, to_host(sampler, parameters), 0);
+    to_device(sampler, parameters);
 }
 
 void lp_sampler_store(lp_sampler *sampler, uint64_t seed, float *parameters)
 {
-    for (int i = 0; i < sampler->draws; i++)
-        draw(sampler, &sampler->stored, seed, (uint32_t)i, parameters, i);
+    float *host = to_host(sampler, parameters);
+    for (int i = 0; i < sampler->samples; i++)
+        draw(sampler, &sampler->stored, seed, (uint32_t)i, host, i);
+    to_device(sampler, parameters);
 }
 
-void lp_sampler_learn(lp_sampler *sampler, uint64_t seed, uint32_t step, const float *parameters, float *gradients,
-                      int shards)
+void lp_sampler_backward(lp_sampler *sampler, uint64_t seed, uint32_t step, const float *parameters, float *gradients)
 {
+    const lp_backend *device = sampler->device;
+    size_t size = (size_t)sampler->shards * sampler->dense_size * sizeof *gradients;
+    const float *host = to_host(sampler, parameters);
+    float *sums = sampler->mirror ? sampler->mirror + sampler->table_size + sampler->dense_size : gradients;
+    if (sampler->mirror)
+        device->copy_out(device->context, sums, gradients, size);
     for (int i = 0; i < sampler->count; i++) {
         double sum = 0;
-        for (int shard = 0; shard < shards; shard++)
-            sum += gradients[(size_t)shard * sampler->network_size + sampler->place - sampler->tables + (size_t)i];
+        for (int shard = 0; shard < sampler->shards; shard++)
+            sum += sums[(size_t)shard * sampler->dense_size + sampler->sample_offset - sampler->table_size + (size_t)i];
         sampler->seed[i] = (float)sum;
     }
-    run(sampler, &sampler->learn, seed, step, parameters, gradients);
+    run(sampler, &sampler->backward, seed, step, host, sums);
+    if (sampler->mirror)
+        device->copy_in(device->context, gradients, sums, size);
 }

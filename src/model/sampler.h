@@ -1,8 +1,8 @@
-/* sampler.h: draws the frequencies of sampled encodings, and learns to draw them.
+/* sampler.h: samples the frequencies of sampled encodings, and backpropagates to the parameters of their distribution.
  *
- * A draw is one row of log periods for a whole batch (nn/encoding.h). Drawing is a small graph on fixed rows that runs once
- * a step, before the shards; its gradient runs once after them, from the sum of what they say about the draw. Both are
- * functions of (seed, step) and the parameters alone.
+ * A sample is one row of log periods for a whole batch (nn/encoding.h). Sampling is a small graph on fixed rows that runs on the
+ * host once a step, before the shards; its gradient runs once after them, from the sum of the shards' gradients of the sample. Both
+ * are functions of (seed, step) and the parameters alone.
  */
 #ifndef LP_SAMPLER_H
 #define LP_SAMPLER_H
@@ -14,35 +14,37 @@
 typedef struct lp_sampler_graph {
     lp_graph graph;
     lp_plan plan;
-    lp_value *draw;       /* `count` log periods */
+    lp_value *sample;     /* `count` log periods */
     char *work, *scratch; /* owned */
 } lp_sampler_graph;
 
 typedef struct lp_sampler {
-    const lp_backend *backend;
-    lp_sampler_graph step, stored, learn; /* draw for a step; draw what is kept; the gradient of the first */
-    int draws, count;                     /* draws a model keeps; log periods in each */
-    size_t first;                         /* place of the sampler's parameters in those of the network */
-    size_t place;                         /* of the draws */
-    size_t tables;                        /* parameters of the network's tables, which have no gradient by place */
-    size_t network_size;                  /* parameters of the network behind these */
-    float *seed;                          /* [count]: the gradient of the draw; owned */
+    const lp_backend *backend;               /* that the graphs run on: the host's */
+    const lp_backend *device;                /* whose memory holds parameters and gradients */
+    lp_sampler_graph step, stored, backward; /* sample of a step; stored samples; gradient of the first */
+    int samples, count;                      /* stored samples; log periods in each */
+    int shards;                              /* of a batch, each with its gradients */
+    size_t first_offset;                     /* of the sampler's parameters in those of the network */
+    size_t sample_offset;                    /* of the samples */
+    size_t table_size;                       /* parameters of the network's tables, which have no dense gradient */
+    size_t dense_size;                       /* parameters of the network behind these */
+    float *seed;                             /* [count]: the gradient of the sample; owned */
+    float *mirror; /* parameters and gradients on the host; NULL where the device is the host; owned */
 } lp_sampler;
 
-/* For a network of a model whose encoding is sampled. */
-lapse_status lp_sampler_init(lp_sampler *sampler, const lp_model_config *config, const lp_graph *network,
+/* For a network with a sampled encoding, trained on `device` in `shards` shards. */
+lapse_status lp_sampler_init(lp_sampler *sampler, const lp_network *network, const lp_backend *device, int shards,
                              lapse_error *error);
 void lp_sampler_clear(lp_sampler *sampler);
 
-/* Puts the draw of this step in the place of the first draw. */
+/* Writes the sample of this step to the first sample of the network's parameters, which are in the device's memory. */
 void lp_sampler_draw(lp_sampler *sampler, uint64_t seed, uint32_t step, float *parameters);
 
-/* Puts the draws that a model keeps in their places. */
+/* Writes the samples that a model stores to the network's parameters. */
 void lp_sampler_store(lp_sampler *sampler, uint64_t seed, float *parameters);
 
-/* After a step's shards: turns their gradients by the draw into gradients of the sampler's parameters, those of the first
- * shard, where no shard has any. */
-void lp_sampler_learn(lp_sampler *sampler, uint64_t seed, uint32_t step, const float *parameters, float *gradients,
-                      int shards);
+/* After a step's shards: backpropagates their gradients of the sample to the sampler's parameters, in the gradients of the first
+ * shard. */
+void lp_sampler_backward(lp_sampler *sampler, uint64_t seed, uint32_t step, const float *parameters, float *gradients);
 
 #endif

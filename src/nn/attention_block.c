@@ -1,76 +1,49 @@
 /* attention_block.c: one block.
  *
- * With Z the block's input, N = norm(Z), and Phi(s) = D u(s) the encoding of a lag s (D: amplitudes), for the question
- * at t' after event q and every event i <= q:
+ * With Z the block's input, N = norm(Z), and Phi(s) = D u(s) the encoding of a lag s (D: amplitudes), for the query time t' of
+ * position q and every event i <= q:
  *
  *     query_q    = N_q Wq^T + Phi(t' - t_q) Wqt^T + bq
  *     key(q,i)   = Z_i Wk^T + Phi(t' - t_i) Wkt^T + bk          value(q,i) likewise with Wv, Wvt, bv
  *     out_q      = sum_i softmax_i( query_q . key(q,i) / sqrt(d_head) ) value(q,i)
  *
- * Keys and values belong to pairs, but never take memory for pairs: u(t' - t_i) = M(t') u(t_i) with M symmetric, so
+ * Keys and values belong to pairs (q, i), but no matrix of pairs is stored: u(t' - t_i) = M(t') u(t_i) with M symmetric, so
  *
  *     Wkt Phi(t' - t_i) . query_q  =  u(t_i) . M(t') D Wkt^T query_q
  *     sum_i p Wvt Phi(t' - t_i)    =  Wvt D M(t') sum_i p u(t_i)
  *
- * and attention is the ordinary one with the basis as further columns of keys and values. D is folded into the weights.
+ * and this is causal attention with the basis u(t_i) as further columns of keys and values. D is folded into the weights. The
+ * op `reflect` applies M(t') to the time query before attention and to the time output after it.
  *
- * Token features P (positions) are simply joined to Z: query, key and value each get P W^T.
+ * Token features P (positions) are concatenated to Z: query, key and value each get P W^T.
  *
- * That is the paper's section 6 with time concatenated and linear projections. Two choices vary it:
+ * This is the paper's section 6 with concatenated time and linear projections. The variants:
  *
- *   added         time enters as Z + E Phi with one E for the whole block: Wqt, Wkt, Wvt are then Wq E, Wk E, Wv E, and all
- *                 of the above holds
- *   mlp-query     query = relu(the above) W^T + b. Nothing else changes: lags stay exact
- *   mlp           key and value likewise. An MLP of Phi(t' - t_i) does not factor, so features belong to tokens here:
- *                 Phi(t_i - anchor), the anchor being the window's last moment, as in the authors' code
+ *   add           time enters as Z + E Phi with one E for the whole block: Wqt, Wkt, Wvt are then Wq E, Wk E, Wv E
+ *   mlp-query     query = relu(the above) W^T + b; lags stay exact
+ *   mlp           key and value likewise. An MLP of Phi(t' - t_i) does not factor, so features belong to tokens:
+ *                 Phi(t_i - anchor), where the anchor is the window's last query time, as in the authors' code
  *
- * A live network that answers for the newest event alone has one query in its last block. Keys and values are linear in Z and
- * in the features there (but for mlp), and are not made: with Wk^T query_q in the query's place, Z itself is the key, and Wv
- * comes after the sum. What bk adds is the same for all i, which a softmax does not see; the shares add up to 1 for bv.
+ * In the last block of a decoding graph only the newest position has a query. Keys and values are linear in Z there (unless mlp)
+ * and are not computed: with Wk^T query_q as the query, Z itself is the key, and Wv is applied after the weighted sum. bk adds
+ * the same to the scores of all i, which cancels in the softmax; the probabilities sum to 1, so bv is added once.
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
- * Then Y = N + out, H = norm(Y), and the block gives H + dropout(W2 dropout(relu(W1 H + b1)) + b2).
+ * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2).
  */
 #include "nn/attention_block.h"
 
+#include "nn/layer.h"
+
+#include <math.h>
 #include <stdio.h>
 
-enum { NAME_SIZE = 96 };
+enum { NAME_SIZE = LP_PARAMETER_NAME_SIZE };
 
 const char *const lp_projection_names[] = {
     [LP_PROJECTION_LINEAR] = "linear", [LP_PROJECTION_MLP_QUERY] = "mlp-query", [LP_PROJECTION_MLP] = "mlp", NULL};
 const char *const lp_combine_names[] = {[LP_COMBINE_CONCATENATE] = "concatenate", [LP_COMBINE_ADD] = "add", NULL};
-
-static double uniform_spread(int inputs)
-{
-    return 1 / sqrt((double)inputs);
-}
-
-lp_value *lp_norm(lp_graph *graph, const char *name, lp_value *x)
-{
-    char full[NAME_SIZE];
-    if (!x)
-        return NULL;
-    snprintf(full, sizeof full, "%s.gain", name);
-    lp_value *gain = lp_graph_parameter(graph, full, 1, x->cols, LP_INIT_ONES, 0);
-    snprintf(full, sizeof full, "%s.shift", name);
-    lp_value *shift = lp_graph_parameter(graph, full, 1, x->cols, LP_INIT_ZEROS, 0);
-    return lp_layer_norm(graph, x, gain, shift, 1e-5);
-}
-
-lp_value *lp_layer(lp_graph *graph, const char *name, lp_value *x, int out, lp_value *add)
-{
-    char full[NAME_SIZE];
-    if (!x)
-        return NULL;
-    double spread = uniform_spread(x->cols);
-    snprintf(full, sizeof full, "%s.weight", name);
-    lp_value *weight = lp_graph_parameter(graph, full, out, x->cols, LP_INIT_UNIFORM, spread);
-    snprintf(full, sizeof full, "%s.bias", name);
-    lp_value *bias = lp_graph_parameter(graph, full, 1, out, LP_INIT_UNIFORM, spread);
-    return lp_linear(graph, x, weight, bias, add, 1, true);
-}
 
 /* One block being built. */
 typedef struct block {
@@ -78,42 +51,42 @@ typedef struct block {
     const lp_block_config *config;
     int index;
     const lp_features *features;
-    lp_value *shared;    /* E [dims x columns] where time is added */
-    lp_kv_cache *memory; /* NULL: all events are there */
+    lp_value *time_weight; /* E [dims x columns] of combine add; otherwise NULL */
+    lp_kv_cache *cache;    /* of a decoding graph; otherwise NULL */
 } block;
 
-/* Query, key or value: how it sees events, and how it sees time. */
+/* Query, key or value, with its weights for the event and for time. */
 typedef struct role {
     const char *name;
     lp_value *event_weight; /* [dims x dims] */
     lp_value *bias;         /* [1 x dims] */
-    lp_value *time_weight;  /* [dims x columns of the features], scaled by the amplitudes; NULL: it sees none */
-    lp_value *value;        /* [T x dims]: as far as it belongs to a token; NULL: nobody makes it */
+    lp_value *time_weight;  /* [dims x feature columns], scaled by the amplitudes; NULL: there are no features */
+    lp_value *value;        /* [T x dims]: the part that belongs to a token; NULL: not computed */
 } role;
 
 static lp_value *parameter(const block *b, const char *name, const char *part, int rows, int cols, int inputs)
 {
     char full[NAME_SIZE];
     snprintf(full, sizeof full, "block.%d.%s.%s", b->index, name, part);
-    return lp_graph_parameter(b->graph, full, rows, cols, LP_INIT_UNIFORM, uniform_spread(inputs));
+    return lp_graph_parameter(b->graph, full, rows, cols, LP_INIT_UNIFORM, lp_uniform_bound(inputs));
 }
 
-/* The weight [rows x columns of the features] of what is seen of time, amplitudes included. */
+/* A weight [dims x feature columns], with the amplitudes folded in. */
 static lp_value *feature_weight(const block *b, const char *name, const char *part, int cols)
 {
     lp_value *weight = parameter(b, name, part, b->config->dims, cols, cols), *amplitude = b->features->amplitude;
     return amplitude ? lp_scale_columns(b->graph, weight, amplitude) : weight;
 }
 
-/* The weight by which a role sees `cols` features. Added time goes through the event's weight. */
+/* The weight of `cols` time features. With combine add it is the event's weight times E. */
 static lp_value *time_weight(const block *b, const role *r, int cols)
 {
-    if (b->shared)
-        return lp_linear(b->graph, r->event_weight, b->shared, NULL, NULL, 1, false);
+    if (b->time_weight)
+        return lp_linear(b->graph, r->event_weight, b->time_weight, NULL, NULL, 1, false);
     return feature_weight(b, r->name, "time.weight", cols);
 }
 
-/* `token` is what the role sees of time by itself (NULL: nothing, or only through pairs). */
+/* token: features that belong to tokens; NULL: there are none, or they belong to pairs. */
 static role declare(const block *b, const char *name, const lp_value *token)
 {
     int dims = b->config->dims;
@@ -145,46 +118,45 @@ static double score_scale(const block *b)
     return 1 / sqrt((double)b->config->dims / b->config->heads);
 }
 
-/* What a query wants of the features of a pair, or of an event. */
+/* The query's product with the key's time weight: its scores against time features. */
 static lp_value *time_query_of(const block *b, const role *query, const role *key)
 {
     return lp_linear(b->graph, query->value, key->time_weight, NULL, NULL, b->config->heads, false);
 }
 
-/* Attention to all events. time_query, which is NULL without exact lags, comes unturned and *time_out turned back. */
+/* Attention over all events. time_query is NULL without exact lags; it is reflected here, and so is *time_out. */
 static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                            lp_value **time_out)
 {
     const lp_block_config *config = b->config;
-    lp_value *basis = b->features->basis, *query_time = b->features->query_time;
-    lp_kv_cache *memory = b->memory;
-    if (memory) {
-        memory->key = lp_cache_append(b->graph, key, config->capacity);
-        memory->value = lp_cache_rows(b->graph, value);
-        return lp_attention_cached(b->graph, query, time_query, query_time, memory, config->heads, score_scale(b),
+    lp_value *basis = b->features->basis, *query_basis = b->features->query_basis;
+    lp_kv_cache *cache = b->cache;
+    if (cache) {
+        cache->key = lp_cache_append(b->graph, key, config->cache_capacity);
+        cache->value = lp_cache_rows(b->graph, value);
+        return lp_attention_cached(b->graph, query, time_query, query_basis, cache, config->heads, score_scale(b),
                                    time_out);
     }
-    lp_value *transposed = time_query ? lp_reflect(b->graph, time_query, query_time) : NULL;
-    lp_value *out = lp_attention(b->graph, query, key, value, transposed, basis, config->heads, score_scale(b),
+    lp_value *reflected = time_query ? lp_reflect(b->graph, time_query, query_basis) : NULL;
+    lp_value *out = lp_attention(b->graph, query, key, value, reflected, basis, config->heads, score_scale(b),
                                  config->dropout, time_out);
     if (time_query)
-        *time_out = lp_reflect(b->graph, *time_out, query_time);
+        *time_out = lp_reflect(b->graph, *time_out, query_basis);
     return out;
 }
 
-/* The same for one query after all events: it goes to what keys and values would be made of, instead of these being made for
- * every event. */
-static lp_value *attend_newest(const block *b, const role *query, const role *key, const role *value, lp_value *z,
-                               lp_value *normal)
+/* Attention of one query over the block's input Z, without computing keys and values (see the top of this file). */
+static lp_value *attend_last_row(const block *b, const role *query, const role *key, const role *value, lp_value *z,
+                                 lp_value *normal)
 {
     lp_graph *graph = b->graph;
     int heads = b->config->heads;
-    lp_kv_cache *memory = b->memory;
+    lp_kv_cache *cache = b->cache;
     lp_value *event_query = lp_linear(graph, query->value, key->event_weight, NULL, NULL, heads, false);
     lp_value *time_query = key->time_weight ? time_query_of(b, query, key) : NULL, *time_out;
-    memory->key = lp_cache_append(graph, z, b->config->capacity);
-    memory->value = lp_cache_rows(graph, z);
-    lp_value *out = lp_attention_cached(graph, event_query, time_query, b->features->query_time, memory, heads,
+    cache->key = lp_cache_append(graph, z, b->config->cache_capacity);
+    cache->value = lp_cache_rows(graph, z);
+    lp_value *out = lp_attention_cached(graph, event_query, time_query, b->features->query_basis, cache, heads,
                                         score_scale(b), time_query ? &time_out : NULL);
     lp_value *sum = lp_linear(graph, out, value->event_weight, value->bias, normal, heads, true);
     return time_query ? lp_linear(graph, time_out, value->time_weight, NULL, sum, heads, true) : sum;
@@ -197,12 +169,12 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     lp_value *token = b->features->token, *basis = b->features->basis;
     lp_value *own = basis ? b->features->lag : token; /* u(t' - t_q) */
     if (config->combine == LP_COMBINE_ADD && own)
-        b->shared = feature_weight(b, "time", "weight", own->cols);
+        b->time_weight = feature_weight(b, "time", "weight", own->cols);
     bool all = config->projection == LP_PROJECTION_MLP;
     role query = project(b, "query", normal, own, all || config->projection == LP_PROJECTION_MLP_QUERY);
-    if (b->memory && config->newest && !all) {
+    if (b->cache && config->last_row_only && !all) {
         role key = declare(b, "key", token), value = declare(b, "value", token);
-        return attend_newest(b, &query, &key, &value, z, normal);
+        return attend_last_row(b, &query, &key, &value, z, normal);
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
     if (!basis)
@@ -212,30 +184,30 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     return lp_linear(graph, time_out, value.time_weight, NULL, lp_add(graph, normal, out), config->heads, true);
 }
 
-/* Lag features as token features, measured from the window's last moment, which is 0. */
+/* Lag features as token features, measured from the window's last query time, which is 0. */
 static lp_features anchored(const lp_features *features)
 {
     lp_features tokens = *features;
     if (features->basis)
         tokens.token = features->basis;
-    tokens.basis = tokens.query_time = NULL;
+    tokens.basis = tokens.query_basis = NULL;
     return tokens;
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kv_cache *memory)
+                             lp_features *features, lp_kv_cache *cache)
 {
     char full[NAME_SIZE];
     if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
-        features->lag = lp_reflect(graph, features->basis, features->query_time);
+        features->lag = lp_reflect(graph, features->basis, features->query_basis);
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
-    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .memory = memory};
+    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .cache = cache};
     snprintf(full, sizeof full, "block.%d.norm", index);
     lp_value *mixed = attend(&b, z, lp_norm(graph, full, z));
     snprintf(full, sizeof full, "block.%d.forward.norm", index);
     lp_value *hidden = lp_norm(graph, full, mixed);
     snprintf(full, sizeof full, "block.%d.forward.inner", index);
-    /* Dropout and relu may change places, bit by bit: this way one value less is kept for the gradient. */
+    /* Dropout before relu equals relu before dropout, bit for bit, and stores one value less for the gradient. */
     lp_value *inner =
         lp_relu(graph, lp_dropout(graph, lp_layer(graph, full, hidden, config->dims, NULL), config->dropout));
     snprintf(full, sizeof full, "block.%d.forward.outer", index);

@@ -1,4 +1,4 @@
-/* attention_block.h: one block of self-attention with exact lags, and its feed-forward half. */
+/* attention_block.h: one block of self-attention with exact lags, and its feed-forward layer. */
 #ifndef LP_ATTENTION_BLOCK_H
 #define LP_ATTENTION_BLOCK_H
 
@@ -8,13 +8,13 @@
 typedef enum lp_projection {
     LP_PROJECTION_LINEAR,
     LP_PROJECTION_MLP_QUERY, /* the query; lags stay exact */
-    LP_PROJECTION_MLP,       /* all three; times are measured from one anchor a window */
+    LP_PROJECTION_MLP,       /* all three; times are measured from one anchor per window */
     LP_PROJECTION_COUNT
 } lp_projection;
 
 extern const char *const lp_projection_names[LP_PROJECTION_COUNT + 1]; /* NULL-terminated */
 
-/* How the time's features join the event's vector. */
+/* How time features are combined with the event's vector. */
 typedef enum lp_combine { LP_COMBINE_CONCATENATE, LP_COMBINE_ADD, LP_COMBINE_COUNT } lp_combine;
 
 extern const char *const lp_combine_names[LP_COMBINE_COUNT + 1]; /* NULL-terminated */
@@ -24,19 +24,13 @@ typedef struct lp_block_config {
     double dropout;
     lp_projection projection;
     lp_combine combine;
-    int capacity; /* events that a live network remembers */
-    bool newest;  /* in a live network: what comes out is wanted of the newest event alone */
+    int cache_capacity; /* of a decoding graph: events in the KV cache */
+    bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
 } lp_block_config;
 
-/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… memory: in a live network, whose events so far it holds;
- * the basis, which all blocks share, is given, key and value are filled in. Otherwise NULL. */
+/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… cache: of a decoding graph; the caller sets its basis, which
+ * all blocks share, and the block sets key and value. Otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kv_cache *memory);
-
-/* A layer norm with parameters <name>.gain and <name>.shift. */
-lp_value *lp_norm(lp_graph *graph, const char *name, lp_value *x);
-
-/* A linear layer with parameters <name>.weight [out x in] and <name>.bias. add may be NULL. */
-lp_value *lp_layer(lp_graph *graph, const char *name, lp_value *x, int out, lp_value *add);
+                             lp_features *features, lp_kv_cache *cache);
 
 #endif

@@ -15,28 +15,34 @@
 #ifndef LP_ENCODING_H
 #define LP_ENCODING_H
 
+#include "base/option.h"
 #include "nn/feeds.h"
 #include "nn/inverse_cdf.h"
 #include "nn/period_init.h"
 
+/* The options of an encoding (lp_encoding_options), and the sizes of the model that uses it. */
 typedef struct lp_encoding_config {
-    int dims, context;
-    int periods, harmonics;
-    double period_min, period_max; /* seconds: where the periods start */
-    const lp_period_init *period_init;
-    bool periods_fixed; /* the periods stay where they start */
-    const lp_inverse_cdf *inverse_cdf;
-    int hidden; /* width of its hidden layers */
-    int draws;  /* that a model keeps */
+    int encoding;                  /* index in lp_encodings */
+    int periods, harmonics;        /* periods: frequencies, where there are no harmonics */
+    double period_min, period_max; /* seconds: range of the initial periods */
+    int period_init;               /* index in lp_period_inits */
+    bool periods_fixed;            /* the periods are not learned */
+    int inverse_cdf;               /* index in lp_inverse_cdfs */
+    int hidden;                    /* width of the hidden layers of the inverse CDF */
+    int frequency_samples;         /* stored by a model; its predictions are their mean */
+    int dims, context;             /* of the model; no options */
 } lp_encoding_config;
 
+/* Rows for a model whose settings begin with an lp_encoding_config. */
+extern const lp_option lp_encoding_options[];
+
 typedef struct lp_features {
-    lp_value *token;      /* [T x a], or NULL */
-    lp_value *frequency;  /* [1 x F] double: of the basis, or NULL */
-    lp_value *basis;      /* [T x 2F]: u(time), or NULL */
-    lp_value *query_time; /* [T x 2F]: u(query time) */
-    lp_value *lag;        /* [T x 2F]: u(query time - time), made by the first block that wants it */
-    lp_value *amplitude;  /* [1 x 2F], or NULL for all ones */
+    lp_value *token;       /* [T x a], or NULL */
+    lp_value *frequency;   /* [1 x F] double: of the basis, or NULL */
+    lp_value *basis;       /* [T x 2F]: u(time), or NULL */
+    lp_value *query_basis; /* [T x 2F]: u(query time) */
+    lp_value *lag;         /* [T x 2F]: u(query time - time), made by the first block that wants it */
+    lp_value *amplitude;   /* [1 x 2F], or NULL for all ones */
 } lp_features;
 
 /* Which numbers a sampled encoding draws. */
@@ -60,12 +66,20 @@ typedef struct lp_encoding {
     lp_value *(*sample)(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream);
 } lp_encoding;
 
-/* The most periods, and units of a hidden layer, of a sampled encoding. */
-enum { LP_LARGEST_SAMPLER = 4096 };
+/* Limits of periods x harmonics, which is the number of frequencies. */
+enum { LP_FREQUENCY_LIMIT = 65536 };
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_encoding *const lp_encodings[];
 const lp_encoding *lp_encoding_find(const char *name);
+
+/* Chooses unset options from the training split: periods start between the 5 % quantile of the gaps and twice the 95 % quantile
+ * of the time that a context spans, so that the slowest wave does not repeat within the context. */
+lapse_status lp_encoding_resolve(lp_encoding_config *config, const lapse_dataset *dataset, const uint8_t *split,
+                                 lapse_error *error);
+
+/* Checks options against each other. */
+lapse_status lp_encoding_validate(const lp_encoding_config *config, lapse_error *error);
 
 /* The name of the parameter that holds log periods in seconds, of whatever origin. */
 extern const char LP_LOG_PERIOD[];

@@ -8,7 +8,7 @@ static const double MAP_RATE = 0.1;
 
 static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream)
 {
-    const lp_inverse_cdf *map = config->inverse_cdf;
+    const lp_inverse_cdf *map = lp_inverse_cdfs[config->inverse_cdf];
     int count = config->periods;
     lp_value *noise = lp_noise(graph, map->joint ? 1 : count, map->joint ? count : 1, map->uniform, stream);
     if (map->uniform)

@@ -1,79 +1,81 @@
+/* decoder.c: incremental decoding. The graph's nodes are ordered by what they depend on, so that each part of the work is a range
+ * of nodes: parameters alone (run once), one event alone, earlier events through attention, the query. */
 #include "serve/decoder.h"
 
 #include "graph/hoist.h"
 
 #include <string.h>
 
-/* Of either type of field. */
+/* Bytes of a field's value, of either type. */
 enum { FIELD_SIZE = sizeof(float) };
 
-/* Elements of the tables that stand for products with parameters, at most. */
-enum { HOISTED = 1 << 20 };
+/* Elements of all tables that replace products with parameters (graph/hoist.h), at most. */
+enum { HOISTED_ELEMENTS = 1 << 20 };
 
-/* --------------------------------------------------------------------------------------- what is kept -------- */
+/* --------------------------------------------------------------------------------------- cached matrices ----- */
 
-/* Whether a part is kept on its side, an event a column, rather than as rows. */
-static bool is_transposed(const lp_value *part)
+/* Whether a cached matrix has an event per column rather than per row. */
+static bool is_transposed(const lp_value *matrix)
 {
-    return part->rows_of == LP_ROWS_FIXED;
+    return matrix->rows_of == LP_ROWS_FIXED;
 }
 
-/* Elements of a part, with those behind a turned one that are read and never used. */
-static size_t part_size(const lp_decoder *decoder, const lp_value *part)
+/* Elements of a cached matrix, with the padding that kernels read and do not use. */
+static size_t matrix_size(const lp_decoder *decoder, const lp_value *matrix)
 {
-    size_t rows = is_transposed(part) ? (size_t)part->rows : (size_t)decoder->capacity;
-    size_t size = rows * (size_t)part->cols + LP_CACHE_PADDING;
+    size_t rows = is_transposed(matrix) ? (size_t)matrix->rows : (size_t)decoder->capacity;
+    size_t size = rows * (size_t)matrix->cols + LP_CACHE_PADDING;
     return (size + LP_CACHE_PADDING - 1) / LP_CACHE_PADDING * LP_CACHE_PADDING;
 }
 
-/* Moves the events from `count` on to the front. */
-static void drop_events(const lp_value *part, float *kept, int64_t count, int64_t events)
+/* Moves `events` events, from event `count` on, to the front. */
+static void drop_events(const lp_value *matrix, float *data, int64_t count, int64_t events)
 {
-    size_t width = is_transposed(part) ? 1 : (size_t)part->cols; /* elements of an event that lie together */
-    size_t stride = (size_t)part->cols;
-    for (int row = 0; row < (is_transposed(part) ? part->rows : 1); row++)
-        memmove(kept + (size_t)row * stride, kept + (size_t)row * stride + (size_t)count * width,
-                (size_t)events * width * sizeof *kept);
+    size_t width = is_transposed(matrix) ? 1 : (size_t)matrix->cols; /* adjacent elements of an event */
+    size_t stride = (size_t)matrix->cols;
+    for (int row = 0; row < (is_transposed(matrix) ? matrix->rows : 1); row++)
+        memmove(data + (size_t)row * stride, data + (size_t)row * stride + (size_t)count * width,
+                (size_t)events * width * sizeof *data);
 }
 
-static void add_part(lp_decoder *decoder, lp_value *value)
+static void add_cached(lp_decoder *decoder, lp_value *value)
 {
     bool listed = !value;
-    for (int i = 0; i < decoder->part_count; i++)
-        listed |= decoder->parts[i] == value;
+    for (int i = 0; i < decoder->cached_count; i++)
+        listed |= decoder->cached[i] == value;
     if (listed)
         return;
     value->kept = true;
-    decoder->parts[decoder->part_count++] = value;
+    decoder->cached[decoder->cached_count++] = value;
 }
 
-/* Room for all values that there are. */
-static lapse_status reserve_parts(lp_decoder *decoder, lapse_error *error)
+/* Grows the list to hold every value of the graph. */
+static lapse_status reserve_cached(lp_decoder *decoder, lapse_error *error)
 {
     size_t count = (size_t)decoder->network.graph.value_count;
-    lp_value **parts = lp_grow(decoder->parts, count, sizeof *parts);
-    if (!parts)
-        return lp_fail_memory(error, "a session", count * sizeof *parts);
-    decoder->parts = parts;
+    lp_value **cached = lp_grow(decoder->cached, count, sizeof *cached);
+    if (!cached)
+        return lp_fail_memory(error, "a session", count * sizeof *cached);
+    decoder->cached = cached;
     return LAPSE_OK;
 }
 
-/* What the blocks of the network look back at. */
-static void list_parts(lp_decoder *decoder)
+static void list_cached(lp_decoder *decoder)
 {
-    for (int i = 0; i < decoder->model->config.blocks; i++) {
-        const lp_kv_cache *memory = &decoder->network.live->blocks[i];
-        add_part(decoder, memory->basis_transposed);
-        add_part(decoder, memory->basis);
-        add_part(decoder, memory->key);
-        add_part(decoder, memory->value);
+    const lp_decode_state *decode = decoder->network.decode;
+    for (int i = 0; decode && i < decode->cache_count; i++) {
+        const lp_kv_cache *cache = &decode->caches[i];
+        add_cached(decoder, cache->basis_transposed);
+        add_cached(decoder, cache->basis);
+        add_cached(decoder, cache->key);
+        add_cached(decoder, cache->value);
     }
 }
 
-/* ---------------------------------------------------------------------------------------------- making it ---- */
+/* ------------------------------------------------------------------------------------- order of the nodes ---- */
 
-/* When a node has to run: once; for each event, by itself; for each event, after others; for a question. */
-typedef enum need { NEED_ANSWER, NEED_ROWS, NEED_EVENTS, NEED_ONCE, NEED_COUNT } need;
+/* When a node runs: for a query; for each event after attention to others; for each event alone; once. */
+typedef enum stage { STAGE_QUERY, STAGE_ROWS, STAGE_EVENTS, STAGE_ONCE, STAGE_COUNT } stage;
 
 static int node_index(const lp_graph *graph, const lp_node *node)
 {
@@ -83,138 +85,115 @@ static int node_index(const lp_graph *graph, const lp_node *node)
     return i;
 }
 
-/* Nodes that see nothing but parameters, such as frequencies and turned weights. What others read of them must last. */
-static void find_fixed(const lp_graph *graph, need *needs)
+/* Marks the nodes that depend on parameters alone, and retains their outputs that other nodes read. */
+static void mark_constant(const lp_graph *graph, stage *stages)
 {
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        needs[i] = node->outputs[0] && lp_value_is_fixed(node->outputs[0]) ? NEED_ONCE : NEED_ANSWER;
-        for (int k = 0; needs[i] != NEED_ONCE && k < node->op->input_count; k++)
+        stages[i] = node->outputs[0] && lp_value_is_fixed(node->outputs[0]) ? STAGE_ONCE : STAGE_QUERY;
+        for (int k = 0; stages[i] != STAGE_ONCE && k < node->op->input_count; k++)
             if (node->inputs[k] && node->inputs[k]->producer && lp_value_is_fixed(node->inputs[k]))
                 node->inputs[k]->kept = true;
     }
 }
 
-static void mark_maker(const lp_graph *graph, const lp_value *value, need *needs)
+static void mark_producer(const lp_graph *graph, const lp_value *value, stage *stages)
 {
     int producer = value && value->producer ? node_index(graph, value->producer) : graph->node_count;
-    if (producer < graph->node_count && needs[producer] == NEED_ANSWER)
-        needs[producer] = NEED_ROWS;
+    if (producer < graph->node_count && stages[producer] == STAGE_QUERY)
+        stages[producer] = STAGE_ROWS;
 }
 
-/* Nodes that what is kept is made by. */
-static void find_settling(const lp_decoder *decoder, need *needs)
+/* Marks the nodes whose outputs are stored in the cache, and those that these depend on. */
+static void mark_rows(const lp_decoder *decoder, stage *stages)
 {
     const lp_graph *graph = &decoder->network.graph;
-    for (int i = 0; i < decoder->part_count; i++)
-        mark_maker(graph, decoder->parts[i], needs);
+    for (int i = 0; i < decoder->cached_count; i++)
+        mark_producer(graph, decoder->cached[i], stages);
     for (int i = graph->node_count - 1; i >= 0; i--)
-        for (int k = 0; needs[i] == NEED_ROWS && k < graph->nodes[i]->op->input_count; k++)
-            mark_maker(graph, graph->nodes[i]->inputs[k], needs);
+        for (int k = 0; stages[i] == STAGE_ROWS && k < graph->nodes[i]->op->input_count; k++)
+            mark_producer(graph, graph->nodes[i]->inputs[k], stages);
 }
 
-/* Of these, nodes that see an event by itself, and not what attention has made of it. */
-static void find_events(const lp_graph *graph, need *needs)
+/* Marks the subset that depends on one event only, not on attention outputs: computed once per event. */
+static void mark_events(const lp_graph *graph, stage *stages)
 {
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        bool alone = needs[i] == NEED_ROWS && node->op->id != LP_OP_ATTENTION_CACHED;
+        bool alone = stages[i] == STAGE_ROWS && node->op->id != LP_OP_ATTENTION_CACHED;
         for (int k = 0; alone && k < node->op->input_count; k++) {
             const lp_node *producer = node->inputs[k] ? node->inputs[k]->producer : NULL;
-            alone = !producer || needs[node_index(graph, producer)] >= NEED_EVENTS;
+            alone = !producer || stages[node_index(graph, producer)] >= STAGE_EVENTS;
         }
         if (alone)
-            needs[i] = NEED_EVENTS;
+            stages[i] = STAGE_EVENTS;
     }
 }
 
-/* What attention wants of events by themselves is kept, so that it can be made again without them. */
-static void keep_events(lp_decoder *decoder, const need *needs)
+/* Caches the outputs of the nodes marked by mark_events that later nodes read, so that only the later ones run again. */
+static void cache_events(lp_decoder *decoder, const stage *stages)
 {
     lp_graph *graph = &decoder->network.graph;
     for (int i = 0; i < graph->node_count; i++)
-        for (int k = 0; needs[i] == NEED_ROWS && k < graph->nodes[i]->op->input_count; k++) {
+        for (int k = 0; stages[i] == STAGE_ROWS && k < graph->nodes[i]->op->input_count; k++) {
             lp_value *value = graph->nodes[i]->inputs[k];
-            if (value && value->producer && needs[node_index(graph, value->producer)] == NEED_EVENTS)
-                add_part(decoder, lp_cache_rows(graph, value));
+            if (value && value->producer && stages[node_index(graph, value->producer)] == STAGE_EVENTS)
+                add_cached(decoder, lp_cache_rows(graph, value));
         }
 }
 
-/* Brings nodes into the order in which a question may leave them out. */
+/* Sorts the nodes by stage, stably. */
 static lapse_status order_nodes(lp_decoder *decoder, lapse_error *error)
 {
     lp_graph *graph = &decoder->network.graph;
     size_t count = (size_t)graph->node_count;
-    need *needs = lp_alloc(count, sizeof *needs);
+    stage *stages = lp_alloc(count, sizeof *stages);
     lp_node **old = lp_alloc(count, sizeof *old);
-    if (needs && old) {
-        int done = 0, ends[NEED_COUNT];
-        find_fixed(graph, needs);
-        find_settling(decoder, needs);
-        find_events(graph, needs);
-        if (decoder->renews)
-            keep_events(decoder, needs);
+    if (stages && old) {
+        int done = 0, ends[STAGE_COUNT];
+        mark_constant(graph, stages);
+        mark_rows(decoder, stages);
+        mark_events(graph, stages);
+        if (decoder->event_rows_stay)
+            cache_events(decoder, stages);
         memcpy(old, graph->nodes, count * sizeof *old);
-        for (int wanted = NEED_ONCE; wanted >= NEED_ANSWER; wanted--) {
+        for (int wanted = STAGE_ONCE; wanted >= STAGE_QUERY; wanted--) {
             for (size_t i = 0; i < count; i++)
-                if ((int)needs[i] == wanted)
+                if ((int)stages[i] == wanted)
                     graph->nodes[done++] = old[i];
             ends[wanted] = done;
         }
-        decoder->fixed = ends[NEED_ONCE];
-        decoder->alone = ends[NEED_EVENTS];
-        decoder->settling = ends[NEED_ROWS];
+        decoder->constant_nodes = ends[STAGE_ONCE];
+        decoder->event_nodes = ends[STAGE_EVENTS];
+        decoder->cached_nodes = ends[STAGE_ROWS];
     }
-    lapse_status status = needs && old ? LAPSE_OK : lp_fail_memory(error, "a session", count * sizeof *old);
-    lp_free(needs);
+    lapse_status status = stages && old ? LAPSE_OK : lp_fail_memory(error, "a session", count * sizeof *old);
+    lp_free(stages);
     lp_free(old);
     return status;
 }
 
-static lapse_status make_rows(lp_decoder *decoder, lapse_error *error)
+/* --------------------------------------------------------------------------------------------- allocation ---- */
+
+static lapse_status make_buffers(lp_decoder *decoder, lapse_error *error)
 {
-    const lp_model_config *config = &decoder->model->config;
-    size_t context = (size_t)config->context;
-    for (int i = 0; i < decoder->part_count; i++)
-        decoder->draw_size += part_size(decoder, decoder->parts[i]);
-    decoder->rows = lp_alloc((size_t)config->draws * decoder->draw_size, sizeof *decoder->rows);
+    size_t context = (size_t)decoder->model->config.context;
+    for (int i = 0; i < decoder->cached_count; i++)
+        decoder->sample_size += matrix_size(decoder, decoder->cached[i]);
+    decoder->cache = lp_alloc((size_t)decoder->samples * decoder->sample_size, sizeof *decoder->cache);
     decoder->inputs = lp_alloc((size_t)decoder->network.graph.input_count, sizeof *decoder->inputs);
     decoder->position = lp_alloc(context, sizeof *decoder->position);
     decoder->time = lp_alloc(context, sizeof *decoder->time);
     decoder->query_time = lp_alloc(context, sizeof *decoder->query_time);
-    if (decoder->rows && decoder->inputs && decoder->position && decoder->time && decoder->query_time)
+    if (decoder->cache && decoder->inputs && decoder->position && decoder->time && decoder->query_time)
         return LAPSE_OK;
-    return lp_fail_memory(error, "a session", (size_t)config->draws * decoder->draw_size * sizeof *decoder->rows);
+    return lp_fail_memory(error, "a session", (size_t)decoder->samples * decoder->sample_size * sizeof *decoder->cache);
 }
 
-/* Runs the nodes that see parameters alone, once and for all. */
-static void run_fixed(lp_decoder *decoder)
+static lapse_status make_plan(lp_decoder *decoder, lapse_error *error)
 {
-    lp_run run = {.plan = &decoder->plan,
-                  .work = decoder->work,
-                  .scratch = decoder->scratch,
-                  .inputs = decoder->inputs,
-                  .parameters = decoder->model->parameters,
-                  .stop = decoder->fixed};
-    if (decoder->fixed > 0)
-        decoder->backend->run(decoder->backend->context, &run);
-}
-
-static lapse_status make(lp_decoder *decoder, lapse_error *error)
-{
-    const lp_model_config *config = &decoder->model->config;
-    LP_TRY(lp_network_build_decoder(&decoder->network, config, (int)decoder->capacity, error));
-    decoder->keeps = !lp_model_config_anchored(config);
-    decoder->slides = config->blocks == 1 && !decoder->network.live->placed;
-    decoder->renews = config->blocks > 1 && !decoder->network.live->placed && decoder->keeps;
-    LP_TRY(reserve_parts(decoder, error));
-    list_parts(decoder);
-    LP_TRY(lp_graph_hoist(&decoder->network.graph, HOISTED, error));
-    LP_TRY(reserve_parts(decoder, error));
-    LP_TRY(order_nodes(decoder, error));
-    LP_TRY(make_rows(decoder, error));
-    int64_t context = config->context;
-    lp_extent largest = {.pairs = context * (context + 1) / 2, .longest = config->context};
+    int64_t context = decoder->model->config.context;
+    lp_extent largest = {.pairs = context * (context + 1) / 2, .longest = (int)context};
     largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_PAST] = context;
     largest.rows[LP_ROWS_TARGETS] = 1;
     LP_TRY(lp_plan_make(&decoder->plan, &decoder->network.graph, &largest, decoder->backend->real_size, error));
@@ -222,8 +201,51 @@ static lapse_status make(lp_decoder *decoder, lapse_error *error)
     decoder->scratch = decoder->backend->buffer_new(decoder->backend->context, decoder->plan.scratch_size);
     if (!decoder->work || !decoder->scratch)
         return lp_fail_memory(error, "a session", decoder->plan.work_size + decoder->plan.scratch_size);
-    run_fixed(decoder);
     return LAPSE_OK;
+}
+
+static void run_constant(lp_decoder *decoder)
+{
+    lp_run run = {.plan = &decoder->plan,
+                  .work = decoder->work,
+                  .scratch = decoder->scratch,
+                  .inputs = decoder->inputs,
+                  .parameters = decoder->model->parameters,
+                  .stop = decoder->constant_nodes};
+    if (decoder->constant_nodes > 0)
+        decoder->backend->run(decoder->backend->context, &run);
+}
+
+static lapse_status make(lp_decoder *decoder, lapse_error *error)
+{
+    const lp_model_config *config = &decoder->model->config;
+    decoder->incremental = config->row->incremental && config->row->incremental(config);
+    if (decoder->incremental)
+        LP_TRY(lp_network_build_decoder(&decoder->network, config, (int)decoder->capacity, error));
+    else
+        LP_TRY(lp_network_build(&decoder->network, config, false, error));
+    const lp_decode_state *decode = decoder->network.decode;
+    decoder->samples = lp_network_samples(&decoder->network);
+    decoder->rows_stay = decode && decode->cache_count == 1 && !decode->positional;
+    decoder->event_rows_stay = decode && decode->cache_count > 1 && !decode->positional;
+    LP_TRY(reserve_cached(decoder, error));
+    list_cached(decoder);
+    LP_TRY(lp_graph_hoist(&decoder->network.graph, HOISTED_ELEMENTS, error));
+    LP_TRY(reserve_cached(decoder, error));
+    LP_TRY(order_nodes(decoder, error));
+    LP_TRY(make_buffers(decoder, error));
+    LP_TRY(make_plan(decoder, error));
+    run_constant(decoder);
+    return LAPSE_OK;
+}
+
+lapse_status lp_decoder_init(lp_decoder *decoder, const lapse_model *model, int64_t capacity, lapse_error *error)
+{
+    *decoder = (lp_decoder){.model = model, .capacity = capacity, .backend = lp_backend_find("cpu")};
+    lapse_status status = make(decoder, error);
+    if (status != LAPSE_OK)
+        lp_decoder_clear(decoder);
+    return status;
 }
 
 void lp_decoder_clear(lp_decoder *decoder)
@@ -236,74 +258,67 @@ void lp_decoder_clear(lp_decoder *decoder)
     lp_free(decoder->position);
     lp_free(decoder->time);
     lp_free(decoder->query_time);
-    lp_free(decoder->rows);
-    lp_free(decoder->parts);
+    lp_free(decoder->cache);
+    lp_free(decoder->cached);
     lp_graph_clear(&decoder->network.graph);
     *decoder = (lp_decoder){0};
 }
 
-lapse_status lp_decoder_init(lp_decoder *decoder, const lapse_model *model, int64_t capacity, lapse_error *error)
-{
-    *decoder = (lp_decoder){.model = model, .capacity = capacity, .backend = lp_backend_find("cpu")};
-    lapse_status status = make(decoder, error);
-    if (status != LAPSE_OK)
-        lp_decoder_clear(decoder);
-    return status;
-}
-
 void lp_decoder_reset(lp_decoder *decoder)
 {
-    decoder->first = decoder->known = decoder->settled = 0;
+    decoder->first = decoder->event_final = decoder->final = 0;
 }
 
 void lp_decoder_drop(lp_decoder *decoder, int64_t count)
 {
-    int64_t kept = decoder->known - count;
-    if (!(decoder->slides || decoder->renews) || kept <= 0) {
+    int64_t left = decoder->event_final - count;
+    if (!(decoder->rows_stay || decoder->event_rows_stay) || left <= 0) {
         lp_decoder_reset(decoder);
         return;
     }
-    float *rows = decoder->rows;
-    for (int draw = 0; draw < decoder->model->config.draws; draw++)
-        for (int i = 0; i < decoder->part_count; i++) {
-            drop_events(decoder->parts[i], rows, count, kept);
-            rows += part_size(decoder, decoder->parts[i]);
+    float *data = decoder->cache;
+    for (int sample = 0; sample < decoder->samples; sample++)
+        for (int i = 0; i < decoder->cached_count; i++) {
+            drop_events(decoder->cached[i], data, count, left);
+            data += matrix_size(decoder, decoder->cached[i]);
         }
     decoder->first = decoder->first > count ? decoder->first - count : 0;
-    decoder->known = kept;
-    decoder->settled = decoder->settled > count ? decoder->settled - count : 0;
+    decoder->event_final = left;
+    decoder->final = decoder->final > count ? decoder->final - count : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ asking ----- */
+/* ------------------------------------------------------------------------------------------------ queries ---- */
 
-/* Says from which event on the network has to run. */
-static void find_settled(lp_decoder *decoder, const lp_history *history, double time)
+/* Finds the first event whose rows must be computed, after the window may have moved. */
+static void find_valid_rows(lp_decoder *decoder, const lp_history *history, double time)
 {
     const lp_model_config *config = &decoder->model->config;
     int64_t first = history->count > config->context ? history->count - config->context : 0;
     bool moved = first != decoder->first;
-    if (!decoder->keeps || (moved && !decoder->slides) || decoder->settled < first)
-        decoder->settled = first;
-    if (!decoder->keeps || (moved && !decoder->slides && !decoder->renews) || decoder->known < decoder->settled)
-        decoder->known = decoder->settled;
+    if (!decoder->incremental || (moved && !decoder->rows_stay) || decoder->final < first)
+        decoder->final = first;
+    if (!decoder->incremental || (moved && !decoder->rows_stay && !decoder->event_rows_stay) ||
+        decoder->event_final < decoder->final)
+        decoder->event_final = decoder->final;
     decoder->first = first;
-    if (decoder->known > first)
+    if (decoder->event_final > first)
         return;
-    double last = config->target_known ? time : history->times[history->count - 1];
-    decoder->origin = decoder->keeps ? history->times[first] : last;
+    double last = lp_model_target_known(config) ? time : history->times[history->count - 1];
+    decoder->origin = decoder->incremental ? history->times[first] : last;
 }
 
-/* What the network sees of `tokens` events from `first` on, the last of them asked about or before another. */
-static void fill(lp_decoder *decoder, const lp_history *history, int64_t first, int tokens, double time)
+/* Feeds `tokens` events from `first` on; `time` is the query time of the newest event. */
+static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, int tokens, double time)
 {
     const lp_model_config *config = &decoder->model->config;
+    bool known = lp_model_target_known(config);
     void **inputs = decoder->inputs;
     for (int t = 0; t < tokens; t++) {
         int64_t event = first + t;
         double next = event + 1 < history->count ? history->times[event + 1] : time;
         decoder->position[t] = (int32_t)(event - decoder->first);
         decoder->time[t] = history->times[event] - decoder->origin;
-        decoder->query_time[t] = (config->target_known ? next : history->times[event]) - decoder->origin;
+        decoder->query_time[t] = (known ? next : history->times[event]) - decoder->origin;
     }
     inputs[LP_FEED_EVENT] = (void *)(uintptr_t)(history->types + first);
     inputs[LP_FEED_POSITION] = decoder->position;
@@ -313,28 +328,27 @@ static void fill(lp_decoder *decoder, const lp_history *history, int64_t first, 
         inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
 }
 
-/* Takes `tokens` events from `from` on through nodes up to `stop` (0: to the end), beginning behind those that need not run
- * again. */
-static void run_network(lp_decoder *decoder, lp_run *run, int draw, int skip, int stop)
+/* Runs nodes skip .. stop - 1 (stop 0: to the end) with the cache of one parameter sample. */
+static void run_nodes(lp_decoder *decoder, lp_run *run, int sample, int skip, int stop)
 {
-    int32_t number = draw, target_position = run->rows[LP_ROWS_TOKENS] - 1;
-    float *rows = decoder->rows + (size_t)draw * decoder->draw_size;
+    int32_t number = sample, target_position = run->rows[LP_ROWS_TOKENS] - 1;
+    float *data = decoder->cache + (size_t)sample * decoder->sample_size;
     decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &number;
     decoder->inputs[LP_FEED_TARGET_POSITION] = &target_position;
-    for (int i = 0; i < decoder->part_count; i++) {
-        const lp_value *part = decoder->parts[i];
-        decoder->inputs[part->slot] = is_transposed(part)
-                                          ? rows + decoder->first
-                                          : rows + (decoder->first + run->rows[LP_ROWS_PAST]) * part->cols;
-        rows += part_size(decoder, part);
+    for (int i = 0; i < decoder->cached_count; i++) {
+        const lp_value *matrix = decoder->cached[i];
+        decoder->inputs[matrix->slot] = is_transposed(matrix)
+                                            ? data + decoder->first
+                                            : data + (decoder->first + run->rows[LP_ROWS_PAST]) * matrix->cols;
+        data += matrix_size(decoder, matrix);
     }
     run->skip = skip;
     run->stop = stop;
     decoder->backend->run(decoder->backend->context, run);
 }
 
-/* Takes the events before the last one, from `from` on, through some of the nodes. */
-static void settle(lp_decoder *decoder, const lp_history *history, lp_run *run, int64_t from, int skip, int stop)
+/* Runs some of the nodes for all events before the newest, from `from` on. */
+static void fill_cache(lp_decoder *decoder, const lp_history *history, lp_run *run, int64_t from, int skip, int stop)
 {
     int tokens = (int)(history->count - 1 - from);
     int32_t segment[] = {0, tokens};
@@ -343,26 +357,26 @@ static void settle(lp_decoder *decoder, const lp_history *history, lp_run *run, 
     run->segment = segment;
     run->rows[LP_ROWS_TOKENS] = tokens;
     run->rows[LP_ROWS_PAST] = (int)(from - decoder->first);
-    fill(decoder, history, from, tokens, 0);
-    for (int draw = 0; draw < decoder->model->config.draws; draw++)
-        run_network(decoder, run, draw, skip, stop);
+    feed(decoder, history, from, tokens, 0);
+    for (int sample = 0; sample < decoder->samples; sample++)
+        run_nodes(decoder, run, sample, skip, stop);
     run->segment = NULL;
 }
 
-static void answer(lp_decoder *decoder, lp_run *run, int draw, lp_on_answer on_answer, void *context)
+static void predict(lp_decoder *decoder, lp_run *run, int sample, lp_on_output on_output, void *context)
 {
     const lp_network *network = &decoder->network;
-    run_network(decoder, run, draw, decoder->fixed, 0);
+    run_nodes(decoder, run, sample, decoder->constant_nodes, 0);
     lp_outcome outcome = {.state = network->state ? lp_run_data(run, network->state) : NULL};
     for (int t = 0; t < LP_TARGET_COUNT; t++)
         outcome.logits[t] = network->logits[t] ? lp_run_data(run, network->logits[t]) : NULL;
-    on_answer(context, &outcome);
+    on_output(context, &outcome);
 }
 
-void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_answer on_answer,
+void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_output on_output,
                       void *context)
 {
-    find_settled(decoder, history, time);
+    find_valid_rows(decoder, history, time);
     lp_run run = {.plan = &decoder->plan,
                   .work = decoder->work,
                   .scratch = decoder->scratch,
@@ -370,19 +384,20 @@ void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double tim
                   .parameters = decoder->model->parameters,
                   .rows = {[LP_ROWS_TARGETS] = 1},
                   .segments = 1};
-    if (decoder->keeps) {
-        bool together = decoder->known == decoder->settled;
-        settle(decoder, history, &run, decoder->known, decoder->fixed, together ? decoder->settling : decoder->alone);
+    if (decoder->incremental) {
+        bool together = decoder->event_final == decoder->final;
+        fill_cache(decoder, history, &run, decoder->event_final, decoder->constant_nodes,
+                   together ? decoder->cached_nodes : decoder->event_nodes);
         if (!together)
-            settle(decoder, history, &run, decoder->settled, decoder->alone, decoder->settling);
-        decoder->known = decoder->settled = history->count - 1;
+            fill_cache(decoder, history, &run, decoder->final, decoder->event_nodes, decoder->cached_nodes);
+        decoder->event_final = decoder->final = history->count - 1;
     }
-    int tokens = (int)(history->count - decoder->settled);
+    int tokens = (int)(history->count - decoder->final);
     int32_t segment[] = {0, tokens};
     run.segment = segment;
     run.rows[LP_ROWS_TOKENS] = tokens;
-    run.rows[LP_ROWS_PAST] = (int)(decoder->settled - decoder->first);
-    fill(decoder, history, decoder->settled, tokens, time);
-    for (int draw = 0; draw < decoder->model->config.draws; draw++)
-        answer(decoder, &run, draw, on_answer, context);
+    run.rows[LP_ROWS_PAST] = (int)(decoder->final - decoder->first);
+    feed(decoder, history, decoder->final, tokens, time);
+    for (int sample = 0; sample < decoder->samples; sample++)
+        predict(decoder, &run, sample, on_output, context);
 }

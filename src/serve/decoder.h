@@ -1,15 +1,16 @@
-/* decoder.h: a network that is asked about one growing history, and keeps what it computed of its events.
+/* decoder.h: runs a network for queries about one growing history, and caches what it computed of earlier events (KV cache).
  *
- * Keys, values and bases of an event never depend on the query time. What enters a deeper block does: the row of
- * event q there is made for the moment of event q + 1. So a row is final (settled) once the next event is known, and the
- * newest one is made anew for each question. Before a question the events but the newest that are not settled yet go
- * through the network as far as their rows need, which ends at the last block's input; then the newest goes
- * through all of it. So the same question gets the same bits again.
+ * Keys, values and bases of an event do not depend on the query time. The input of a deeper layer does: its row for event q is
+ * computed for the time of event q + 1. So the rows of an event are final once the next event is known, and the rows of the newest
+ * event are computed anew for each query. Before a query, all events but the newest that have no final rows yet go through the
+ * part of the graph that computes cached rows, which ends at the last layer's input; then the newest event goes through all of it.
+ * The same query about the same history gives the same bits.
  *
- * When the window slides, deeper blocks have seen an event that is no longer there, and places count from another event:
- * all rows are made again, by the next question; but without places, what the first block sees of events by themselves (queries,
- * keys, values) stays. With one block and no places all rows stay. Where times are measured from
- * the query time (projection mlp), nothing is kept.
+ * When the window slides, deeper layers have attended to an event that left it, and positions count from another event. All
+ * cached rows are then computed again at the next query, except (without positions) those that depend on one event alone: the
+ * first layer's queries, keys and values. With one layer and no positions all rows stay valid.
+ *
+ * A model that cannot decode incrementally (lp_model_row.incremental) runs the whole window for each query.
  */
 #ifndef LP_DECODER_H
 #define LP_DECODER_H
@@ -24,9 +25,7 @@ typedef struct lp_history {
     void *const *fields; /* int32_t of a category, float of a number */
 } lp_history;
 
-typedef struct lp_decoder lp_decoder;
-
-struct lp_decoder {
+typedef struct lp_decoder {
     const lapse_model *model;
     const lp_backend *backend;
     lp_network network;
@@ -35,37 +34,38 @@ struct lp_decoder {
     void **inputs;        /* by slot; owned */
     int32_t *position;    /* [context]; owned, as are the next two */
     double *time, *query_time;
-    int64_t capacity; /* events of a history */
-    lp_value **parts; /* what is kept of events: rows, or matrices on their side; owned */
-    int part_count;
-    float *rows;            /* for each draw its parts, one behind the other; owned */
-    size_t draw_size;       /* elements of `rows` for one draw */
-    bool keeps, slides;     /* rows stay from question to question; also when the window moves on */
-    bool renews;            /* when the window moves on, those rows stay that are an event's alone */
-    int64_t first, settled; /* events first .. settled - 1 have all their rows */
-    int64_t known; /* those before it, the settled ones and maybe more, have the rows that are an event's alone */
-    double origin; /* of times: the first event there was when the oldest kept row was made */
-    int fixed;     /* nodes at the start of the graph that compute from parameters alone */
-    int alone;     /* nodes, these included, that see events by themselves */
-    int settling;  /* nodes, these included, that rows are made by */
-};
+    int64_t capacity;  /* events of a history */
+    int samples;       /* parameter samples, each with its own cache */
+    lp_value **cached; /* the graph's cached matrices: rows, or transposed; owned */
+    int cached_count;
+    float *cache;         /* [samples][cached matrices]; owned */
+    size_t sample_size;   /* elements of `cache` of one sample */
+    bool incremental;     /* cached rows are used by later queries */
+    bool rows_stay;       /* all of them stay valid when the window slides */
+    bool event_rows_stay; /* those that depend on one event alone do */
+    int64_t first, final; /* events first .. final - 1 have all their cached rows */
+    int64_t event_final;  /* events before it have the rows that depend on one event alone */
+    double origin;        /* of times: the first event of the window when the oldest cached row was computed */
+    int constant_nodes;   /* nodes at the start of the graph that depend on parameters alone: run once */
+    int event_nodes;      /* nodes, these included, that depend on one event alone */
+    int cached_nodes;     /* nodes, these included, that compute cached rows */
+} lp_decoder;
 
 /* For histories of up to `capacity` events. */
 lapse_status lp_decoder_init(lp_decoder *decoder, const lapse_model *model, int64_t capacity, lapse_error *error);
-
 void lp_decoder_clear(lp_decoder *decoder);
 
-/* The history is another one now. */
+/* Invalidates the cache: the history is another one. */
 void lp_decoder_reset(lp_decoder *decoder);
 
 /* The history has lost its first `count` events, all of them before its last `context`. */
 void lp_decoder_drop(lp_decoder *decoder, int64_t count);
 
-/* Reads the answer of one draw. */
-typedef void (*lp_on_answer)(void *context, const lp_outcome *outcome);
+/* Called with the output of each parameter sample. */
+typedef void (*lp_on_output)(void *context, const lp_outcome *outcome);
 
-/* Asks what comes after the history at this time. Allocates nothing. */
-void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_answer on_answer,
+/* Predicts what follows the history at this time. Allocates nothing. */
+void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_output on_output,
                       void *context);
 
 #endif

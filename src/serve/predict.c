@@ -1,10 +1,10 @@
-/* predict.c: many questions to the sequences of a dataset, on several threads.
+/* predict.c: many queries about the sequences of a dataset, on several threads.
  *
- * A thread has a session of its own and takes one sequence after another: its events go in as one run, then each question
- * costs a row. Nothing a thread does depends on the others, so the answers do not depend on their number.
+ * Each thread has its own session and takes one sequence after another: it appends the events, then each query costs one row.
+ * Threads share nothing that changes, so the predictions do not depend on their number.
  *
- * A catalogue may be far larger than a cache, and reading it once for each question would be most of the work. So states of
- * a recommender are collected, and scored together with one tile of the catalogue after another.
+ * A catalogue may be far larger than a cache, and reading it once per query would be most of the work. So the states of a
+ * recommender are collected and scored together against one tile of the catalogue after another.
  */
 #include "backend/cpu/cpu.h"
 #include "base/threads.h"
@@ -15,17 +15,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Tasks a thread takes: enough that the last ones end together. */
+/* Tasks per thread: enough to balance the load. */
 enum { TASKS_PER_THREAD = 16 };
 
-/* Questions whose states are scored together, and items of a tile. */
+/* Queries whose states are scored together, and items of a tile. */
 enum { CASES = 32, TILE = 512 };
 
-/* What a thread has for itself. */
+/* The state of one thread. */
 typedef struct worker {
     lapse_session *session;
     float *states, *scores; /* [CASES x dims], [CASES x TILE]; of a network that recommends; owned */
-    int64_t question[CASES];
+    int64_t query[CASES];   /* indices of the queries that the states belong to */
     int cases;
 } worker;
 
@@ -33,14 +33,14 @@ typedef struct job {
     const lapse_model *model;
     const lapse_dataset *dataset;
     lp_translation translation;
-    const lapse_query *questions;
+    const lapse_query *queries;
     int64_t query_count;
     const lapse_predict_options *options;
     const char *target;
     lapse_recommendation *best;
     int64_t *counts;
     int task_count;
-    bool unseen, ranks;  /* what was seen is left out; the model is a network that recommends */
+    bool unseen, ranks;  /* items of the history are left out; the model is a network that ranks */
     worker *workers;     /* [threads] */
     lapse_error *errors; /* [task_count]: the first of each task */
 } job;
@@ -50,7 +50,7 @@ void lapse_predict_options_default(lapse_predict_options *options)
     *options = (lapse_predict_options){.top = 10};
 }
 
-/* Whether the model knows all of an event; its fields go to *fields. */
+/* Reads the fields of an event. False: the model does not know its event type or a category. */
 static bool read_event(const job *j, uint64_t event, lp_field_number *fields)
 {
     const lp_event_columns *columns = &j->translation.columns;
@@ -73,24 +73,24 @@ static void read_sequence(const job *j, lapse_session *session, int64_t sequence
 
 static int64_t task_begin(const job *j, int task)
 {
-    /* Questions to one sequence stay in one task. */
+    /* Queries about one sequence stay in one task. */
     int64_t at = (int64_t)((double)j->query_count * task / j->task_count);
-    while (at > 0 && at < j->query_count && j->questions[at].sequence == j->questions[at - 1].sequence)
+    while (at > 0 && at < j->query_count && j->queries[at].sequence == j->queries[at - 1].sequence)
         at++;
     return at;
 }
 
 /* ------------------------------------------------------------------------------------- states by tiles ------- */
 
-/* A question of which the states are scored. */
-typedef struct target_position {
+/* The sequence of a query, for has_had. */
+typedef struct queried {
     const job *job;
     int64_t sequence;
-} target_position;
+} queried;
 
 static bool has_had(const void *context, int64_t item)
 {
-    const target_position *a = context;
+    const queried *a = context;
     const uint64_t *start = a->job->dataset->start + a->sequence;
     const int32_t *type = a->job->translation.columns.type;
     for (uint64_t i = start[0]; i < start[1]; i++)
@@ -105,7 +105,7 @@ static double log_add(double a, double b)
     return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
 }
 
-/* Scores what a thread has collected. */
+/* Scores the states that a thread has collected. */
 static void score_states(const job *j, worker *w)
 {
     const lapse_model *model = j->model;
@@ -116,14 +116,14 @@ static void score_states(const job *j, worker *w)
     lp_top_k top[CASES];
     double all[CASES] = {0};
     for (int c = 0; c < w->cases; c++)
-        top[c] = (lp_top_k){.best = j->best + w->question[c] * j->options->top, .most = j->options->top};
+        top[c] = (lp_top_k){.best = j->best + w->query[c] * j->options->top, .most = j->options->top};
     for (int first = 0; first < items; first += TILE) {
         int count = items - first < TILE ? items - first : TILE;
         kernels->scores(w->cases, count, dims, w->states, table + (size_t)first * (size_t)dims, bias + first,
                         w->scores);
         for (int c = 0; c < w->cases; c++) {
             const float *scores = w->scores + (size_t)c * (size_t)count;
-            target_position a = {j, j->questions[w->question[c]].sequence};
+            queried a = {j, j->queries[w->query[c]].sequence};
             lp_top_k_offer(&top[c], scores, count, first, j->unseen ? has_had : NULL, &a);
             double sum = kernels->log_sum(count, scores);
             all[c] = first ? log_add(all[c], sum) : sum;
@@ -131,7 +131,7 @@ static void score_states(const job *j, worker *w)
     }
     for (int c = 0; c < w->cases; c++) {
         lp_top_k_sort(&top[c]);
-        j->counts[w->question[c]] = top[c].size;
+        j->counts[w->query[c]] = top[c].size;
         for (int64_t i = 0; i < top[c].size; i++)
             top[c].best[i].probability = exp(top[c].best[i].score - all[c]);
     }
@@ -140,10 +140,10 @@ static void score_states(const job *j, worker *w)
 
 /* ------------------------------------------------------------------------------------------------- tasks ----- */
 
-static lapse_status answer(const job *j, worker *w, int64_t q, lapse_error *error)
+static lapse_status predict(const job *j, worker *w, int64_t q, lapse_error *error)
 {
     const lapse_predict_options *options = j->options;
-    double time = j->questions[q].time;
+    double time = j->queries[q].time;
     j->counts[q] = -1;
     if (w->session->count == 0)
         return LAPSE_OK;
@@ -151,13 +151,13 @@ static lapse_status answer(const job *j, worker *w, int64_t q, lapse_error *erro
         return lp_session_best(w->session, time, j->target, options->top, j->unseen, j->best + q * options->top,
                                &j->counts[q], error);
     LP_TRY(lp_session_state(w->session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
-    w->question[w->cases++] = q;
+    w->query[w->cases++] = q;
     if (w->cases == CASES)
         score_states(j, w);
     return LAPSE_OK;
 }
 
-static void answer_task(void *context, int task, int number)
+static void predict_task(void *context, int task, int number)
 {
     job *j = context;
     worker *w = &j->workers[number];
@@ -165,10 +165,10 @@ static void answer_task(void *context, int task, int number)
     lapse_status status = LAPSE_OK;
     w->cases = 0;
     for (int64_t q = first; q < end && status == LAPSE_OK; q++) {
-        const lapse_query *question = &j->questions[q];
-        if (q == first || question->sequence != question[-1].sequence)
-            read_sequence(j, w->session, question->sequence);
-        status = answer(j, w, q, &j->errors[task]);
+        const lapse_query *query = &j->queries[q];
+        if (q == first || query->sequence != query[-1].sequence)
+            read_sequence(j, w->session, query->sequence);
+        status = predict(j, w, q, &j->errors[task]);
     }
     if (w->cases)
         score_states(j, w);
@@ -183,15 +183,14 @@ static lapse_status check(job *j, lapse_error *error)
                        lapse_model_target(j->model, 0));
     j->target = lp_predict_names[target];
     j->unseen = options->unseen && target == LP_TARGET_EVENT;
-    j->ranks = j->model->config.row->build && j->model->config.task == LP_TASK_RECOMMEND;
+    j->ranks = lp_model_ranks(&j->model->config);
     if (options->top < 1)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "%lld answers were asked for; at least 1 is wanted",
-                       (long long)options->top);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)options->top);
     for (int64_t q = 0; q < j->query_count; q++)
-        if (j->questions[q].sequence < 0 || j->questions[q].sequence >= j->dataset->sequence_count)
-            return lp_fail(error, LAPSE_ERROR_USAGE, "question %lld is about sequence %lld; there are 0 to %lld",
-                           (long long)q, (long long)j->questions[q].sequence,
-                           (long long)j->dataset->sequence_count - 1);
+        if (j->queries[q].sequence < 0 || j->queries[q].sequence >= j->dataset->sequence_count)
+            return lp_fail(error, LAPSE_ERROR_USAGE,
+                           "query %lld is about sequence %lld; sequences are numbered 0 to %lld", (long long)q,
+                           (long long)j->queries[q].sequence, (long long)j->dataset->sequence_count - 1);
     return LAPSE_OK;
 }
 
@@ -204,11 +203,11 @@ static lapse_status make_worker(const job *j, worker *w, lapse_error *error)
     w->states = lp_alloc(CASES * dims, sizeof *w->states);
     w->scores = lp_alloc((size_t)CASES * TILE, sizeof *w->scores);
     return w->states && w->scores ? LAPSE_OK
-                                  : lp_fail_memory(error, "answers", (size_t)CASES * (dims + TILE) * sizeof(float));
+                                  : lp_fail_memory(error, "predictions", (size_t)CASES * (dims + TILE) * sizeof(float));
 }
 
 /* Workers for all threads, then all tasks; the error is that of the first task that has one. */
-static lapse_status answer_all(job *j, int threads, lapse_error *error)
+static lapse_status predict_all(job *j, int threads, lapse_error *error)
 {
     j->task_count =
         (int)(j->query_count < (int64_t)threads * TASKS_PER_THREAD ? j->query_count : threads * TASKS_PER_THREAD);
@@ -216,11 +215,11 @@ static lapse_status answer_all(job *j, int threads, lapse_error *error)
     j->errors = lp_alloc((size_t)j->task_count, sizeof *j->errors);
     lapse_status status = j->workers && j->errors
                               ? LAPSE_OK
-                              : lp_fail_memory(error, "answers", (size_t)j->task_count * sizeof *j->errors);
+                              : lp_fail_memory(error, "predictions", (size_t)j->task_count * sizeof *j->errors);
     for (int i = 0; status == LAPSE_OK && i < threads; i++)
         status = make_worker(j, &j->workers[i], error);
     if (status == LAPSE_OK)
-        lp_threads_run(threads, j->task_count, answer_task, j);
+        lp_threads_run(threads, j->task_count, predict_task, j);
     for (int task = 0; status == LAPSE_OK && task < j->task_count; task++) {
         status = j->errors[task].status;
         if (status != LAPSE_OK && error)
@@ -236,13 +235,13 @@ static lapse_status answer_all(job *j, int threads, lapse_error *error)
     return status;
 }
 
-lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *questions,
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error)
 {
     job j = {.model = model,
              .dataset = histories,
-             .questions = questions,
+             .queries = queries,
              .query_count = query_count,
              .options = options,
              .best = best,
@@ -254,7 +253,7 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
         LP_TRY(lp_translation_init(&j.translation, model, histories, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();
     threads = lp_backend_find("cpu")->threads(lp_backend_find("cpu")->context, threads);
-    lapse_status status = answer_all(&j, threads, error);
+    lapse_status status = predict_all(&j, threads, error);
     lp_translation_clear(&j.translation);
     return status;
 }

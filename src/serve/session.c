@@ -1,9 +1,7 @@
-/* session.c: a live history that can be asked about any time.
+/* session.c: one live history that can be queried about any time.
  *
- * The history is the last `context` events, or the `order` that a Markov chain looks back, if that is more. A network sees
- * the last `context` of them as one window whose last moment is the one asked about, and is asked through a decoder, which
- * holds what it has computed of the events; with a sampled encoding once for each draw that the model keeps, and the answer
- * is their mean.
+ * The session holds the last `context` events, or the lookback of a baseline if that is longer. A network sees the last `context`
+ * of them as one window, through the decoder. With a sampled encoding the prediction is the mean over the stored parameter samples.
  */
 #include "serve/session.h"
 
@@ -15,67 +13,69 @@
 
 /* Of either type of field. */
 enum { FIELD_SIZE = sizeof(lp_field_number) };
-_Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers take the same room");
+_Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers have the same size");
 
 static size_t seen_words(const lapse_session *session)
 {
     return (size_t)session->model->config.event_types / 64 + 1;
 }
 
-/* Whether an answer is made of chances rather than scores. */
-static bool has_chances(const lp_model_config *config)
+/* Whether the prediction consists of probabilities rather than scores. */
+static bool has_probabilities(const lapse_model *model)
 {
-    return !config->row->build || (config->draws > 1 && config->task != LP_TASK_RECOMMEND);
+    const lp_model_config *config = &model->config;
+    return !lp_model_is_network(config) ||
+           (lp_network_samples(&model->network) > 1 && config->task != LP_TASK_RECOMMEND);
 }
 
-/* Elements of the items' vectors that a session copies, at most: those that a core has near it. */
-enum { TRANSPOSED = 1 << 19 };
+/* Elements of the item vectors that a session transposes, at most: what fits a core's cache. */
+enum { TRANSPOSED_ELEMENTS = 1 << 19 };
 
-/* The items' vectors on their side, as scores of one state are made fastest: whole vectors a row, and an odd number of them, so
- * that rows do not all fall on the same lines of a cache. */
+/* Transposes the item vectors, which makes the scores of one state fastest. The stride is an odd number of 16-float vectors, so
+ * that rows do not map to the same cache sets. */
 static lapse_status transpose_items(lapse_session *session, lapse_error *error)
 {
     const lapse_model *model = session->model;
     size_t items = (size_t)model->config.event_types, dims = (size_t)model->config.dims;
-    if (!model->config.row->build || model->config.task != LP_TASK_RECOMMEND || items * dims > TRANSPOSED)
+    if (!lp_model_ranks(&model->config) || items * dims > TRANSPOSED_ELEMENTS)
         return LAPSE_OK;
     const float *table = model->parameters + session->decoder.network.items->offset;
     session->stride = ((items + 15) / 16 | 1) * 16;
-    session->transposed = lp_alloc(dims * session->stride, sizeof *session->transposed);
-    if (!session->transposed)
-        return lp_fail_memory(error, "a session", dims * session->stride * sizeof *session->transposed);
+    session->items = lp_alloc(dims * session->stride, sizeof *session->items);
+    if (!session->items)
+        return lp_fail_memory(error, "a session", dims * session->stride * sizeof *session->items);
     for (size_t i = 0; i < items; i++)
         for (size_t c = 0; c < dims; c++)
-            session->transposed[c * session->stride + i] = table[i * dims + c];
+            session->items[c * session->stride + i] = table[i * dims + c];
     return LAPSE_OK;
 }
 
 static lapse_status prepare(lapse_session *session, lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
-    /* A chain looks back as far as its order, whatever the context. */
-    int kept = config->row->build || config->context > config->order ? config->context : config->order;
+    int lookback = config->row->lookback ? config->row->lookback(config) : 0;
+    int events = lookback > config->context ? lookback : config->context;
     size_t names = 0;
     for (int t = 0; t < LP_TARGET_COUNT; t++) {
         size_t size = lp_model_predicts(config, (lp_target)t) ? (size_t)lp_model_target_size(config, (lp_target)t) : 0;
         names = size > names ? size : names;
     }
-    session->capacity = 2 * (int64_t)kept;
+    session->capacity = 2 * (int64_t)events;
     session->times = lp_alloc((size_t)session->capacity, sizeof *session->times);
     session->types = lp_alloc((size_t)session->capacity, sizeof *session->types);
     session->fields = lp_alloc((size_t)config->field_count, sizeof *session->fields);
     session->seen = lp_alloc(seen_words(session), sizeof *session->seen);
     session->scores = lp_alloc(names, sizeof *session->scores);
-    session->chances = lp_alloc(has_chances(config) ? names : 0, sizeof *session->chances);
+    session->probabilities = lp_alloc(has_probabilities(session->model) ? names : 0, sizeof *session->probabilities);
     session->state = lp_alloc((size_t)config->dims, sizeof *session->state);
     bool good = session->times && session->types && session->fields && session->seen && session->scores &&
-                session->chances && session->state;
+                session->probabilities && session->state;
     for (int f = 0; good && f < config->field_count; f++)
         good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
     if (!good)
         return lp_fail_memory(error, "a session",
                               (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
-    if (config->row->build)
+    if (lp_model_is_network(config))
         LP_TRY(lp_decoder_init(&session->decoder, session->model, session->capacity, error));
     return transpose_items(session, error);
 }
@@ -103,9 +103,9 @@ void lapse_session_free(lapse_session *session)
     lp_free(session->times);
     lp_free(session->types);
     lp_free(session->seen);
-    lp_free(session->transposed);
+    lp_free(session->items);
     lp_free(session->scores);
-    lp_free(session->chances);
+    lp_free(session->probabilities);
     lp_free(session->state);
     for (int f = 0; session->fields && f < session->model->config.field_count; f++)
         lp_free(session->fields[f]);
@@ -115,7 +115,7 @@ void lapse_session_free(lapse_session *session)
 
 void lapse_session_clear(lapse_session *session)
 {
-    /* A large catalogue has many bits, a short history few of them. */
+    /* A large catalogue has many bits, a short history sets few of them. */
     if (session->total == session->count)
         for (int64_t i = 0; i < session->count; i++)
             session->seen[session->types[i] / 64] = 0;
@@ -158,7 +158,7 @@ static lapse_status read_fields(const lapse_session *session, const lapse_event 
     return LAPSE_OK;
 }
 
-static void keep_newest(lapse_session *session)
+static void drop_oldest(lapse_session *session)
 {
     int64_t kept = session->capacity / 2, first = session->count - kept;
     memmove(session->times, session->times + first, (size_t)kept * sizeof *session->times);
@@ -166,14 +166,14 @@ static void keep_newest(lapse_session *session)
     for (int f = 0; f < session->model->config.field_count; f++)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
     session->count = kept;
-    if (session->model->config.row->build)
+    if (lp_model_is_network(&session->model->config))
         lp_decoder_drop(&session->decoder, first);
 }
 
 void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields)
 {
     if (session->count == session->capacity)
-        keep_newest(session);
+        drop_oldest(session);
     for (int f = 0; f < session->model->config.field_count; f++)
         memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
     session->times[session->count] = time;
@@ -206,22 +206,22 @@ lapse_status lapse_session_append(lapse_session *session, double time, const cha
     return lapse_session_append_event(session, &(lapse_event){.time = time, .event = event}, error);
 }
 
-/* ------------------------------------------------------------------------------------------------ asking ----- */
+/* ----------------------------------------------------------------------------------------------- queries ----- */
 
-/* What one draw gives: a recommender's state is added to those before, otherwise its chances are, unless scores will do. */
-static void take_answer(void *context, const lp_outcome *outcome)
+/* Adds the output of one parameter sample to the mean: the state of a recommender, otherwise the probabilities. */
+static void add_output(void *context, const lp_outcome *outcome)
 {
     lapse_session *session = context;
     const lp_model_config *config = &session->model->config;
+    int samples = session->decoder.samples;
     for (int c = 0; outcome->state && c < config->dims; c++)
-        session->state[c] += outcome->state[c] / (float)config->draws;
-    session->made = outcome->logits[session->target];
-    if (session->made && session->answer)
-        lp_softmax_add(session->made, lp_model_target_size(config, session->target), 1.0 / config->draws,
-                       session->answer);
+        session->state[c] += outcome->state[c] / (float)samples;
+    session->logits = outcome->logits[session->target];
+    if (session->logits && session->output)
+        lp_softmax_add(session->logits, lp_model_target_size(config, session->target), 1.0 / samples, session->output);
 }
 
-/* The scores of all items, from the state. */
+/* Scores all items by the state. */
 static void score_items(lapse_session *session)
 {
     const lapse_model *model = session->model;
@@ -229,15 +229,14 @@ static void score_items(lapse_session *session)
     const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
     const float *bias = model->parameters + network->bias->offset;
     int items = model->config.event_types, dims = model->config.dims;
-    if (session->transposed)
-        kernels->transposed_scores(items, dims, session->state, session->transposed, session->stride, bias,
-                                   session->scores);
+    if (session->items)
+        kernels->transposed_scores(items, dims, session->state, session->items, session->stride, bias, session->scores);
     else
         kernels->row_scores(items, dims, session->state, model->parameters + network->items->offset, bias,
                             session->scores);
-    session->made = session->scores;
-    if (session->answer)
-        lp_softmax_add(session->made, model->config.event_types, 1, session->answer);
+    session->logits = session->scores;
+    if (session->output)
+        lp_softmax_add(session->logits, model->config.event_types, 1, session->output);
 }
 
 static lapse_status check_query(lapse_session *session, double time, const char *target, lapse_error *error)
@@ -248,7 +247,7 @@ static lapse_status check_query(lapse_session *session, double time, const char 
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", target,
                        lapse_model_target(model, 0));
     if (session->count == 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the history is empty: append at least one event before asking");
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the history is empty: append at least one event before the query");
     if (!isfinite(time))
         return lp_fail(error, LAPSE_ERROR_INPUT, "the query time is not a number");
     if (time < session->times[session->count - 1])
@@ -257,16 +256,16 @@ static lapse_status check_query(lapse_session *session, double time, const char 
     return LAPSE_OK;
 }
 
-/* Through the network, into session->state, or into session->made and where that is not NULL `answer`. */
-static void run_network(lapse_session *session, double time, double *answer)
+/* Runs the network: fills session->state, or session->logits and, if it is not NULL, `output`. */
+static void run_network(lapse_session *session, double time, double *output)
 {
     const lapse_model *model = session->model;
-    session->answer = answer;
-    if (answer)
-        memset(answer, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *answer);
+    session->output = output;
+    if (output)
+        memset(output, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *output);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
     lp_history history = {session->count, session->times, session->types, session->fields};
-    lp_decoder_query(&session->decoder, &history, time, take_answer, session);
+    lp_decoder_query(&session->decoder, &history, time, add_output, session);
 }
 
 lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)
@@ -278,16 +277,16 @@ lapse_status lp_session_state(lapse_session *session, double time, float *state,
     return LAPSE_OK;
 }
 
-/* Fills `answer` with probabilities; NULL: scores will do, and there are such. */
-static void ask(lapse_session *session, double time, double *answer)
+/* Fills `output` with probabilities; NULL: scores suffice, which baselines do not have. */
+static void query(lapse_session *session, double time, double *output)
 {
     const lapse_model *model = session->model;
-    if (!model->config.row->build) {
-        double target_position = model->config.target_known ? time : session->times[session->count - 1];
-        model->config.row->answer(model, &(lp_query){session->types, session->count, target_position}, answer);
+    if (!lp_model_is_network(&model->config)) {
+        double at = lp_model_target_known(&model->config) ? time : session->times[session->count - 1];
+        model->config.row->predict(model, &(lp_query){session->types, session->count, at}, output);
         return;
     }
-    run_network(session, time, answer);
+    run_network(session, time, output);
     if (model->config.task == LP_TASK_RECOMMEND)
         score_items(session);
 }
@@ -301,7 +300,7 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
                                           double *probabilities, lapse_error *error)
 {
     LP_TRY(check_query(session, time, target, error));
-    ask(session, time, probabilities);
+    query(session, time, probabilities);
     return LAPSE_OK;
 }
 
@@ -316,19 +315,19 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
 {
     const lp_model_config *config = &session->model->config;
     LP_TRY(check_query(session, time, target, error));
-    bool chances = has_chances(config);
+    bool probable = has_probabilities(session->model);
     int names = lp_model_target_size(config, session->target);
-    ask(session, time, chances ? session->chances : NULL);
-    for (int i = 0; chances && i < names; i++)
-        session->scores[i] = (float)log(session->chances[i]);
-    const float *scores = chances ? session->scores : session->made;
+    query(session, time, probable ? session->probabilities : NULL);
+    for (int i = 0; probable && i < names; i++)
+        session->scores[i] = (float)log(session->probabilities[i]);
+    const float *scores = probable ? session->scores : session->logits;
     lp_top_k found = {.best = best, .most = top};
     lp_top_k_offer(&found, scores, names, 0, unseen ? was_seen : NULL, session);
     lp_top_k_sort(&found);
     *count = found.size;
-    double all = chances ? 0 : lp_cpu_ranking_kernels()->log_sum(names, scores);
+    double all = probable ? 0 : lp_cpu_ranking_kernels()->log_sum(names, scores);
     for (int64_t i = 0; i < *count; i++)
-        best[i].probability = chances ? session->chances[best[i].item] : exp(best[i].score - all);
+        best[i].probability = probable ? session->probabilities[best[i].item] : exp(best[i].score - all);
     return LAPSE_OK;
 }
 
@@ -336,7 +335,6 @@ lapse_status lapse_session_recommend(lapse_session *session, double time, int64_
                                      lapse_recommendation *best, int64_t *count, lapse_error *error)
 {
     if (top < 1)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "%lld recommendations were asked for; at least 1 is wanted",
-                       (long long)top);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)top);
     return lp_session_best(session, time, "event", top, unseen, best, count, error);
 }

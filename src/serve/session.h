@@ -1,10 +1,10 @@
-/* session.h: a session from within: events by their numbers, for who has translated names already. */
+/* session.h: the inside of a session: events by their ids, for callers that have mapped names to ids. */
 #ifndef LP_SESSION_H
 #define LP_SESSION_H
 
 #include "serve/decoder.h"
 
-/* A field of an event in the model's numbers. */
+/* A field of an event: the id of a category, or a standardized number. */
 typedef union lp_field_number {
     int32_t category;
     float number;
@@ -12,32 +12,31 @@ typedef union lp_field_number {
 
 struct lapse_session {
     const lapse_model *model;
-    int64_t count,
-        capacity;  /* events in times and event types; room for twice what is kept, so that moving down is rare */
-    int64_t total; /* events since the history began */
+    int64_t count, capacity; /* events in times and types; twice the lookback, so that events are moved down rarely */
+    int64_t total;           /* events since the history began */
     double *times;
     int32_t *types;
-    void **fields;      /* field_count of them, each like event types: int32_t of a category, float of a number */
-    uint64_t *seen;     /* a bit for each event type: the history has had it */
+    void **fields;      /* field_count of them, each like types: int32_t of a category, float of a number */
+    uint64_t *seen;     /* one bit per event type: the history has had it */
     lp_decoder decoder; /* of networks */
-    float *transposed;  /* [dims x stride]: the vectors of a recommender's items, on their side; NULL: too many */
+    float *items; /* [dims x stride]: transposed item vectors of a recommender; NULL: the catalogue is too large */
     size_t stride;
-    float *scores;     /* [names of the largest target]: of a recommender, and where chances are turned into scores */
-    double *chances;   /* [names]: of baselines, and where the answer is a mean of chances */
-    float *state;      /* [dims]: of a recommender, the mean over draws, as evaluation has it */
-    lp_target target;  /* asked for */
-    double *answer;    /* where probabilities go */
-    const float *made; /* scores or logits of the newest answer */
+    float *scores;         /* [classes of the largest target]: of a recommender, or logs of probabilities */
+    double *probabilities; /* [classes]: of baselines, and of means over parameter samples */
+    float *state;          /* [dims]: of a recommender, the mean over parameter samples, as in evaluation */
+    lp_target target;      /* of the current query */
+    double *output;        /* where its probabilities go; NULL: scores suffice */
+    const float *logits;   /* scores or logits of the newest query */
 };
 
-/* Appends an event in the model's numbers, of finite time and not before the last. */
+/* Appends an event by id, at a finite time that is not before the last. */
 void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields);
 
-/* The best of what the target may be: lapse_session_recommend for any target. */
+/* lapse_session_recommend for any target. */
 lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
                              lapse_recommendation *best, int64_t *count, lapse_error *error);
 
-/* Of a network that recommends: the state [dims] that items are scored by. */
+/* Of a network that ranks: the state [dims] whose products with item vectors are the scores. */
 lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error);
 
 #endif

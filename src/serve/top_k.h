@@ -4,22 +4,21 @@
 
 #include "lapse.h"
 
-/* The best so far, a heap with the worst of them first; they lie in memory of the caller. */
+/* The best so far: a heap with the worst of them on top, in memory of the caller. */
 typedef struct lp_top_k {
-    lapse_recommendation *best; /* room for `most` */
+    lapse_recommendation *best; /* `most` elements */
     int64_t size, most;
 } lp_top_k;
 
-/* Whether an item must be left out. Asked only of those that would be among the best. */
+/* Whether an item is left out. Called only for items that would be among the best. */
 typedef bool (*lp_top_k_skip)(const void *context, int64_t item);
 
-/* Looks at the scores of items first .. first + count - 1, which are later than all before. Scores that are no numbers are
- * left out. skip may be NULL. */
+/* Offers the scores of items first .. first + count - 1; items come in ascending order over all calls. NaN scores are left out.
+ * skip may be NULL. */
 void lp_top_k_offer(lp_top_k *top, const float *scores, int64_t count, int64_t first, lp_top_k_skip skip,
                     const void *context);
 
-/* Brings the best into their order: the highest first, equal ones in the order of their numbers. item and score are
- * filled. Nothing can be offered afterwards. */
+/* Sorts the best: the highest score first, ties by item. Fills item and score. The last call. */
 void lp_top_k_sort(lp_top_k *top);
 
 #endif

@@ -1,3 +1,4 @@
+/* evaluator.c: predicts every event of a split, in batches, and collects predictions, losses and ranks. */
 #include "train/evaluator.h"
 
 #include "base/threads.h"
@@ -13,11 +14,15 @@ enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WI
 /* What training takes for a look at a recommender: a few seconds at most. */
 enum { MOST_SCORES = 2000000000, FEWEST_CASES = 500 };
 
-/* Whether it is by ranks that the model is judged, and not by its first choice. */
 static bool ranks(const lp_evaluator *evaluator)
 {
-    const lp_model_config *config = &evaluator->model->config;
-    return config->task == LP_TASK_RECOMMEND && config->row->build;
+    return lp_model_ranks(&evaluator->model->config);
+}
+
+/* Parameter samples that predictions are averaged over. */
+static int samples(const lp_evaluator *evaluator)
+{
+    return lp_network_samples(&evaluator->network);
 }
 
 /* States and items of a network that recommends. */
@@ -75,7 +80,7 @@ static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
         verdicts->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *verdicts->cases);
         if (!verdicts->predicted || !verdicts->loss || !verdicts->cases)
             return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof(lp_case));
-        if (!config->row->build || config->draws == 1)
+        if (lp_network_samples(&evaluator->model->network) == 1)
             continue;
         size_t count = tokens * (size_t)lp_model_target_size(config, (lp_target)i);
         verdicts->shares = lp_alloc(count, sizeof(double));
@@ -102,7 +107,7 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
     lp_batch_source source = {.windows = &evaluator->windows,
                               .targets = &evaluator->targets,
                               .columns = &evaluator->translation.columns,
-                              .target_known = config->target_known};
+                              .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
     if (evaluator->backend->host)
@@ -116,7 +121,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     LP_TRY(make_batches(evaluator, error));
     if (!ranks(evaluator))
         LP_TRY(make_verdicts(evaluator, error));
-    if (!config->row->build) {
+    if (!lp_model_is_network(config)) {
         size_t count = (size_t)BATCH_SHARDS * (size_t)config->event_types;
         evaluator->scratch = lp_alloc(count, sizeof *evaluator->scratch);
         return evaluator->scratch ? LAPSE_OK : lp_fail_memory(error, "evaluation", count * sizeof(double));
@@ -137,7 +142,7 @@ lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend 
                                       .split = split,
                                       .wanted = wanted,
                                       .context = model->config.context,
-                                      .last_only = lp_model_config_anchored(&model->config)};
+                                      .last_only = model->network.anchored};
     lapse_status status = lp_translation_init(&evaluator->translation, model, dataset, error);
     if (status == LAPSE_OK && ranks(evaluator))
         status = make_ranking(evaluator, wish, error);
@@ -245,7 +250,7 @@ static void add_shares(void *context, int shard, const lp_outcome *outcome)
             continue;
         int size = lp_model_target_size(config, (lp_target)i);
         for (int a = first; a < batch->shard_targets[shard + 1]; a++)
-            lp_softmax_add(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, 1.0 / config->draws,
+            lp_softmax_add(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, 1.0 / samples(evaluator),
                            evaluator->verdicts[i].shares + (size_t)a * (size_t)size);
     }
 }
@@ -270,7 +275,7 @@ static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
             memset(evaluator->verdicts[i].shares, 0,
                    target_position * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
     pass->on_shard = add_shares;
-    for (pass->draw = 0; pass->draw < config->draws; pass->draw++)
+    for (pass->draw = 0; pass->draw < samples(evaluator); pass->draw++)
         lp_runner_run(&evaluator->runner, pass);
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
@@ -280,8 +285,8 @@ static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
 void lp_baseline_query(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
                        int64_t target_position, double *answer)
 {
-    double time = dataset->time[model->config.target_known ? target_position : target_position - 1];
-    model->config.row->answer(model, &(lp_query){type + start, target_position - start, time}, answer);
+    double time = dataset->time[lp_model_target_known(&model->config) ? target_position : target_position - 1];
+    model->config.row->predict(model, &(lp_query){type + start, target_position - start, time}, answer);
 }
 
 /* Keeps the states of a recommender: the mean over draws, whose scores are the means of the draws' scores. */
@@ -290,7 +295,7 @@ static void take_states(void *context, int shard, const lp_outcome *outcome)
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     size_t dims = (size_t)evaluator->model->config.dims;
-    int first = batch->shard_targets[shard], draws = evaluator->model->config.draws;
+    int first = batch->shard_targets[shard], draws = samples(evaluator);
     size_t count = (size_t)(batch->shard_targets[shard + 1] - first) * dims;
     float *states = evaluator->states + (size_t)(evaluator->case_count + first) * dims;
     for (size_t i = 0; i < count; i++)
@@ -304,7 +309,7 @@ static void run_states(lp_evaluator *evaluator, lp_pass *pass)
     memset(evaluator->states + (size_t)evaluator->case_count * dims, 0,
            (size_t)evaluator->batch.targets * dims * sizeof *evaluator->states);
     pass->on_shard = take_states;
-    for (pass->draw = 0; pass->draw < config->draws; pass->draw++)
+    for (pass->draw = 0; pass->draw < samples(evaluator); pass->draw++)
         lp_runner_run(&evaluator->runner, pass);
 }
 
@@ -368,7 +373,7 @@ static void fill_batch(lp_evaluator *evaluator, int64_t first)
     lp_union none = {0};
     if (evaluator->backend->host) {
         lp_batch_fill(&evaluator->batch, &evaluator->windows, first, place.count, &evaluator->targets,
-                      evaluator->model->config.target_known, &evaluator->translation.columns);
+                      lp_model_target_known(&evaluator->model->config), &evaluator->translation.columns);
         return;
     }
     lp_prefetch_take(&evaluator->prefetch, place, &evaluator->batch, &none);
@@ -389,9 +394,9 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         fill_batch(evaluator, first);
         if (ranks(evaluator))
             run_states(evaluator, &pass);
-        else if (evaluator->model->config.row->build && evaluator->model->config.draws > 1)
+        else if (samples(evaluator) > 1)
             run_draws(evaluator, &pass);
-        else if (evaluator->model->config.row->build)
+        else if (lp_model_is_network(&evaluator->model->config))
             lp_runner_run(&evaluator->runner, &pass);
         else
             lp_threads_run(evaluator->threads, batch->shard_count, answer_shard, evaluator);
@@ -434,7 +439,7 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
 lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
                                  lapse_error *error)
 {
-    return lp_backend_open(name && model->config.row->build ? name : "cpu", backend, error);
+    return lp_backend_open(name && lp_model_is_network(&model->config) ? name : "cpu", backend, error);
 }
 
 lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
@@ -479,7 +484,7 @@ void lapse_evaluate_options_default(lapse_evaluate_options *options)
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error)
 {
     *target = lp_model_target_find(model, name);
-    if (model->config.task == LP_TASK_RECOMMEND && model->config.row->build)
+    if (lp_model_ranks(&model->config))
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "a model that recommends is scored by its ranks, not by its first choice: lapse_rank_evaluate");
     if (*target != LP_TARGET_COUNT)
@@ -536,7 +541,7 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     if (status == LAPSE_OK) {
         scores->target = lp_predict_names[target];
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
-        scores->target_time = model->config.target_known ? "known" : "unknown";
+        scores->target_time = lp_model_target_known(&model->config) ? "known" : "unknown";
     }
     lp_free(split);
     return status;

@@ -36,7 +36,7 @@ static lapse_status check_options(const lapse_model *model, const lapse_rank_opt
                        (long long)options->cases);
     if (!lp_model_predicts(&model->config, LP_TARGET_EVENT))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model predicts the action, and only events are ranked");
-    if (model->config.row->build && model->config.task != LP_TASK_RECOMMEND)
+    if (lp_model_is_network(&model->config) && model->config.task != LP_TASK_RECOMMEND)
         return lp_fail(
             error, LAPSE_ERROR_USAGE,
             "the model was trained to classify: ranks are for models of the task 'recommend', and for baselines");
@@ -142,12 +142,12 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
                                   .counts = view.counts,
                                   .seed = options->negative_seed,
                                   .threads = options->threads > 0 ? options->threads : lp_threads_available()};
-        status = model->config.row->build ? rank_network(&view, &setup, options, scores, error)
-                                          : rank_baseline(&view, &setup, options, scores, error);
+        status = lp_model_is_network(&model->config) ? rank_network(&view, &setup, options, scores, error)
+                                                     : rank_baseline(&view, &setup, options, scores, error);
     }
     if (status == LAPSE_OK) {
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
-        scores->target_time = model->config.target_known ? "known" : "unknown";
+        scores->target_time = lp_model_target_known(&model->config) ? "known" : "unknown";
         scores->popularity = view.trained ? "training" : "dataset";
     }
     view_close(&view);

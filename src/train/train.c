@@ -1,4 +1,4 @@
-/* train.c: lapse_train: the loop around the trainer: progress, checkpoints, stopping. */
+/* train.c: lapse_trainer and lapse_train: the loop around the trainer with progress, checkpoints and early stopping. */
 #include "base/clock.h"
 #include "train/checkpoint.h"
 
@@ -17,13 +17,13 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     if (!watch->on_progress)
         return true;
     const lp_trainer_state *state = &trainer->state;
-    int batch = trainer->options.batch;
+    int batch = trainer->options.run.batch;
     double seconds = lp_clock_seconds() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
     int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets - trainer->loss_targets;
     int64_t steps = (trainer->windows.count + batch - 1) / batch;
     lapse_progress progress = {
         .epoch = (int)epoch,
-        .epochs = trainer->options.epochs,
+        .epochs = trainer->options.run.epochs,
         .step = epoch_end ? steps : (state->window + batch - 1) / batch,
         .steps = steps,
         .epoch_end = epoch_end,
@@ -39,35 +39,36 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     return watch->on_progress(&progress, watch->context);
 }
 
-static lapse_status save_if_due(lp_trainer *trainer, run_watch *watch, bool now_please, lapse_error *error)
+static lapse_status save_if_due(lp_trainer *trainer, run_watch *watch, bool force, lapse_error *error)
 {
-    const lapse_train_options *options = &trainer->options;
+    const lp_run_settings *run = &trainer->options.run;
     double clock = lp_clock_seconds();
-    if (!options->checkpoint || (!now_please && clock - watch->saved < options->checkpoint_seconds))
+    if (!*run->checkpoint || (!force && clock - watch->saved < run->checkpoint_seconds))
         return LAPSE_OK;
     watch->saved = clock;
     lp_trainer_collect(trainer);
-    return lp_checkpoint_save(trainer, options->checkpoint, error);
+    return lp_checkpoint_save(trainer, run->checkpoint, error);
 }
 
-/* The loss is no longer a number, and what was learned is lost with it. The best of earlier epochs is not. */
-static lapse_status astray(const lp_trainer *trainer, lapse_error *error)
+/* The loss is not finite. The best parameters of earlier epochs are returned, if there are any. */
+static lapse_status diverged(const lp_trainer *trainer, lapse_error *error)
 {
     if (trainer->state.best_epoch > 0)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "training diverged: the loss is not a number after step %llu; use a smaller learning-rate than %g",
-                   (unsigned long long)trainer->state.step, trainer->options.learning_rate);
+                   "training diverged in epoch %u: the loss is not finite. Try a smaller --learning-rate than %g, or a "
+                   "smaller --clip",
+                   (unsigned)trainer->state.epoch + 1, trainer->options.run.learning_rate);
 }
 
-/* A device may fail in the middle of its work. */
+/* A device may fail while it computes. */
 static lapse_status check_device(const lp_trainer *trainer, lapse_error *error)
 {
     const char *problem = trainer->backend->problem ? trainer->backend->problem(trainer->backend->context) : NULL;
     return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
 }
 
-/* Trains until it is done, or until the caller wants to stop. */
+/* Trains until the end, or until the caller stops it. */
 static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
 {
     lp_trainer_state *state = &trainer->state;
@@ -79,7 +80,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             watch->events += trainer->batch.targets;
             LP_TRY(check_device(trainer, error));
             if (!isfinite(state->loss))
-                return astray(trainer, error);
+                return diverged(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
             go_on = report(trainer, watch, state->epoch + 1, false, trainer->mean_loss);
         }
@@ -93,7 +94,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
     return LAPSE_OK;
 }
 
-/* A run stopped before its first score has no best parameters yet: the newest are the best there are. */
+/* A run that was stopped before its first validation returns the current parameters. */
 static lapse_status finish(lp_trainer *trainer, lapse_error *error)
 {
     lp_trainer_state *state = &trainer->state;
@@ -101,8 +102,8 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         lp_trainer_score(trainer);
         state->best_epoch = 0;
     }
-    LP_TRY(lp_trainer_place(trainer, error));
-    bool ranks = trainer->model->config.task == LP_TASK_RECOMMEND;
+    LP_TRY(lp_trainer_place_items(trainer, error));
+    bool ranks = lp_model_ranks(&trainer->model->config);
     const lp_ranking *ranking = &trainer->evaluator.ranking;
     LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
                                     state->best_score));
@@ -113,30 +114,65 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
 
 static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_progress, void *context, lapse_error *error)
 {
-    const lapse_train_options *options = &trainer->options;
+    const lp_run_settings *settings = &trainer->options.run;
     bool found = false;
-    if (options->resume && options->checkpoint)
-        LP_TRY(lp_checkpoint_load(trainer, options->checkpoint, &found, error));
+    if (settings->resume && *settings->checkpoint)
+        LP_TRY(lp_checkpoint_load(trainer, settings->checkpoint, &found, error));
     run_watch watch = {.on_progress = on_progress, .context = context, .start = lp_clock_seconds()};
     watch.saved = watch.start;
     LP_TRY(run(trainer, &watch, error));
     return finish(trainer, error);
 }
 
+lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
+                               lapse_trainer **trainer, lapse_error *error)
+{
+    lp_trainer *made = lp_alloc(1, sizeof *made);
+    if (!made)
+        return lp_fail_memory(error, "a training run", sizeof *made);
+    lapse_status status = lp_trainer_init(made, dataset, options, error);
+    if (status != LAPSE_OK) {
+        lp_free(made);
+        return status;
+    }
+    *trainer = made;
+    return LAPSE_OK;
+}
+
+const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer)
+{
+    return &trainer->options;
+}
+
+lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
+                               lapse_model **model, lapse_error *error)
+{
+    if (!trainer->model)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "this training run has returned its model already");
+    const lp_model_row *row = trainer->model->config.row;
+    lapse_status status = row->build
+                              ? train_network(trainer, on_progress, context, error)
+                              : row->fit(trainer->model, &(lp_fit_data){trainer->dataset, trainer->split}, error);
+    if (status == LAPSE_OK) {
+        *model = trainer->model;
+        trainer->model = NULL;
+    }
+    return status;
+}
+
+void lapse_trainer_free(lapse_trainer *trainer)
+{
+    if (trainer)
+        lp_trainer_clear(trainer);
+    lp_free(trainer);
+}
+
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error)
 {
-    lp_trainer trainer;
-    LP_TRY(lp_trainer_init(&trainer, dataset, options, error));
-    lapse_status status;
-    if (trainer.model->config.row->build)
-        status = train_network(&trainer, on_progress, context, error);
-    else
-        status = trainer.model->config.row->fit(trainer.model, &(lp_fit_data){dataset, trainer.split}, error);
-    if (status == LAPSE_OK) {
-        *model = trainer.model;
-        trainer.model = NULL;
-    }
-    lp_trainer_clear(&trainer);
+    lapse_trainer *trainer;
+    LP_TRY(lapse_trainer_new(dataset, options, &trainer, error));
+    lapse_status status = lapse_trainer_run(trainer, on_progress, context, model, error);
+    lapse_trainer_free(trainer);
     return status;
 }

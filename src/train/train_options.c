@@ -1,73 +1,41 @@
-/* train_options.c: training options: their defaults, what the data suggests, and whether they can be.
- *
- * Periods start geometrically between two lengths of time that the training split suggests: from the shorter gaps
- * between neighbouring events to twice the time that a context spans, so that the slowest wave never repeats within
- * what the model sees.
+/* train_options.c: the table of the run's options, access to all options by name, and resolving them: choosing from the data what
+ * the caller left unset, and checking everything.
  */
 #include "train/train_options.h"
 
-#include "base/text.h"
 #include "backend/backend.h"
+#include "base/text.h"
 #include "base/threads.h"
-#include "data/dataset/split.h"
-#include "model/vectors.h"
+#include "data/dataset/gap_quantile.h"
+#include "model/model_options.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
-enum { SAMPLE = 1 << 18 }; /* gaps looked at, at most */
+/* A catalogue up to this size is trained with the full softmax by default. */
+enum { FULL_SOFTMAX_ITEMS = 20000, SAMPLED_SOFTMAX_NEGATIVES = 1000 };
 
-void lapse_train_options_default(lapse_train_options *options)
+/* ------------------------------------------------------------------------------------ the run's options ------ */
+
+static const char *const window_list[] = {"all", "last", NULL}, *const schedule_list[] = {"constant", "cosine", NULL},
+                         *const device_list[] = {"cpu", "cuda", "auto", NULL};
+
+static const char *const *model_names(void)
 {
-    *options = (lapse_train_options){
-        .task = "classify",
-        .negatives = "uniform",
-        .popularity_power = 0.75,
-        .output = "shared",
-        .windows = "all",
-        .model = "attention",
-        .encoding = "mercer",
-        .projection = "linear",
-        .combine = "concatenate",
-        .target_time = "known",
-        .predict = "event",
-        .period_init = "geometric",
-        .inverse_cdf = "mlp-residual",
-        .dropout = -1,
-        .learning_rate = 0.001,
-        .schedule = "constant",
-        .beta1 = 0.9,
-        .beta2 = 0.98,
-        .clip = 5,
-        .epochs = 100,
-        .patience = 10,
-        .seed = 1,
-        .shards = 16,
-        .device = "cpu",
-        .precision = "fp32",
-        .checkpoint_seconds = 30,
-    };
+    static const char *names[LP_ROW_NAMES];
+    return lp_row_names((const void *const *)lp_models, names);
 }
 
-/* The names of the tables' rows, listed at the first question, whichever thread asks it. */
-enum { MOST_NAMES = 31 };
-static const char *model_names[MOST_NAMES + 1], *encoding_names[MOST_NAMES + 1], *period_init_names[MOST_NAMES + 1],
-    *inverse_cdf_names[MOST_NAMES + 1];
-static pthread_once_t listed = PTHREAD_ONCE_INIT;
-
-static void list_names(void)
+static const char *const *window_names(void)
 {
-    for (int i = 0; i < MOST_NAMES && lp_models[i]; i++)
-        model_names[i] = lp_models[i]->name;
-    for (int i = 0; i < MOST_NAMES && lp_encodings[i]; i++)
-        encoding_names[i] = lp_encodings[i]->name;
-    for (int i = 0; i < MOST_NAMES && lp_period_inits[i]; i++)
-        period_init_names[i] = lp_period_inits[i]->name;
-    for (int i = 0; i < MOST_NAMES && lp_inverse_cdfs[i]; i++)
-        inverse_cdf_names[i] = lp_inverse_cdfs[i]->name;
+    return window_list;
+}
+
+static const char *const *schedule_names(void)
+{
+    return schedule_list;
 }
 
 const char *const *lapse_task_names(void)
@@ -75,37 +43,9 @@ const char *const *lapse_task_names(void)
     return lp_task_names;
 }
 
-const char *const *lapse_loss_names(void)
-{
-    return lp_loss_names;
-}
-
-const char *const *lapse_negative_names(void)
-{
-    return lp_negative_names;
-}
-
-const char *const *lapse_output_names(void)
-{
-    return lp_output_names;
-}
-
-const char *const *lapse_schedule_names(void)
-{
-    static const char *const names[] = {"constant", "cosine", NULL};
-    return names;
-}
-
-const char *const *lapse_window_names(void)
-{
-    static const char *const names[] = {"all", "last", NULL};
-    return names;
-}
-
 const char *const *lapse_device_names(void)
 {
-    static const char *const names[] = {"cpu", "cuda", "auto", NULL};
-    return names;
+    return device_list;
 }
 
 const char *const *lapse_precision_names(void)
@@ -113,340 +53,421 @@ const char *const *lapse_precision_names(void)
     return lp_precision_names;
 }
 
-const char *const *lapse_model_names(void)
+static bool trains(const void *settings)
 {
-    pthread_once(&listed, list_names);
-    return model_names;
+    return lp_models[((const lp_run_settings *)settings)->model]->build != NULL;
 }
 
-const char *const *lapse_encoding_names(void)
+static bool on_gpu(const void *settings)
 {
-    pthread_once(&listed, list_names);
-    return encoding_names;
+    return trains(settings) && ((const lp_run_settings *)settings)->device == LP_DEVICE_CUDA;
 }
 
-const char *const *lapse_predict_names(void)
+#define AT(member) .offset = offsetof(lp_run_settings, member)
+#define TRAINING .group = "Training", .applies = trains, .stored = LP_STORED_TRAINING
+#define RUN .group = "Run"
+
+/* clang-format off */
+const lp_option lp_run_options[] = {
+    {.name = "model", .type = LAPSE_OPTION_CHOICE, AT(model), .group = "Model", .placeholder = "NAME",
+     .choices = model_names, .initial = "attention", .help = "model architecture, or a baseline"},
+    {.name = "learning-rate", .type = LAPSE_OPTION_NUMBER, AT(learning_rate), TRAINING, .placeholder = "X",
+     .least = 1e-12, .most = 10, .initial = "0.001", .help = "learning rate of Adam"},
+    {.name = "schedule", .type = LAPSE_OPTION_CHOICE, AT(schedule), TRAINING, .placeholder = "NAME",
+     .choices = schedule_names, .initial = "constant", .advanced = true,
+     .help = "learning-rate schedule: constant, or cosine annealing to 0 over all epochs"},
+    {.name = "beta1", .type = LAPSE_OPTION_NUMBER, AT(beta1), TRAINING, .placeholder = "X", .least = 0,
+     .most = 0.999999, .initial = "0.9", .advanced = true,
+     .help = "Adam's beta1: decay rate of the mean of gradients"},
+    {.name = "beta2", .type = LAPSE_OPTION_NUMBER, AT(beta2), TRAINING, .placeholder = "X", .least = 0,
+     .most = 0.999999, .initial = "0.98", .advanced = true,
+     .help = "Adam's beta2: decay rate of the mean of squared gradients"},
+    {.name = "l2", .type = LAPSE_OPTION_NUMBER, AT(l2), TRAINING, .placeholder = "X", .least = 0, .most = 1e6,
+     .initial = "0", .advanced = true, .help = "L2 regularization strength, added to the gradient"},
+    {.name = "clip", .type = LAPSE_OPTION_NUMBER, AT(clip), TRAINING, .placeholder = "NORM", .least = 0, .most = 1e12,
+     .initial = "5", .advanced = true, .help = "gradient clipping by global norm; 0 disables it"},
+    {.name = "batch", .type = LAPSE_OPTION_INTEGER, AT(batch), TRAINING, .placeholder = "N", .least = 1,
+     .most = 1 << 20, .rule = "chosen from the data", .help = "batch size, in windows of events"},
+    {.name = "epochs", .type = LAPSE_OPTION_INTEGER, AT(epochs), TRAINING, .placeholder = "N", .least = 1, .most = 1e6,
+     .initial = "100", .help = "maximum number of epochs"},
+    {.name = "patience", .type = LAPSE_OPTION_INTEGER, AT(patience), TRAINING, .placeholder = "N", .least = 1,
+     .most = 1e6, .initial = "10",
+     .help = "early-stopping patience: epochs without a better validation score"},
+    {.name = "windows", .type = LAPSE_OPTION_CHOICE, AT(windows), TRAINING, .placeholder = "NAME",
+     .choices = window_names, .initial = "all", .advanced = true,
+     .help = "training windows of a history longer than the context: all of it, or the last window"},
+    {.name = "item-vectors", .type = LAPSE_OPTION_FILE, AT(item_vectors), TRAINING, .placeholder = "FILE",
+     .initial = "", .advanced = true,
+     .help = "pre-trained item vectors of `lapse pretrain`, the initial item embedding of a recommender; items that "
+     "only the file has can be recommended too"},
+
+    {.name = "split-by", .type = LAPSE_OPTION_CHOICE, AT(split_by), RUN, .placeholder = "RULE",
+     .choices = lapse_split_by_names, .rule = "column where the dataset has one, otherwise by the task",
+     .help = "train/validation/test split: by a column of the source, by sequence at random, leave-one-out, or by "
+     "start time"},
+    {.name = "seed", .type = LAPSE_OPTION_SEED, AT(seed), RUN, .placeholder = "N", .initial = "1",
+     .help = "random seed of the split by sequence, the initial parameters, dropout and shuffling"},
+    {.name = "device", .type = LAPSE_OPTION_CHOICE, AT(device), RUN, .placeholder = "DEVICE",
+     .choices = lapse_device_names, .initial = "cpu", .applies = trains,
+     .help = "device: cpu, cuda (an NVIDIA GPU), or auto (a GPU where one can be used)"},
+    {.name = "precision", .type = LAPSE_OPTION_CHOICE, AT(precision), RUN, .placeholder = "NAME",
+     .choices = lapse_precision_names, .initial = "fp32", .applies = on_gpu, .advanced = true,
+     .help = "precision of matrix products on a GPU; the CPU's are fp32"},
+    {.name = "threads", .type = LAPSE_OPTION_INTEGER, AT(threads), RUN, .placeholder = "N", .least = 1, .most = 4096,
+     .rule = "all cores", .help = "number of threads; does not change the result"},
+    {.name = "shards", .type = LAPSE_OPTION_INTEGER, AT(shards), RUN, .placeholder = "N", .least = 1, .most = 4096,
+     .initial = "16", .applies = trains, .stored = LP_STORED_TRAINING, .advanced = true,
+     .help = "number of shards of a batch, whose gradients are summed in order; changes the last bits of the result"},
+    {.name = "checkpoint", .type = LAPSE_OPTION_FILE, AT(checkpoint), RUN, .placeholder = "FILE", .initial = "",
+     .applies = trains, .advanced = true,
+     .help = "checkpoint file for --resume, deleted when training completes; \"none\" disables checkpoints"},
+    {.name = "checkpoint-every", .type = LAPSE_OPTION_DURATION, AT(checkpoint_seconds), RUN,
+     .placeholder = "DURATION", .least = 0, .most = 1e9, .initial = "30", .applies = trains, .advanced = true,
+     .help = "minimum time between two checkpoints, such as 30s"},
+    {.name = "resume", .type = LAPSE_OPTION_FLAG, AT(resume), RUN, .initial = "false", .applies = trains,
+     .help = "resume from the checkpoint, if it exists"},
+    {0},
+};
+/* clang-format on */
+
+/* ------------------------------------------------------------------------------------- options by name ------- */
+
+/* Every option once, by name: shared ones of models, their own, then the run's, in the order of the help's groups. */
+static const lp_option *listed[LP_TRAIN_OPTION_LIMIT];
+static int listed_count;
+static pthread_once_t listed_once = PTHREAD_ONCE_INIT;
+
+static void list_option(const lp_option *option)
 {
-    return lp_predict_names;
+    for (int i = 0; i < listed_count; i++)
+        if (strcmp(listed[i]->name, option->name) == 0)
+            return;
+    if (listed_count < LP_TRAIN_OPTION_LIMIT)
+        listed[listed_count++] = option;
 }
 
-const char *const *lapse_period_init_names(void)
+static void list_table(const lp_option *table, const char *group)
 {
-    pthread_once(&listed, list_names);
-    return period_init_names;
+    for (; table->name; table++)
+        if (strcmp(table->group, group) == 0)
+            list_option(table);
 }
 
-const char *const *lapse_inverse_cdf_names(void)
+static void list_all(void)
 {
-    pthread_once(&listed, list_names);
-    return inverse_cdf_names;
-}
-
-const char *const *lapse_projection_names(void)
-{
-    return lp_projection_names;
-}
-
-const char *const *lapse_combine_names(void)
-{
-    return lp_combine_names;
-}
-
-/* ------------------------------------------------------------------------------------ what the data says ----- */
-
-static int compare_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The quantile of the positive lengths of time between training events that are `apart` places apart (fewer where the
- * sequence is shorter), in the sorted sample; 0 if there is none. */
-static double span_quantile(const lapse_dataset *dataset, const uint8_t *split, int apart, double share, double *sample)
-{
-    int64_t step = dataset->event_count / SAMPLE + 1;
-    int64_t count = 0;
-    for (int64_t s = 0; s < dataset->sequence_count; s++) {
-        int64_t start = (int64_t)dataset->start[s], end = (int64_t)dataset->start[s + 1];
-        for (int64_t event = start + 1 + s % step; event < end && count < SAMPLE; event += step) {
-            int64_t from = event - apart > start ? event - apart : start;
-            double span = dataset->time[event] - dataset->time[from];
-            if (split[event] == LP_SPLIT_TRAIN && span > 0)
-                sample[count++] = span;
-        }
+    static const char *const groups[] = {"Model", "Training", "Run"};
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        list_table(lp_run_options, groups[g]);
+        list_table(lp_model_options, groups[g]);
+        for (int m = 0; lp_models[m]; m++)
+            for (const lp_option *const *table = lp_models[m]->options; *table; table++)
+                list_table(*table, groups[g]);
     }
-    if (count == 0)
-        return 0;
-    qsort(sample, (size_t)count, sizeof *sample, compare_double);
-    return sample[(int64_t)(share * (double)(count - 1))];
 }
 
-enum { WHOLE_CATALOGUE = 20000 };
-
-/* A catalogue that fits in cache is learned as a whole; of a larger one a sample is. */
-static void suggest_loss(const lapse_dataset *dataset, lapse_train_options *options)
+static int listed_index(const char *name)
 {
-    enum { NEGATIVES = 1000 };
-    if (!options->loss)
-        options->loss = lp_loss_names[dataset->types.count <= WHOLE_CATALOGUE || strcmp(options->task, "classify") == 0
-                                          ? LP_LOSS_SOFTMAX
-                                          : LP_LOSS_SAMPLED_SOFTMAX];
-    bool drawn = strcmp(options->loss, lp_loss_names[LP_LOSS_SOFTMAX]) != 0 &&
-                 strcmp(options->negatives, lp_negative_names[LP_NEGATIVES_IN_BATCH]) != 0;
-    if (!drawn)
-        options->negative_count = 0;
-    else if (options->negative_count == 0)
-        options->negative_count = strcmp(options->loss, lp_loss_names[LP_LOSS_BCE]) == 0 ? 1 : NEGATIVES;
+    pthread_once(&listed_once, list_all);
+    for (int i = 0; i < listed_count; i++)
+        if (strcmp(listed[i]->name, name) == 0)
+            return i;
+    return -1;
 }
 
-/* Events the 95 % of sequences have, between 8 and `most`. */
-static int suggest_context(const lapse_dataset *dataset, int most, double *sample)
+bool lapse_train_option(int index, lapse_option *option)
 {
-    int64_t step = dataset->sequence_count / SAMPLE + 1, count = 0;
-    for (int64_t s = 0; s < dataset->sequence_count && count < SAMPLE; s += step)
-        sample[count++] = (double)(dataset->start[s + 1] - dataset->start[s] - 1);
-    qsort(sample, (size_t)count, sizeof *sample, compare_double);
-    double length = sample[(int64_t)(0.95 * (double)(count - 1))];
-    return length < 8 ? 8 : length > most ? most : (int)length;
+    pthread_once(&listed_once, list_all);
+    if (index < 0 || index >= listed_count)
+        return false;
+    *option = lp_option_describe(listed[index]);
+    return true;
 }
 
-/* Small enough for some 80 steps an epoch, between 16 and 128 windows. */
-static int suggest_batch(const lapse_dataset *dataset, int context)
+bool lapse_train_option_find(const char *name, lapse_option *option)
+{
+    return lapse_train_option(listed_index(name), option);
+}
+
+bool lapse_model_has_option(const char *model, const char *name)
+{
+    const lp_model_row *row = lp_model_row_find(model);
+    return row && (lp_options_find(lp_run_options, name) || lp_model_has_option(row, name));
+}
+
+void lp_train_options_default(lapse_train_options *options)
+{
+    memset(options, 0, sizeof *options);
+    lp_options_default(lp_run_options, &options->run);
+    lp_options_default(lp_model_options, &options->model);
+    for (int m = 0; lp_models[m] && m < LP_ROW_NAMES; m++)
+        lp_model_settings_default(lp_models[m], &options->own[m]);
+}
+
+lapse_status lapse_train_options_new(lapse_train_options **options, lapse_error *error)
+{
+    lapse_train_options *made = lp_alloc(1, sizeof *made);
+    if (!made)
+        return lp_fail_memory(error, "training options", sizeof *made);
+    lp_train_options_default(made);
+    *options = made;
+    return LAPSE_OK;
+}
+
+void lapse_train_options_free(lapse_train_options *options)
+{
+    lp_free(options);
+}
+
+/* An option of this name that an options struct holds, and the settings it lies in. The chosen model's own options come first. */
+typedef struct located {
+    const lp_option *option;
+    void *settings;
+} located;
+
+static located locate_own(lapse_train_options *options, int model, const char *name)
+{
+    for (const lp_option *const *table = lp_models[model]->options; *table; table++) {
+        const lp_option *option = lp_options_find(*table, name);
+        if (option)
+            return (located){option, options->own[model].bytes};
+    }
+    return (located){0};
+}
+
+static located locate_shared(lapse_train_options *options, const char *name)
+{
+    const lp_option *option = lp_options_find(lp_run_options, name);
+    if (option)
+        return (located){option, &options->run};
+    return (located){lp_options_find(lp_model_options, name), &options->model};
+}
+
+static located locate(const lapse_train_options *options, const char *name)
+{
+    lapse_train_options *writable = (lapse_train_options *)(uintptr_t)options;
+    located found = locate_shared(writable, name);
+    if (!found.option)
+        found = locate_own(writable, options->run.model, name);
+    for (int m = 0; !found.option && lp_models[m]; m++)
+        found = locate_own(writable, m, name);
+    return found;
+}
+
+lapse_status lapse_train_options_set(lapse_train_options *options, const char *name, const char *value,
+                                     lapse_error *error)
+{
+    located found = locate_shared(options, name);
+    if (found.option)
+        LP_TRY(lp_option_set(found.option, found.settings, value, error));
+    for (int m = 0; lp_models[m]; m++) {
+        located own = locate_own(options, m, name);
+        if (own.option)
+            LP_TRY(lp_option_set(own.option, own.settings, value, error));
+        found = own.option ? own : found;
+    }
+    if (!found.option)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no training option '%.80s'", name);
+    options->given[listed_index(name)] = true;
+    return LAPSE_OK;
+}
+
+const char *lapse_train_options_get(const lapse_train_options *options, const char *name, char *out, size_t out_size)
+{
+    char text[LP_OPTION_TEXT_SIZE];
+    located found = locate(options, name);
+    if (!found.option || !out_size)
+        return NULL;
+    lp_option_text(found.option, found.settings, text);
+    size_t length = strlen(text) < out_size ? strlen(text) : out_size - 1;
+    memcpy(out, text, length);
+    out[length] = 0;
+    return out;
+}
+
+bool lapse_train_options_apply(const lapse_train_options *options, const char *name)
+{
+    located found = locate(options, name);
+    if (!found.option)
+        return false;
+    bool shared = lp_options_find(lp_run_options, name) || lp_options_find(lp_model_options, name);
+    if (!shared && !lp_model_has_option(lp_models[options->run.model], name))
+        return false;
+    lapse_train_options copy;
+    if (found.settings == &options->model && !options->model.row) { /* not resolved yet */
+        copy = *options;
+        copy.model.row = lp_models[copy.run.model];
+        return lp_option_applies(found.option, &copy.model);
+    }
+    return lp_option_applies(found.option, found.settings);
+}
+
+/* ------------------------------------------------------------------------------------------- resolving ------- */
+
+/* Refuses options that the caller set and the chosen model does not have. */
+static lapse_status check_given(const lapse_train_options *options, lapse_error *error)
+{
+    const lp_model_row *row = lp_models[options->run.model];
+    for (int i = 0; i < listed_count; i++)
+        if (options->given[i] && !lapse_model_has_option(row->name, listed[i]->name))
+            return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no option --%s", row->name, listed[i]->name);
+    return LAPSE_OK;
+}
+
+static lapse_status check_loss(const lapse_train_options *options, lapse_error *error)
+{
+    const lp_model_config *config = &options->model;
+    bool recommend = config->task == LP_TASK_RECOMMEND;
+    if (!(config->row->tasks >> config->task & 1))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' cannot be trained for the task %s", config->row->name,
+                       lp_task_names[config->task]);
+    if (!recommend && config->loss != LP_UNSET && config->loss != LP_LOSS_SOFTMAX)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the loss '%s' belongs to the task recommend; classify uses softmax",
+                       lp_loss_names[config->loss]);
+    if (recommend && config->predict != LP_PREDICT_EVENT)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
+                       lp_predict_names[config->predict]);
+    if (config->loss == LP_LOSS_BCE && config->negatives == LP_NEGATIVES_IN_BATCH)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the loss bce samples negatives for each target: uniform or popularity; in-batch negatives go "
+                       "with sampled-softmax");
+    if (config->loss == LP_LOSS_SAMPLED_SOFTMAX && config->negatives_unseen)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs the "
+                       "loss bce, which samples negatives for each target");
+    return LAPSE_OK;
+}
+
+static lapse_status check_predict(const lapse_dataset *dataset, const lp_model_config *config, lapse_error *error)
+{
+    if (config->predict == LP_PREDICT_EVENT)
+        return LAPSE_OK;
+    if (dataset->field_count == 0 || dataset->fields[0].type != LAPSE_FIELD_ACTION)
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       "the action cannot be predicted, because the dataset has none: import it with --action COLUMN");
+    if (!lp_model_is_network(config))
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' predicts events only; to predict the action, import the data with --event '%s'",
+                       config->row->name, dataset->fields[0].name);
+    return LAPSE_OK;
+}
+
+/* Opens the device; on a GPU a batch is one shard. Baselines need none. */
+static lapse_status resolve_device(lapse_train_options *options, lapse_error *error)
+{
+    lp_run_settings *run = &options->run;
+    const lp_backend *backend;
+    if (!lp_model_is_network(&options->model))
+        run->device = LP_DEVICE_CPU;
+    LP_TRY(lp_backend_open(device_list[run->device], &backend, error));
+    run->device = backend->host ? LP_DEVICE_CPU : LP_DEVICE_CUDA;
+    if (!backend->host)
+        run->shards = 1;
+    return LAPSE_OK;
+}
+
+/* Reads the item vectors; their width is the default of dims. */
+static lapse_status resolve_vectors(lapse_train_options *options, lapse_vectors **vectors, lapse_error *error)
+{
+    lp_model_config *config = &options->model;
+    if (!*options->run.item_vectors)
+        return LAPSE_OK;
+    if (config->task != LP_TASK_RECOMMEND)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "item vectors are for the task recommend, not for %s",
+                       lp_task_names[config->task]);
+    if (!lp_model_is_network(config))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' counts items and has no item vectors to initialize",
+                       config->row->name);
+    LP_TRY(lapse_vectors_load(options->run.item_vectors, vectors, error));
+    if (config->dims == LP_UNSET)
+        config->dims = (*vectors)->dims;
+    return LAPSE_OK;
+}
+
+static void resolve_loss(lp_model_config *config, int64_t items)
+{
+    if (config->loss == LP_UNSET)
+        config->loss =
+            config->task == LP_TASK_RECOMMEND && items > FULL_SOFTMAX_ITEMS ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
+    if (!lp_model_samples_items(config) || config->negatives == LP_NEGATIVES_IN_BATCH)
+        config->negative_count = 0;
+    else if (config->negative_count == LP_UNSET || config->negative_count == 0)
+        config->negative_count = config->loss == LP_LOSS_BCE ? 1 : SAMPLED_SOFTMAX_NEGATIVES;
+}
+
+/* The context that 95 % of the sequences fit into, between 8 and 100 (classify) or 200 (recommend). */
+static lapse_status resolve_context(lp_model_config *config, const lapse_dataset *dataset, lapse_error *error)
+{
+    double length, most = config->task == LP_TASK_RECOMMEND ? 200 : 100;
+    if (config->context != LP_UNSET)
+        return LAPSE_OK;
+    LP_TRY(lp_length_quantile(dataset, 0.95, &length, error));
+    config->context = (int)fmin(fmax(length, 8), most);
+    return LAPSE_OK;
+}
+
+/* About 80 steps per epoch, between 16 and 128 windows. */
+static int default_batch(const lapse_dataset *dataset, int context)
 {
     int64_t windows = dataset->sequence_count + dataset->event_count / context;
     int64_t batch = windows * 8 / 10 / 80 / 16 * 16;
     return batch < 16 ? 16 : batch > 128 ? 128 : (int)batch;
 }
 
-static lapse_status suggest(const lapse_dataset *dataset, const uint8_t *split, const lp_encoding *encoding,
-                            lapse_train_options *options, double *sample)
+static lapse_status resolve_from_data(lapse_train_options *options, const lapse_dataset *dataset,
+                                      const lp_resolved *resolved, lapse_error *error)
 {
-    bool recommend = strcmp(options->task, "recommend") == 0;
-    if (options->context == 0)
-        options->context = suggest_context(dataset, recommend ? 200 : 100, sample);
-    if (options->dims == 0)
-        options->dims = dataset->types.count <= 100 ? 32 : 64;
-    if (options->blocks == 0)
-        options->blocks = recommend ? 2 : 1;
-    suggest_loss(dataset, options);
-    if (options->heads == 0)
-        options->heads = 1;
-    if (options->periods == 0)
-        options->periods = encoding->default_periods;
-    if (options->harmonics == 0)
-        options->harmonics = encoding->default_harmonics;
-    if (options->hidden == 0)
-        options->hidden = 256;
-    if (options->draws == 0)
-        options->draws = 1;
-    if (options->dropout < 0)
-        options->dropout = 0.2;
-    if (options->order == 0)
-        options->order = 1;
-    if (options->batch == 0)
-        options->batch = suggest_batch(dataset, options->context);
-    if (options->threads == 0)
-        options->threads = lp_threads_available();
-    if (options->period_min <= 0) {
-        double gap = span_quantile(dataset, split, 1, 0.05, sample);
-        options->period_min = gap > 0 ? gap : 1;
-    }
-    if (options->period_max <= 0) {
-        double span = 2 * span_quantile(dataset, split, options->context, 0.95, sample);
-        options->period_max = span > options->period_min ? span : options->period_min * 1000;
-    }
-    return LAPSE_OK;
+    lp_model_config *config = &options->model;
+    lp_run_settings *run = &options->run;
+    int64_t items = dataset->types.count;
+    if (resolved->vectors && resolved->vectors->count > items)
+        items = resolved->vectors->count;
+    LP_TRY(resolve_context(config, dataset, error));
+    if (config->dims == LP_UNSET)
+        config->dims = dataset->types.count <= 100 ? 32 : 64;
+    resolve_loss(config, items);
+    if (run->batch == LP_UNSET)
+        run->batch = default_batch(dataset, config->context);
+    if (run->threads == LP_UNSET)
+        run->threads = lp_threads_available();
+    if (config->row->resolve)
+        LP_TRY(config->row->resolve(config, &(lp_fit_data){dataset, resolved->split}, error));
+    LP_TRY(lp_options_check(lp_run_options, run, error));
+    return lp_model_config_check(config, error);
 }
 
-/* -------------------------------------------------------------------------------------- what can be used ----- */
-
-static lapse_status choose(const char *option, const char *value, const char *const *names, lapse_error *error)
+static lapse_status resolve(lapse_train_options *options, const lapse_dataset *dataset, lp_resolved *resolved,
+                            lapse_error *error)
 {
-    char list[200] = "";
-    if (lp_name_index(value, names) >= 0)
-        return LAPSE_OK;
-    for (int i = 0; names[i]; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-    }
-    return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be '%s'; it can be one of: %s", option, value ? value : "",
-                   list);
-}
-
-typedef struct range {
-    const char *option;
-    double value, least, most;
-} range;
-
-static lapse_status check_ranges(const lapse_train_options *options, lapse_error *error)
-{
-    const range ranges[] = {
-        {"dims", options->dims, 1, 4096},
-        {"blocks", options->blocks, 1, 3},
-        {"heads", options->heads, 1, 4},
-        {"context", options->context, 1, 4096},
-        {"periods", options->periods, 0, 4096},
-        {"harmonics", options->harmonics, 0, 256},
-        {"hidden", options->hidden, 1, 4096},
-        {"draws", options->draws, 1, 1000},
-        {"dropout", options->dropout, 0, 0.9},
-        {"order", options->order, 1, 3},
-        {"negative-count", options->negative_count, 0, 10000},
-        {"popularity-power", options->popularity_power, 0, 10},
-        {"field-dims", options->field_dims, 0, 4096},
-        {"learning-rate", options->learning_rate, 1e-12, 10},
-        {"beta1", options->beta1, 0, 0.999999},
-        {"beta2", options->beta2, 0, 0.999999},
-        {"l2", options->l2, 0, 1e6},
-        {"clip", options->clip, 0, 1e12},
-        {"batch", options->batch, 1, 1 << 20},
-        {"epochs", options->epochs, 1, 1e6},
-        {"patience", options->patience, 1, 1e6},
-        {"shards", options->shards, 1, 4096},
-        {"threads", options->threads, 1, 4096},
-        {"checkpoint-every", options->checkpoint_seconds, 0, 1e9},
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (!(ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most))
-            return lp_fail(error, LAPSE_ERROR_USAGE, "%s cannot be %g; it can be from %g to %g", ranges[i].option,
-                           ranges[i].value, ranges[i].least, ranges[i].most);
-    if (options->dims % options->heads)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", options->heads, options->dims);
-    if (!isfinite(options->period_min) || !isfinite(options->period_max))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "period-min (%g s) and period-max (%g s) must be finite",
-                       options->period_min, options->period_max);
-    if (!(options->period_max >= options->period_min))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "period-max (%g s) is shorter than period-min (%g s)",
-                       options->period_max, options->period_min);
-    return LAPSE_OK;
-}
-
-static lapse_status check_choices(const lapse_train_options *options, lapse_error *error)
-{
-    static const char *const target_times[] = {"known", "unknown", NULL};
-    LP_TRY(choose("task", options->task, lapse_task_names(), error));
-    LP_TRY(choose("model", options->model, lapse_model_names(), error));
-    if (options->loss)
-        LP_TRY(choose("loss", options->loss, lp_loss_names, error));
-    LP_TRY(choose("negatives", options->negatives, lp_negative_names, error));
-    LP_TRY(choose("output", options->output, lp_output_names, error));
-    LP_TRY(choose("windows", options->windows, lapse_window_names(), error));
-    LP_TRY(choose("schedule", options->schedule, lapse_schedule_names(), error));
-    LP_TRY(choose("encoding", options->encoding, lapse_encoding_names(), error));
-    LP_TRY(choose("predict", options->predict, lp_predict_names, error));
-    LP_TRY(choose("period-init", options->period_init, lapse_period_init_names(), error));
-    LP_TRY(choose("inverse-cdf", options->inverse_cdf, lapse_inverse_cdf_names(), error));
-    LP_TRY(choose("projection", options->projection, lp_projection_names, error));
-    LP_TRY(choose("combine", options->combine, lp_combine_names, error));
-    if (options->split_by)
-        LP_TRY(choose("split-by", options->split_by, lapse_split_by_names(), error));
-    LP_TRY(choose("device", options->device, lapse_device_names(), error));
-    LP_TRY(choose("precision", options->precision, lp_precision_names, error));
-    return choose("target-time", options->target_time, target_times, error);
-}
-
-/* Whether the loss belongs to the task, and the negatives to the loss. */
-static lapse_status check_loss(const lapse_train_options *options, lapse_error *error)
-{
-    bool recommend = strcmp(options->task, "recommend") == 0;
-    const char *loss = options->loss ? options->loss : "softmax";
-    if (!recommend && strcmp(loss, "softmax") != 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the loss '%s' is one of the task recommend; classify has softmax",
-                       loss);
-    if (recommend && strcmp(options->predict, "event") != 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
-                       options->predict);
-    if (strcmp(loss, "bce") == 0 && strcmp(options->negatives, "in-batch") == 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the loss bce draws negatives for each event: uniform or popularity; in-batch negatives go with "
-                       "sampled-softmax");
-    if (strcmp(loss, "sampled-softmax") == 0 && options->negatives_unseen)
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "the negatives of sampled-softmax are shared by all events of a step, so that they cannot be unseen by "
-            "each; bce has negatives of its own for each");
-    return LAPSE_OK;
-}
-
-/* Whether there are items that could start from vectors; dims 0 becomes theirs, and all their items are the catalogue. */
-static lapse_status check_item_vectors(lapse_train_options *options, lapse_error *error)
-{
-    lapse_vectors *vectors;
-    if (!options->item_vectors)
-        return LAPSE_OK;
-    if (strcmp(options->task, "recommend") != 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "item vectors are for the task recommend, not for %s", options->task);
-    if (!lp_model_row_find(options->model)->build)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' counts items and has no vectors to start from",
-                       options->model);
-    LP_TRY(lapse_vectors_load(options->item_vectors, &vectors, error));
-    if (options->dims == 0)
-        options->dims = lapse_vectors_dims(vectors);
-    if (!options->loss && lapse_vectors_count(vectors) > WHOLE_CATALOGUE)
-        options->loss = lp_loss_names[LP_LOSS_SAMPLED_SOFTMAX];
-    lapse_vectors_free(vectors);
-    return LAPSE_OK;
-}
-
-/* Whether there is an action to predict, and a model that can. */
-static lapse_status check_predict(const lapse_dataset *dataset, const lapse_train_options *options, lapse_error *error)
-{
-    if (strcmp(options->predict, "event") == 0)
-        return LAPSE_OK;
-    if (dataset->field_count == 0 || dataset->fields[0].type != LAPSE_FIELD_ACTION)
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "the action cannot be predicted, since the dataset has none: import it with --action COLUMN");
-    if (!lp_model_row_find(options->model)->build)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model '%s' predicts events only; for the action import the data with --event '%s'",
-                       options->model, dataset->fields[0].name);
-    return LAPSE_OK;
-}
-
-/* The device that there is; a batch is one shard where it is not the CPU. Models that count need none. */
-static lapse_status find_device(lapse_train_options *options, lapse_error *error)
-{
-    const lp_backend *backend;
-    if (!lp_model_row_find(options->model)->build)
-        options->device = "cpu";
-    LP_TRY(lp_backend_open(options->device, &backend, error));
-    options->device = backend->host ? "cpu" : "cuda";
-    if (!backend->host)
-        options->shards = 1;
-    return LAPSE_OK;
-}
-
-lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_options *options, uint8_t **split,
-                                    lapse_error *error)
-{
-    LP_TRY(check_choices(options, error));
-    LP_TRY(check_predict(dataset, options, error));
+    lp_model_config *config = &options->model;
+    lp_run_settings *run = &options->run;
+    config->row = lp_models[run->model];
+    config->settings = options->own[run->model];
+    config->event_types = (int)dataset->types.count;
+    config->field_count = lp_model_is_network(config) ? dataset->field_count : 0;
+    LP_TRY(check_given(options, error));
+    LP_TRY(check_predict(dataset, config, error));
     LP_TRY(check_loss(options, error));
-    LP_TRY(find_device(options, error));
-    LP_TRY(check_item_vectors(options, error));
-    if (!options->split_by)
-        options->split_by = lp_split_rule_name(lp_split_rule_default(dataset, options->task));
-    LP_TRY(lp_split_make(dataset, lp_split_rule_find(options->split_by), options->seed, split, error));
-    double *sample = lp_alloc(SAMPLE, sizeof *sample);
-    lapse_status status = sample ? LAPSE_OK : lp_fail_memory(error, "looking at the data", SAMPLE * sizeof *sample);
-    if (status == LAPSE_OK)
-        status = suggest(dataset, *split, lp_encoding_find(options->encoding), options, sample);
-    lp_free(sample);
-    if (status == LAPSE_OK)
-        status = check_ranges(options, error);
+    LP_TRY(resolve_device(options, error));
+    LP_TRY(resolve_vectors(options, &resolved->vectors, error));
+    if (run->split_by == LP_UNSET)
+        run->split_by = lp_name_index(lp_split_rule_name(lp_split_rule_default(dataset, lp_task_names[config->task])),
+                                      lapse_split_by_names());
+    LP_TRY(lp_split_make(dataset, lp_split_rule_find(lapse_split_by_names()[run->split_by]), run->seed,
+                         &resolved->split, error));
+    LP_TRY(resolve_from_data(options, dataset, resolved, error));
+    options->own[run->model] = config->settings;
+    return LAPSE_OK;
+}
+
+lapse_status lp_train_options_resolve(lapse_train_options *options, const lapse_dataset *dataset, lp_resolved *resolved,
+                                      lapse_error *error)
+{
+    *resolved = (lp_resolved){0};
+    lapse_status status = resolve(options, dataset, resolved, error);
     if (status != LAPSE_OK) {
-        lp_free(*split);
-        *split = NULL;
+        lp_free(resolved->split);
+        lapse_vectors_free(resolved->vectors);
+        *resolved = (lp_resolved){0};
     }
     return status;
-}
-
-lapse_status lapse_train_options_resolve(const lapse_dataset *dataset, lapse_train_options *options, lapse_error *error)
-{
-    uint8_t *split;
-    lapse_train_options resolved = *options;
-    LP_TRY(lp_train_options_split(dataset, &resolved, &split, error));
-    lp_free(split);
-    *options = resolved;
-    return LAPSE_OK;
 }

@@ -1,11 +1,64 @@
-/* train_options.h: training options, within the library. */
+/* train_options.h: the options of a training run: one table for the run, one that models share, and each model's own.
+ *
+ * The public type is opaque; inside the library it is a struct that is copied by assignment.
+ */
 #ifndef LP_TRAIN_OPTIONS_H
 #define LP_TRAIN_OPTIONS_H
 
-#include "data/dataset/dataset.h"
+#include "model/model.h"
+#include "model/vectors.h"
 
-/* lapse_train_options_resolve, which needs the split and hands it over: each event's, owned by the caller. */
-lapse_status lp_train_options_split(const lapse_dataset *dataset, lapse_train_options *options, uint8_t **split,
-                                    lapse_error *error);
+typedef enum lp_schedule { LP_SCHEDULE_CONSTANT, LP_SCHEDULE_COSINE } lp_schedule;
+typedef enum lp_training_windows { LP_WINDOWS_ALL, LP_WINDOWS_LAST } lp_training_windows;
+typedef enum lp_device { LP_DEVICE_CPU, LP_DEVICE_CUDA, LP_DEVICE_AUTO } lp_device;
+
+/* The options of the run itself, by member: lp_run_options. */
+typedef struct lp_run_settings {
+    int model; /* index in lp_models */
+    char item_vectors[LP_PATH_SIZE];
+    int windows;  /* lp_training_windows */
+    int split_by; /* index in lapse_split_by_names */
+    double learning_rate;
+    int schedule; /* lp_schedule */
+    double beta1, beta2, l2, clip;
+    int batch, epochs, patience;
+    uint64_t seed;
+    int shards, threads;
+    int device;    /* lp_device */
+    int precision; /* lp_precision */
+    char checkpoint[LP_PATH_SIZE];
+    double checkpoint_seconds;
+    bool resume;
+} lp_run_settings;
+
+extern const lp_option lp_run_options[];
+
+/* Options that the three sorts of tables have together, at most. */
+enum { LP_TRAIN_OPTION_LIMIT = 128 };
+
+struct lapse_train_options {
+    lp_run_settings run;
+    lp_model_config model;               /* row and settings are filled in when options are resolved */
+    lp_model_settings own[LP_ROW_NAMES]; /* of each row of lp_models */
+    bool given[LP_TRAIN_OPTION_LIMIT];   /* by index of lapse_train_option: set by the caller */
+};
+
+void lp_train_options_default(lapse_train_options *options);
+
+/* What resolving makes besides: the caller frees the split with lp_free and the vectors with lapse_vectors_free. */
+typedef struct lp_resolved {
+    uint8_t *split;         /* of each event */
+    lapse_vectors *vectors; /* of run.item_vectors; NULL: none */
+} lp_resolved;
+
+/* Chooses every option that is unset, from the data, and checks all of them. */
+lapse_status lp_train_options_resolve(lapse_train_options *options, const lapse_dataset *dataset, lp_resolved *resolved,
+                                      lapse_error *error);
+
+static inline const char *lp_device_name(int device)
+{
+    static const char *const names[] = {"cpu", "cuda", "auto"};
+    return names[device];
+}
 
 #endif

@@ -1,7 +1,7 @@
-/* trainer.h: a training run: everything it needs, made before the first step, and where it stands.
+/* trainer.h: a training run: its resolved options, its buffers, which are allocated before the first step, and its progress.
  *
- * All randomness is a function of (seed, epoch or step), so `lp_progress_state` is all that a run must remember to go on
- * exactly as if it had never stopped.
+ * All randomness is a function of (seed, epoch or step), so lp_trainer_state, parameters and Adam's moments are all that a
+ * checkpoint holds: a resumed run continues bit by bit.
  */
 #ifndef LP_TRAINER_H
 #define LP_TRAINER_H
@@ -10,6 +10,7 @@
 #include "train/evaluator.h"
 #include "train/item_init.h"
 #include "train/prefetch.h"
+#include "train/train_options.h"
 
 typedef struct lp_trainer_state {
     uint64_t step;   /* optimizer steps done */
@@ -22,11 +23,13 @@ typedef struct lp_trainer_state {
     uint32_t best_epoch; /* from 1; 0 before the first */
 } lp_trainer_state;
 
-typedef struct lp_trainer {
+typedef struct lapse_trainer lp_trainer;
+
+struct lapse_trainer {
     const lapse_dataset *dataset;
     lapse_train_options options; /* resolved */
     uint8_t *split;              /* of each event; owned */
-    lapse_model *model;          /* its parameters are the best so far; owned until handed over */
+    lapse_model *model;          /* its parameters are the best so far; owned until it is returned */
     lp_network network;          /* with loss and gradients */
     lp_targets targets;
     lp_translation translation;
@@ -43,19 +46,18 @@ typedef struct lp_trainer {
     lp_adam adam;
     float *parameters;      /* current, in the backend's memory; owned */
     float *losses;          /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
-    int loss_steps;         /* of these */
-    double mean_loss;       /* of the epoch's targets, when losses were last added up */
+    int loss_steps;         /* steps in `losses` */
     int64_t loss_targets;   /* their targets */
-    float *mirror;          /* parameters and gradients on the host, where a sampler needs those of a device; owned */
+    double mean_loss;       /* of the epoch's targets, when losses were last added up */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
-    struct lp_step_times *times; /* filled by every step; NULL: nobody wants to know */
-} lp_trainer;
+    struct lp_step_times *times; /* filled by every step; NULL: steps are not timed */
+};
 
-/* Steps between two times that a device is asked for its losses. */
+/* Steps between two copies of a device's losses to the host. */
 enum { LP_LOSS_STEPS = 64 };
 
-/* How long the parts of a step took, for who measures. */
+/* Times of the parts of a step, for benchmarks. */
 typedef struct lp_step_times {
     int64_t *run;             /* as lp_pass.times */
     const lp_profiler *watch; /* as lp_pass.watch */
@@ -63,22 +65,22 @@ typedef struct lp_step_times {
     int64_t join, adam;       /* joining the shards' lists; the optimizer */
 } lp_step_times;
 
-/* options are resolved in place. */
+/* Resolves the options, makes the split, reads the item vectors and allocates all buffers. */
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error);
 void lp_trainer_clear(lp_trainer *trainer);
 
-/* Lays out the current epoch. */
+/* Lays out the windows of the current epoch. */
 lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);
 
 /* One optimizer step on the next windows. */
 void lp_trainer_step(lp_trainer *trainer);
 
-/* Waits for the losses of the newest steps and adds them up: before the state is looked at from outside. A device's are added up
- * now and then only. */
+/* Waits for the losses of the newest steps and adds them to the state. On a device the state is behind by up to LP_LOSS_STEPS
+ * steps otherwise. */
 void lp_trainer_collect(lp_trainer *trainer);
 
-/* After the last step of an epoch: scores it, keeps the parameters if they are the best, and goes to the next epoch. */
+/* Ends an epoch: evaluates the validation split, copies the parameters if they are the best, and starts the next epoch. */
 void lp_trainer_score(lp_trainer *trainer);
 
 static inline bool lp_trainer_epoch_done(const lp_trainer *trainer)
@@ -86,10 +88,11 @@ static inline bool lp_trainer_epoch_done(const lp_trainer *trainer)
     return trainer->state.window >= trainer->windows.count;
 }
 
-/* Puts items that training never met where their vectors say, in the model that is handed over, and scores it again. */
-lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error);
+/* Gives items that never occur in training their learned-space vectors (item_init.h) in the returned model, and evaluates it
+ * again. */
+lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error);
 
-/* Enough: all epochs are done, or the score has not grown for as long as the patience lasts. */
+/* All epochs are done, or the score has not improved for `patience` epochs. */
 bool lp_trainer_done(const lp_trainer *trainer);
 
 #endif

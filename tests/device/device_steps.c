@@ -10,6 +10,7 @@
  * The data is made up: as many sequences, events and items as MovieLens-1M has, with a rule to be learned.
  */
 #include "data/dataset/dataset.h"
+#include "support/small_train.h"
 #include "support/small_data.h"
 #include "train/trainer.h"
 
@@ -72,21 +73,21 @@ static lapse_dataset *make_data(void)
 static lapse_train_options paper_sizes(const char *device, const char *loss, const char *precision)
 {
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    options.task = "recommend";
-    options.loss = loss;
-    options.windows = "last";
-    options.dims = 50;
-    options.blocks = 2;
-    options.heads = 1;
-    options.context = 200;
-    options.periods = 10;
-    options.harmonics = 5;
-    options.dropout = 0.2;
-    options.batch = 128;
-    options.device = device;
-    options.precision = precision;
-    options.threads = 0;
+    lp_train_options_default(&options);
+    small_set(&options, "task", "recommend");
+    small_set(&options, "loss", loss);
+    small_set(&options, "windows", "last");
+    options.model.dims = 50;
+    small_set_number(&options, "blocks", 2);
+    small_set_number(&options, "heads", 1);
+    options.model.context = 200;
+    small_set_number(&options, "periods", 10);
+    small_set_number(&options, "harmonics", 5);
+    options.model.dropout = 0.2;
+    options.run.batch = 128;
+    small_set(&options, "device", device);
+    small_set(&options, "precision", precision);
+    options.run.threads = LP_UNSET;
     return options;
 }
 
@@ -129,13 +130,13 @@ static void compare_curves(const lapse_dataset *dataset, const char *loss, const
     lp_trainer cpu, cuda;
     char what[200];
     lapse_train_options options = paper_sizes("cpu", loss, precision);
-    options.batch = 32; /* the CPU waits for no one */
-    options.context = 64;
+    options.run.batch = 32; /* the CPU waits for no one */
+    options.model.context = 64;
     if (strcmp(loss, "sampled-softmax") == 0)
-        options.shards = 1; /* an item's rivals are those of its shard */
+        options.run.shards = 1; /* an item's rivals are those of its shard */
     if (!begin(&cpu, dataset, &options))
         return;
-    options.device = "cuda";
+    small_set(&options, "device", "cuda");
     if (!begin(&cuda, dataset, &options)) {
         lp_trainer_clear(&cpu);
         return;

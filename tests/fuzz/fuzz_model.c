@@ -20,7 +20,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char BEGINNING[] = "{\"__metadata__\":{\"checksum\":\"";
-enum { CHECKSUM_AT = 8 + sizeof BEGINNING - 1, DIGITS = 16, LARGEST_CONTEXT = 64, LARGEST_WIDTH = 1000 };
+enum { CHECKSUM_AT = 8 + sizeof BEGINNING - 1, DIGITS = 16, LARGEST_CONTEXT = 64, LARGEST_WIDTH = 1000 , LARGEST_PARAMETERS = 1 << 16};
 
 static void seal(char *bytes, size_t size)
 {
@@ -70,7 +70,7 @@ static void ask(const lapse_model *model)
         if (config->fields[f].dims > LARGEST_WIDTH || config->fields[f].categories.count > LARGEST_WIDTH)
             return;
     if (config->context > LARGEST_CONTEXT || config->event_types > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
-        config->periods > LARGEST_WIDTH || config->harmonics > LARGEST_WIDTH || !moderate(model))
+        model->network.graph.parameter_size > LARGEST_PARAMETERS || !moderate(model))
         return;
     lapse_session *session = NULL;
     double *probabilities = malloc((size_t)largest * sizeof *probabilities);

@@ -1,5 +1,7 @@
 #include "support/naive_attention.h"
 
+#include "support/small_model.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +68,7 @@ static void norm(const lapse_model *model, int block, const char *name, const do
 /* Whether it has features at all. */
 static bool sees(const lapse_model *model)
 {
-    return model->config.encoding->sees_time || lp_model_tensor_find(model, "time.position");
+    return small_encoding(&model->config)->sees_time || lp_model_tensor_find(model, "time.position");
 }
 
 /* What the question at `until` sees of event i besides its vector: Phi(until - time), or the place's vector. */
@@ -75,14 +77,14 @@ static void see(const lapse_model *model, int place, double lag, double *feature
     const lp_model_config *config = &model->config;
     if (!sees(model))
         return;
-    if (!config->encoding->sees_time) {
+    if (!small_encoding(config)->sees_time) {
         for (int c = 0; c < config->dims; c++)
             features[c] = element(tensor(model, -1, "time.position"), place, c);
         return;
     }
     const lp_tensor *period = tensor(model, -1, "time.log_period");
     const lp_tensor *amplitude = lp_model_tensor_find(model, "time.amplitude");
-    int harmonics = amplitude ? config->harmonics : 1, count = (int)period->cols * harmonics;
+    int harmonics = amplitude ? (int)small_config_get(config, "harmonics") : 1, count = (int)period->cols * harmonics;
     assert_true(2 * count <= FEATURES);
     for (int f = 0; f < count; f++) {
         double tau = exp(element(period, 0, f / harmonics)),
@@ -95,12 +97,12 @@ static void see(const lapse_model *model, int place, double lag, double *feature
 /* The lag of event i as the question at `until` sees it; or its time itself, where times are measured from the anchor 0. */
 static double lag_of(const lapse_model *model, double query_time, double time)
 {
-    return lp_model_config_anchored(&model->config) ? time : query_time - time;
+    return small_anchored(&model->config) ? time : query_time - time;
 }
 
 static bool is_mlp(const lapse_model *model, const char *name)
 {
-    lp_projection projection = model->config.projection;
+    lp_projection projection = (lp_projection)small_config_get(&model->config, "projection");
     return projection == LP_PROJECTION_MLP || (projection == LP_PROJECTION_MLP_QUERY && strcmp(name, "query") == 0);
 }
 
@@ -126,13 +128,13 @@ static void role(const lapse_model *model, int block, const char *name, const do
     double joined[DIMS];
     memcpy(joined, x, sizeof joined);
     memset(out, 0, DIMS * sizeof *out);
-    if (sees(model) && model->config.combine == LP_COMBINE_ADD)
+    if (sees(model) && (int)small_config_get(&model->config, "combine") == LP_COMBINE_ADD)
         multiply(model, block, "time.weight", features, joined);
     snprintf(full, sizeof full, "%s.event.weight", name);
     multiply(model, block, full, joined, out);
     snprintf(full, sizeof full, "%s.event.bias", name);
     add_bias(model, block, full, out);
-    if (sees(model) && model->config.combine == LP_COMBINE_CONCATENATE) {
+    if (sees(model) && (int)small_config_get(&model->config, "combine") == LP_COMBINE_CONCATENATE) {
         snprintf(full, sizeof full, "%s.time.weight", name);
         multiply(model, block, full, features, out);
     }
@@ -144,7 +146,7 @@ static void role(const lapse_model *model, int block, const char *name, const do
 static void attend(const lapse_model *model, int block, double z[TOKENS][DIMS], const double *normal, int q,
                    const double *time, double query_time, double *out)
 {
-    int dims = model->config.dims, heads = model->config.heads, head = dims / heads;
+    int dims = model->config.dims, heads = (int)small_config_get(&model->config, "heads"), head = dims / heads;
     double query[DIMS], key[DIMS], value[TOKENS][DIMS], score[TOKENS], features[FEATURES];
     see(model, q, lag_of(model, query_time, time[q]), features);
     role(model, block, "query", normal, features, query);
@@ -224,7 +226,7 @@ void naive_target_answers(const lapse_model *model, lp_target target, int tokens
     assert_true(tokens <= TOKENS && dims <= DIMS);
     for (int t = 0; t < tokens; t++)
         joint_vector(model, type[t], fields ? fields + (ptrdiff_t)t * model->config.field_count : NULL, z[t]);
-    for (int block = 0; block < model->config.blocks; block++)
+    for (int block = 0; block < (int)small_config_get(&model->config, "blocks"); block++)
         run_block(model, block, tokens, z, time, query_time);
     for (int t = 0; t < tokens; t++) {
         double normal[DIMS], sum = 0, *row = out + (ptrdiff_t)t * types;

@@ -1,6 +1,9 @@
+/* small_model.c: small models with random parameters. */
 #include "support/small_model.h"
 
 #include "backend/backend.h"
+#include "base/text.h"
+#include "model/model_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,28 +11,86 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lp_option *find_option(const lp_model_config *config, const char *name, const void **settings)
+{
+    const lp_option *option = lp_options_find(lp_model_options, name);
+    *settings = config;
+    for (const lp_option *const *table = config->row->options; !option && *table; table++) {
+        option = lp_options_find(*table, name);
+        *settings = config->settings.bytes;
+    }
+    if (!option)
+        fail_msg("the model '%s' has no option '%s'", config->row->name, name);
+    return option;
+}
+
+void small_config_set(lp_model_config *config, const char *name, const char *text)
+{
+    const void *settings;
+    lapse_error error = {0};
+    const lp_option *option = find_option(config, name, &settings);
+    if (lp_option_set(option, (void *)(uintptr_t)settings, text, &error) != LAPSE_OK)
+        fail_msg("%s", error.message);
+}
+
+void small_config_number(lp_model_config *config, const char *name, double value)
+{
+    const void *settings;
+    char text[LP_NUMBER_SIZE];
+    const lp_option *option = find_option(config, name, &settings);
+    small_config_set(config, name, option->choices ? option->choices()[(int)value] : lp_number_text(value, text));
+}
+
+double small_config_get(const lp_model_config *config, const char *name)
+{
+    const void *settings;
+    char text[LP_OPTION_TEXT_SIZE];
+    const lp_option *option = find_option(config, name, &settings);
+    lp_option_text(option, settings, text);
+    if (option->choices)
+        return lp_name_index(text, option->choices());
+    return option->type == LAPSE_OPTION_FLAG ? strcmp(text, "true") == 0 : strtod(text, NULL);
+}
+
+const lp_encoding *small_encoding(const lp_model_config *config)
+{
+    return lp_encodings[(int)small_config_get(config, "encoding")];
+}
+
+bool small_anchored(const lp_model_config *config)
+{
+    return !config->row->incremental(config);
+}
+
+lp_model_config small_config_of(const lp_model_row *row, int dims)
+{
+    lp_model_config config = {.row = row};
+    lp_options_default(lp_model_options, &config);
+    lp_model_settings_default(row, &config.settings);
+    config.loss = LP_LOSS_SOFTMAX;
+    config.event_types = 5;
+    config.context = 12;
+    config.dims = dims;
+    config.dropout = 0;
+    return config;
+}
 
 lp_model_config small_config(const lp_encoding *encoding, int dims, int blocks, int heads)
 {
-    return (lp_model_config){
-        .row = lp_model_row_find("attention"),
-        .encoding = encoding,
-        .target_known = true,
-        .event_types = 5,
-        .dims = dims,
-        .blocks = blocks,
-        .heads = heads,
-        .context = 12,
-        .periods = 3,
-        .harmonics = 2,
-        .period_min = 0.5,
-        .period_max = 40,
-        .period_init = lp_period_init_find("geometric"),
-        .inverse_cdf = lp_inverse_cdf_find("maf"),
-        .hidden = 4,
-        .draws = 1,
-        .order = 1,
-    };
+    lp_model_config config = small_config_of(lp_model_row_find("attention"), dims);
+    small_config_set(&config, "encoding", encoding->name);
+    small_config_number(&config, "blocks", blocks);
+    small_config_number(&config, "heads", heads);
+    small_config_set(&config, "periods", "3");
+    small_config_set(&config, "harmonics", "2");
+    small_config_set(&config, "period-min", "0.5");
+    small_config_set(&config, "period-max", "40");
+    small_config_set(&config, "inverse-cdf", "maf");
+    small_config_set(&config, "hidden", "4");
+    return config;
 }
 
 lapse_model *small_model(const lp_model_config *config, uint64_t seed)

@@ -3,6 +3,7 @@
 #include "model/model.h"
 #include "data/dataset/split.h"
 #include "support/small_data.h"
+#include "support/small_train.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,10 +18,10 @@ enum { TYPES = 4 };
 static lapse_model *fit(const lapse_dataset *dataset, const char *name, int order)
 {
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    options.model = name;
-    options.order = order;
-    options.threads = 1;
+    lp_train_options_default(&options);
+    small_set(&options, "model", name);
+    small_set_number(&options, "order", order);
+    options.run.threads = 1;
     lapse_model *model = NULL;
     lapse_error error = {0};
     if (lapse_train(dataset, &options, NULL, NULL, &model, &error) != LAPSE_OK)
@@ -34,7 +35,7 @@ static void check_answer(const lapse_model *model, const char *history, const do
     double answer[26], sum = 0;
     for (size_t i = 0; history[i]; i++)
         types[i] = history[i] - 'a';
-    model->config.row->answer(model, &(lp_query){types, (int64_t)strlen(history), 0}, answer);
+    model->config.row->predict(model, &(lp_query){types, (int64_t)strlen(history), 0}, answer);
     for (int64_t type = 0; type < model->types.count; type++) {
         sum += answer[type];
         if (fabs(answer[type] - wanted[type]) > 1e-12)
@@ -138,7 +139,7 @@ static void markov_counted_again(void **state)
                 if (validation_loss(dataset, split, order, strengths[i]) < least - 1e-9)
                     fail_msg("seed %d, order %d: strength %g is better than %g", seed, order, strengths[i], chosen);
             for (uint64_t past = 1; past <= dataset->start[1]; past++) {
-                model->config.row->answer(model, &(lp_query){dataset->type, (int64_t)past, 0}, answer);
+                model->config.row->predict(model, &(lp_query){dataset->type, (int64_t)past, 0}, answer);
                 for (int type = 0; type < TYPES; type++) {
                     int k = past < (uint64_t)order ? (int)past : order;
                     double wanted = blended(dataset, split, dataset->type + past, k, type, chosen);
@@ -179,8 +180,8 @@ static void item_markov_is_of_order_one(void **state)
     for (int64_t past = 0; past < (int64_t)dataset->start[1]; past++) {
         double one[TYPES], two[TYPES];
         lp_query question = {dataset->type, past, 0};
-        chain->config.row->answer(chain, &question, one);
-        item->config.row->answer(item, &question, two);
+        chain->config.row->predict(chain, &question, one);
+        item->config.row->predict(item, &question, two);
         assert_memory_equal(one, two, sizeof one);
     }
     lapse_model_free(chain);
@@ -239,7 +240,7 @@ static void recency_summed_again(void **state)
             double answer[TYPES], sum = 0, t = first + (last - first) * (i - 5) / 20;
             if (i == 29)
                 t = dataset->time[dataset->event_count / 2];
-            model->config.row->answer(model, &(lp_query){NULL, 0, t}, answer);
+            model->config.row->predict(model, &(lp_query){NULL, 0, t}, answer);
             for (int type = 0; type < TYPES; type++) {
                 double wanted = lately(dataset, split, chosen, t, type);
                 sum += answer[type];
@@ -262,9 +263,9 @@ static void recency_in_sessions(void **state)
     lapse_dataset *dataset = small_dataset_random(&random, 12, 20, TYPES, 10, false);
     for (int known = 0; known < 2; known++) {
         lapse_train_options options;
-        lapse_train_options_default(&options);
-        options.model = "recency";
-        options.target_time = known ? "known" : "unknown";
+        lp_train_options_default(&options);
+        small_set(&options, "model", "recency");
+        small_set(&options, "target-time", known ? "known" : "unknown");
         lapse_model *model = NULL;
         assert_int_equal(lapse_train(dataset, &options, NULL, NULL, &model, NULL), LAPSE_OK);
         lapse_session *session = NULL;
@@ -272,7 +273,7 @@ static void recency_in_sessions(void **state)
         assert_int_equal(lapse_session_append(session, 20, "a", NULL), LAPSE_OK);
         double got[TYPES], wanted[TYPES];
         assert_int_equal(lapse_session_predict(session, 33, got, NULL), LAPSE_OK);
-        model->config.row->answer(model, &(lp_query){NULL, 0, known ? 33 : 20}, wanted);
+        model->config.row->predict(model, &(lp_query){NULL, 0, known ? 33 : 20}, wanted);
         assert_memory_equal(got, wanted, sizeof got);
         lapse_session_free(session);
         lapse_model_free(model);
@@ -336,8 +337,8 @@ static void files_give_the_same_answers(void **state)
             fail_msg("%s", error.message);
         for (int64_t past = 0; past < (int64_t)dataset->start[1]; past++) {
             double one[TYPES], two[TYPES];
-            model->config.row->answer(model, &(lp_query){dataset->type, past, dataset->time[past]}, one);
-            loaded->config.row->answer(loaded, &(lp_query){dataset->type, past, dataset->time[past]}, two);
+            model->config.row->predict(model, &(lp_query){dataset->type, past, dataset->time[past]}, one);
+            loaded->config.row->predict(loaded, &(lp_query){dataset->type, past, dataset->time[past]}, two);
             assert_memory_equal(one, two, sizeof one);
         }
         assert_int_equal(lapse_model_save(loaded, small_path("again"), &error), LAPSE_OK);

@@ -85,8 +85,8 @@ static void wrong_kernels_fail(void **state)
 static uint64_t two_steps(const lapse_dataset *dataset, int threads, bool clocks, lp_step_times *times, int *nodes)
 {
     lapse_train_options options = small_train_options();
-    options.threads = threads;
-    options.shards = 3;
+    options.run.threads = threads;
+    options.run.shards = 3;
     lp_trainer trainer;
     assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
     *nodes = trainer.network.graph.node_count;

@@ -72,9 +72,8 @@ static void test_columns(void **state)
     static const lp_catalogue_columns named = {"sku", "kind"}, numbered = {"2", "1,3"}, none = {NULL, ""};
     assert_told("kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &named,
                 "a:; b: kind=old kind=lamp name=one two; c: kind=old kind=lamp name=one two");
-    assert_told(
-        "kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &numbered,
-        "a:; b: kind=old kind=lamp name=one name=two; c: kind=old kind=lamp name=one name=two");
+    assert_told("kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &numbered,
+                "a:; b: kind=old kind=lamp name=one name=two; c: kind=old kind=lamp name=one name=two");
     assert_told("name,id\none two,b\none two,c\n", &none, "a:; b: name=one two; c: name=one two");
 }
 

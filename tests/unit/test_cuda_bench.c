@@ -62,10 +62,10 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
                         lapse_bench_row **rows, lp_cost *sum)
 {
     lapse_train_options options = small_train_options();
-    options.device = "cuda";
-    options.precision = precision;
-    options.dropout = 0.2;
-    options.blocks = 2;
+    small_set(&options, "device", "cuda");
+    small_set(&options, "precision", precision);
+    options.model.dropout = 0.2;
+    small_set_number(&options, "blocks", 2);
     lp_trainer trainer;
     lapse_error error = {0};
     if (lp_trainer_init(&trainer, dataset, &options, &error) != LAPSE_OK ||

@@ -27,7 +27,7 @@ typedef struct history {
 static void whole_window(const lapse_model *model, const history *h, double time, double *probabilities)
 {
     double at[CONTEXT], query_time[CONTEXT], out[CONTEXT * TYPES];
-    bool known = model->config.target_known;
+    bool known = lp_model_target_known(&model->config);
     int tokens = h->count < CONTEXT ? h->count : CONTEXT, first = h->count - tokens;
     double last = known ? time : h->times[h->count - 1];
     for (int t = 0; t < tokens; t++) {
@@ -87,14 +87,17 @@ static void every_network(void **state)
     for (int e = 0; lp_encodings[e]; e++)
         for (int variant = 0; variant < small_effort(36, 8); variant++) {
             lp_model_config config = small_config(lp_encodings[e], 8, 1 + variant % 3, 1 << (variant / 3 % 3));
-            config.projection = (lp_projection)(variant / 2 % LP_PROJECTION_COUNT);
-            config.combine = (lp_combine)(variant / 5 % LP_COMBINE_COUNT);
-            config.target_known = variant / 4 % 3 > 0;
+            small_config_number(&config, "projection", (variant / 2 % LP_PROJECTION_COUNT));
+            small_config_number(&config, "combine", (variant / 5 % LP_COMBINE_COUNT));
+            config.target_time = !(variant / 4 % 3 > 0);
             config.context = CONTEXT;
             char what[120];
-            snprintf(what, sizeof what, "%s, variant %d: %d blocks, %d heads, %s, %s, %s", config.encoding->name,
-                     variant, config.blocks, config.heads, lp_projection_names[config.projection],
-                     lp_combine_names[config.combine], config.target_known ? "known" : "unknown");
+            snprintf(what, sizeof what, "%s, variant %d: %d blocks, %d heads, %s, %s, %s",
+                     small_encoding(&config)->name, variant, (int)small_config_get(&config, "blocks"),
+                     (int)small_config_get(&config, "heads"),
+                     lp_projection_names[(int)small_config_get(&config, "projection")],
+                     lp_combine_names[(int)small_config_get(&config, "combine")],
+                     lp_model_target_known(&config) ? "known" : "unknown");
             lapse_model *model = small_model(&config, (uint64_t)variant);
             live_through(model, (uint64_t)variant, what);
             lapse_model_free(model);
@@ -108,7 +111,7 @@ static void several_draws(void **state)
     (void)state;
     for (int blocks = 1; blocks <= 2; blocks++) {
         lp_model_config config = small_config(lp_encoding_find("bochner-normal"), 8, blocks, 2);
-        config.draws = 3;
+        small_config_number(&config, "frequency-samples", 3);
         config.context = CONTEXT;
         lapse_model *model = small_model(&config, 4);
         lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 711);
@@ -142,7 +145,7 @@ static void long_times(void **state)
     (void)state;
     lp_model_config config = small_config(lp_encoding_find("mercer"), 8, 1, 1);
     config.context = CONTEXT;
-    config.period_max = 1e6;
+    small_config_number(&config, "period-max", 1e6);
     lapse_model *model = small_model(&config, 8);
     lapse_session *session = NULL;
     history h = {0};

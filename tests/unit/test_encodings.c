@@ -18,7 +18,7 @@ static const lp_tensor *tensor(const lapse_model *model, const char *name)
 {
     const lp_tensor *found = lp_model_tensor_find(model, name);
     if (!found)
-        fail_msg("%s has no '%s'", model->config.encoding->name, name);
+        fail_msg("%s has no '%s'", small_encoding(&model->config)->name, name);
     return found;
 }
 
@@ -41,7 +41,7 @@ static void the_table(void **state)
         const lp_encoding *encoding = lp_encodings[i];
         assert_string_equal(encoding->name, names[i]);
         assert_ptr_equal(lp_encoding_find(names[i]), encoding);
-        assert_string_equal(lapse_encoding_names()[i], names[i]);
+        assert_string_equal(lp_encodings[i], names[i]);
         assert_int_equal(encoding->sees_time, i < 5);
         assert_int_equal(encoding->default_periods > 0, i < 5);
         assert_int_equal(encoding->sample != NULL, i == 2 || i == 3);
@@ -50,7 +50,7 @@ static void the_table(void **state)
         assert_true(strlen(encoding->summary) > 10);
     }
     assert_null(lp_encodings[8]);
-    assert_null(lapse_encoding_names()[8]);
+    assert_null(lp_encodings[8]);
     assert_null(lp_encoding_find("sundial"));
     assert_null(lp_inverse_cdf_find("glow"));
     assert_null(lp_period_init_find("wild"));
@@ -66,9 +66,8 @@ static int features_at(const lapse_model *model, const double *times, int count,
     lp_plan plan;
     lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
-    lp_encoding_config config = lp_model_encoding(&model->config);
     lp_feeds_declare(&graph, NULL, 0, 0, feeds);
-    model->config.encoding->build(&graph, &config, feeds, &features);
+    model->network.encoding->build(&graph, &model->network.encoding_config, feeds, &features);
     assert_non_null(features.basis);
     features.basis->kept = true;
     lp_extent extent = {.rows = {[LP_ROWS_TOKENS] = count}, .pairs = count, .longest = count};
@@ -131,7 +130,7 @@ static void check_kernel(const lapse_model *model, int seed)
 {
     static double phi[TIMES][FEATURES], later[TIMES][FEATURES], gram[TIMES][TIMES];
     double times[TIMES], then[TIMES];
-    const char *name = model->config.encoding->name;
+    const char *name = small_encoding(&model->config)->name;
     lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 920);
     for (int i = 0; i < TIMES; i++) {
         times[i] = -100 * lp_random_uniform(&random);
@@ -161,7 +160,7 @@ static void kernels(void **state)
     for (int e = 0; lp_encodings[e]; e++)
         for (int seed = 0; seed < 10 && lp_encodings[e]->sees_time; seed++) {
             lp_model_config config = small_config(lp_encodings[e], 4, 1, 1);
-            config.draws = 1 + seed % 2;
+            small_config_number(&config, "frequency-samples", 1 + seed % 2);
             lapse_model *model = small_model(&config, (uint64_t)seed);
             /* Cosine and sine of a frequency must weigh the same for the kernel to depend on the lag alone. */
             const lp_tensor *amplitude = lp_model_tensor_find(model, "time.amplitude");
@@ -178,10 +177,10 @@ static const float *starting_periods(const char *encoding, const char *init, int
                                      lapse_model **model)
 {
     lp_model_config config = small_config(lp_encoding_find(encoding), 4, 1, 1);
-    config.period_init = lp_period_init_find(init);
-    config.periods = count;
-    config.period_min = 2;
-    config.period_max = 200;
+    small_config_set(&config, "period-init", init);
+    small_config_number(&config, "periods", count);
+    small_config_number(&config, "period-min", 2);
+    small_config_number(&config, "period-max", 200);
     *model = start(&config, seed);
     const lp_tensor *periods = tensor(*model, "time.log_period");
     assert_int_equal(periods->cols, count);

@@ -14,6 +14,7 @@
 
 #include "backend/backend.h"
 #include "base/file.h"
+#include "support/small_model.h"
 #include "model/model.h"
 
 static const char GOLDEN[] = "tests/golden/step.safetensors";
@@ -170,21 +171,15 @@ static void open_case(golden_case *this, const char *name)
 {
     lapse_error error;
     *this = (golden_case){.name = name, .context = (int)setting(name, "context")};
-    lp_model_config config = {
-        .row = lp_model_row_find("attention"),
-        .encoding = lp_encoding_find(name),
-        .target_known = setting(name, "target_known") != 0,
-        .event_types = (int)setting(name, "event_types"),
-        .dims = (int)setting(name, "dims"),
-        .blocks = (int)setting(name, "blocks"),
-        .heads = (int)setting(name, "heads"),
-        .context = this->context,
-        .periods = (int)setting(name, "periods"),
-        .harmonics = (int)setting(name, "harmonics"),
-        .period_min = 1,
-        .period_max = 2,
-        .period_init = lp_period_init_find("geometric"),
-    };
+    lp_model_config config = small_config(lp_encoding_find(name), (int)setting(name, "dims"),
+                                          (int)setting(name, "blocks"), (int)setting(name, "heads"));
+    config.target_time = setting(name, "target_known") == 0;
+    config.event_types = (int)setting(name, "event_types");
+    config.context = this->context;
+    if (setting(name, "periods") > 0) {
+        small_config_number(&config, "periods", setting(name, "periods"));
+        small_config_number(&config, "harmonics", setting(name, "harmonics"));
+    }
     assert_int_equal(lp_network_build(&this->network, &config, true, &error), LAPSE_OK);
     read_batch(this);
     tensor(name, "loss", 1, 1, &this->loss, 1);

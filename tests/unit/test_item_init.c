@@ -2,6 +2,7 @@
  * is refused. */
 #include "data/dataset/fingerprint.h"
 #include "support/small_data.h"
+#include "support/small_train.h"
 #include "train/trainer.h"
 
 #include <setjmp.h>
@@ -51,18 +52,18 @@ static void write_vectors(const char *path, const char *split_by, uint64_t finge
 static lapse_train_options small_options(const char *vectors)
 {
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    options.task = "recommend";
-    options.split_by = "column";
-    options.item_vectors = vectors;
-    options.blocks = 1;
-    options.periods = 2;
-    options.harmonics = 1;
-    options.epochs = 3;
-    options.batch = 2;
-    options.shards = 2;
-    options.threads = 1;
-    options.seed = 3;
+    lp_train_options_default(&options);
+    small_set(&options, "task", "recommend");
+    small_set(&options, "split-by", "column");
+    small_set(&options, "item-vectors", vectors);
+    small_set_number(&options, "blocks", 1);
+    small_set_number(&options, "periods", 2);
+    small_set_number(&options, "harmonics", 1);
+    options.run.epochs = 3;
+    options.run.batch = 2;
+    options.run.shards = 2;
+    options.run.threads = 1;
+    options.run.seed = 3;
     return options;
 }
 
@@ -84,7 +85,7 @@ static void test_items_of_the_model(void **state)
     write_vectors(path, "column", 0);
     for (int i = 0; i < 3; i++) {
         lapse_train_options options = small_options(path);
-        options.loss = losses[i];
+        small_set(&options, "loss", losses[i]);
         lapse_model *model = learn(dataset, &options);
         assert_int_equal(model->config.dims, 4);
         /* The dataset's items in its order, then those that only the vectors know; not "dim", of which nothing is known. */
@@ -109,10 +110,10 @@ static void test_threads_and_files(void **state)
     lapse_dataset *dataset = letters();
     write_vectors(small_path("vectors"), "column", 0);
     lapse_train_options options = small_options(small_path("vectors"));
-    options.loss = "sampled-softmax";
-    options.output = "separate";
+    small_set(&options, "loss", "sampled-softmax");
+    small_set(&options, "item-output", "separate");
     lapse_model *one = learn(dataset, &options), *read = NULL;
-    options.threads = 3;
+    options.run.threads = 3;
     lapse_model *three = learn(dataset, &options);
     assert_int_equal(lapse_model_save(one, small_path("one"), NULL), LAPSE_OK);
     assert_int_equal(lapse_model_save(three, small_path("three"), NULL), LAPSE_OK);
@@ -168,8 +169,10 @@ static void test_place(void **state)
             table[i * DIMS + d] = count[i] > 0 ? e[d] : 77;
     }
     lp_item_init start = {.vectors = &vectors, .names = {.count = ITEMS}, .row = row, .count = count};
-    assert_int_equal(lp_item_init_place(&start, table, NULL), LAPSE_OK);
-    lp_item_init_bias(&start, bias);
+    lp_tensor tensors[] = {{"event.embedding", LP_TENSOR_F32, ITEMS, DIMS, table},
+                           {"output.bias", LP_TENSOR_F32, ITEMS, 1, bias}};
+    lapse_model model = {.tensors = tensors, .tensor_count = 2};
+    assert_int_equal(lp_item_init_place(&start, &model, NULL), LAPSE_OK);
     for (int i = 0; i < ITEMS; i++) {
         for (int d = 0; d < DIMS; d++)
             assert_true(row[i] < 0 ? table[i * DIMS + d] == 77
@@ -195,16 +198,16 @@ static void test_refused(void **state)
     const char *path = small_path("vectors");
     write_vectors(path, "column", 0);
     lapse_train_options o = small_options(path);
-    o.dims = 6;
+    o.model.dims = 6;
     assert_refused(
         dataset, &o, LAPSE_ERROR_USAGE,
         "the item vectors have 4 numbers each and the model 6 dims; train with --dims 4, or pretrain with --dims "
         "6");
     o = small_options(path);
-    o.task = "classify";
+    small_set(&o, "task", "classify");
     assert_refused(dataset, &o, LAPSE_ERROR_USAGE, "item vectors are for the task recommend, not for classify");
     o = small_options(path);
-    o.model = "popularity";
+    small_set(&o, "model", "popularity");
     assert_refused(dataset, &o, LAPSE_ERROR_USAGE,
                    "the model 'popularity' counts items and has no vectors to start from");
     o = small_options(small_path("none"));

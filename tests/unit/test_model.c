@@ -60,8 +60,9 @@ static void check_gradients(const lp_model_config *config, int seed)
 {
     graph_case this;
     snprintf(what, sizeof what, "%s %s, %s, %s, %d blocks, %d heads, %d dims, dropout %g, seed %d", config->row->name,
-             config->encoding->name, lp_projection_names[config->projection], lp_combine_names[config->combine],
-             config->blocks, config->heads, config->dims, config->dropout, seed);
+             small_encoding(config)->name, lp_projection_names[(int)small_config_get(config, "projection")],
+             lp_combine_names[(int)small_config_get(config, "combine")], (int)small_config_get(config, "blocks"),
+             (int)small_config_get(config, "heads"), config->dims, config->dropout, seed);
     start_network(&this, config, seed);
     graph_slope_check(&this, what, small_effort(1, 37));
     graph_case_clear(&this);
@@ -88,8 +89,8 @@ static void for_each_network(void (*check)(const lp_model_config *config, int se
         for (int way = 1; way < LP_PROJECTION_COUNT * LP_COMBINE_COUNT; way++, seed++) {
             lp_model_config config = small_config(lp_encodings[e], 4, 1 + way % 2, 1 + seed % 2);
             config.dropout = dropout;
-            config.projection = (lp_projection)(way % LP_PROJECTION_COUNT);
-            config.combine = (lp_combine)(way / LP_PROJECTION_COUNT);
+            small_config_number(&config, "projection", (way % LP_PROJECTION_COUNT));
+            small_config_number(&config, "combine", (way / LP_PROJECTION_COUNT));
             check(&config, seed);
         }
 }
@@ -127,7 +128,7 @@ static void check_used(const lp_model_config *config, int seed)
                 sum[i] += value->requires_grad ? fabs(result.gradients[value->offset + (size_t)k]) : 0;
             bool bias_of_keys = strstr(value->name, ".key.event.bias") || strstr(value->name, ".key.outer.bias");
             if (draw == DRAWS - 1 && sum[i] < 1e-6 && value->requires_grad && !bias_of_keys)
-                fail_msg("%s %s: '%s' has no gradient", config->row->name, config->encoding->name, value->name);
+                fail_msg("%s %s: '%s' has no gradient", config->row->name, small_encoding(config)->name, value->name);
         }
         graph_result_clear(&result);
         graph_case_clear(&this);
@@ -165,8 +166,9 @@ static void check_formulas(const lp_model_config *config, int seed)
     history events;
     lapse_model *model = small_model(config, (uint64_t)seed);
     snprintf(what, sizeof what, "%s %s, %s, %s, %d blocks, %d heads, %d dims, seed %d", config->row->name,
-             config->encoding->name, lp_projection_names[config->projection], lp_combine_names[config->combine],
-             config->blocks, config->heads, config->dims, seed);
+             small_encoding(config)->name, lp_projection_names[(int)small_config_get(config, "projection")],
+             lp_combine_names[(int)small_config_get(config, "combine")], (int)small_config_get(config, "blocks"),
+             (int)small_config_get(config, "heads"), config->dims, seed);
     for (int known = 0; known < 2; known++) {
         draw_history(&events, seed, known);
         naive_answers(model, TOKENS, events.type, events.time, events.query_time, wanted);
@@ -208,19 +210,20 @@ static void check_questions(const lp_model_config *plain, int seed)
 {
     for (int known = 0; known < 2; known++) {
         lp_model_config config = *plain;
-        config.target_known = known;
+        config.target_time = !(known);
         double pass[TOKENS * TYPES], alone[TYPES], later[TYPES], cut[TOKENS * TYPES];
         history events;
         draw_history(&events, seed, known);
         lapse_model *model = small_model(&config, (uint64_t)seed);
         lapse_session *session = new_session(model);
-        snprintf(what, sizeof what, "%s, %d blocks, %d heads, time %s", config.encoding->name, config.blocks,
-                 config.heads, known ? "known" : "unknown");
+        snprintf(what, sizeof what, "%s, %d blocks, %d heads, time %s", small_encoding(&config)->name,
+                 (int)small_config_get(&config, "blocks"), (int)small_config_get(&config, "heads"),
+                 known ? "known" : "unknown");
         small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, pass);
         for (int q = 0; q < TOKENS; q++) {
             ask(session, &events, q + 1, 0, events.time[q + 1], alone);
             /* Anchored times are those of a question at the window's end. */
-            if (!lp_model_config_anchored(&config) || (q == TOKENS - 1 && known))
+            if (!small_anchored(&config) || (q == TOKENS - 1 && known))
                 check_rows(alone, pass + (ptrdiff_t)q * TYPES, TYPES, 1e-5, "asked alone");
             ask(session, &events, q + 1, 1.6e9 + TEN_YEARS, events.time[q + 1], later);
             check_rows(later, alone, TYPES, 1e-4, "ten years later");
@@ -245,7 +248,8 @@ static void check_causality(const lp_model_config *config, int seed)
     history events, other;
     draw_history(&events, seed, true);
     lapse_model *model = small_model(config, (uint64_t)seed);
-    snprintf(what, sizeof what, "%s, %d blocks, %d heads", config->encoding->name, config->blocks, config->heads);
+    snprintf(what, sizeof what, "%s, %d blocks, %d heads", small_encoding(config)->name,
+             (int)small_config_get(config, "blocks"), (int)small_config_get(config, "heads"));
     small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, before);
     for (int q = 0; q + 1 < TOKENS; q++) {
         other = events;
@@ -278,7 +282,7 @@ static void when_the_time_asked_about_matters(void **state)
     for (int e = 0; lp_encodings[e]; e++)
         for (int known = 0; known < 2; known++) {
             lp_model_config config = small_config(lp_encodings[e], 8, 2, 2);
-            config.target_known = known;
+            config.target_time = !(known);
             lapse_model *model = small_model(&config, 3);
             lapse_session *session = new_session(model);
             history events;
@@ -324,7 +328,7 @@ static void one_period(void **state)
 {
     (void)state;
     lp_model_config config = small_config(lp_encoding_find("bochner"), 4, 1, 1);
-    config.periods = 1;
+    small_config_number(&config, "periods", 1);
     lapse_model *model = small_model(&config, 1);
     lp_network_init_parameters(&model->network.graph, 1, model->parameters);
     const lp_tensor *period = lp_model_tensor_find(model, "time.log_period");

@@ -23,7 +23,7 @@ static lapse_model *make_model(int variant)
     lp_model_config config = small_config(encoding, 8, 1 + variant % 2, 2);
     config.task = variant % 2 ? LP_TASK_CLASSIFY : LP_TASK_RECOMMEND;
     config.output = variant % 3 ? LP_OUTPUT_SHARED : LP_OUTPUT_SEPARATE;
-    config.draws = variant % 4 < 2 ? 1 : 3;
+    small_config_number(&config, "frequency-samples", variant % 4 < 2 ? 1 : 3);
     config.context = 6;
     return small_model(&config, 3 + (uint64_t)variant);
 }

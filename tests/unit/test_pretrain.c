@@ -2,6 +2,7 @@
  * never occurred, never from what is held out; their files, and what is refused. */
 #include "model/vectors.h"
 #include "support/small_data.h"
+#include "support/small_train.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

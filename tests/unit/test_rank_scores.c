@@ -147,8 +147,8 @@ static void slices(void **state)
 static lapse_model *fit(const lapse_dataset *dataset, const char *name)
 {
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    options.model = name;
+    lp_train_options_default(&options);
+    small_set(&options, "model", name);
     lapse_model *model = NULL;
     lapse_error error = {0};
     if (lapse_train(dataset, &options, NULL, NULL, &model, &error) != LAPSE_OK)
@@ -272,10 +272,10 @@ static void refused(void **state)
 static lapse_model *learn(const lapse_dataset *dataset, const char *encoding)
 {
     lapse_train_options options = small_train_options();
-    options.task = "recommend";
-    options.encoding = encoding;
-    options.context = 20;
-    options.draws = 3;
+    small_set(&options, "task", "recommend");
+    small_set(&options, "encoding", encoding);
+    options.model.context = 20;
+    small_set_number(&options, "frequency-samples", 3);
     return small_train(dataset, &options, NULL, NULL);
 }
 

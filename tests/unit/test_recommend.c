@@ -187,10 +187,10 @@ static void rows_as_a_whole_table(void **state)
 static lapse_train_options options_of(const struct loss *loss)
 {
     lapse_train_options options = small_train_options();
-    options.task = "recommend";
-    options.loss = loss->loss;
-    options.negatives = loss->negatives;
-    options.negative_count = loss->count;
+    small_set(&options, "task", "recommend");
+    small_set(&options, "loss", loss->loss);
+    small_set(&options, "negatives", loss->negatives);
+    options.model.negative_count = loss->count;
     return options;
 }
 
@@ -208,11 +208,11 @@ static void threads_change_nothing(void **state)
     lapse_dataset *dataset = small_train_data(1);
     for (int i = 0; i < LOSSES; i++) {
         lapse_train_options options = options_of(&losses[i]);
-        options.negatives_unseen = strcmp(losses[i].loss, "bce") == 0 && i % 2;
-        options.output = lapse_output_names()[i % 2];
-        options.windows = lapse_window_names()[i % 2];
+        options.model.negatives_unseen = strcmp(losses[i].loss, "bce") == 0 && i % 2;
+        small_set(&options, "item-output", lp_output_names[i % 2]);
+        small_set(&options, "windows", i % 2 ? "last" : "all");
         save_and_free(small_train(dataset, &options, NULL, NULL), "one");
-        for (options.threads = 2; options.threads <= 4; options.threads++) {
+        for (options.run.threads = 2; options.run.threads <= 4; options.run.threads++) {
             save_and_free(small_train(dataset, &options, NULL, NULL), "other");
             small_files_same(small_path("one"), small_path("other"));
         }
@@ -235,13 +235,13 @@ static void resumes_as_if_never_stopped(void **state)
     for (int i = 0; i < LOSSES; i++) {
         lapse_train_options options = options_of(&losses[i]);
         save_and_free(small_train(dataset, &options, NULL, NULL), "one");
-        options.checkpoint = small_path("checkpoint");
+        small_set(&options, "checkpoint", small_path("checkpoint"));
         int left = 4 + i;
         lapse_model_free(small_train(dataset, &options, stop_at, &left));
-        options.resume = true;
+        options.run.resume = true;
         save_and_free(small_train(dataset, &options, NULL, NULL), "other");
         small_files_same(small_path("one"), small_path("other"));
-        remove(options.checkpoint);
+        remove(options.run.checkpoint);
     }
     lapse_dataset_close(dataset);
 }
@@ -277,11 +277,11 @@ static void every_loss_learns(void **state)
     for (int i = 0; i < LOSSES; i++) {
         lapse_train_options options = options_of(&losses[i]);
         lapse_progress last = {0};
-        options.dims = 16;
-        options.epochs = 60;
-        options.patience = 60;
-        options.dropout = 0;
-        options.threads = 2;
+        options.model.dims = 16;
+        options.run.epochs = 60;
+        options.run.patience = 60;
+        options.model.dropout = 0;
+        options.run.threads = 2;
         lapse_model_free(small_train(dataset, &options, keep_progress, &last));
         if (!(last.best_score > 0.9))
             fail_msg("%s with %s negatives: NDCG@10 of %.3f", losses[i].loss, losses[i].negatives, last.best_score);

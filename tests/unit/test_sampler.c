@@ -1,5 +1,6 @@
 /* test_sampler.c: drawing frequencies: what is drawn, that it is learned by the gradient of the whole loss, that what
  * is fixed stays, and that several draws are averaged. */
+#include "base/text.h"
 #include "backend/cpu/cpu.h"
 #include "model/sampler.h"
 #include "support/graph_slope.h"
@@ -28,6 +29,12 @@ static bool sampled(int index, const lp_encoding **encoding, const lp_inverse_cd
     return *map != NULL;
 }
 
+static const char *const *inverse_cdf_names(void)
+{
+    static const char *names[LP_ROW_NAMES];
+    return lp_row_names((const void *const *)lp_inverse_cdfs, names);
+}
+
 static void gradients(void **state)
 {
     (void)state;
@@ -35,8 +42,11 @@ static void gradients(void **state)
     const lp_inverse_cdf *map;
     for (int s = 0; sampled(s, &encoding, &map); s++)
         for (int count = 1; count < 9; count += 3) {
-            lp_encoding_config config = {
-                .periods = count, .period_min = 3, .period_max = 40, .inverse_cdf = map, .hidden = 5};
+            lp_encoding_config config = {.periods = count,
+                                         .period_min = 3,
+                                         .period_max = 40,
+                                         .inverse_cdf = lp_name_index(map->name, inverse_cdf_names()),
+                                         .hidden = 5};
             graph_case this = {.gap = 1};
             lp_random random = lp_random_start((uint64_t)count, LP_PURPOSE_TEST, 910);
             lp_value *draw = encoding->sample(&this.graph, &config, LP_DRAW_STEP);
@@ -61,12 +71,12 @@ static void start(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 static lapse_train_options sampled_options(const lp_encoding *encoding, const lp_inverse_cdf *map)
 {
     lapse_train_options options = small_train_options();
-    options.encoding = encoding->name;
-    options.inverse_cdf = map->name;
-    options.hidden = 6;
-    options.periods = 5;
-    options.dropout = 0;
-    options.clip = 0;
+    small_set(&options, "encoding", encoding->name);
+    small_set(&options, "inverse-cdf", map->name);
+    small_set_number(&options, "hidden", 6);
+    small_set_number(&options, "periods", 5);
+    options.model.dropout = 0;
+    options.run.clip = 0;
     return options;
 }
 
@@ -88,12 +98,12 @@ static void the_whole_loss_is_learned_from(void **state)
     lapse_dataset *dataset = small_train_data(4);
     for (int s = 0; sampled(s, &encoding, &map); s++) {
         lapse_train_options options = sampled_options(encoding, map);
-        options.learning_rate = 1e-12;
+        options.run.learning_rate = 1e-12;
         lp_trainer trainer;
         start(&trainer, dataset, &options);
         assert_int_equal(lp_trainer_epoch(&trainer, NULL), LAPSE_OK);
         first_loss(&trainer);
-        size_t first = trainer.sampler.first, size = trainer.sampler.step.graph.parameter_size;
+        size_t first = trainer.sampler.first_offset, size = trainer.sampler.step.graph.parameter_size;
         size_t network_size = trainer.network.graph.parameter_size * sizeof(float);
         float *start_values = lp_alloc(network_size, 1);
         assert_non_null(start_values);
@@ -136,30 +146,30 @@ static void draws(void **state)
     lapse_dataset *dataset = small_train_data(4);
     for (int s = 0; sampled(s, &encoding, &map); s++) {
         lapse_train_options options = sampled_options(encoding, map);
-        options.draws = 3;
-        options.period_min = 10;
-        options.period_max = 1000;
+        small_set_number(&options, "frequency-samples", 3);
+        small_set_number(&options, "period-min", 10);
+        small_set_number(&options, "period-max", 1000);
         lp_trainer trainer;
         start(&trainer, dataset, &options);
-        float *row = trainer.parameters + trainer.sampler.place, stored[3][5], step[3][5];
-        assert_int_equal(trainer.sampler.draws, 3);
+        float *row = trainer.parameters + trainer.sampler.sample_offset, stored[3][5], step[3][5];
+        assert_int_equal(trainer.sampler.samples, 3);
         memcpy(stored, row, sizeof stored); /* they are there from the start */
         for (int i = 0; i < 15; i++)
             assert_true(isfinite(row[i]) && row[i] > log(1) && row[i] < log(10000));
         assert_memory_not_equal(stored[0], stored[1], sizeof stored[0]);
         assert_memory_not_equal(stored[1], stored[2], sizeof stored[0]);
         for (uint32_t i = 0; i < 3; i++) {
-            lp_sampler_draw(&trainer.sampler, options.seed, i, trainer.parameters);
+            lp_sampler_draw(&trainer.sampler, options.run.seed, i, trainer.parameters);
             memcpy(step[i], row, sizeof step[i]);
             assert_memory_not_equal(step[i], stored[i], sizeof step[i]);
             assert_memory_equal(row + 5, stored[1], 2 * sizeof stored[1]); /* only the first is used in training */
         }
         assert_memory_not_equal(step[0], step[1], sizeof step[0]);
-        lp_sampler_draw(&trainer.sampler, options.seed, 1, trainer.parameters);
+        lp_sampler_draw(&trainer.sampler, options.run.seed, 1, trainer.parameters);
         assert_memory_equal(row, step[1], sizeof step[1]);
-        lp_sampler_draw(&trainer.sampler, options.seed + 1, 1, trainer.parameters);
+        lp_sampler_draw(&trainer.sampler, options.run.seed + 1, 1, trainer.parameters);
         assert_memory_not_equal(row, step[1], sizeof step[1]);
-        lp_sampler_store(&trainer.sampler, options.seed, trainer.parameters);
+        lp_sampler_store(&trainer.sampler, options.run.seed, trainer.parameters);
         assert_memory_equal(row, stored, sizeof stored);
         lp_trainer_clear(&trainer);
     }
@@ -175,13 +185,13 @@ static void the_start_covers_the_range(void **state)
     lapse_dataset *dataset = small_train_data(4);
     for (int s = 0; sampled(s, &encoding, &map); s++) {
         lapse_train_options options = sampled_options(encoding, map);
-        options.periods = 50;
-        options.hidden = 64;
-        options.period_min = 10;
-        options.period_max = 100000;
+        small_set_number(&options, "periods", 50);
+        small_set_number(&options, "hidden", 64);
+        small_set_number(&options, "period-min", 10);
+        small_set_number(&options, "period-max", 100000);
         lp_trainer trainer;
         start(&trainer, dataset, &options);
-        const float *row = trainer.parameters + trainer.sampler.place;
+        const float *row = trainer.parameters + trainer.sampler.sample_offset;
         double low = row[0], high = row[0];
         for (int i = 1; i < 50; i++) {
             low = fmin(low, row[i]);
@@ -211,9 +221,9 @@ static void check_fixed(const char *encoding, bool periods_fixed, const char *na
 {
     lapse_dataset *dataset = small_train_data(4);
     lapse_train_options options = small_train_options();
-    options.encoding = encoding;
-    options.periods_fixed = periods_fixed;
-    options.l2 = 0.5;
+    small_set(&options, "encoding", encoding);
+    small_set_number(&options, "periods-fixed", periods_fixed);
+    options.run.l2 = 0.5;
     snprintf(what, sizeof what, "%s%s", encoding, periods_fixed ? ", fixed" : "");
     lp_trainer trainer;
     start(&trainer, dataset, &options);
@@ -249,13 +259,13 @@ static void fixed_parameters(void **state)
     check_fixed("bochner-normal", false, "time.log_scale", false);
     lapse_dataset *dataset = small_train_data(4);
     lapse_train_options options = small_train_options();
-    options.encoding = "bochner-normal"; /* whose draws change, but not by the optimizer */
+    small_set(&options, "encoding", "bochner-normal"); /* whose draws change, but not by the optimizer */
     lp_trainer trainer;
     start(&trainer, dataset, &options);
     assert_int_equal(lp_trainer_epoch(&trainer, NULL), LAPSE_OK);
     lp_trainer_step(&trainer);
-    for (int i = 0; i < options.periods; i++)
-        assert_true(trainer.adam.gradients[trainer.sampler.place + (size_t)i] == 0);
+    for (int i = 0; i < small_get_number(&options, "periods"); i++)
+        assert_true(trainer.adam.gradients[trainer.sampler.sample_offset + (size_t)i] == 0);
     lp_trainer_clear(&trainer);
     lapse_dataset_close(dataset);
 }
@@ -269,15 +279,15 @@ static void kept_draws_are_those_of_the_parameters(void **state)
     lapse_dataset *dataset = small_train_data(4);
     for (int s = 0; sampled(s, &encoding, &map); s++) {
         lapse_train_options options = sampled_options(encoding, map);
-        options.draws = 2;
-        options.epochs = 4;
+        small_set_number(&options, "frequency-samples", 2);
+        options.run.epochs = 4;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lp_sampler sampler;
-        assert_int_equal(lp_sampler_init(&sampler, &model->config, &model->network.graph, NULL), LAPSE_OK);
-        float kept[10], *row = model->parameters + sampler.place;
+        assert_int_equal(lp_sampler_init(&sampler, &model->network, lp_backend_find("cpu"), 1, NULL), LAPSE_OK);
+        float kept[10], *row = model->parameters + sampler.sample_offset;
         memcpy(kept, row, sizeof kept);
         memset(row, 0, sizeof kept);
-        lp_sampler_store(&sampler, options.seed, model->parameters);
+        lp_sampler_store(&sampler, options.run.seed, model->parameters);
         if (memcmp(kept, row, sizeof kept) != 0)
             fail_msg("%s: the model keeps other draws than its parameters give", what);
         lp_sampler_clear(&sampler);
@@ -304,7 +314,7 @@ static void answers_are_averaged(void **state)
 {
     (void)state;
     lp_model_config config = small_config(lp_encoding_find("bochner-normal"), 8, 2, 2), one = config;
-    config.draws = 3;
+    small_config_number(&config, "frequency-samples", 3);
     lapse_model *all = small_model(&config, 5), *single = small_model(&one, 5);
     const lp_tensor *draws_of_all = lp_model_tensor_find(all, "time.log_period");
     assert_int_equal(draws_of_all->rows, 3);

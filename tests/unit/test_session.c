@@ -1,6 +1,7 @@
 /* test_session.c: a live history gives the answers that evaluation scores, however long it has grown, and refuses what it
  * cannot use. */
 #include "support/small_data.h"
+#include "support/small_train.h"
 #include "support/small_model.h"
 #include "train/evaluator.h"
 
@@ -35,7 +36,7 @@ static void evaluation_says_the_same(void **state)
     for (int known = 0; known < 2; known++)
         for (int e = 0; lp_encodings[e]; e++) {
             lp_model_config config = small_config(lp_encodings[e], 8, 2, 2);
-            config.target_known = known;
+            config.target_time = !(known);
             config.context = 7;
             lapse_model *model = small_model(&config, 5);
             lp_random random = lp_random_start(6, LP_PURPOSE_TEST, 700);
@@ -62,7 +63,7 @@ static void evaluation_says_the_same(void **state)
                     assert_int_equal(answer->sequence, window->sequence);
                     assert_int_equal(answer->target, dataset->type[target]);
                     if (fabs(-log(probabilities[answer->target]) - answer->loss) > 1e-5)
-                        fail_msg("%s: %.9g, evaluation says %.9g", config.encoding->name,
+                        fail_msg("%s: %.9g, evaluation says %.9g", small_encoding(&config)->name,
                                  -log(probabilities[answer->target]), answer->loss);
                     for (int type = 0; type < TYPES; type++)
                         assert_true(probabilities[answer->predicted] >= probabilities[type] - 1e-6);
@@ -133,11 +134,11 @@ static void chains_look_back(void **state)
     lapse_dataset *dataset = small_dataset_random(&random, 30, 40, TYPES, 5, false);
     for (int order = 1; order <= 3; order++) {
         lapse_train_options options;
-        lapse_train_options_default(&options);
-        options.model = "markov";
-        options.order = order;
-        options.context = 1;
-        options.threads = 1;
+        lp_train_options_default(&options);
+        small_set(&options, "model", "markov");
+        small_set_number(&options, "order", order);
+        options.model.context = 1;
+        options.run.threads = 1;
         lapse_model *model = NULL;
         assert_int_equal(lapse_train(dataset, &options, NULL, NULL, &model, NULL), LAPSE_OK);
         lapse_session *session = open_session(model);
@@ -145,7 +146,7 @@ static void chains_look_back(void **state)
             double live[TYPES], whole[TYPES];
             append(session, dataset, i, i + 1);
             assert_int_equal(lapse_session_predict(session, dataset->time[i], live, NULL), LAPSE_OK);
-            model->config.row->answer(model, &(lp_query){dataset->type, i + 1, 0}, whole);
+            model->config.row->predict(model, &(lp_query){dataset->type, i + 1, 0}, whole);
             assert_memory_equal(live, whole, sizeof live);
         }
         lapse_session_free(session);

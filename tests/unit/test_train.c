@@ -45,17 +45,17 @@ static void threads_change_nothing(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
-    for (int e = 0; lapse_encoding_names()[e]; e++) {
+    for (int e = 0; lp_encodings[e]; e++) {
         lapse_train_options options = small_train_options();
-        options.encoding = lapse_encoding_names()[e];
-        options.blocks = 1 + e % 3;
-        options.hidden = 5;
-        options.draws = 2;
+        small_set(&options, "encoding", lp_encodings[e]->name);
+        small_set_number(&options, "blocks", 1 + e % 3);
+        small_set_number(&options, "hidden", 5);
+        small_set_number(&options, "frequency-samples", 2);
         save_and_free(small_train(dataset, &options, NULL, NULL), "one");
-        for (options.threads = 1; options.threads <= 4; options.threads++) {
+        for (options.run.threads = 1; options.run.threads <= 4; options.run.threads++) {
             save_and_free(small_train(dataset, &options, NULL, NULL), "other");
             if (!files_equal("one", "other"))
-                fail_msg("%s: %d threads give other bytes than one", options.encoding, options.threads);
+                fail_msg("%s: %d threads give other bytes than one", lp_encodings[e]->name, options.run.threads);
         }
     }
     lapse_dataset_close(dataset);
@@ -67,11 +67,11 @@ static void seeds_and_shards_change_the_result(void **state)
     lapse_dataset *dataset = small_train_data(1);
     lapse_train_options options = small_train_options();
     save_and_free(small_train(dataset, &options, NULL, NULL), "one");
-    options.seed = 2;
+    options.run.seed = 2;
     save_and_free(small_train(dataset, &options, NULL, NULL), "other");
     assert_false(files_equal("one", "other"));
-    options.seed = 1;
-    options.shards = 4;
+    options.run.seed = 1;
+    options.run.shards = 4;
     save_and_free(small_train(dataset, &options, NULL, NULL), "other");
     assert_false(files_equal("one", "other"));
     lapse_dataset_close(dataset);
@@ -94,11 +94,11 @@ static bool stop_after(const lapse_progress *progress, void *context)
 /* Stops every `every` reports and goes on, until it has run to its end. */
 static void train_in_parts(const lapse_dataset *dataset, lapse_train_options options, int every, const char *name)
 {
-    unlink(options.checkpoint);
-    options.resume = true;
+    unlink(options.run.checkpoint);
+    options.run.resume = true;
     for (int part = 0; part < 200; part++) {
         stopper stop = {.stop_after = every};
-        options.threads = 1 + part % 2;
+        options.run.threads = 1 + part % 2;
         lapse_model *model = small_train(dataset, &options, stop_after, &stop);
         if (stop.calls < every || every == 0) {
             save_and_free(model, name);
@@ -115,15 +115,15 @@ static void stopping_anywhere_changes_nothing(void **state)
     lapse_dataset *dataset = small_train_data(2);
     lapse_train_options options = small_train_options();
     stopper count = {0};
-    options.encoding = *state ? *state : options.encoding;
-    options.hidden = 5;
-    options.draws = 2;
+    small_set(&options, "encoding", *state ? *state : "mercer");
+    small_set_number(&options, "hidden", 5);
+    small_set_number(&options, "frequency-samples", 2);
     save_and_free(small_train(dataset, &options, stop_after, &count), "whole");
     assert_true(count.calls > 9 && count.steps == count.calls - 3);
-    options.checkpoint = small_path("checkpoint");
+    small_set(&options, "checkpoint", small_path("checkpoint"));
     for (int every = 1; every <= count.calls + 1; every += small_effort(1, 3)) {
         /* A checkpoint at every step, or only where it was stopped. */
-        options.checkpoint_seconds = every % 2 ? 0 : 1e9;
+        options.run.checkpoint_seconds = every % 2 ? 0 : 1e9;
         train_in_parts(dataset, options, every, "parts");
         if (!files_equal("whole", "parts"))
             fail_msg("stopped every %d reports the file differs", every);
@@ -136,9 +136,9 @@ static void resuming_what_is_finished(void **state)
     (void)state;
     lapse_dataset *dataset = small_train_data(2);
     lapse_train_options options = small_train_options();
-    options.checkpoint = small_path("checkpoint");
-    options.resume = true;
-    unlink(options.checkpoint);
+    small_set(&options, "checkpoint", small_path("checkpoint"));
+    options.run.resume = true;
+    unlink(options.run.checkpoint);
     stopper first = {0}, again = {0};
     save_and_free(small_train(dataset, &options, stop_after, &first), "one"); /* nothing to resume: it starts */
     save_and_free(small_train(dataset, &options, stop_after, &again), "other");
@@ -146,7 +146,7 @@ static void resuming_what_is_finished(void **state)
     assert_true(first.steps > 3);
     assert_int_equal(again.steps, 0);
     /* Without resume the checkpoint is not looked at. */
-    options.resume = false;
+    options.run.resume = false;
     again = (stopper){0};
     lapse_model_free(small_train(dataset, &options, stop_after, &again));
     assert_int_equal(again.steps, first.steps);
@@ -182,7 +182,7 @@ static void check_resume_fails(const lapse_dataset *dataset, const lapse_train_o
     if (lapse_train(dataset, options, NULL, NULL, &model, &error) != wanted || strcmp(error.message, message) != 0)
         fail_msg("'%s', should be '%s'", error.message, message);
     assert_null(model);
-    assert_string_equal(error.file, options->checkpoint);
+    assert_string_equal(error.file, options->run.checkpoint);
 }
 
 #define ANOTHER(difference)                                                                                           \
@@ -194,29 +194,29 @@ static void checkpoints_of_other_runs(void **state)
     (void)state;
     lapse_dataset *dataset = small_train_data(2), *other = small_train_data(3);
     lapse_train_options options = small_train_options(), changed;
-    options.checkpoint = small_path("checkpoint");
-    options.period_min = 10;
-    options.period_max = 1000;
+    small_set(&options, "checkpoint", small_path("checkpoint"));
+    small_set_number(&options, "period-min", 10);
+    small_set_number(&options, "period-max", 1000);
     lapse_model_free(small_train(dataset, &options, NULL, NULL));
-    options.resume = true;
+    options.run.resume = true;
     changed = options;
-    changed.dims = 8;
+    changed.model.dims = 8;
     check_resume_fails(dataset, &changed, LAPSE_ERROR_USAGE, ANOTHER("dims was '4' and is now '8'"));
     changed = options;
-    changed.encoding = "bochner";
+    small_set(&changed, "encoding", "bochner");
     check_resume_fails(dataset, &changed, LAPSE_ERROR_USAGE, ANOTHER("encoding was 'mercer' and is now 'bochner'"));
     changed = options;
-    changed.learning_rate = 0.5;
+    changed.run.learning_rate = 0.5;
     check_resume_fails(dataset, &changed, LAPSE_ERROR_USAGE,
                        ANOTHER("train.learning_rate was '0.02' and is now '0.5'"));
     changed = options;
-    changed.seed = 9;
+    changed.run.seed = 9;
     check_resume_fails(dataset, &changed, LAPSE_ERROR_USAGE, ANOTHER("seed was '1' and is now '9'"));
     changed = options;
-    changed.epochs = 4;
+    changed.run.epochs = 4;
     check_resume_fails(dataset, &changed, LAPSE_ERROR_USAGE, ANOTHER("train.epochs was '3' and is now '4'"));
     changed = options;
-    changed.shards = 4;
+    changed.run.shards = 4;
     check_resume_fails(dataset, &changed, LAPSE_ERROR_USAGE, ANOTHER("train.shards was '3' and is now '4'"));
     lapse_model *model = NULL;
     lapse_error error;
@@ -224,8 +224,8 @@ static void checkpoints_of_other_runs(void **state)
     assert_non_null(strstr(error.message, "this checkpoint is of another run: dataset.fingerprint was '"));
     /* How many threads work on it, and how often it is saved, is no difference. */
     changed = options;
-    changed.threads = 3;
-    changed.checkpoint_seconds = 100;
+    changed.run.threads = 3;
+    changed.run.checkpoint_seconds = 100;
     lapse_model_free(small_train(dataset, &changed, NULL, NULL));
     lapse_dataset_close(dataset);
     lapse_dataset_close(other);
@@ -236,18 +236,18 @@ static void damaged_checkpoints(void **state)
     (void)state;
     lapse_dataset *dataset = small_train_data(2);
     lapse_train_options options = small_train_options();
-    options.checkpoint = small_path("checkpoint");
+    small_set(&options, "checkpoint", small_path("checkpoint"));
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
-    options.resume = true;
-    lp_buffer bytes = small_file_read(options.checkpoint);
+    options.run.resume = true;
+    lp_buffer bytes = small_file_read(options.run.checkpoint);
     bytes.data[bytes.size / 2] ^= 4;
-    small_file_write(options.checkpoint, bytes.data, bytes.size);
+    small_file_write(options.run.checkpoint, bytes.data, bytes.size);
     check_resume_fails(dataset, &options, LAPSE_ERROR_FORMAT,
                        "this is not a whole Lapse model: its checksum does not match; it was edited or damaged");
-    small_file_write(options.checkpoint, bytes.data, bytes.size - 5);
+    small_file_write(options.run.checkpoint, bytes.data, bytes.size - 5);
     check_resume_fails(dataset, &options, LAPSE_ERROR_FORMAT,
                        "this is not a whole Lapse model: a tensor lies outside the file; was it cut off?");
-    small_file_write(options.checkpoint, "", 0);
+    small_file_write(options.run.checkpoint, "", 0);
     check_resume_fails(dataset, &options, LAPSE_ERROR_FORMAT,
                        "this is not a whole Lapse model: it is shorter than 8 bytes");
     /* A model is no checkpoint. */
@@ -316,10 +316,10 @@ static void the_best_is_kept(void **state)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         lapse_dataset *dataset = small_train_data(seed);
         lapse_train_options options = small_train_options();
-        options.learning_rate = 0.05;
-        options.epochs = 40;
-        options.patience = 3;
-        options.seed = seed;
+        options.run.learning_rate = 0.05;
+        options.run.epochs = 40;
+        options.run.patience = 3;
+        options.run.seed = seed;
         record seen = {.orderly = true};
         lapse_model *model = small_train(dataset, &options, keep_record, &seen);
         int best = 0;
@@ -351,7 +351,7 @@ static void the_best_is_kept(void **state)
 static void when_it_is_done(void **state)
 {
     (void)state;
-    lp_trainer trainer = {.options = {.epochs = 10, .patience = 3}};
+    lp_trainer trainer = {.options = {.run = {.epochs = 10, .patience = 3}}};
     assert_false(lp_trainer_done(&trainer));
     trainer.state = (lp_trainer_state){.epoch = 5, .best_epoch = 3};
     assert_false(lp_trainer_done(&trainer));
@@ -394,8 +394,8 @@ static void training_that_goes_astray(void **state)
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
     lapse_train_options options = small_train_options();
-    options.checkpoint = small_path("checkpoint");
-    options.resume = true;
+    small_set(&options, "checkpoint", small_path("checkpoint"));
+    options.run.resume = true;
     lp_trainer trainer;
     assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
     trainer.parameters[1] = NAN;
@@ -407,7 +407,7 @@ static void training_that_goes_astray(void **state)
         if (scored)
             trainer.state =
                 (lp_trainer_state){.step = 4, .epoch = 1, .score = 0.25, .best_score = 0.25, .best_epoch = 1};
-        assert_int_equal(lp_checkpoint_save(&trainer, options.checkpoint, NULL), LAPSE_OK);
+        assert_int_equal(lp_checkpoint_save(&trainer, options.run.checkpoint, NULL), LAPSE_OK);
         lapse_status status = lapse_train(dataset, &options, stop_after, &count, &model, &error);
         if (!scored) {
             assert_int_equal(status, LAPSE_ERROR_USAGE);
@@ -450,19 +450,19 @@ static void the_shop_is_learned(void **state)
     small_skip_under_tools(); /* a minute there, and nothing new to see */
     lapse_dataset *dataset = small_dataset_shop(150, 120, 5);
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    options.model = "markov";
+    lp_train_options_default(&options);
+    small_set(&options, "model", "markov");
     double accuracy[2], loss[2];
     lapse_model *floor = small_train(dataset, &options, NULL, NULL);
     accuracy[0] = test_accuracy(floor, dataset, &loss[0]);
     lapse_model_free(floor);
-    options.model = "attention";
-    options.dims = 16;
-    options.context = 32;
-    options.periods = 8;
-    options.harmonics = 3;
-    options.learning_rate = 0.01;
-    options.epochs = 8;
+    small_set(&options, "model", "attention");
+    options.model.dims = 16;
+    options.model.context = 32;
+    small_set_number(&options, "periods", 8);
+    small_set_number(&options, "harmonics", 3);
+    options.run.learning_rate = 0.01;
+    options.run.epochs = 8;
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
     accuracy[1] = test_accuracy(model, dataset, &loss[1]);
     lapse_model_free(model);

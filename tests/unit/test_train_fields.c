@@ -59,9 +59,9 @@ static lp_buffer make_table(decider by, int sequences, uint64_t seed)
 static lapse_model *learn(const lapse_dataset *dataset, const char *predict, int epochs)
 {
     lapse_train_options options = small_train_options();
-    options.dims = 8;
-    options.predict = predict;
-    options.epochs = epochs;
+    options.model.dims = 8;
+    small_set(&options, "predict", predict);
+    options.run.epochs = epochs;
     return small_train(dataset, &options, NULL, NULL);
 }
 
@@ -119,8 +119,8 @@ static void fields_of_the_predicted_event_do_not_matter(void **state)
     lp_buffer text = make_table(BY_CHANCE, 20, 4);
     lapse_dataset *dataset = import_table(&text, true, true, true);
     lapse_train_options options = small_train_options();
-    options.predict = "both";
-    options.context = 20; /* one window a sequence */
+    small_set(&options, "predict", "both");
+    options.model.context = 20; /* one window a sequence */
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
     for (int place = 0; place < 12; place++) {
         int64_t count, again;
@@ -315,7 +315,7 @@ static void threads_files_and_resuming_do_not_show(void **state)
     lp_buffer text = make_table(BY_PRICE, 30, 9);
     lapse_dataset *dataset = import_table(&text, true, true, true);
     lapse_train_options options = small_train_options();
-    options.predict = "both";
+    small_set(&options, "predict", "both");
     lapse_model *model = small_train(dataset, &options, NULL, NULL), *loaded = NULL;
     assert_int_equal(lapse_model_save(model, small_path("one"), NULL), LAPSE_OK);
     assert_int_equal(lapse_model_load(small_path("one"), &loaded, NULL), LAPSE_OK);
@@ -323,14 +323,14 @@ static void threads_files_and_resuming_do_not_show(void **state)
     small_files_same(small_path("one"), small_path("two"));
     lapse_model_free(model);
     lapse_model_free(loaded);
-    options.threads = 3;
+    options.run.threads = 3;
     model = small_train(dataset, &options, NULL, NULL);
     assert_int_equal(lapse_model_save(model, small_path("two"), NULL), LAPSE_OK);
     small_files_same(small_path("one"), small_path("two"));
     lapse_model_free(model);
-    options.checkpoint = small_path("checkpoint");
-    options.epochs = 3;
-    options.resume = true;
+    small_set(&options, "checkpoint", small_path("checkpoint"));
+    options.run.epochs = 3;
+    options.run.resume = true;
     for (int round = 0; round < 2; round++) { /* the second begins at the first one's last checkpoint */
         model = small_train(dataset, &options, NULL, NULL);
         assert_int_equal(lapse_model_save(model, small_path("two"), NULL), LAPSE_OK);
@@ -371,8 +371,8 @@ static void refuse_train(const lapse_dataset *dataset, const char *model_name, c
     lapse_train_options options = small_train_options();
     lapse_model *model = NULL;
     lapse_error error = {0};
-    options.model = model_name;
-    options.predict = predict;
+    small_set(&options, "model", model_name);
+    small_set(&options, "predict", predict);
     assert_int_not_equal(lapse_train(dataset, &options, NULL, NULL, &model, &error), LAPSE_OK);
     assert_string_equal(error.message, message);
     assert_null(model);
@@ -443,8 +443,8 @@ static void every_allocation_may_fail(void **state)
     lp_buffer text = make_table(BY_CHANCE, 20, 2);
     lapse_dataset *dataset = import_table(&text, true, true, true);
     lapse_train_options options = small_train_options();
-    options.predict = "both";
-    options.epochs = 1;
+    small_set(&options, "predict", "both");
+    options.run.epochs = 1;
     int64_t n = 1;
     for (;; n++) {
         lapse_model *model = NULL, *loaded = NULL;

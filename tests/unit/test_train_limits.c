@@ -20,80 +20,115 @@ static int remove_files(void **state)
 
 /* ---------------------------------------------------------------------------------------------- options ------ */
 
-static void check_option_error(const lapse_dataset *dataset, const lapse_train_options *options, const char *message)
+static void check_set(const char *name, const char *value, const char *message)
 {
-    lapse_train_options resolved = *options;
+    lapse_train_options options = small_train_options(), before = options;
     lapse_error error = {0};
-    lapse_model *model = NULL;
-    if (lapse_train_options_resolve(dataset, &resolved, &error) != LAPSE_ERROR_USAGE ||
+    if (lapse_train_options_set(&options, name, value, &error) != LAPSE_ERROR_USAGE ||
         strcmp(error.message, message) != 0)
         fail_msg("'%s', should be '%s'", error.message, message);
-    assert_memory_equal(&resolved, options, sizeof resolved); /* as they were */
-    assert_int_equal(lapse_train(dataset, options, NULL, NULL, &model, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message, message);
+    assert_memory_equal(&options, &before, sizeof options);
+}
+
+static void values_out_of_range(void **state)
+{
+    (void)state;
+    check_set("task", "divine", "--task takes one of classify, recommend, not 'divine'");
+    check_set("task", "", "--task takes one of classify, recommend, not ''");
+    check_set("encoding", "sundial",
+              "--encoding takes one of mercer, bochner, bochner-normal, bochner-invcdf, random, position, sinusoid, "
+              "none, not 'sundial'");
+    check_set("dims", "4097", "--dims takes a whole number from 1 to 4096, not '4097'");
+    check_set("dims", "2.5", "--dims takes a whole number from 1 to 4096, not '2.5'");
+    check_set("dropout", "nan", "--dropout takes a number from 0 to 0.9, not 'nan'");
+    check_set("period-min", "soon", "--period-min takes a duration such as 90s, 15m, 3h, 2d, 1w or 2y, not 'soon'");
+    check_set("resume", "perhaps", "--resume takes true or false, not 'perhaps'");
+    check_set("seed", "-1", "--seed takes a whole number from 0 to 18446744073709551615, not '-1'");
+    check_set("oracle", "1", "there is no training option 'oracle'");
+}
+
+/* Sets an option to a value just outside its range, and to nonsense. */
+static void check_row(const lapse_option *option)
+{
+    lapse_train_options options = small_train_options(), before = options;
+    char below[LP_NUMBER_SIZE], above[LP_NUMBER_SIZE];
+    bool ranged = option->type == LAPSE_OPTION_INTEGER || option->type == LAPSE_OPTION_NUMBER ||
+                  option->type == LAPSE_OPTION_DURATION;
+    double step = option->type == LAPSE_OPTION_INTEGER ? 1 : option->maximum / 2;
+    lp_number_text(option->minimum - step, below);
+    lp_number_text(option->maximum + step, above);
+    const char *const wrong[] = {ranged ? below : NULL, ranged ? above : NULL,
+                                 option->type == LAPSE_OPTION_FILE ? NULL : "no such value"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (wrong[i] && lapse_train_options_set(&options, option->name, wrong[i], NULL) != LAPSE_ERROR_USAGE)
+            fail_msg("--%s takes '%s'", option->name, wrong[i]);
+    assert_memory_equal(&options, &before, sizeof options);
+}
+
+/* Every option: its texts, its default, values outside its range, and that get gives what set took. */
+static void every_row_of_the_table(void **state)
+{
+    (void)state;
+    lapse_option option;
+    int count = 0;
+    for (; lapse_train_option(count, &option); count++) {
+        lapse_train_options options = small_train_options();
+        char text[LP_OPTION_TEXT_SIZE], again[LP_OPTION_TEXT_SIZE];
+        assert_true(option.help && strlen(option.help) > 10 && option.group);
+        assert_true((option.initial == NULL) == (option.rule != NULL));
+        assert_true((option.type == LAPSE_OPTION_CHOICE) == (option.choices != NULL));
+        assert_true((option.type == LAPSE_OPTION_FLAG) == (option.placeholder == NULL));
+        const char *value = option.initial ? option.initial : option.choices ? option.choices[0] : "3";
+        if (lapse_train_options_set(&options, option.name, value, NULL) != LAPSE_OK)
+            fail_msg("--%s does not take '%s'", option.name, value);
+        assert_non_null(lapse_train_options_get(&options, option.name, text, sizeof text));
+        assert_int_equal(lapse_train_options_set(&options, option.name, text, NULL), LAPSE_OK);
+        assert_string_equal(lapse_train_options_get(&options, option.name, again, sizeof again), text);
+        check_row(&option);
+    }
+    assert_true(count > 30);
+    assert_null(lapse_train_options_get(&(lapse_train_options){0}, "oracle", (char[8]){0}, 8));
+}
+
+static void check_option_error(const lapse_dataset *dataset, const lapse_train_options *options, const char *message)
+{
+    lapse_error error = {0};
+    lapse_model *model = NULL;
+    if (lapse_train(dataset, options, NULL, NULL, &model, &error) != LAPSE_ERROR_USAGE ||
+        strcmp(error.message, message) != 0)
+        fail_msg("'%s', should be '%s'", error.message, message);
     assert_null(model);
 }
 
-#define CHECK_OPTION(member, value, message)                 \
-    do {                                                     \
-        lapse_train_options options = small_train_options(); \
-        options.member = value;                              \
-        check_option_error(dataset, &options, message);      \
-    } while (0)
-
-static void options_that_cannot_be(void **state)
+static void options_that_contradict(void **state)
 {
     (void)state;
+    static const struct {
+        const char *name[3], *value[3], *message;
+    } cases[] = {
+        {{"heads"}, {"3"}, "heads (3) must divide dims (4)"},
+        {{"period-min", "period-max"}, {"100", "10"}, "period-max (10 s) is shorter than period-min (100 s)"},
+        {{"split-by"},
+         {"column"},
+         "the dataset cannot be split by a column, since none was imported: import it with --split-column COLUMN, or "
+         "choose another rule"},
+        {{"loss"}, {"bce"}, "the loss 'bce' belongs to the task recommend; classify uses softmax"},
+        {{"task", "loss", "negatives"},
+         {"recommend", "bce", "in-batch"},
+         "the loss bce samples negatives for each target: uniform or popularity; in-batch negatives go with "
+         "sampled-softmax"},
+    };
     lapse_dataset *dataset = small_train_data(1);
-    CHECK_OPTION(task, "divine", "task cannot be 'divine'; it can be one of: classify, recommend");
-    CHECK_OPTION(task, NULL, "task cannot be ''; it can be one of: classify, recommend");
-    CHECK_OPTION(model, "oracle",
-                 "model cannot be 'oracle'; it can be one of: attention, markov, item-markov, recency, popularity, "
-                 "majority");
-    CHECK_OPTION(encoding, "sundial",
-                 "encoding cannot be 'sundial'; it can be one of: mercer, bochner, bochner-normal, "
-                 "bochner-invcdf, random, position, sinusoid, none");
-    CHECK_OPTION(period_init, "wild",
-                 "period-init cannot be 'wild'; it can be one of: geometric, paper, random, linear");
-    CHECK_OPTION(inverse_cdf, "glow",
-                 "inverse-cdf cannot be 'glow'; it can be one of: mlp, mlp-residual, maf, iaf, nvp");
-    CHECK_OPTION(hidden, 5000, "hidden cannot be 5000; it can be from 1 to 4096");
-    CHECK_OPTION(draws, -1, "draws cannot be -1; it can be from 1 to 1000");
-    CHECK_OPTION(split_by, "coin",
-                 "split-by cannot be 'coin'; it can be one of: column, sequence, leave-one-out, time");
-    CHECK_OPTION(split_by, "column",
-                 "the dataset cannot be split by a column, since none was imported: import it with --split-column "
-                 "COLUMN, or choose another rule");
-    CHECK_OPTION(target_time, "guessed", "target-time cannot be 'guessed'; it can be one of: known, unknown");
-    CHECK_OPTION(dims, -1, "dims cannot be -1; it can be from 1 to 4096");
-    CHECK_OPTION(dims, 4097, "dims cannot be 4097; it can be from 1 to 4096");
-    CHECK_OPTION(blocks, 4, "blocks cannot be 4; it can be from 1 to 3");
-    CHECK_OPTION(heads, 5, "heads cannot be 5; it can be from 1 to 4");
-    CHECK_OPTION(heads, 3, "heads (3) must divide dims (4)");
-    CHECK_OPTION(context, -3, "context cannot be -3; it can be from 1 to 4096");
-    CHECK_OPTION(periods, -1, "periods cannot be -1; it can be from 0 to 4096");
-    CHECK_OPTION(harmonics, 257, "harmonics cannot be 257; it can be from 0 to 256");
-    CHECK_OPTION(dropout, 0.95, "dropout cannot be 0.95; it can be from 0 to 0.9");
-    CHECK_OPTION(dropout, NAN, "dropout cannot be nan; it can be from 0 to 0.9");
-    CHECK_OPTION(order, 4, "order cannot be 4; it can be from 1 to 3");
-    CHECK_OPTION(learning_rate, 0, "learning-rate cannot be 0; it can be from 1e-12 to 10");
-    CHECK_OPTION(beta1, 1, "beta1 cannot be 1; it can be from 0 to 0.999999");
-    CHECK_OPTION(beta2, -0.5, "beta2 cannot be -0.5; it can be from 0 to 0.999999");
-    CHECK_OPTION(l2, -1, "l2 cannot be -1; it can be from 0 to 1e+06");
-    CHECK_OPTION(clip, -1, "clip cannot be -1; it can be from 0 to 1e+12");
-    CHECK_OPTION(batch, -1, "batch cannot be -1; it can be from 1 to 1.04858e+06");
-    CHECK_OPTION(epochs, 0, "epochs cannot be 0; it can be from 1 to 1e+06");
-    CHECK_OPTION(patience, 0, "patience cannot be 0; it can be from 1 to 1e+06");
-    CHECK_OPTION(shards, 0, "shards cannot be 0; it can be from 1 to 4096");
-    CHECK_OPTION(threads, -2, "threads cannot be -2; it can be from 1 to 4096");
-    CHECK_OPTION(checkpoint_seconds, -1, "checkpoint-every cannot be -1; it can be from 0 to 1e+09");
-    CHECK_OPTION(period_min, INFINITY, "period-min (inf s) and period-max (inf s) must be finite");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_train_options options = small_train_options();
+        for (int k = 0; k < 3 && cases[i].name[k]; k++)
+            small_set(&options, cases[i].name[k], cases[i].value[k]);
+        check_option_error(dataset, &options, cases[i].message);
+    }
     lapse_train_options options = small_train_options();
-    options.period_min = 100;
-    options.period_max = 10;
-    check_option_error(dataset, &options, "period-max (10 s) is shorter than period-min (100 s)");
-    options.period_max = INFINITY;
-    check_option_error(dataset, &options, "period-min (100 s) and period-max (inf s) must be finite");
+    assert_int_equal(lapse_train_options_set(&options, "model", "markov", NULL), LAPSE_OK);
+    assert_int_equal(lapse_train_options_set(&options, "heads", "1", NULL), LAPSE_OK);
+    check_option_error(dataset, &options, "the model 'markov' has no option --heads");
     lapse_dataset_close(dataset);
 }
 
@@ -102,24 +137,25 @@ static void defaults_come_from_the_data(void **state)
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    assert_int_equal(lapse_train_options_resolve(dataset, &options, NULL), LAPSE_OK);
+    lp_train_options_default(&options);
+    assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
     /* Events come some 100 s apart, in sequences of up to 14. */
-    assert_true(options.period_min > 0.5 && options.period_min < 50);
-    assert_true(options.period_max > 500 && options.period_max < 10000);
-    assert_true(options.context >= 8 && options.context <= 13);
-    assert_int_equal(options.dims, 32);
-    assert_int_equal(options.periods, 16);
-    assert_int_equal(options.harmonics, 5);
-    assert_int_equal(options.batch, 16);
-    assert_true(options.threads >= 1 && options.dropout == 0.2 && options.blocks == 1 && options.heads == 1);
+    assert_true(small_get_number(&options, "period-min") > 0.5 && small_get_number(&options, "period-min") < 50);
+    assert_true(small_get_number(&options, "period-max") > 500 && small_get_number(&options, "period-max") < 10000);
+    assert_true(options.model.context >= 8 && options.model.context <= 13);
+    assert_int_equal(options.model.dims, 32);
+    assert_int_equal(small_get_number(&options, "periods"), 16);
+    assert_int_equal(small_get_number(&options, "harmonics"), 5);
+    assert_int_equal(options.run.batch, 16);
+    assert_true(options.run.threads >= 1 && options.model.dropout == 0.2 && small_get_number(&options, "blocks") == 1 &&
+                small_get_number(&options, "heads") == 1);
     lapse_train_options again = options;
-    assert_int_equal(lapse_train_options_resolve(dataset, &again, NULL), LAPSE_OK);
+    assert_int_equal(small_resolve(&again, dataset, NULL), LAPSE_OK);
     assert_memory_equal(&again, &options, sizeof options); /* what is resolved stays */
-    lapse_train_options_default(&options);
-    options.encoding = "bochner";
-    assert_int_equal(lapse_train_options_resolve(dataset, &options, NULL), LAPSE_OK);
-    assert_int_equal(options.periods, 50);
+    lp_train_options_default(&options);
+    small_set(&options, "encoding", "bochner");
+    assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
+    assert_int_equal(small_get_number(&options, "periods"), 50);
     lapse_dataset_close(dataset);
 }
 
@@ -127,13 +163,13 @@ static void defaults_come_from_the_data(void **state)
 
 static void train_whatever(const lapse_dataset *dataset)
 {
-    for (int e = 0; lapse_encoding_names()[e]; e++) {
+    for (int e = 0; lp_encodings[e]; e++) {
         lapse_train_options options;
-        lapse_train_options_default(&options);
-        options.encoding = lapse_encoding_names()[e];
-        options.epochs = 1;
-        options.dims = 4;
-        options.threads = 1;
+        lp_train_options_default(&options);
+        small_set(&options, "encoding", lp_encodings[e]->name);
+        options.run.epochs = 1;
+        options.model.dims = 4;
+        options.run.threads = 1;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         for (size_t i = 0; i < model->network.graph.parameter_size; i++)
             assert_true(isfinite(model->parameters[i]));
@@ -151,9 +187,9 @@ static void odd_datasets(void **state)
         time[i] = 1.7e9;
     lapse_dataset *dataset = small_dataset(4, lengths, time, type, 2, NULL); /* all at the same time */
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    assert_int_equal(lapse_train_options_resolve(dataset, &options, NULL), LAPSE_OK);
-    assert_true(options.period_min == 1 && options.period_max == 1000);
+    lp_train_options_default(&options);
+    assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
+    assert_true(small_get_number(&options, "period-min") == 1 && small_get_number(&options, "period-max") == 1000);
     train_whatever(dataset);
     lapse_dataset_close(dataset);
     dataset = small_dataset_spelled("ab ba ab ab", NULL); /* one target in each */
@@ -219,8 +255,8 @@ static void the_rule_is_kept(void **state)
     lapse_dataset *dataset = small_dataset_spelled("abc abcab ab abcb cba abc", "tte tttte vv eeee eee vve");
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         lapse_train_options options = small_train_options();
-        options.model = "markov";
-        options.split_by = cases[c].rule;
+        small_set(&options, "model", "markov");
+        small_set(&options, "split-by", cases[c].rule);
         lapse_model *model = small_train(dataset, &options, NULL, NULL), *loaded = NULL;
         assert_int_equal(lapse_model_save(model, small_path("rule.safetensors"), NULL), LAPSE_OK);
         assert_int_equal(lapse_model_load(small_path("rule.safetensors"), &loaded, NULL), LAPSE_OK);
@@ -250,7 +286,7 @@ static void what_cannot_be_evaluated(void **state)
                   *column = small_dataset_spelled("abc abc", "ttt vve");
     lapse_dataset *moved = small_dataset_spelled("abc abc abc acb", NULL);
     lapse_train_options options = small_train_options();
-    options.model = "markov";
+    small_set(&options, "model", "markov");
     lapse_model *model = small_train(dataset, &options, NULL, NULL),
                 *by_column = small_train(column, &options, NULL, NULL);
     check_evaluate_fails(model, dataset, "exam", LAPSE_ERROR_USAGE,
@@ -317,12 +353,12 @@ static void train_out_of_memory(void **state)
     static const char *const models[] = {"attention", "markov", "majority", "attention"};
     for (int m = 0; m < 4; m++) {
         lapse_train_options options = small_train_options();
-        options.model = models[m];
-        options.encoding = m < 3 ? "mercer" : "bochner-invcdf";
-        options.hidden = 3;
-        options.draws = 2;
-        options.epochs = 1;
-        options.checkpoint = small_path("checkpoint");
+        small_set(&options, "model", models[m]);
+        small_set(&options, "encoding", m < 3 ? "mercer" : "bochner-invcdf");
+        small_set_number(&options, "hidden", 3);
+        small_set_number(&options, "frequency-samples", 2);
+        options.run.epochs = 1;
+        small_set(&options, "checkpoint", small_path("checkpoint"));
         int n = 1;
         for (;; n++) {
             lapse_model *model = NULL;
@@ -349,10 +385,10 @@ static void evaluate_out_of_memory(void **state)
     lapse_dataset *dataset = small_train_data(1);
     for (int m = 0; m < 3; m++) {
         lapse_train_options options = small_train_options();
-        options.model = m == 1 ? "markov" : "attention";
-        options.encoding = m < 2 ? "mercer" : "bochner-normal";
-        options.draws = 2;
-        options.epochs = 1;
+        small_set(&options, "model", m == 1 ? "markov" : "attention");
+        small_set(&options, "encoding", m < 2 ? "mercer" : "bochner-normal");
+        small_set_number(&options, "frequency-samples", 2);
+        options.run.epochs = 1;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lapse_evaluate_options evaluate;
         lapse_evaluate_options_default(&evaluate);
@@ -381,10 +417,16 @@ static void evaluate_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_that_cannot_be), cmocka_unit_test(defaults_come_from_the_data),
-        cmocka_unit_test(odd_datasets),           cmocka_unit_test(datasets_too_small),
-        cmocka_unit_test(the_rule_is_kept),       cmocka_unit_test(what_cannot_be_evaluated),
-        cmocka_unit_test(kinds_go_by_name),       cmocka_unit_test(train_out_of_memory),
+        cmocka_unit_test(values_out_of_range),
+        cmocka_unit_test(every_row_of_the_table),
+        cmocka_unit_test(options_that_contradict),
+        cmocka_unit_test(defaults_come_from_the_data),
+        cmocka_unit_test(odd_datasets),
+        cmocka_unit_test(datasets_too_small),
+        cmocka_unit_test(the_rule_is_kept),
+        cmocka_unit_test(what_cannot_be_evaluated),
+        cmocka_unit_test(kinds_go_by_name),
+        cmocka_unit_test(train_out_of_memory),
         cmocka_unit_test(evaluate_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);

@@ -1,0 +1,141 @@
+/* model_options.c: the options that all models share, by member of lp_model_config, and walking all options of a model. */
+#include "model/model_options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const char *const lp_predict_names[] = {"event", "action", "both", NULL};
+const char *const lp_task_names[] = {"classify", "recommend", NULL};
+const char *const lp_loss_names[] = {"softmax", "bce", "sampled-softmax", NULL};
+const char *const lp_output_names[] = {"shared", "separate", NULL};
+
+#define NAMES(function, list)                \
+    static const char *const *function(void) \
+    {                                        \
+        return list;                         \
+    }
+static const char *const target_time_list[] = {"known", "unknown", NULL};
+NAMES(task_names, lp_task_names)
+NAMES(predict_names, lp_predict_names)
+NAMES(loss_names, lp_loss_names)
+NAMES(output_names, lp_output_names)
+NAMES(negative_names, lp_negative_names)
+NAMES(target_time_names, target_time_list)
+
+/* ---- when an option has an effect ---- */
+
+static bool is_network(const void *settings)
+{
+    return lp_model_is_network(settings);
+}
+
+static bool has_fields(const void *settings)
+{
+    const lp_model_config *config = settings;
+    return lp_model_is_network(config) && config->field_count > 0;
+}
+
+static bool ranks(const void *settings)
+{
+    return lp_model_ranks(settings);
+}
+
+static bool samples_items(const void *settings)
+{
+    return lp_model_is_network(settings) && lp_model_samples_items(settings);
+}
+
+static bool counts_negatives(const void *settings)
+{
+    return samples_items(settings) && ((const lp_model_config *)settings)->negatives != LP_NEGATIVES_IN_BATCH;
+}
+
+static bool samples_by_popularity(const void *settings)
+{
+    return samples_items(settings) && ((const lp_model_config *)settings)->negatives == LP_NEGATIVES_POPULARITY;
+}
+
+static bool is_bce(const void *settings)
+{
+    return samples_items(settings) && ((const lp_model_config *)settings)->loss == LP_LOSS_BCE;
+}
+
+#define AT(member) .offset = offsetof(lp_model_config, member)
+#define FORWARD .group = "Model", .stored = LP_STORED_FORWARD
+#define TRAINING .group = "Training", .stored = LP_STORED_TRAINING
+
+/* clang-format off */
+const lp_option lp_model_options[] = {
+    {.name = "task", .type = LAPSE_OPTION_CHOICE, AT(task), FORWARD, .placeholder = "NAME", .choices = task_names,
+     .initial = "classify",
+     .help = "task: classify predicts which of a few event types comes next, recommend ranks a catalogue of items"},
+    {.name = "target-time", .type = LAPSE_OPTION_CHOICE, AT(target_time), FORWARD, .placeholder = "RULE",
+     .choices = target_time_names, .initial = "known",
+     .help = "target time: known conditions on the time of the predicted event, unknown on the last event's time"},
+    {.name = "context", .type = LAPSE_OPTION_INTEGER, AT(context), FORWARD, .placeholder = "N", .least = 1,
+     .most = 4096, .rule = "chosen from the data", .help = "context length: past events that the model sees"},
+    {.name = "dims", .type = LAPSE_OPTION_INTEGER, AT(dims), FORWARD, .placeholder = "N", .least = 1, .most = 4096,
+     .rule = "chosen from the data", .applies = is_network, .help = "embedding and hidden dimensions"},
+    {.name = "dropout", .type = LAPSE_OPTION_NUMBER, AT(dropout), FORWARD, .placeholder = "RATE", .least = 0,
+     .most = 0.9, .initial = "0.2", .applies = is_network, .help = "dropout rate, 0 to 0.9"},
+    {.name = "predict", .type = LAPSE_OPTION_CHOICE, AT(predict), FORWARD, .placeholder = "TARGET",
+     .choices = predict_names, .initial = "event", .applies = has_fields, .advanced = true,
+     .help = "prediction target: the event, its action (the column of --action at import), or both"},
+    {.name = "field-dims", .type = LAPSE_OPTION_INTEGER, AT(field_dims), .group = "Model", .placeholder = "N",
+     .least = 0, .most = 4096, .initial = "0", .applies = has_fields, .advanced = true,
+     .help = "embedding dimensions of each categorical field; 0 chooses them by the number of categories"},
+    {.name = "item-output", .type = LAPSE_OPTION_CHOICE, AT(output), FORWARD, .placeholder = "NAME",
+     .choices = output_names, .initial = "shared", .applies = ranks, .advanced = true,
+     .help = "output item vectors: shared with the input embedding (tied weights), or separate"},
+
+    {.name = "loss", .type = LAPSE_OPTION_CHOICE, AT(loss), TRAINING, .placeholder = "NAME", .choices = loss_names,
+     .rule = "by the size of the catalogue", .applies = ranks,
+     .help = "loss function: softmax (cross-entropy over the catalogue), bce (binary, with negative sampling), "
+     "sampled-softmax"},
+    {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
+     .choices = negative_names, .initial = "uniform", .applies = samples_items, .advanced = true,
+     .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},
+    {.name = "negative-count", .type = LAPSE_OPTION_INTEGER, AT(negative_count), TRAINING, .placeholder = "N",
+     .least = 0, .most = 10000, .rule = "1 for bce, 1000 for sampled-softmax", .applies = counts_negatives,
+     .advanced = true, .help = "negative samples per positive (bce), or per step (sampled-softmax)"},
+    {.name = "popularity-power", .type = LAPSE_OPTION_NUMBER, AT(popularity_power), TRAINING, .placeholder = "X",
+     .least = 0, .most = 10, .initial = "0.75", .applies = samples_by_popularity, .advanced = true,
+     .help = "exponent of an item's count when negatives are sampled by popularity"},
+    {.name = "negatives-unseen", .type = LAPSE_OPTION_FLAG, AT(negatives_unseen), TRAINING, .initial = "false",
+     .applies = is_bce, .advanced = true, .help = "exclude the items of the sequence from its negatives (bce)"},
+    {0},
+};
+/* clang-format on */
+
+void lp_model_options_walk(const lp_model_config *config, lp_on_option on_option, void *context)
+{
+    const lp_option *const *table = config->row->options;
+    for (const lp_option *option = lp_model_options; option->name; option++)
+        on_option(context, option, config);
+    for (; *table; table++)
+        for (const lp_option *option = *table; option->name; option++)
+            on_option(context, option, config->settings.bytes);
+}
+
+bool lp_model_has_option(const lp_model_row *row, const char *name)
+{
+    for (const lp_option *const *table = row->options; *table; table++)
+        if (lp_options_find(*table, name))
+            return true;
+    return lp_options_find(lp_model_options, name) != NULL;
+}
+
+void lp_model_settings_default(const lp_model_row *row, lp_model_settings *settings)
+{
+    memset(settings, 0, sizeof *settings);
+    for (const lp_option *const *table = row->options; *table; table++)
+        lp_options_default(*table, settings->bytes);
+}
+
+lapse_status lp_model_config_check(const lp_model_config *config, lapse_error *error)
+{
+    LP_TRY(lp_options_check(lp_model_options, config, error));
+    for (const lp_option *const *table = config->row->options; *table; table++)
+        LP_TRY(lp_options_check(*table, config->settings.bytes, error));
+    return config->row->validate ? config->row->validate(config, error) : LAPSE_OK;
+}

@@ -1,0 +1,107 @@
+/* network.c: builds the graph of a model's configuration, and initializes its parameters. */
+#include "base/random.h"
+#include "model/model.h"
+#include "model/output_layer.h"
+
+#include <math.h>
+
+/* Builds into a network that may have its decode state already. */
+static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
+{
+    lp_graph *graph = &network->graph;
+    lapse_field_type types[LP_FIELD_LIMIT];
+    lp_value *feeds[LP_FEED_LIMIT];
+    for (int f = 0; f < config->field_count; f++)
+        types[f] = config->fields[f].type;
+    lp_feeds_declare(graph, types, config->field_count, config->loss == LP_LOSS_BCE ? config->negative_count : 0,
+                     feeds);
+    lp_builder builder = {.network = network,
+                          .graph = graph,
+                          .config = config,
+                          .feeds = feeds,
+                          .training = training,
+                          .dropout = training ? config->dropout : 0};
+    config->row->build(&builder);
+    if (training) {
+        network->loss = config->row->loss ? config->row->loss(&builder) : lp_task_loss(&builder);
+        if (network->loss)
+            network->loss->kept = true;
+        if (lp_graph_status(graph, NULL) == LAPSE_OK)
+            lp_graph_gradients(graph, 1, &network->loss, &feeds[LP_FEED_SEED], NULL);
+    }
+    for (int t = 0; !training && t < LP_TARGET_COUNT; t++)
+        if (network->logits[t])
+            network->logits[t]->kept = true;
+    if (!training && network->state)
+        network->state->kept = true;
+    lapse_status status = lp_graph_status(graph, error);
+    if (status != LAPSE_OK)
+        lp_graph_clear(graph);
+    return status;
+}
+
+lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
+{
+    *network = (lp_network){0};
+    return build_network(network, config, training, error);
+}
+
+lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
+                                      lapse_error *error)
+{
+    *network = (lp_network){0};
+    network->decode = lp_graph_alloc(&network->graph, sizeof *network->decode);
+    if (network->decode)
+        network->decode->capacity = capacity;
+    return build_network(network, config, false, error);
+}
+
+/* ------------------------------------------------------------------------------------- initial values -------- */
+
+static double sinusoid(int row, int col, int cols)
+{
+    double angle = row * pow(10000, -(double)(col - col % 2) / cols);
+    return col % 2 ? cos(angle) : sin(angle);
+}
+
+/* The logarithm of a number x whose power x^power is uniform between low^power and high^power. */
+static double log_of_power(lp_random *random, double power, double low, double high)
+{
+    double a = pow(low, power), b = pow(high, power);
+    return log(a + (b - a) * lp_random_uniform(random)) / power;
+}
+
+void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters)
+{
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_parameter *parameter = &graph->parameters[i];
+        const lp_value *value = parameter->value;
+        float *data = parameters + value->offset;
+        lp_random random = lp_random_start(seed, LP_PURPOSE_INIT, (uint32_t)i);
+        for (int64_t k = 0; k < (int64_t)value->rows * value->cols; k++) {
+            switch (parameter->start) {
+            case LP_INIT_ZEROS:
+                data[k] = 0;
+                break;
+            case LP_INIT_ONES:
+                data[k] = 1;
+                break;
+            case LP_INIT_UNIFORM:
+                data[k] = (float)(parameter->spread * (2 * lp_random_uniform(&random) - 1));
+                break;
+            case LP_INIT_NORMAL:
+                data[k] = (float)(parameter->spread * lp_random_normal(&random));
+                break;
+            case LP_INIT_VALUES:
+                data[k] = (float)parameter->values[k];
+                break;
+            case LP_INIT_SINUSOID:
+                data[k] = (float)sinusoid((int)(k / value->cols), (int)(k % value->cols), value->cols);
+                break;
+            case LP_INIT_LOG_POWER:
+                data[k] = (float)log_of_power(&random, parameter->spread, parameter->values[0], parameter->values[1]);
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/* output_layer.c: class logits, catalogue scores, and the losses of both tasks. */
+#include "model/output_layer.h"
+
+#include "nn/layer.h"
+
+lp_value *lp_at_targets(const lp_builder *b, lp_value *z)
+{
+    return z ? lp_embed(b->graph, z, b->feeds[LP_FEED_TARGET_POSITION]) : NULL;
+}
+
+void lp_output_layer(lp_builder *b, lp_value *z)
+{
+    static const char *const names[LP_TARGET_COUNT] = {"output", "output.action"};
+    if (b->config->task == LP_TASK_RECOMMEND) {
+        b->network->state = z;
+        return;
+    }
+    for (int t = 0; t < LP_TARGET_COUNT; t++)
+        if (lp_model_predicts(b->config, (lp_target)t))
+            b->network->logits[t] =
+                lp_layer(b->graph, names[t], z, lp_model_target_size(b->config, (lp_target)t), NULL);
+}
+
+/* The cross-entropies of all predicted targets, added. */
+static lp_value *class_loss(const lp_builder *b)
+{
+    static const lp_feed truth[LP_TARGET_COUNT] = {LP_FEED_TARGET, LP_FEED_ACTION};
+    lp_value *sum = NULL;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        if (!b->network->logits[t])
+            continue;
+        lp_value *loss = lp_cross_entropy(b->graph, b->network->logits[t], b->feeds[truth[t]]);
+        sum = sum ? lp_add(b->graph, sum, loss) : loss;
+    }
+    return sum;
+}
+
+lp_value *lp_task_loss(lp_builder *b)
+{
+    const lp_network *network = b->network;
+    lp_value *target = b->feeds[LP_FEED_TARGET];
+    if (b->config->task != LP_TASK_RECOMMEND)
+        return class_loss(b);
+    if (b->config->loss == LP_LOSS_BCE)
+        return lp_bce_loss(b->graph, network->state, network->items, network->bias, target, b->feeds[LP_FEED_NEGATIVE]);
+    lp_value *logq = b->config->loss == LP_LOSS_SAMPLED_SOFTMAX ? b->feeds[LP_FEED_LOGQ] : NULL;
+    return lp_softmax_loss(b->graph, network->state, network->items, network->bias, logq, target);
+}
