@@ -19,39 +19,52 @@ typedef struct demo_settings {
     bool json;
 } demo_settings;
 
-/* What is compared. The attention models differ in nothing but the encoding, and see time through equally many
+enum { CONTENDER_OPTIONS = 3 };
+
+/* A model in the comparison. The attention models differ in nothing but the encoding, and see time through equally many
  * frequencies: 80, or 16 periods with 5 harmonics each. */
 typedef struct contender {
     const char *name, *file;
-    const char *model, *encoding;
-    int order, periods, harmonics;
+    const char *model;
+    const char *options[CONTENDER_OPTIONS][2]; /* of training, with their values */
     const char *explanation;
 } contender;
 
 static const contender contenders[] = {
-    {"majority", "majority.safetensors", "majority", NULL, 0, 0, 0, "always the most frequent event"},
-    {"markov 1", "markov1.safetensors", "markov", NULL, 1, 0, 0, "knows the last event"},
-    {"markov 2", "markov2.safetensors", "markov", NULL, 2, 0, 0, "knows the last two"},
-    {"markov 3", "markov3.safetensors", "markov", NULL, 3, 0, 0, "knows the last three"},
-    {"position", "position.safetensors", "attention", "position", 0, 0, 0, "attention to the order of events"},
-    {"bochner", "bochner.safetensors", "attention", "bochner", 0, 80, 0, "attention to lags: 80 frequencies"},
-    {"mercer", "mercer.safetensors", "attention", "mercer", 0, 16, 5, "attention to lags: 16 periods x 5 harmonics"},
+    {"majority", "majority.safetensors", "majority", {{0}}, "always the most frequent event"},
+    {"markov 1", "markov1.safetensors", "markov", {{"order", "1"}}, "sees the last event"},
+    {"markov 2", "markov2.safetensors", "markov", {{"order", "2"}}, "sees the last two"},
+    {"markov 3", "markov3.safetensors", "markov", {{"order", "3"}}, "sees the last three"},
+    {"position",
+     "position.safetensors",
+     "attention",
+     {{"encoding", "position"}},
+     "attention over the order of events"},
+    {"bochner",
+     "bochner.safetensors",
+     "attention",
+     {{"encoding", "bochner"}, {"periods", "80"}},
+     "attention over lags: 80 learned frequencies"},
+    {"mercer",
+     "mercer.safetensors",
+     "attention",
+     {{"encoding", "mercer"}, {"periods", "16"}, {"harmonics", "5"}},
+     "attention over lags: 16 periods x 5 harmonics"},
 };
 
-enum { CONTENDERS = sizeof contenders / sizeof *contenders, FLOORS = 4 };
+enum { CONTENDERS = sizeof contenders / sizeof *contenders, BASELINES = 4 };
 
-/* The same for all attention models, so that all of the demo takes less than a minute on two cores: few epochs with
- * long steps. Chosen by the score on the validation split. */
-static const struct {
-    int dims, blocks, heads, context, epochs;
-    double learning_rate, dropout;
-} attention = {32, 1, 1, 64, 10, 0.006, 0.1};
+/* The same for all attention models, so that the demo takes less than a minute on two cores: few epochs with a large learning
+ * rate. Chosen by the score on the validation split. */
+static const char *const attention[][2] = {{"dims", "32"},   {"blocks", "1"},  {"heads", "1"},
+                                           {"context", "64"}, {"epochs", "10"}, {"learning-rate", "0.006"},
+                                           {"dropout", "0.1"}};
 
 typedef struct result {
     double accuracy, log_loss, seconds;
 } result;
 
-/* The work in hand. */
+/* The state of the demo. */
 typedef struct demo {
     const demo_settings *settings;
     char folder[512];
@@ -145,43 +158,49 @@ static lapse_status make_data(demo *d)
     return status;
 }
 
-static void train_options(const demo *d, const contender *one, lapse_train_options *options)
+/* Sets options by name until one of them is refused. */
+static lapse_status set_options(lapse_train_options *options, const char *const (*list)[2], int count,
+                                lapse_error *error)
 {
-    lapse_train_options_default(options);
-    options->model = one->model;
-    options->seed = d->settings->seed;
-    options->threads = d->settings->threads;
-    if (one->order)
-        options->order = one->order;
-    if (!one->encoding)
-        return;
-    options->encoding = one->encoding;
-    options->periods = one->periods;
-    options->harmonics = one->harmonics;
-    options->dims = attention.dims;
-    options->blocks = attention.blocks;
-    options->heads = attention.heads;
-    options->context = attention.context;
-    options->epochs = attention.epochs;
-    options->learning_rate = attention.learning_rate;
-    options->dropout = attention.dropout;
+    lapse_status status = LAPSE_OK;
+    for (int i = 0; status == LAPSE_OK && i < count && list[i][0]; i++)
+        status = lapse_train_options_set(options, list[i][0], list[i][1], error);
+    return status;
+}
+
+static lapse_status train_one(demo *d, const contender *one)
+{
+    lapse_train_options *options = NULL;
+    char seed[24], threads[16];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)d->settings->seed);
+    snprintf(threads, sizeof threads, "%d", d->settings->threads);
+    const char *const run[][2] = {{"model", one->model}, {"seed", seed}, {d->settings->threads ? "threads" : NULL, threads}};
+    lapse_status status = lapse_train_options_new(&options, &d->error);
+    if (status == LAPSE_OK)
+        status = set_options(options, run, 3, &d->error);
+    if (status == LAPSE_OK)
+        status = set_options(options, one->options, CONTENDER_OPTIONS, &d->error);
+    if (status == LAPSE_OK && strcmp(one->model, "attention") == 0)
+        status = set_options(options, attention, sizeof attention / sizeof *attention, &d->error);
+    if (status == LAPSE_OK)
+        status = lapse_train(d->dataset, options, on_progress, d, &d->model, &d->error);
+    lapse_train_options_free(options);
+    return status;
 }
 
 static lapse_status compete(demo *d, int number)
 {
     const contender *one = &contenders[number];
-    lapse_train_options options;
     lapse_evaluate_options evaluate;
     lapse_scores scores;
     double start = cli_clock();
-    train_options(d, one, &options);
     lapse_evaluate_options_default(&evaluate);
     evaluate.threads = d->settings->threads;
     evaluate.bootstrap = 0;
     lapse_model_free(d->model);
     d->model = NULL;
     d->bar = cli_bar_new(one->name);
-    lapse_status status = lapse_train(d->dataset, &options, on_progress, d, &d->model, &d->error);
+    lapse_status status = train_one(d, one);
     cli_bar_wipe(&d->bar);
     if (status == LAPSE_OK && !cli_interrupted())
         status = lapse_model_save(d->model, in_folder(d, one->file).text, &d->error);
@@ -206,41 +225,42 @@ static lapse_status compete(demo *d, int number)
     return status;
 }
 
-/* The better baseline: the highest accuracy and the lowest log-loss, whichever baseline has it. */
-static result better_baseline(const demo *d)
+/* The best baseline: the highest accuracy and the lowest log-loss of any of them. */
+static result best_baseline(const demo *d)
 {
-    result floor = d->results[0];
-    for (int i = 1; i < FLOORS; i++) {
-        floor.accuracy = fmax(floor.accuracy, d->results[i].accuracy);
-        floor.log_loss = fmin(floor.log_loss, d->results[i].log_loss);
+    result baseline = d->results[0];
+    for (int i = 1; i < BASELINES; i++) {
+        baseline.accuracy = fmax(baseline.accuracy, d->results[i].accuracy);
+        baseline.log_loss = fmin(baseline.log_loss, d->results[i].log_loss);
     }
-    return floor;
+    return baseline;
 }
 
-static double share(double floor, double reached, double best)
+/* The fraction of the possible gain over the baseline. */
+static double gain(double baseline, double reached, double best)
 {
-    return (reached - floor) / (best - floor);
+    return (reached - baseline) / (best - baseline);
 }
 
 static bool print_text(const demo *d)
 {
     static const char *const headings[] = {"", "accuracy", "gain", "log-loss", "gain", ""};
     cli_table table = {.align = "lrrrrl"};
-    result floor = better_baseline(d);
+    result baseline = best_baseline(d);
     printf("\nWhich event comes next? %s of shoppers held back for the test, the time of the event given.\n\n",
            cli_plural(d->cases, "event", "events").text);
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         cli_table_add(&table, "%s", headings[i]);
     for (int i = 0; i <= CONTENDERS; i++) {
         const result *one = i < CONTENDERS ? &d->results[i] : &d->best;
-        bool gains = i >= FLOORS;
+        bool gains = i >= BASELINES;
         cli_table_add(&table, "%s", i < CONTENDERS ? contenders[i].name : "best possible");
         cli_table_add(&table, "%s", cli_percent(one->accuracy, 1).text);
         cli_table_add(&table, "%s",
-                      gains ? cli_percent(share(floor.accuracy, one->accuracy, d->best.accuracy), 0).text : "");
+                      gains ? cli_percent(gain(baseline.accuracy, one->accuracy, d->best.accuracy), 0).text : "");
         cli_table_add(&table, "%.3f", one->log_loss);
         cli_table_add(&table, "%s",
-                      gains ? cli_percent(share(floor.log_loss, one->log_loss, d->best.log_loss), 0).text : "");
+                      gains ? cli_percent(gain(baseline.log_loss, one->log_loss, d->best.log_loss), 0).text : "");
         cli_table_add(&table, "%s",
                       i < CONTENDERS ? contenders[i].explanation : "the law that the events are drawn from");
     }
@@ -253,7 +273,7 @@ static bool print_text(const demo *d)
 static void print_json(const demo *d, double seconds)
 {
     cli_json json = {.file = stdout};
-    result floor = better_baseline(d);
+    result baseline = best_baseline(d);
     cli_json_object(&json, NULL);
     cli_json_seed(&json, "seed", d->settings->seed);
     cli_json_whole(&json, "cases", d->cases);
@@ -264,9 +284,9 @@ static void print_json(const demo *d, double seconds)
         cli_json_text(&json, "name", i < CONTENDERS ? contenders[i].name : "best possible");
         cli_json_number(&json, "accuracy", one->accuracy, 9);
         cli_json_number(&json, "log_loss", one->log_loss, 9);
-        if (i >= FLOORS) {
-            cli_json_number(&json, "accuracy_gain", share(floor.accuracy, one->accuracy, d->best.accuracy), 6);
-            cli_json_number(&json, "log_loss_gain", share(floor.log_loss, one->log_loss, d->best.log_loss), 6);
+        if (i >= BASELINES) {
+            cli_json_number(&json, "accuracy_gain", gain(baseline.accuracy, one->accuracy, d->best.accuracy), 6);
+            cli_json_number(&json, "log_loss_gain", gain(baseline.log_loss, one->log_loss, d->best.log_loss), 6);
         }
         cli_json_number(&json, "seconds", one->seconds, 4);
         cli_json_end(&json, '}');
