@@ -53,7 +53,7 @@ static int say_unknown(const unknown_names *unknown, const char *file, const cha
     else
         cli_note("%s: %s of %s the model does not know: %s%s", file,
                  cli_plural(unknown->events, "event is", "events are").text,
-                 cli_plural(unknown->names, "event", "event_types").text, unknown->list, end);
+                 cli_plural(unknown->names, "event type", "event types").text, unknown->list, end);
     return skip ? CLI_DONE : CLI_FAILED;
 }
 

@@ -16,13 +16,13 @@ static const char *property(const lapse_model *model, const char *wanted)
     return NULL;
 }
 
-bool cli_ranks_asked(const lapse_model *model)
+bool cli_is_recommender(const lapse_model *model)
 {
     const char *task = property(model, "task");
     return task && strcmp(task, "recommend") == 0;
 }
 
-int64_t cli_ranks_watched(const lapse_model *model)
+int64_t cli_validation_cases(const lapse_model *model)
 {
     const char *cases = property(model, "score.valid.cases");
     return cases ? strtoll(cases, NULL, 10) : 0;

@@ -9,10 +9,10 @@
 #include "json.h"
 
 /* Whether the model recommends, so that its ranks are its scores. */
-bool cli_ranks_asked(const lapse_model *model);
+bool cli_is_recommender(const lapse_model *model);
 
 /* How many events of the validation split training looked at, where it drew some; 0: all of them. */
-int64_t cli_ranks_watched(const lapse_model *model);
+int64_t cli_validation_cases(const lapse_model *model);
 
 /* Every score with its protocol, split, target-time rule, cases and interval, then the slices if there are any; false where
  * memory ran out. */

@@ -68,7 +68,7 @@ bool cli_scores_print_classes(FILE *file, const lapse_scores *scores)
         cli_table_add(&table, "%s", cli_count(types[i]->predicted).text);
         cli_table_add(&table, "%s", cli_count(types[i]->correct).text);
         cli_table_add(&table, "%s", cli_percent(types[i]->precision, 1).text);
-        cli_table_add(&table, "%s", cli_percent(types[i]->attention_cached, 1).text);
+        cli_table_add(&table, "%s", cli_percent(types[i]->recall, 1).text);
         cli_table_add(&table, "%.3f", types[i]->f1);
     }
     free(types);
@@ -86,7 +86,7 @@ static void classes_json(cli_json *json, const lapse_scores *scores)
         cli_json_whole(json, "predicted", types[i]->predicted);
         cli_json_whole(json, "correct", types[i]->correct);
         cli_json_number(json, "precision", types[i]->precision, 9);
-        cli_json_number(json, "attention_cached", types[i]->attention_cached, 9);
+        cli_json_number(json, "attention_cached", types[i]->recall, 9);
         cli_json_number(json, "f1", types[i]->f1, 9);
         cli_json_end(json, '}');
     }

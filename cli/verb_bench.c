@@ -26,7 +26,7 @@ static int print_rows(const lapse_bench_report *report)
 {
     static const char *const heads[] = {"op", "calls", "ms", "share", "GFLOP/s", "GB/s", "baseline, ms", "x baseline"};
     cli_table table = {.align = "lrrrrrrr"};
-    double all = report->step_least * report->threads; /* seconds of all threads */
+    double all = report->step_minimum * report->threads; /* seconds of all threads */
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_add(&table, "%s", heads[i]);
     for (int i = 0; i < report->row_count; i++) {
@@ -37,8 +37,8 @@ static int print_rows(const lapse_bench_report *report)
         cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, all), 1).text);
         add_rate(&table, row->flop, row->seconds);
         add_rate(&table, row->bytes, row->seconds);
-        cli_table_add(&table, row->floor > 0 ? "%.3f" : "-", 1e3 * row->floor);
-        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", ratio(row->seconds, row->floor));
+        cli_table_add(&table, row->roofline > 0 ? "%.3f" : "-", 1e3 * row->roofline);
+        cli_table_add(&table, row->roofline > 0 ? "%.1f" : "-", ratio(row->seconds, row->roofline));
     }
     return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
 }
@@ -58,11 +58,11 @@ static int print_launches(const lapse_bench_report *report)
         cli_table_add(&table, "%s", row->launch ? row->type : "-");
         cli_table_add(&table, row->launch ? "%d" : "-", row->nodes);
         cli_table_add(&table, "%.1f", 1e6 * row->seconds);
-        cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, report->step_least), 1).text);
+        cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, report->step_minimum), 1).text);
         add_rate(&table, row->flop, row->seconds);
         add_rate(&table, row->bytes, row->seconds);
-        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", 1e6 * row->floor);
-        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", ratio(row->seconds, row->floor));
+        cli_table_add(&table, row->roofline > 0 ? "%.1f" : "-", 1e6 * row->roofline);
+        cli_table_add(&table, row->roofline > 0 ? "%.1f" : "-", ratio(row->seconds, row->roofline));
     }
     return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
 }
@@ -103,12 +103,12 @@ static int print_text(const lapse_bench_report *report)
                "wait for\n"
                "one another run side by side. A launch of several nodes has the name of the first and the baseline of "
                "all.\n\n",
-               1e6 * report->step_least);
+               1e6 * report->step_minimum);
         return print_launches(report);
     }
     printf("\nThe least times of all parts, of all threads together: a step of %.2f ms if nothing disturbs it.\n",
-           1e3 * report->step_least);
-    print_speed("least", report, report->step_least);
+           1e3 * report->step_minimum);
+    print_speed("least", report, report->step_minimum);
     printf("\n");
     return print_rows(report);
 }
@@ -126,7 +126,7 @@ static void json_row(cli_json *json, const lapse_bench_row *row)
     cli_json_number(json, "seconds", row->seconds, 6);
     cli_json_number(json, "flop", row->flop, 6);
     cli_json_number(json, "bytes", row->bytes, 6);
-    cli_json_number(json, "roofline_seconds", row->floor, 6);
+    cli_json_number(json, "roofline_seconds", row->roofline, 6);
     cli_json_end(json, '}');
 }
 
@@ -154,12 +154,13 @@ static int print_json(const lapse_bench_report *report)
     cli_json_number(&json, "step_seconds", report->step_median, 6);
     cli_json_number(&json, "step_best_seconds", report->step_best, 6);
     cli_json_number(&json, "step_p90_seconds", report->step_p90, 6);
-    cli_json_number(&json, "step_least_seconds", report->step_least, 6);
+    cli_json_number(&json, "step_minimum_seconds", report->step_minimum, 6);
     cli_json_whole(&json, "steps", report->steps);
     cli_json_number(&json, "epoch_seconds", report->epoch, 6);
     cli_json_number(&json, "events_per_second", ratio(report->events, report->step_median), 6);
-    cli_json_number(&json, "share_of_peak", ratio(ratio(report->flop, report->step_median), report->peak), 4);
-    cli_json_number(&json, "least_share_of_peak", ratio(ratio(report->flop, report->step_least), report->peak), 4);
+    cli_json_number(&json, "fraction_of_peak", ratio(ratio(report->flop, report->step_median), report->peak), 4);
+    cli_json_number(&json, "minimum_fraction_of_peak", ratio(ratio(report->flop, report->step_minimum), report->peak),
+                    4);
     cli_json_array(&json, strcmp(report->device, "cpu") == 0 ? "ops" : "launches");
     for (int i = 0; i < report->row_count; i++)
         json_row(&json, &report->rows[i]);

@@ -34,7 +34,7 @@ static void print_text(const check_settings *s, const lapse_dataset *dataset, co
     cli_text_print(stdout, s->data);
     printf(": %s in %s, of %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
            cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-           cli_plural(lapse_dataset_event_type_count(dataset), "event", "event_types").text);
+           cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     printf("split    by %s: %s train, ", check->split_by, cli_count(check->train_events).text);
     printf("%s valid, ", cli_count(check->valid_events).text);
     printf("%s test\n\n", cli_count(check->test_events).text);

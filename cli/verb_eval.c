@@ -102,7 +102,7 @@ static int run(void *settings, const cli_call *call)
         status = lapse_dataset_open(s->data, &dataset, &error);
     if (status != LAPSE_OK)
         result = cli_error(&error);
-    else if (cli_ranks_asked(model))
+    else if (cli_is_recommender(model))
         result = evaluate_ranks(s, model, dataset, call);
     else
         result = evaluate_targets(s, model, dataset);

@@ -99,7 +99,7 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
     if (report->rare_rows > 0)
         fprintf(file, "dropped    %s of %s seen fewer than %lld times\n",
                 cli_plural(report->rare_rows, "row", "rows").text,
-                cli_plural(report->rare_event_types, "event", "event_types").text, (long long)import->min_count);
+                cli_plural(report->rare_event_types, "event type", "event types").text, (long long)import->min_count);
     if (report->short_rows > 0)
         fprintf(file, "dropped    %s of %s with fewer than %lld events\n",
                 cli_plural(report->short_rows, "row", "rows").text,
@@ -113,7 +113,7 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
     fprintf(file, "kept       %s in %s, of %s\n",
             cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-            cli_plural(lapse_dataset_event_type_count(dataset), "event", "event_types").text);
+            cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     print_fields(file, dataset);
     fprintf(file, "span       %s to %s, %s\n", cli_timestamp(all.first).text, cli_timestamp(all.last).text,
             cli_duration(all.last - all.first).text);

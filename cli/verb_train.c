@@ -77,7 +77,7 @@ static void print_banner(const train_settings *s, const lapse_dataset *dataset, 
     cli_text_print(stderr, s->data);
     fprintf(stderr, ": %s in %s, of %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-            cli_plural(lapse_dataset_event_type_count(dataset), "event", "event_types").text);
+            cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     cli_options_banner(verb, s, names);
 }
 
@@ -152,7 +152,7 @@ static lapse_status learn(train_settings *s, const lapse_dataset *dataset, lapse
     cli_interrupt_unwatch();
     out->interrupted = cli_interrupted();
     out->last = w.last;
-    out->watched = status == LAPSE_OK ? cli_ranks_watched(*model) : 0;
+    out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
     /* A finished run has nothing to resume. */
     if (status == LAPSE_OK && !out->interrupted && s->train.checkpoint)
@@ -225,7 +225,7 @@ static lapse_status evaluate(const train_settings *s, const lapse_model *model, 
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
     options.threads = rank.threads = s->train.threads;
-    if (!cli_ranks_asked(model))
+    if (!cli_is_recommender(model))
         return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
     lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
     out->ranked = status == LAPSE_OK;

@@ -68,12 +68,12 @@ $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 --json | sed '/"ops"
 |   "step_seconds": N,
 |   "step_best_seconds": N,
 |   "step_p90_seconds": N,
-|   "step_least_seconds": N,
+|   "step_minimum_seconds": N,
 |   "steps": N,
 |   "epoch_seconds": N,
 |   "events_per_second": N,
-|   "share_of_peak": N,
-|   "least_share_of_peak": N,
+|   "fraction_of_peak": N,
+|   "minimum_fraction_of_peak": N,
 $ lapse bench --preset walmart
 ! lapse: --preset takes one of ml-1m, ml-1m-softmax, so, catalogue, not 'walmart'
 ! lapse: see `lapse bench --help`

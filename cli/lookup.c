@@ -1,8 +1,25 @@
-/* nearest.c: what a mistyped word most likely meant: the known name with the fewest letters changed, added, dropped or
- * swapped with their neighbour (Damerau's distance), where that is few enough to be a slip. */
+/* lookup.c: see lookup.h. The nearest name is the one with the smallest Damerau-Levenshtein distance, if that distance is
+ * small enough for a typing error. */
+#include "lookup.h"
+
 #include <string.h>
 
-#include "options.h"
+int cli_name_find(const char *const *names, const char *text, size_t length)
+{
+    for (int i = 0; names[i]; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], text, length) == 0)
+            return i;
+    return -1;
+}
+
+const char *cli_model_property(const lapse_model *model, const char *name)
+{
+    const char *each, *value;
+    for (int i = 0; lapse_model_property(model, i, &each, &value); i++)
+        if (strcmp(each, name) == 0)
+            return value;
+    return NULL;
+}
 
 #define LONGEST 40
 
@@ -31,18 +48,18 @@ static int distance(const char *a, const char *b)
     return d[rows][columns];
 }
 
-const char *cli_nearest(const char *typed, const char *const *names)
+const char *cli_name_nearest(const char *typed, const char *const *names)
 {
     const char *best = NULL;
     int best_distance = LONGEST;
     size_t length = strlen(typed);
     for (; *names; names++) {
-        int slips = distance(typed, *names);
-        /* A name cut short counts as one slip: --learn is --learning-rate. */
+        int edits = distance(typed, *names);
+        /* A prefix counts as one edit: --learn is close to --learning-rate. */
         if (length >= 3 && strncmp(typed, *names, length) == 0)
-            slips = least(slips, 1);
-        if (slips < best_distance) {
-            best_distance = slips;
+            edits = least(edits, 1);
+        if (edits < best_distance) {
+            best_distance = edits;
             best = *names;
         }
     }
