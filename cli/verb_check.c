@@ -13,7 +13,7 @@ static void print_finding(FILE *file, const lapse_finding *finding)
 {
     enum { INDENT = 9 };
     int width = cli_width(file);
-    fprintf(file, "%-8s %-18s %s of ", lapse_severity_name(finding->severity), finding->name,
+    fprintf(file, "%-8s %-21s %s of ", lapse_severity_name(finding->severity), finding->name,
             cli_count(finding->count).text);
     fprintf(file, "%s %s", cli_count(finding->total).text, finding->unit);
     if (finding->count > 0)

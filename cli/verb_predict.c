@@ -475,8 +475,8 @@ static const cli_option options[] = {
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "JSON output: one object"},
     CLI_COLUMN_ROWS(predict_settings, columns, "that of the training data"),
     {.name = "action", .type = CLI_TEXT, .offset = offsetof(predict_settings, columns.import.action),
-     .placeholder = "COLUMN", .help = "action column, for a model with an action field; other fields have their names of the "
-     "training data", .unset = "that of the training data"},
+     .placeholder = "COLUMN", .help = "action column, for a model with an action field; other fields keep the column "
+     "names of the training data", .unset = "that of the training data"},
     {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
     {0},
