@@ -23,7 +23,7 @@ const char *cli_model_property(const lapse_model *model, const char *name)
 
 #define LONGEST 40
 
-static int least(int a, int b)
+static int minimum(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -40,9 +40,9 @@ static int distance(const char *a, const char *b)
                 d[i][j] = i + j;
                 continue;
             }
-            d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            d[i][j] = minimum(minimum(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+                d[i][j] = minimum(d[i][j], d[i - 2][j - 2] + 1);
         }
     }
     return d[rows][columns];
@@ -57,7 +57,7 @@ const char *cli_name_nearest(const char *typed, const char *const *names)
         int edits = distance(typed, *names);
         /* A prefix counts as one edit: --learn is close to --learning-rate. */
         if (length >= 3 && strncmp(typed, *names, length) == 0)
-            edits = least(edits, 1);
+            edits = minimum(edits, 1);
         if (edits < best_distance) {
             best_distance = edits;
             best = *names;

@@ -31,7 +31,8 @@ typedef struct cli_list {
 } cli_list;
 
 /* One option. A table of options ends with a row whose name is NULL and has at most CLI_OPTIONS_MAX rows before it.
- * All strings outlive the run. Members that are left out of an initializer have their default: NULL, 0 or false. */
+ * Rows of one group need not be adjacent. All strings outlive the run. A member without an initializer is NULL, 0 or
+ * false. */
 typedef struct cli_option {
     const char *name;        /* without the two dashes */
     char letter;             /* short form, such as 'o' for -o; 0: none */
@@ -43,10 +44,8 @@ typedef struct cli_option {
     const char *unset; /* text for the value NULL, 0 (integers, durations) or negative (numbers); NULL: no such value */
     const char *unit;  /* shown after a number; may be NULL */
     const char *const *(*choices)(void); /* CLI_CHOICE: the allowed names, NULL-terminated; otherwise NULL */
-    const char
-        *group; /* heading in the help, and paragraph of the banner; NULL: "Options", and not in the banner. Rows of
-                        * one group need not be adjacent. */
-    const char *only; /* names of models, tasks or encodings that use the option, separated by spaces; NULL: all */
+    const char *group; /* heading in the help and of the banner's paragraph; NULL: "Options", and not in the banner */
+    const char *only;  /* names of models, tasks or encodings that use the option, separated by spaces; NULL: all */
     bool required;
     bool advanced; /* left out of `lapse VERB --help`; `--help all` and the man page have it */
 } cli_option;

@@ -158,8 +158,8 @@ static int print_json(const lapse_bench_report *report)
     cli_json_number(&json, "epoch_seconds", report->epoch, 6);
     cli_json_number(&json, "events_per_second", ratio(report->events, report->step_median), 6);
     cli_json_number(&json, "fraction_of_peak", ratio(ratio(report->flop, report->step_median), report->peak), 4);
-    cli_json_number(&json, "minimum_fraction_of_peak", ratio(ratio(report->flop, report->step_minimum), report->peak),
-                    4);
+    cli_json_number(&json, "step_minimum_fraction_of_peak",
+                    ratio(ratio(report->flop, report->step_minimum), report->peak), 4);
     cli_json_array(&json, strcmp(report->device, "cpu") == 0 ? "ops" : "launches");
     for (int i = 0; i < report->row_count; i++)
         json_row(&json, &report->rows[i]);

@@ -73,7 +73,7 @@ $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 --json | sed '/"ops"
 |   "epoch_seconds": N,
 |   "events_per_second": N,
 |   "fraction_of_peak": N,
-|   "minimum_fraction_of_peak": N,
+|   "step_minimum_fraction_of_peak": N,
 $ lapse bench --preset walmart
 ! lapse: --preset takes one of ml-1m, ml-1m-softmax, so, catalogue, not 'walmart'
 ! lapse: see `lapse bench --help`
