@@ -15,10 +15,10 @@ void cli_choices_top(const double *probabilities, int64_t types, cli_choice *top
     for (int64_t type = 0; type < types; type++) {
         if (filled == count && !(probabilities[type] > top[count - 1].probability))
             continue;
-        int64_t place = filled < count ? filled++ : count - 1;
-        for (; place > 0 && probabilities[type] > top[place - 1].probability; place--)
-            top[place] = top[place - 1];
-        top[place].type = type;
-        top[place].probability = probabilities[type];
+        int64_t rank = filled < count ? filled++ : count - 1;
+        for (; rank > 0 && probabilities[type] > top[rank - 1].probability; rank--)
+            top[rank] = top[rank - 1];
+        top[rank].type = type;
+        top[rank].probability = probabilities[type];
     }
 }

@@ -1,4 +1,4 @@
-/* answers.h: what a model expects of each history at each time: the most likely event types with their chances. */
+/* answers.h: query times, and the top-k event types of a prediction. */
 #ifndef CLI_ANSWERS_H
 #define CLI_ANSWERS_H
 
@@ -8,14 +8,14 @@
 
 #include <lapse.h>
 
-/* A question's time: a moment, or a length of time after the last event of each sequence. */
+/* A query time: absolute, or relative to the last event of each sequence. */
 typedef struct cli_when {
-    const char *text; /* as it was typed */
+    const char *text; /* as typed */
     bool relative;
-    double seconds; /* since 1970, or since the last event */
+    double seconds; /* since 1970-01-01 UTC, or since the last event */
 } cli_when;
 
-/* Reads "+3d", unix seconds or ISO 8601. */
+/* Parses "+3d", unix seconds or ISO 8601. */
 lapse_status cli_when_parse(const char *text, cli_when *when, lapse_error *error);
 
 typedef struct cli_choice {
@@ -23,7 +23,8 @@ typedef struct cli_choice {
     double probability;
 } cli_choice;
 
-/* The `count` most likely event types, the likeliest first; equal chances in the order of the event types. */
+/* Fills top[count] with the most probable event types, in descending order; ties in the order of the event types.
+ * count is at most `types`. */
 void cli_choices_top(const double *probabilities, int64_t types, cli_choice *top, int64_t count);
 
 #endif

@@ -1,5 +1,5 @@
-/* bar.c: see bar.h. A line that wraps cannot be redrawn, so what does not fit into the terminal's width is left out,
- * least needed first; the bar itself takes what remains. */
+/* bar.c: see bar.h. A line that wraps cannot be redrawn, so pieces that do not fit into the terminal's width are left out,
+ * the least important first. The bar itself takes the remaining columns. */
 #include "bar.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@
 #include "console.h"
 
 #define REDRAW_SECONDS 0.1
-#define BAR_LEAST 8
-#define BAR_MOST 30
+#define BAR_MIN 8
+#define BAR_MAX 30
 
-/* The pieces of a line, in the order in which they stand. */
+/* The pieces of a line, in the order in which they are printed. */
 typedef struct pieces {
     char epoch[128], loss[128], score[128], best[128], rate[128], left[128];
 } pieces;
@@ -61,22 +61,22 @@ static void draw(cli_bar *bar, const lapse_progress *progress)
     if (progress->seconds_left >= 0)
         snprintf(p.left, sizeof p.left, " %.0f s left", ceil(progress->seconds_left));
     char *const spare[] = {p.rate, p.best, p.left, p.loss, p.score};
-    char cells[BAR_MOST + 1] = "";
+    char cells[BAR_MAX + 1] = "";
     int width = cli_width(stderr) - 1;
-    for (size_t i = 0; i < sizeof spare / sizeof *spare && length(&p) + BAR_LEAST + 3 > width; i++)
+    for (size_t i = 0; i < sizeof spare / sizeof *spare && length(&p) + BAR_MIN + 3 > width; i++)
         spare[i][0] = 0;
-    int room = width - length(&p) - 3;
-    room = room > BAR_MOST ? BAR_MOST : room;
-    if (room >= BAR_LEAST) {
-        int full = progress->steps > 0 ? (int)(progress->step * room / progress->steps) : 0;
-        memset(cells, ' ', (size_t)room);
-        memset(cells, '=', (size_t)(full > room ? room : full));
-        if (full < room)
+    int columns = width - length(&p) - 3;
+    columns = columns > BAR_MAX ? BAR_MAX : columns;
+    if (columns >= BAR_MIN) {
+        int full = progress->steps > 0 ? (int)(progress->step * columns / progress->steps) : 0;
+        memset(cells, ' ', (size_t)columns);
+        memset(cells, '=', (size_t)(full > columns ? columns : full));
+        if (full < columns)
             cells[full] = '>';
-        cells[room] = 0;
+        cells[columns] = 0;
     }
     fprintf(stderr, "\r%.*s", width > 0 ? width : 1, p.epoch);
-    if (room >= BAR_LEAST)
+    if (columns >= BAR_MIN)
         fprintf(stderr, " [%s]", cells);
     fprintf(stderr, "%s%s%s%s%s\033[K", p.loss, p.score, p.best, p.rate, p.left);
     fflush(stderr);

@@ -1,4 +1,4 @@
-/* bar.h: the progress of a training: one line redrawn on a terminal, a plain line an epoch elsewhere. */
+/* bar.h: progress of a training run: on a terminal one line that is redrawn, otherwise one line per epoch. */
 #ifndef CLI_BAR_H
 #define CLI_BAR_H
 
@@ -7,20 +7,20 @@
 #include "console.h"
 
 typedef struct cli_bar {
-    const char *label; /* stands before every line, or NULL */
-    bool terminal;     /* standard error is one */
-    bool open;         /* a line has been drawn and not been ended */
-    double drawn;      /* when, on cli_clock */
+    const char *label; /* printed before every line, or NULL */
+    bool terminal;     /* standard error is a terminal */
+    bool open;         /* a line has been drawn and not ended */
+    double drawn;      /* time of the last drawing, by cli_clock */
 } cli_bar;
 
-/* A score of the event type that the progress watches: 47.9 %, or 0.2164 of an NDCG. */
+/* The validation score as text: accuracy as 47.9 %, NDCG as 0.2164. */
 cli_words cli_score(const lapse_progress *progress, double score);
 
 cli_bar cli_bar_new(const char *label);
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress);
-/* Leaves the last state standing and ends its line. */
+/* Ends the line and leaves it visible. */
 void cli_bar_end(cli_bar *bar);
-/* Wipes the line instead. */
+/* Erases the line. */
 void cli_bar_wipe(cli_bar *bar);
 
 #endif

@@ -24,7 +24,7 @@ void cli_columns_default(cli_columns *columns)
 void cli_columns_finish(cli_columns *columns)
 {
     const char *delimiter = columns->import.delimiter;
-    /* A shell leaves '\t' as two characters. */
+    /* A shell passes '\t' as two characters. */
     if (delimiter && (strcmp(delimiter, "tab") == 0 || strcmp(delimiter, "\\t") == 0))
         columns->import.delimiter = "\t";
     columns->import.skip_bad_rows = strcmp(columns->bad_rows, "skip") == 0;

@@ -1,4 +1,4 @@
-/* console.c: see console.h. The library never prints; what is said on standard error passes through here. */
+/* console.c: see console.h. The library never prints: all messages on standard error go through this file. */
 #include "console.h"
 
 #include <math.h>
@@ -65,16 +65,16 @@ cli_words cli_bytes(double bytes)
     return words;
 }
 
-cli_words cli_percent(double share, int decimals)
+cli_words cli_percent(double fraction, int decimals)
 {
     cli_words words;
-    /* What rounds to nothing is shown without a sign. */
-    if (fabs(share) * 100 < 0.5 * pow(10, -decimals))
-        share = 0;
-    if (isnan(share))
+    /* No "-0.0 %". */
+    if (fabs(fraction) * 100 < 0.5 * pow(10, -decimals))
+        fraction = 0;
+    if (isnan(fraction))
         snprintf(words.text, sizeof words.text, "-");
     else
-        snprintf(words.text, sizeof words.text, "%.*f %%", decimals, 100 * share);
+        snprintf(words.text, sizeof words.text, "%.*f %%", decimals, 100 * fraction);
     return words;
 }
 
@@ -137,15 +137,16 @@ int cli_fail(const char *format, ...)
 
 int cli_error(const lapse_error *error)
 {
-    char place[320] = "";
+    char location[320] = "";
     if (error->file[0] && error->line > 0 && error->column > 0)
-        snprintf(place, sizeof place, "%s:%lld:%lld: ", error->file, (long long)error->line, (long long)error->column);
+        snprintf(location, sizeof location, "%s:%lld:%lld: ", error->file, (long long)error->line,
+                 (long long)error->column);
     else if (error->file[0] && error->line > 0)
-        snprintf(place, sizeof place, "%s:%lld: ", error->file, (long long)error->line);
+        snprintf(location, sizeof location, "%s:%lld: ", error->file, (long long)error->line);
     else if (error->file[0])
-        snprintf(place, sizeof place, "%s: ", error->file);
-    cli_note("%s%s", place, error->message);
-    /* What concerns a file is the file's fault, not the way the command was written. */
+        snprintf(location, sizeof location, "%s: ", error->file);
+    cli_note("%s%s", location, error->message);
+    /* A usage error about a file is a fault of the file, not of the command line. */
     return error->status == LAPSE_ERROR_USAGE && !error->file[0] ? CLI_USAGE : CLI_FAILED;
 }
 
@@ -217,7 +218,7 @@ static void on_signals(void (*handler)(int), int flags)
 
 void cli_interrupt_watch(void)
 {
-    /* SA_RESETHAND gives the second signal its usual force. */
+    /* SA_RESETHAND restores the default action, so a second signal ends the process. */
     on_signals(note_signal, SA_RESETHAND | SA_RESTART);
 }
 

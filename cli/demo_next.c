@@ -1,5 +1,5 @@
-/* demo_next.c: see demo_next.h. The shoppers come from another seed of the same law: nothing of them was in any split.
- * The one shown is chosen for how much the answer changes with the time, and the text says so. */
+/* demo_next.c: see demo_next.h. The shoppers are simulated with another seed, so they are in no split. The demo selects the
+ * purchase for which the prediction depends most on the query time, and says so. */
 #include "demo_next.h"
 
 #include <math.h>
@@ -14,46 +14,46 @@ enum { SHOPPERS = 40, EVENTS_BEFORE = 16, EVENTS_SHOWN = 4, TOP = 3 };
 static const struct {
     const char *words;
     double seconds;
-} moments[] = {{"in 1 hour", 3600}, {"in 3 days", 3 * 86400.0}, {"in 2 weeks", 14 * 86400.0}};
+} query_times[] = {{"in 1 hour", 3600}, {"in 3 days", 3 * 86400.0}, {"in 2 weeks", 14 * 86400.0}};
 
-enum { MOMENTS = sizeof moments / sizeof *moments };
+enum { QUERY_TIMES = sizeof query_times / sizeof *query_times };
 
 /* "view coffee" as "views coffee". */
-static void print_deed(const char *type)
+static void print_action(const char *type)
 {
     int verb = (int)strcspn(type, " ");
     printf("%.*ss%s", verb, type, type + verb);
 }
 
-/* How plainly time decides after the last event of the session: 0 where two moments have the same likeliest event type, else
- * the smallest chance that a likeliest event type has. */
-static lapse_status weigh(const lapse_model *model, lapse_session *session, double last, double *probabilities,
-                          double *weight, lapse_error *error)
+/* How much the prediction after the last event depends on the query time: 0 if two query times have the same most probable
+ * event type, otherwise the smallest probability of a most probable event type. */
+static lapse_status time_dependence(const lapse_model *model, lapse_session *session, double last,
+                                    double *probabilities, double *score, lapse_error *error)
 {
-    cli_choice top[MOMENTS];
-    *weight = 1;
-    for (int i = 0; i < MOMENTS; i++) {
-        lapse_status status = lapse_session_predict(session, last + moments[i].seconds, probabilities, error);
+    cli_choice top[QUERY_TIMES];
+    *score = 1;
+    for (int i = 0; i < QUERY_TIMES; i++) {
+        lapse_status status = lapse_session_predict(session, last + query_times[i].seconds, probabilities, error);
         if (status != LAPSE_OK)
             return status;
         cli_choices_top(probabilities, lapse_model_event_type_count(model), &top[i], 1);
-        *weight = fmin(*weight, top[i].probability);
+        *score = fmin(*score, top[i].probability);
         for (int j = 0; j < i; j++)
             if (top[i].type == top[j].type)
-                *weight = 0;
+                *score = 0;
     }
     return LAPSE_OK;
 }
 
-/* A purchase in the history of a shopper. */
+/* A purchase in the history of a shopper, with its time_dependence. */
 typedef struct purchase {
     int64_t sequence, event;
-    double weight;
+    double score;
 } purchase;
 
-/* Follows one shopper and keeps the weightiest purchase in *best. */
-static lapse_status follow(const lapse_model *model, const lapse_dataset *dataset, int64_t sequence,
-                           lapse_session *session, double *probabilities, purchase *best, lapse_error *error)
+/* Scores the purchases of one shopper and updates *best. */
+static lapse_status score_purchases(const lapse_model *model, const lapse_dataset *dataset, int64_t sequence,
+                                    lapse_session *session, double *probabilities, purchase *best, lapse_error *error)
 {
     const double *times;
     const int32_t *types;
@@ -62,14 +62,14 @@ static lapse_status follow(const lapse_model *model, const lapse_dataset *datase
     lapse_dataset_sequence(dataset, sequence, &times, &types, &count);
     for (int64_t i = 0; i < count; i++) {
         const char *name = lapse_dataset_event_type_name(dataset, types[i]);
-        double weight = 0;
+        double score = 0;
         lapse_status status = lapse_session_append(session, times[i], name, error);
         if (status == LAPSE_OK && i >= EVENTS_BEFORE && strncmp(name, "buy ", 4) == 0)
-            status = weigh(model, session, times[i], probabilities, &weight, error);
+            status = time_dependence(model, session, times[i], probabilities, &score, error);
         if (status != LAPSE_OK)
             return status;
-        if (weight > best->weight)
-            *best = (purchase){sequence, i, weight};
+        if (score > best->score)
+            *best = (purchase){sequence, i, score};
     }
     return LAPSE_OK;
 }
@@ -77,13 +77,13 @@ static lapse_status follow(const lapse_model *model, const lapse_dataset *datase
 static void print_history(const lapse_dataset *dataset, const double *times, const int32_t *types, int64_t event)
 {
     int64_t first = event >= EVENTS_SHOWN ? event - EVENTS_SHOWN + 1 : 0;
-    printf(
-        "\nWhat happens next? Of %d shoppers whom no model has seen, the one for whom time decides most plainly, as\n"
-        "mercer sees it. The last of %s so far:\n",
-        SHOPPERS, cli_plural(event + 1, "event", "events").text);
+    printf("\nWhat happens next? Of %d shoppers outside the training data, the one whose prediction by mercer depends "
+           "most on\n"
+           "the time. The last of %s so far:\n",
+           SHOPPERS, cli_plural(event + 1, "event", "events").text);
     for (int64_t i = first; i <= event; i++) {
         fputs("  ", stdout);
-        print_deed(lapse_dataset_event_type_name(dataset, types[i]));
+        print_action(lapse_dataset_event_type_name(dataset, types[i]));
         if (i > first)
             printf(", %s later", cli_duration(times[i] - times[i - 1]).text);
         fputc('\n', stdout);
@@ -91,7 +91,7 @@ static void print_history(const lapse_dataset *dataset, const double *times, con
     puts("If the next event comes");
 }
 
-static void print_answer(const lapse_model *model, const char *words, const double *probabilities)
+static void print_prediction(const lapse_model *model, const char *words, const double *probabilities)
 {
     cli_choice top[TOP];
     int64_t types = lapse_model_event_type_count(model);
@@ -100,14 +100,14 @@ static void print_answer(const lapse_model *model, const char *words, const doub
     printf("  %-11s most likely ", words);
     for (int64_t i = 0; i < count; i++) {
         fputs(i == 0 ? "" : i + 1 < count ? ", " : " or ", stdout);
-        print_deed(lapse_model_event_type_name(model, top[i].type));
+        print_action(lapse_model_event_type_name(model, top[i].type));
         printf(" (%s)", cli_percent(top[i].probability, 0).text);
     }
     fputc('\n', stdout);
 }
 
-static lapse_status ask(const lapse_model *model, const lapse_dataset *dataset, lapse_session *session,
-                        double *probabilities, lapse_error *error)
+static lapse_status show_predictions(const lapse_model *model, const lapse_dataset *dataset, lapse_session *session,
+                                     double *probabilities, lapse_error *error)
 {
     const double *times;
     const int32_t *types;
@@ -115,23 +115,23 @@ static lapse_status ask(const lapse_model *model, const lapse_dataset *dataset, 
     purchase best = {0, 0, 0};
     lapse_status status = LAPSE_OK;
     for (int64_t i = 0; i < lapse_dataset_sequence_count(dataset) && status == LAPSE_OK; i++)
-        status = follow(model, dataset, i, session, probabilities, &best, error);
+        status = score_purchases(model, dataset, i, session, probabilities, &best, error);
     lapse_session_clear(session);
     lapse_dataset_sequence(dataset, best.sequence, &times, &types, &count);
     for (int64_t i = 0; i <= best.event && status == LAPSE_OK; i++)
         status = lapse_session_append(session, times[i], lapse_dataset_event_type_name(dataset, types[i]), error);
     if (status == LAPSE_OK)
         print_history(dataset, times, types, best.event);
-    for (int i = 0; i < MOMENTS && status == LAPSE_OK; i++) {
-        status = lapse_session_predict(session, times[best.event] + moments[i].seconds, probabilities, error);
+    for (int i = 0; i < QUERY_TIMES && status == LAPSE_OK; i++) {
+        status = lapse_session_predict(session, times[best.event] + query_times[i].seconds, probabilities, error);
         if (status == LAPSE_OK)
-            print_answer(model, moments[i].words, probabilities);
+            print_prediction(model, query_times[i].words, probabilities);
     }
     return status;
 }
 
-static lapse_status draw(const lapse_simulate_options *shop, const char *path, lapse_dataset **dataset,
-                         lapse_error *error)
+static lapse_status simulate(const lapse_simulate_options *shop, const char *path, lapse_dataset **dataset,
+                             lapse_error *error)
 {
     lapse_simulate_options options = *shop;
     lapse_import_options import;
@@ -164,11 +164,11 @@ lapse_status cli_demo_next(const lapse_model *model, const lapse_simulate_option
         snprintf(error->message, sizeof error->message, "out of memory");
         return LAPSE_ERROR_MEMORY;
     }
-    lapse_status status = draw(shop, path, &dataset, error);
+    lapse_status status = simulate(shop, path, &dataset, error);
     if (status == LAPSE_OK)
         status = lapse_session_new(model, &session, error);
     if (status == LAPSE_OK)
-        status = ask(model, dataset, session, probabilities, error);
+        status = show_predictions(model, dataset, session, probabilities, error);
     lapse_session_free(session);
     lapse_dataset_close(dataset);
     free(probabilities);

@@ -1,19 +1,19 @@
-/* help_text.c: the tables of the verbs as text: for the terminal, and as a man page in troff. Defaults are those that
- * the verb's own settings hold before the command line is read, so the help cannot drift from the program. */
+/* help_text.c: prints the tables of the verbs, as help for the terminal and as a man page in troff. The defaults come from
+ * the verb's own settings before the command line is parsed, so the help always matches the program. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "console.h"
 #include "options.h"
 
-#define LEFT 28    /* where the sentences begin */
-#define WIDEST 100 /* lines longer than this are hard to read */
+#define LEFT 28       /* column where the descriptions begin */
+#define MAX_WIDTH 100 /* longer lines are hard to read */
 
 typedef struct sentence {
     char text[1024];
 } sentence;
 
-/* The settings of a verb with their defaults, or NULL. Freed by the caller. */
+/* The default settings of a verb, or NULL. The caller frees them. */
 static void *settings_new(const cli_verb *verb)
 {
     void *settings = calloc(1, verb->size ? verb->size : 1);
@@ -28,17 +28,37 @@ static void append(sentence *to, const char *before, const char *text, const cha
     snprintf(to->text + used, sizeof to->text - used, "%s%s%s", before, text, after);
 }
 
-/* What an option means, its choices and its default. */
+/* Whether text contains name as a whole word. */
+static bool mentions(const char *text, const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name)) {
+        bool begins = at == text || !strchr(letters, at[-1]);
+        bool ends = !at[length] || !strchr(letters, at[length]);
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+static bool mentions_all(const char *text, const char *const *names)
+{
+    while (*names && mentions(text, *names))
+        names++;
+    return !*names;
+}
+
+/* Description of an option, its choices and its default. */
 static sentence explain(const cli_option *option, const void *settings)
 {
     sentence out = {""};
     char value[512] = "";
     append(&out, "", option->help, "");
-    if (option->choices) {
-        const char *const *names = option->choices();
+    const char *const *names = option->choices ? option->choices() : NULL;
+    if (names && !mentions_all(option->help, names))
         for (int i = 0; names[i]; i++)
             append(&out, i ? ", " : ": ", names[i], "");
-    }
     if (option->required || option->type == CLI_FLAG || option->type == CLI_UNFLAG)
         return out;
     cli_option_show(option, settings, value, sizeof value);
@@ -65,7 +85,7 @@ static void synopsis(FILE *file, const cli_verb *verb)
 static int text_width(FILE *file)
 {
     int width = cli_width(file);
-    return width > WIDEST ? WIDEST : width;
+    return width > MAX_WIDTH ? MAX_WIDTH : width;
 }
 
 static void print_item(FILE *file, const char *left, const char *text)
@@ -80,24 +100,42 @@ static void print_item(FILE *file, const char *left, const char *text)
     cli_paragraph(file, text, LEFT, LEFT, width > LEFT + 20 ? width : LEFT + 20);
 }
 
-static void print_options(FILE *file, const cli_verb *verb, const void *settings)
+static void print_option(FILE *file, const cli_option *option, const void *settings)
 {
-    const char *group = "";
-    for (const cli_option *option = verb->options; option->name; option++) {
-        if (option->group != group)
-            fprintf(file, "\n%s:\n", option->group ? option->group : "Options");
-        group = option->group;
-        sentence left = {""};
-        if (option->letter)
-            snprintf(left.text, sizeof left.text, "-%c, ", option->letter);
-        append(&left, "--", option->name, "");
-        if (option->placeholder)
-            append(&left, " ", option->placeholder, "");
-        print_item(file, left.text, explain(option, settings).text);
-    }
+    sentence left = {""};
+    if (option->letter)
+        snprintf(left.text, sizeof left.text, "-%c, ", option->letter);
+    append(&left, "--", option->name, "");
+    if (option->placeholder)
+        append(&left, " ", option->placeholder, "");
+    print_item(file, left.text, explain(option, settings).text);
 }
 
-void cli_help_verb(FILE *file, const cli_verb *verb)
+/* Prints the options by group, without the advanced ones unless `all`. Returns the number of options left out. */
+static int print_options(FILE *file, const cli_verb *verb, const void *settings, bool all)
+{
+    int hidden = 0;
+    for (const cli_option *first = verb->options; first->name; first++) {
+        bool heading = false;
+        if (!cli_option_opens_group(verb, first))
+            continue;
+        for (const cli_option *option = first; option->name; option++) {
+            if (!cli_option_same_group(option, first))
+                continue;
+            if (option->advanced && !all) {
+                hidden++;
+                continue;
+            }
+            if (!heading)
+                fprintf(file, "\n%s:\n", first->group ? first->group : "Options");
+            heading = true;
+            print_option(file, option, settings);
+        }
+    }
+    return hidden;
+}
+
+void cli_help_verb(FILE *file, const cli_verb *verb, bool all)
 {
     void *settings = settings_new(verb);
     if (!settings)
@@ -110,29 +148,32 @@ void cli_help_verb(FILE *file, const cli_verb *verb)
         fputc('\n', file);
     for (const cli_argument *argument = verb->arguments; argument->name; argument++)
         print_item(file, argument->name, argument->help);
-    print_options(file, verb, settings);
+    int hidden = print_options(file, verb, settings, all);
     if (verb->examples[0])
         fputs("\nExamples:\n", file);
     for (int i = 0; verb->examples[i]; i++)
         fprintf(file, "  %s\n", verb->examples[i]);
+    if (hidden > 0)
+        fprintf(file, "\n`lapse %s --help all` shows every option, %d more.\n", verb->name, hidden);
     free(settings);
 }
 
-void cli_help_all(FILE *file)
+void cli_help_verbs(FILE *file)
 {
     fputs("usage: lapse VERB [arguments] [options]\n\n"
-          "Learns from timestamped events and answers: given this history, what happens at time t?\n\n",
+          "Trains models on timestamped events and predicts: given this history, what happens at time t?\n\n",
           file);
     for (const cli_verb *const *verb = cli_verbs(); *verb; verb++)
         fprintf(file, "  %-12s%s\n", (*verb)->name, (*verb)->summary);
-    fputs("\n`lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.\n"
-          "Try `lapse demo` first: it needs no data.\n",
+    fputs("\n`lapse VERB --help` shows the arguments and common options of a verb, `lapse VERB --help all` every "
+          "option.\n"
+          "`lapse --version` prints the version. `lapse demo` is a first example: it needs no data.\n",
           file);
 }
 
 /* ---- the man page ---- */
 
-/* Text with what troff would read as its own made plain. */
+/* Escapes the characters that troff interprets. */
 static void troff(FILE *file, const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -207,7 +248,7 @@ void cli_help_man(FILE *file)
     fprintf(file,
             ".TH LAPSE 1 \"\" \"Lapse %s\" \"User Commands\"\n"
             ".SH NAME\n"
-            "lapse \\- learn from timestamped events, and ask what happens at a time\n"
+            "lapse \\- train models on timestamped events, and predict what happens at a time\n"
             ".SH SYNOPSIS\n",
             lapse_version());
     for (const cli_verb *const *verb = cli_verbs(); *verb; verb++) {
@@ -216,21 +257,22 @@ void cli_help_man(FILE *file)
     }
     fputs(
         ".SH DESCRIPTION\n"
-        "Lapse reads histories of events with their times, learns from them by self\\-attention with functional time\n"
-        "encodings, and answers: given this history, what happens at time t?\n"
+        "Lapse trains models on sequences of timestamped events, by self\\-attention with functional time encodings,\n"
+        "and predicts: given this history, what happens at time t?\n"
         "Results go to standard output as text, or as one JSON object with \\fB\\-\\-json\\fR; progress and notes go "
         "to\n"
-        "standard error. Options may stand anywhere, as \\fB\\-\\-name value\\fR or \\fB\\-\\-name=value\\fR, and are "
-        "never\n"
-        "abbreviated; \\fB\\-\\-\\fR ends them. As a file, \\fB\\-\\fR is standard input or output.\n"
+        "standard error. Options are accepted in any position, as \\fB\\-\\-name value\\fR or\n"
+        "\\fB\\-\\-name=value\\fR, and cannot be abbreviated; \\fB\\-\\-\\fR ends them. As a file, \\fB\\-\\fR is "
+        "standard\n"
+        "input or output.\n"
         ".SH VERBS\n",
         file);
     for (const cli_verb *const *verb = cli_verbs(); *verb; verb++)
         man_verb(file, *verb);
     fputs(".SH EXIT STATUS\n"
-          ".TP\n0\nDone.\n.TP\n1\nFailed: a file could not be read or written, or holds something else.\n"
-          ".TP\n2\nThe command was written wrongly.\n"
-          ".TP\n130\nInterrupted; what was learned so far has been saved.\n"
+          ".TP\n0\nSuccess.\n.TP\n1\nFailure: a file could not be read or written, or has the wrong format.\n"
+          ".TP\n2\nThe command line is invalid.\n"
+          ".TP\n130\nInterrupted; the best model so far has been saved.\n"
           ".SH EXAMPLES\n.nf\n",
           file);
     for (const cli_verb *const *verb = cli_verbs(); *verb; verb++) {

@@ -1,9 +1,10 @@
-/* json.c: see json.h. Text that is not UTF-8 is made so, because a JSON text must be. */
+/* json.c: see json.h. JSON must be UTF-8, so invalid bytes (such as a file name in another encoding) are replaced by
+ * U+FFFD. */
 #include "json.h"
 
 #include <math.h>
 
-/* The length of the UTF-8 sequence at s, or 0 where it is none (RFC 3629). */
+/* Length of the UTF-8 sequence at s, or 0 if it is not valid (RFC 3629). */
 static int sequence_length(const unsigned char *s)
 {
     if (s[0] < 0x80)

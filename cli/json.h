@@ -1,4 +1,4 @@
-/* json.h: writes one JSON value to a stream as it goes, indented, with the commas right. */
+/* json.h: streaming writer of one indented JSON value. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
@@ -10,18 +10,18 @@
 
 typedef struct cli_json {
     FILE *file;
-    int depth;                   /* containers open */
-    bool filled[CLI_JSON_DEPTH]; /* the container at this depth has a member already */
+    int depth;                   /* number of open containers */
+    bool filled[CLI_JSON_DEPTH]; /* the container at this depth has a member */
 } cli_json;
 
-/* Writing starts with {.file = stdout}. name is NULL for the outermost value and within an array. */
+/* Initialize with {.file = stdout}. name is NULL for the outermost value and within an array. */
 void cli_json_object(cli_json *json, const char *name);
 void cli_json_array(cli_json *json, const char *name);
-void cli_json_end(cli_json *json, char bracket); /* '}' or ']'; the outermost ends the line */
+void cli_json_end(cli_json *json, char bracket); /* '}' or ']'; the outermost one also ends the line */
 void cli_json_text(cli_json *json, const char *name, const char *text);
 void cli_json_whole(cli_json *json, const char *name, int64_t value);
 void cli_json_seed(cli_json *json, const char *name, uint64_t value);
-/* digits: significant ones; what is not finite becomes null. */
+/* digits: significant digits. NaN and infinities become null. */
 void cli_json_number(cli_json *json, const char *name, double value, int digits);
 void cli_json_bool(cli_json *json, const char *name, bool value);
 

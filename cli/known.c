@@ -1,11 +1,11 @@
-/* known.c: see known.h. Names are looked up once each, not once an event. */
+/* known.c: see known.h. Each name is looked up once, not once per event. */
 #include "known.h"
 
 #include <stdlib.h>
 
 #include "console.h"
 
-/* How the events of a history use one list of names: its event types (field -1), or the categories of a field. */
+/* Number of events of each event type (field -1) or of each category of a field: [names]. The caller frees it. */
 static int64_t *count_events(const lapse_dataset *history, int field, int64_t names)
 {
     int64_t *events = calloc((size_t)names + 1, sizeof *events);
@@ -23,7 +23,7 @@ static int64_t *count_events(const lapse_dataset *history, int field, int64_t na
     return events;
 }
 
-/* The names of one list that are unknown, for the message. */
+/* The unknown names of one vocabulary, for the message. */
 typedef struct unknown_names {
     char list[1024];
     size_t used;
@@ -41,19 +41,19 @@ static void add_unknown(unknown_names *unknown, const char *name, int64_t events
         unknown->used += (size_t)snprintf(unknown->list + unknown->used, sizeof unknown->list - unknown->used, ", ...");
 }
 
-static int say_unknown(const unknown_names *unknown, const char *file, const char *field, bool skip)
+static int report_unknown(const unknown_names *unknown, const char *file, const char *field, bool skip)
 {
-    const char *end = skip ? "; skipped" : "; --unknown skip leaves them out";
+    const char *end = skip ? "; skipped" : "; --unknown skip skips them";
     if (unknown->names == 0)
         return CLI_DONE;
     if (field)
-        cli_note("%s: %s %s of '%s' the model does not know: %s%s", file,
+        cli_note("%s: %s %s of '%s' that the model does not know: %s%s", file,
                  cli_plural(unknown->events, "event has", "events have").text,
                  cli_plural(unknown->names, "value", "values").text, field, unknown->list, end);
     else
-        cli_note("%s: %s of %s the model does not know: %s%s", file,
+        cli_note("%s: %s of %s that the model does not know: %s%s", file,
                  cli_plural(unknown->events, "event is", "events are").text,
-                 cli_plural(unknown->names, "event", "event_types").text, unknown->list, end);
+                 cli_plural(unknown->names, "event type", "event types").text, unknown->list, end);
     return skip ? CLI_DONE : CLI_FAILED;
 }
 
@@ -69,7 +69,7 @@ static int find_types(const lapse_model *model, const lapse_dataset *history, co
             add_unknown(&unknown, name, events[type]);
     }
     free(events);
-    return say_unknown(&unknown, file, NULL, skip);
+    return report_unknown(&unknown, file, NULL, skip);
 }
 
 static int find_categories(int field, const lapse_model *model, const lapse_dataset *history, const char *file,
@@ -87,7 +87,7 @@ static int find_categories(int field, const lapse_model *model, const lapse_data
             add_unknown(&unknown, name, events[i]);
     }
     free(events);
-    return say_unknown(&unknown, file, about.name, skip);
+    return report_unknown(&unknown, file, about.name, skip);
 }
 
 int cli_known_find(const lapse_model *model, const lapse_dataset *history, const char *file, bool skip)

@@ -1,4 +1,4 @@
-/* known.h: which names in a history a model knows. */
+/* known.h: finds the names in a history that are not in the vocabulary of a model. */
 #ifndef CLI_KNOWN_H
 #define CLI_KNOWN_H
 
@@ -6,8 +6,8 @@
 
 #include <lapse.h>
 
-/* Finds the names that the model does not know and says which, with what becomes of them: skipped, or a failure. The history
- * must have the model's fields, in their order. Returns the exit status. */
+/* Prints the unknown names with their numbers of events. Returns CLI_FAILED if there are any, unless `skip`. The history
+ * must have the model's fields, in their order. */
 int cli_known_find(const lapse_model *model, const lapse_dataset *history, const char *file, bool skip);
 
 #endif

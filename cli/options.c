@@ -1,7 +1,8 @@
-/* options.c: reads a command line by a verb's table, and shows the values again. What an event type of option does lies in the
- * rows of `event types`, so that nothing else asks which event type it has before it. */
+/* options.c: parses a command line by a verb's table, and prints the values. The behaviour of each option type is a row of
+ * `types`, so no other function switches on the type. */
 #include "options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -9,14 +10,15 @@
 #include <string.h>
 
 #include "console.h"
+#include "lookup.h"
 
-/* Why a value was refused: what would be right, to follow "takes". */
+/* A description of the valid values, to follow "takes": the error for an invalid value. */
 typedef struct reason {
     char text[512];
 } reason;
 
 typedef struct type_row {
-    /* Stores text at value; false with *why where it is wrong. NULL: the option takes no value. */
+    /* Stores text at value; false with *why if it is invalid. NULL: the option takes no value. */
     bool (*read)(const cli_option *option, const char *text, void *value, reason *why);
     void (*show)(const cli_option *option, const void *value, char *out, size_t out_size);
     void (*json)(const cli_option *option, const void *value, cli_json *json);
@@ -37,15 +39,14 @@ static bool read_text(const cli_option *option, const char *text, void *value, r
 static bool read_choice(const cli_option *option, const char *text, void *value, reason *why)
 {
     const char *const *names = option->choices();
-    size_t used = (size_t)snprintf(why->text, sizeof why->text, "%s", names[1] ? "one of " : "only ");
-    for (int i = 0; names[i]; i++) {
-        if (strcmp(names[i], text) == 0) {
-            *(const char **)value = names[i];
-            return true;
-        }
-        if (used < sizeof why->text)
-            used += (size_t)snprintf(why->text + used, sizeof why->text - used, "%s%s", i ? ", " : "", names[i]);
+    int found = cli_name_find(names, text, strlen(text));
+    if (found >= 0) {
+        *(const char **)value = names[found];
+        return true;
     }
+    size_t used = (size_t)snprintf(why->text, sizeof why->text, "%s", names[1] ? "one of " : "only ");
+    for (int i = 0; names[i] && used < sizeof why->text; i++)
+        used += (size_t)snprintf(why->text + used, sizeof why->text - used, "%s%s", i ? ", " : "", names[i]);
     return false;
 }
 
@@ -62,14 +63,14 @@ static void json_text(const cli_option *option, const void *value, cli_json *jso
 
 /* ---- numbers ---- */
 
-/* A whole number from 0 to limit, digits only. */
+/* An integer from 0 to limit, digits only. */
 static bool read_digits(const char *text, uint64_t limit, uint64_t *value, reason *why)
 {
     size_t digits = strspn(text, "0123456789");
-    snprintf(why->text, sizeof why->text, "a whole number, 0 or more");
+    snprintf(why->text, sizeof why->text, "an integer, 0 or more");
     if (digits == 0 || text[digits])
         return false;
-    snprintf(why->text, sizeof why->text, "a whole number up to %llu", (unsigned long long)limit);
+    snprintf(why->text, sizeof why->text, "an integer up to %llu", (unsigned long long)limit);
     errno = 0;
     *value = strtoull(text, NULL, 10);
     return errno == 0 && *value <= limit;
@@ -117,7 +118,7 @@ static bool read_duration(const cli_option *option, const char *text, void *valu
 {
     lapse_error error;
     (void)option;
-    snprintf(why->text, sizeof why->text, "a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y");
+    snprintf(why->text, sizeof why->text, "a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y");
     double seconds;
     if (lapse_duration_parse(text, &seconds, &error) != LAPSE_OK || seconds < 0)
         return false;
@@ -210,7 +211,7 @@ static bool read_list(const cli_option *option, const char *text, void *value, r
     cli_list *list = value;
     const char **items = realloc(list->items, sizeof *items * (size_t)(list->count + 1));
     if (!items) {
-        snprintf(why->text, sizeof why->text, "more memory than there is");
+        snprintf(why->text, sizeof why->text, "more memory than is available");
         return false;
     }
     list->items = items;
@@ -248,7 +249,7 @@ static const type_row types[] = {
     [CLI_LIST] = {read_list, show_list, json_list},
 };
 
-/* ---- the command line ---- */
+/* ---- command line ---- */
 
 int cli_usage(const cli_verb *verb, const char *format, ...)
 {
@@ -267,42 +268,53 @@ static void *value_at(const cli_option *option, void *settings)
     return (char *)settings + option->offset;
 }
 
-/* The option that an argument such as --dims=32 or -o names: *text is set to what follows '=', or NULL. */
+/* The names of a verb's options, NULL-terminated. */
+typedef struct option_names {
+    const char *names[CLI_OPTIONS_MAX + 1];
+} option_names;
+
+static option_names names_of(const cli_verb *verb)
+{
+    option_names out;
+    int count = 0;
+    for (const cli_option *option = verb->options; option->name; option++) {
+        assert(count < CLI_OPTIONS_MAX);
+        out.names[count++] = option->name;
+    }
+    out.names[count] = NULL;
+    return out;
+}
+
+/* The option of an argument such as --dims=32 or -o, or NULL. *text is the part after '=', or NULL. */
 static const cli_option *option_find(const cli_verb *verb, const char *argument, const char **text)
 {
     const char *name = argument + 2;
     size_t length = strcspn(name, "=");
     *text = NULL;
-    for (const cli_option *option = verb->options; option->name; option++) {
-        if (argument[1] != '-') {
-            if (option->letter && argument[1] == option->letter && !argument[2])
-                return option;
-        } else if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) {
-            *text = name[length] ? name + length + 1 : NULL;
-            return option;
-        }
+    if (argument[1] == '-') {
+        int found = cli_name_find(names_of(verb).names, name, length);
+        *text = name[length] ? name + length + 1 : NULL;
+        return found >= 0 ? &verb->options[found] : NULL;
     }
+    for (const cli_option *option = verb->options; option->name; option++)
+        if (option->letter && argument[1] == option->letter && !argument[2])
+            return option;
     return NULL;
 }
 
 static int unknown_option(const cli_verb *verb, const char *argument)
 {
-    const char *names[64];
     char typed[64];
-    int count = 0;
     const char *letters = argument[1] == '-' ? argument + 2 : argument + 1;
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(letters, "="), letters);
-    for (const cli_option *option = verb->options; option->name && count < 63; option++)
-        names[count++] = option->name;
-    names[count] = NULL;
-    const char *near = cli_nearest(typed, names);
+    const char *near = cli_name_nearest(typed, names_of(verb).names);
     int length = (int)strcspn(argument, "=");
     if (near)
         return cli_usage(verb, "%s has no option %.*s; did you mean --%s?", verb->name, length, argument, near);
     return cli_usage(verb, "%s has no option %.*s", verb->name, length, argument);
 }
 
-/* Takes argv[*at] as an option, and the argument after it where that is its value. */
+/* Parses the option argv[*at]. If its value is the next argument, advances *at to it. */
 static int take_option(const cli_call *call, void *settings, int *at, unsigned char *seen)
 {
     const cli_verb *verb = call->verb;
@@ -337,25 +349,35 @@ static int check_complete(const cli_verb *verb, const cli_argument *next, const 
     return CLI_DONE;
 }
 
-int cli_options_parse(const cli_call *call, void *settings, bool *help)
+/* Whether argv[at] requests help, and which. */
+static cli_help help_at(const cli_call *call, int at)
+{
+    const char *argument = call->argv[at], *next = at + 1 < call->argc ? call->argv[at + 1] : "";
+    if (strcmp(argument, "--help=all") == 0)
+        return CLI_HELP_ALL;
+    if (strcmp(argument, "--help") != 0 && strcmp(argument, "-h") != 0)
+        return CLI_HELP_NONE;
+    return strcmp(next, "all") == 0 ? CLI_HELP_ALL : CLI_HELP_COMMON;
+}
+
+int cli_options_parse(const cli_call *call, void *settings, cli_help *help)
 {
     const cli_verb *verb = call->verb;
     const cli_argument *next = verb->arguments;
-    unsigned char seen[64] = {0};
+    unsigned char seen[CLI_OPTIONS_MAX + 1] = {0};
     bool options_over = false;
     for (int at = 2; at < call->argc; at++) {
         const char *argument = call->argv[at];
         if (!options_over && strcmp(argument, "--") == 0) {
             options_over = true;
-        } else if (!options_over && (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)) {
-            *help = true;
+        } else if (!options_over && (*help = help_at(call, at)) != CLI_HELP_NONE) {
             return CLI_DONE;
         } else if (!options_over && argument[0] == '-' && argument[1]) {
             int status = take_option(call, settings, &at, seen);
             if (status != CLI_DONE)
                 return status;
         } else if (!next->name) {
-            return cli_usage(verb, "%s does not know what to do with '%s'", verb->name, argument);
+            return cli_usage(verb, "%s: unexpected argument '%s'", verb->name, argument);
         } else {
             *(const char **)((char *)settings + next->offset) = argument;
             next++;
@@ -371,7 +393,7 @@ void cli_options_clear(const cli_verb *verb, void *settings)
             free(((cli_list *)value_at(option, settings))->items);
 }
 
-/* ---- showing the values ---- */
+/* ---- printing the values ---- */
 
 void cli_option_show(const cli_option *option, const void *settings, char *out, size_t out_size)
 {
@@ -394,22 +416,35 @@ bool cli_option_matters(const cli_option *option, const char *const *names)
     return false;
 }
 
+bool cli_option_same_group(const cli_option *a, const cli_option *b)
+{
+    return a->group && b->group ? strcmp(a->group, b->group) == 0 : a->group == b->group;
+}
+
+bool cli_option_opens_group(const cli_verb *verb, const cli_option *option)
+{
+    const cli_option *first = verb->options;
+    while (!cli_option_same_group(first, option))
+        first++;
+    return first == option;
+}
+
 void cli_options_banner(const cli_verb *verb, const void *settings, const char *const *names)
 {
-    const cli_option *option = verb->options;
-    while (option->name) {
-        const char *group = option->group;
+    for (const cli_option *first = verb->options; first->name; first++) {
         char line[2048] = "", value[512];
         size_t used = 0;
-        for (; option->name && option->group == group; option++) {
-            if (!group || !cli_option_matters(option, names) || used >= sizeof line)
+        if (!first->group || !cli_option_opens_group(verb, first))
+            continue;
+        for (const cli_option *option = first; option->name && used < sizeof line; option++) {
+            if (!cli_option_same_group(option, first) || !cli_option_matters(option, names))
                 continue;
             cli_option_show(option, settings, value, sizeof value);
             used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", used ? ", " : "", option->name, value);
         }
         if (used == 0)
             continue;
-        fprintf(stderr, "%-10s", group);
+        fprintf(stderr, "%-10s", first->group);
         cli_paragraph(stderr, line, 10, 10, cli_width(stderr));
     }
 }

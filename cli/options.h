@@ -1,8 +1,8 @@
-/* options.h: what a verb takes, as one table.
+/* options.h: the arguments and options of a verb, as one table.
  *
- * A row of the table names an option, its event type, and where its value lies in the verb's settings. The same row drives
- * parsing, `lapse VERB --help` (with the default read from the settings themselves), the man page, the banner of a run
- * and the settings in its JSON. Adding an option is adding a row.
+ * A row names an option, its type, and the offset of its value in the verb's settings. The same row drives parsing,
+ * `lapse VERB --help`, the man page, the banner of a run and the settings in its JSON output. The help reads the default
+ * from the settings themselves. Adding an option means adding a row.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -14,38 +14,45 @@
 
 typedef enum cli_type {
     CLI_TEXT,     /* const char * */
-    CLI_CHOICE,   /* const char *: one of the names that choices() lists */
+    CLI_CHOICE,   /* const char *: one of the names in choices() */
     CLI_WHOLE,    /* int, not negative */
     CLI_COUNT,    /* int64_t, not negative */
     CLI_SEED,     /* uint64_t */
     CLI_NUMBER,   /* double */
     CLI_DURATION, /* double, seconds; written with a unit */
-    CLI_FLAG,     /* bool, made true */
-    CLI_UNFLAG,   /* bool, made false */
-    CLI_LIST      /* cli_list: every occurrence adds one */
+    CLI_FLAG,     /* bool, set to true; takes no value */
+    CLI_UNFLAG,   /* bool, set to false; takes no value */
+    CLI_LIST      /* cli_list: each occurrence appends one item */
 } cli_type;
 
 typedef struct cli_list {
-    const char **items; /* owned by the parser; the texts are the command line's */
+    const char **items; /* the array belongs to the parser, the strings to the command line */
     int count;
 } cli_list;
 
+/* One option. A table of options ends with a row whose name is NULL and has at most CLI_OPTIONS_MAX rows before it.
+ * Rows of one group need not be adjacent. All strings outlive the run. A member without an initializer is NULL, 0 or
+ * false. */
 typedef struct cli_option {
-    const char *name; /* without the two dashes */
-    char letter;      /* of the short form, or 0 */
-    cli_type type;
+    const char *name;        /* without the two dashes */
+    char letter;             /* short form, such as 'o' for -o; 0: none */
+    cli_type type;           /* how the value is parsed and shown */
     size_t offset;           /* of the value in the verb's settings */
-    const char *placeholder; /* such as FILE; NULL for flags */
-    const char *help;        /* one sentence, without its period */
-    const char *unset;       /* what NULL, 0 (whole numbers, durations) or a negative stands for; NULL: it is a value */
-    const char *unit;        /* of a number, for help and banner; may be NULL */
-    const char *const *(*choices)(void);
-    const char *group; /* heading in the help and paragraph of the banner; NULL: not in the banner */
-    const char *only;  /* names of the models or encodings it matters to, joined by spaces; NULL: all */
+    const char *placeholder; /* stands for the value in the help, such as FILE; NULL for flags */
+    const char *help;        /* standard term, then unit or choices; no period. The help appends the default, and the
+                              * names of choices() unless `help` contains all of them. */
+    const char *unset; /* text for the value NULL, 0 (integers, durations) or negative (numbers); NULL: no such value */
+    const char *unit;  /* shown after a number; may be NULL */
+    const char *const *(*choices)(void); /* CLI_CHOICE: the allowed names, NULL-terminated; otherwise NULL */
+    const char *group; /* heading in the help and of the banner's paragraph; NULL: "Options", and not in the banner */
+    const char *only;  /* names of models, tasks or encodings that use the option, separated by spaces; NULL: all */
     bool required;
+    bool advanced; /* left out of `lapse VERB --help`; `--help all` and the man page have it */
 } cli_option;
 
-/* An argument without dashes, taken in order. */
+enum { CLI_OPTIONS_MAX = 255 };
+
+/* A positional argument. */
 typedef struct cli_argument {
     const char *name; /* such as DATA; NULL ends the table */
     size_t offset;    /* of a const char * */
@@ -55,7 +62,7 @@ typedef struct cli_argument {
 
 struct cli_verb;
 
-/* How a verb was called: what a message about the command itself needs. */
+/* The command line of a call. */
 typedef struct cli_call {
     const struct cli_verb *verb;
     int argc;
@@ -65,11 +72,11 @@ typedef struct cli_call {
 /* A verb: one file and one row of the table in main.c. */
 typedef struct cli_verb {
     const char *name;
-    const char *summary;         /* half a line */
-    const char *description;     /* a paragraph */
+    const char *summary;         /* at most half a line */
+    const char *description;     /* one paragraph */
     const char *const *examples; /* NULL-terminated */
     const cli_argument *arguments;
-    const cli_option *options; /* ended by a row without a name */
+    const cli_option *options; /* ends with a row without a name */
     size_t size;               /* of the settings */
     void (*defaults)(void *settings);
     int (*run)(void *settings, const cli_call *call); /* returns the exit status */
@@ -77,31 +84,37 @@ typedef struct cli_verb {
 
 /* All verbs, NULL-terminated. */
 const cli_verb *const *cli_verbs(void);
+/* The verb with this name. If there is none: prints an error with the nearest name, returns NULL. */
 const cli_verb *cli_verb_find(const char *name);
-/* The name in a NULL-terminated list that a mistyped one most likely meant, or NULL. */
-const char *cli_nearest(const char *typed, const char *const *names);
 
-/* Fills settings (already holding the defaults) from the command line. Returns CLI_DONE or CLI_USAGE, having said why;
- * *help is set where --help was met. The lists in settings are freed by cli_options_clear. */
-int cli_options_parse(const cli_call *call, void *settings, bool *help);
+/* Which help the command line requests: --help or -h, or one of them followed by "all". */
+typedef enum cli_help { CLI_HELP_NONE, CLI_HELP_COMMON, CLI_HELP_ALL } cli_help;
+
+/* Fills settings, which hold the defaults, from the command line. Returns CLI_DONE, or CLI_USAGE after printing the error.
+ * Parsing ends at --help. cli_options_clear frees the lists in settings. */
+int cli_options_parse(const cli_call *call, void *settings, cli_help *help);
 void cli_options_clear(const cli_verb *verb, void *settings);
 
-/* A mistake in how the verb was called: says it, names the help, returns CLI_USAGE. */
+/* Prints an error about the command line and how to get help; returns CLI_USAGE. */
 int cli_usage(const cli_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The value of an option as text ("32", "30 seconds", "all cores") into out. */
+/* Writes the value of an option as text ("32", "30 seconds", "all cores") into out. */
 void cli_option_show(const cli_option *option, const void *settings, char *out, size_t out_size);
 
-/* Whether an option matters to a run with these names (model, encoding), NULL-terminated. */
+/* Whether a run with these names (model, task, encoding; NULL-terminated) uses an option. */
 bool cli_option_matters(const cli_option *option, const char *const *names);
 
-/* The settings of every option with a group, by paragraph, on standard error; and as members of a JSON object. */
+/* Whether two options have the same heading; whether an option is the first row of its group. */
+bool cli_option_same_group(const cli_option *a, const cli_option *b);
+bool cli_option_opens_group(const cli_verb *verb, const cli_option *option);
+
+/* Print the options that have a group: on standard error, one paragraph per group; as members of an open JSON object. */
 void cli_options_banner(const cli_verb *verb, const void *settings, const char *const *names);
 void cli_options_json(const cli_verb *verb, const void *settings, const char *const *names, cli_json *json);
 
-/* help_text.c: the help of one verb, of the whole tool, and the man page. */
-void cli_help_verb(FILE *file, const cli_verb *verb);
-void cli_help_all(FILE *file);
+/* help_text.c: the help of one verb (advanced options only if `all`), the list of verbs, and the man page. */
+void cli_help_verb(FILE *file, const cli_verb *verb, bool all);
+void cli_help_verbs(FILE *file);
 void cli_help_man(FILE *file);
 
 #endif

@@ -1,30 +1,22 @@
-/* rank_table.c: see rank_table.h. Protocols are columns and scores are rows, each with its interval in the row below. */
+/* rank_table.c: see rank_table.h. Protocols are columns and metrics are rows, each with its interval in the row below. */
 #include "rank_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "console.h"
+#include "lookup.h"
 #include "table.h"
 
-static const char *property(const lapse_model *model, const char *wanted)
+bool cli_is_recommender(const lapse_model *model)
 {
-    const char *name, *value;
-    for (int i = 0; lapse_model_property(model, i, &name, &value); i++)
-        if (strcmp(name, wanted) == 0)
-            return value;
-    return NULL;
-}
-
-bool cli_ranks_asked(const lapse_model *model)
-{
-    const char *task = property(model, "task");
+    const char *task = cli_model_property(model, "task");
     return task && strcmp(task, "recommend") == 0;
 }
 
-int64_t cli_ranks_watched(const lapse_model *model)
+int64_t cli_validation_cases(const lapse_model *model)
 {
-    const char *cases = property(model, "score.valid.cases");
+    const char *cases = cli_model_property(model, "score.valid.cases");
     return cases ? strtoll(cases, NULL, 10) : 0;
 }
 
@@ -35,23 +27,23 @@ static void print_head(FILE *file, const lapse_rank_scores *scores)
             cli_plural(whole->sequences, "sequence", "sequences").text);
     fprintf(file, ", among %s\n", cli_plural(scores->items, "item", "items").text);
     if (whole->cases < scores->case_total)
-        fprintf(file, "             drawn from %s by the seed %llu\n",
+        fprintf(file, "             sampled from %s, seed %llu\n",
                 cli_plural(scores->case_total, "event", "events").text, (unsigned long long)scores->negative_seed);
-    fprintf(file, "target time  %s: lags are taken to the %s\n", scores->target_time,
+    fprintf(file, "target time  %s: lags are relative to the %s\n", scores->target_time,
             strcmp(scores->target_time, "known") == 0 ? "time of the predicted event" : "last event before it");
     if (scores->negatives == 0)
         return;
-    fprintf(file, "negatives    %d for each event, seed %llu, never an item of the sequence itself\n",
-            scores->negatives, (unsigned long long)scores->negative_seed);
+    fprintf(file, "negatives    %d per event, seed %llu, never an item of the sequence itself\n", scores->negatives,
+            (unsigned long long)scores->negative_seed);
     if (strcmp(scores->popularity, "training") != 0)
-        fprintf(file, "             popularity is that in this dataset: the training split is not known here\n");
+        fprintf(file, "             popularity is counted in this dataset: the training split is not available\n");
     for (int p = 0; p < LAPSE_RANK_PROTOCOLS; p++)
         if (whole->scores[p].short_cases > 0)
-            fprintf(file, "             %s: for %s there were fewer, and all of them were taken\n",
+            fprintf(file, "             %s: %s had fewer candidates, and all of them were used\n",
                     whole->scores[p].protocol, cli_plural(whole->scores[p].short_cases, "event", "events").text);
 }
 
-/* Which score a row shows: hit and NDCG by cutoff, the reciprocal rank last. */
+/* The metric of a row: Hit@K and NDCG@K by cutoff, then MRR. */
 static lapse_mean mean_at(const lapse_rank_score *score, int row, int cutoffs)
 {
     return row == 2 * cutoffs ? score->mrr : row % 2 ? score->ndcg[row / 2] : score->hit[row / 2];
@@ -106,7 +98,7 @@ static bool print_whole(FILE *file, const lapse_rank_scores *scores)
     return cli_table_print(&table, file, 0);
 }
 
-/* The slices of one event type, from `first` on; their number is added to *count. */
+/* Prints the slices by one property, from `first` on; adds their number to *count. */
 static bool print_slices(FILE *file, const lapse_rank_scores *scores, int first, int *count)
 {
     static const int shown[] = {0, 2}; /* full-unseen, with its interval, and uniform */

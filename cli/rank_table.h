@@ -1,4 +1,4 @@
-/* rank_table.h: how a model ranks, for a person and for a program. */
+/* rank_table.h: ranking metrics of a model, as tables and as JSON. */
 #ifndef CLI_RANK_TABLE_H
 #define CLI_RANK_TABLE_H
 
@@ -8,16 +8,16 @@
 
 #include "json.h"
 
-/* Whether the model recommends, so that its ranks are its scores. */
-bool cli_ranks_asked(const lapse_model *model);
+/* Whether the model was trained for the task "recommend", which is evaluated by ranking metrics. */
+bool cli_is_recommender(const lapse_model *model);
 
-/* How many events of the validation split training looked at, where it drew some; 0: all of them. */
-int64_t cli_ranks_watched(const lapse_model *model);
+/* Number of validation events that training sampled for its validation score; 0: it used all of them. */
+int64_t cli_validation_cases(const lapse_model *model);
 
-/* Every score with its protocol, split, target-time rule, cases and interval, then the slices if there are any; false where
- * memory ran out. */
+/* Prints every metric with its protocol, split, target-time rule, cases and interval, then the slices if there are any;
+ * false if out of memory. */
 bool cli_ranks_print(FILE *file, const lapse_rank_scores *scores);
-/* All of it as the members of the JSON object that is open. */
+/* Writes the same as members of the open JSON object. */
 void cli_ranks_json(cli_json *json, const lapse_rank_scores *scores);
 
 #endif

@@ -1,5 +1,5 @@
-/* score_table.c: see score_table.h. An interval is shown where the bootstrap was asked for: otherwise low and high are
- * equal to the score or not numbers. */
+/* score_table.c: see score_table.h. Intervals are shown only if the bootstrap computed them: otherwise low and high equal
+ * the score or are NaN. */
 #include "score_table.h"
 
 #include <math.h>
@@ -18,15 +18,15 @@ void cli_scores_print(FILE *file, const lapse_scores *scores)
 {
     bool known = strcmp(scores->target_time, "known") == 0;
     if (strcmp(scores->target, "event") != 0)
-        fprintf(file, "predicted    the %s, not the event\n", scores->target);
+        fprintf(file, "target       %s\n", scores->target);
     fprintf(file, "split        %s: %s in %s\n", scores->split, cli_plural(scores->cases, "event", "events").text,
             cli_plural(scores->sequences, "sequence", "sequences").text);
-    fprintf(file, "target time  %s: lags are taken to the %s\n", scores->target_time,
+    fprintf(file, "target time  %s: lags are relative to the %s\n", scores->target_time,
             known ? "time of the predicted event" : "last event before it");
     fprintf(file, "accuracy     %s", cli_percent(scores->accuracy, 2).text);
     if (has_interval(scores->accuracy_low, scores->accuracy_high))
         fprintf(file, " (95 %% interval %.2f to %.2f)", 100 * scores->accuracy_low, 100 * scores->accuracy_high);
-    fprintf(file, "\nlog-loss     %.4f nats an event", scores->log_loss);
+    fprintf(file, "\nlog-loss     %.4f nats per event", scores->log_loss);
     if (has_interval(scores->log_loss_low, scores->log_loss_high))
         fprintf(file, " (95 %% interval %.4f to %.4f)", scores->log_loss_low, scores->log_loss_high);
     fprintf(file, "\nmacro-F1     %.4f\n", scores->macro_f1);
@@ -40,61 +40,60 @@ static int by_cases(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The event types in the order shown, or NULL. Freed by the caller. */
+/* The classes in the order shown, or NULL. The caller frees the array. */
 static const lapse_class_score **sorted(const lapse_scores *scores)
 {
-    const lapse_class_score **types = calloc((size_t)scores->type_count + 1, sizeof *types);
-    if (!types)
+    const lapse_class_score **classes = calloc((size_t)scores->type_count + 1, sizeof *classes);
+    if (!classes)
         return NULL;
     for (int64_t i = 0; i < scores->type_count; i++)
-        types[i] = &scores->types[i];
-    qsort(types, (size_t)scores->type_count, sizeof *types, by_cases);
-    return types;
+        classes[i] = &scores->types[i];
+    qsort(classes, (size_t)scores->type_count, sizeof *classes, by_cases);
+    return classes;
 }
 
 bool cli_scores_print_classes(FILE *file, const lapse_scores *scores)
 {
-    static const char *const headings[] = {"event", "cases", "predicted", "correct", "precision", "attention_cached",
-                                           "F1"};
-    const lapse_class_score **types = sorted(scores);
+    static const char *const headings[] = {"class", "cases", "predicted", "correct", "precision", "recall", "F1"};
+    const lapse_class_score **classes = sorted(scores);
     cli_table table = {.align = "lrrrrrr"};
-    if (!types)
+    if (!classes)
         return false;
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         cli_table_add(&table, "%s", headings[i]);
     for (int64_t i = 0; i < scores->type_count; i++) {
-        cli_table_add(&table, "%s", types[i]->name);
-        cli_table_add(&table, "%s", cli_count(types[i]->cases).text);
-        cli_table_add(&table, "%s", cli_count(types[i]->predicted).text);
-        cli_table_add(&table, "%s", cli_count(types[i]->correct).text);
-        cli_table_add(&table, "%s", cli_percent(types[i]->precision, 1).text);
-        cli_table_add(&table, "%s", cli_percent(types[i]->attention_cached, 1).text);
-        cli_table_add(&table, "%.3f", types[i]->f1);
+        cli_table_add(&table, "%s", classes[i]->name);
+        cli_table_add(&table, "%s", cli_count(classes[i]->cases).text);
+        cli_table_add(&table, "%s", cli_count(classes[i]->predicted).text);
+        cli_table_add(&table, "%s", cli_count(classes[i]->correct).text);
+        cli_table_add(&table, "%s", cli_percent(classes[i]->precision, 1).text);
+        cli_table_add(&table, "%s", cli_percent(classes[i]->recall, 1).text);
+        cli_table_add(&table, "%.3f", classes[i]->f1);
     }
-    free(types);
+    free(classes);
     return cli_table_print(&table, file, 0);
 }
 
 static void classes_json(cli_json *json, const lapse_scores *scores)
 {
-    const lapse_class_score **types = sorted(scores);
-    cli_json_array(json, "event_types");
-    for (int64_t i = 0; types && i < scores->type_count; i++) {
+    const lapse_class_score **classes = sorted(scores);
+    cli_json_array(json, "classes");
+    for (int64_t i = 0; classes && i < scores->type_count; i++) {
         cli_json_object(json, NULL);
-        cli_json_text(json, "name", types[i]->name);
-        cli_json_whole(json, "cases", types[i]->cases);
-        cli_json_whole(json, "predicted", types[i]->predicted);
-        cli_json_whole(json, "correct", types[i]->correct);
-        cli_json_number(json, "precision", types[i]->precision, 9);
-        cli_json_number(json, "attention_cached", types[i]->attention_cached, 9);
-        cli_json_number(json, "f1", types[i]->f1, 9);
+        cli_json_text(json, "name", classes[i]->name);
+        cli_json_whole(json, "cases", classes[i]->cases);
+        cli_json_whole(json, "predicted", classes[i]->predicted);
+        cli_json_whole(json, "correct", classes[i]->correct);
+        cli_json_number(json, "precision", classes[i]->precision, 9);
+        cli_json_number(json, "recall", classes[i]->recall, 9);
+        cli_json_number(json, "f1", classes[i]->f1, 9);
         cli_json_end(json, '}');
     }
     cli_json_end(json, ']');
-    free(types);
+    free(classes);
 }
 
-void cli_scores_json(cli_json *json, const lapse_scores *scores, bool types)
+void cli_scores_json(cli_json *json, const lapse_scores *scores, bool classes)
 {
     cli_json_text(json, "target", scores->target);
     cli_json_text(json, "split", scores->split);
@@ -110,7 +109,7 @@ void cli_scores_json(cli_json *json, const lapse_scores *scores, bool types)
         cli_json_number(json, "log_loss_low", scores->log_loss_low, 9);
         cli_json_number(json, "log_loss_high", scores->log_loss_high, 9);
     }
-    if (types)
+    if (classes)
         classes_json(json, scores);
 }
 
@@ -137,26 +136,26 @@ void cli_targets_clear(cli_targets *targets)
     targets->count = 0;
 }
 
-bool cli_targets_print(FILE *file, const cli_targets *targets, bool types)
+bool cli_targets_print(FILE *file, const cli_targets *targets, bool classes)
 {
     bool whole = true;
     for (int i = 0; i < targets->count; i++) {
         if (i > 0)
             fputc('\n', file);
         cli_scores_print(file, &targets->scores[i]);
-        if (types)
+        if (classes)
             fputc('\n', file);
-        whole = (!types || cli_scores_print_classes(file, &targets->scores[i])) && whole;
+        whole = (!classes || cli_scores_print_classes(file, &targets->scores[i])) && whole;
     }
     return whole;
 }
 
-void cli_targets_json(cli_json *json, const cli_targets *targets, bool types)
+void cli_targets_json(cli_json *json, const cli_targets *targets, bool classes)
 {
     for (int i = 0; i < targets->count; i++) {
         if (i > 0)
             cli_json_object(json, targets->scores[i].target);
-        cli_scores_json(json, &targets->scores[i], types);
+        cli_scores_json(json, &targets->scores[i], classes);
         if (i > 0)
             cli_json_end(json, '}');
     }

@@ -1,4 +1,4 @@
-/* table.c: see table.h. Cells are kept until all are known, because widths depend on the last one too. */
+/* table.c: see table.h. Cells are stored until the table is printed, because the column widths depend on all of them. */
 #include "table.h"
 
 #include <stdarg.h>
@@ -34,21 +34,21 @@ void cli_table_add(cli_table *table, const char *format, ...)
     table->cells[table->count++] = cell;
 }
 
-/* Spaces are held back until something follows them, so that no line ends in one. */
+/* Spaces are printed only before a cell that follows them, so that no line ends in a space. */
 static void print_row(const cli_table *table, FILE *file, size_t first, const int *width, int indent)
 {
-    int owed = indent;
+    int spaces = indent;
     for (size_t column = 0; table->align[column] && first + column < table->count; column++) {
         const char *cell = table->cells[first + column];
         int space = width[column] - cli_text_width(cell);
         if (table->align[column] == 'r')
-            owed += space;
+            spaces += space;
         if (*cell) {
-            fprintf(file, "%*s", owed, "");
+            fprintf(file, "%*s", spaces, "");
             cli_text_print(file, cell);
-            owed = 0;
+            spaces = 0;
         }
-        owed += 2 + (table->align[column] == 'r' ? 0 : space);
+        spaces += 2 + (table->align[column] == 'r' ? 0 : space);
     }
     fputc('\n', file);
 }

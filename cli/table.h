@@ -1,4 +1,4 @@
-/* table.h: rows of text in aligned columns. */
+/* table.h: text tables with aligned columns. */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
@@ -7,15 +7,15 @@
 #include <stdio.h>
 
 typedef struct cli_table {
-    const char *align; /* one letter a column: 'l' left, 'r' right */
-    char **cells;      /* owned, row by row */
+    const char *align; /* one letter per column: 'l' left, 'r' right */
+    char **cells;      /* owned, in row-major order */
     size_t count, capacity;
-    bool failed; /* memory ran out: the table is not whole */
+    bool failed; /* out of memory: cells are missing */
 } cli_table;
 
-/* A table starts as {.align = "lrr"}. */
+/* Initialize a table with {.align = "lrr"}. */
 void cli_table_add(cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the rows, indented, and frees the cells; false where memory had run out. */
+/* Prints the rows, indented, and frees the cells; false if out of memory. */
 bool cli_table_print(cli_table *table, FILE *file, int indent);
 
 #endif

@@ -1,4 +1,4 @@
-/* verb.h: the verbs, each in a file of its own named after it. */
+/* verb.h: the verbs. Each is defined in a file named after it. */
 #ifndef CLI_VERB_H
 #define CLI_VERB_H
 

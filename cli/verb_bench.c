@@ -1,4 +1,4 @@
-/* verb_bench.c: `lapse bench`: how fast this machine trains and scores, and where the time goes. */
+/* verb_bench.c: `lapse bench`: speed of training and scoring on this machine, with a profile by op. */
 #include <string.h>
 
 #include "table.h"
@@ -24,9 +24,10 @@ static void add_rate(cli_table *table, double amount, double seconds)
 
 static int print_rows(const lapse_bench_report *report)
 {
-    static const char *const heads[] = {"op", "calls", "ms", "share", "GFLOP/s", "GB/s", "baseline, ms", "x baseline"};
+    static const char *const heads[] = {"op",      "calls", "ms",           "fraction",
+                                        "GFLOP/s", "GB/s",  "roofline, ms", "x roofline"};
     cli_table table = {.align = "lrrrrrrr"};
-    double all = report->step_least * report->threads; /* seconds of all threads */
+    double all = report->step_minimum * report->threads; /* thread-seconds */
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_add(&table, "%s", heads[i]);
     for (int i = 0; i < report->row_count; i++) {
@@ -37,17 +38,17 @@ static int print_rows(const lapse_bench_report *report)
         cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, all), 1).text);
         add_rate(&table, row->flop, row->seconds);
         add_rate(&table, row->bytes, row->seconds);
-        cli_table_add(&table, row->floor > 0 ? "%.3f" : "-", 1e3 * row->floor);
-        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", ratio(row->seconds, row->floor));
+        cli_table_add(&table, row->roofline > 0 ? "%.3f" : "-", 1e3 * row->roofline);
+        cli_table_add(&table, row->roofline > 0 ? "%.1f" : "-", ratio(row->seconds, row->roofline));
     }
     return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
 }
 
-/* A line for each launch of a GPU; parts of a step that are none have no number. */
+/* One line per kernel launch; parts of a step that are not launches have no number. */
 static int print_launches(const lapse_bench_report *report)
 {
-    static const char *const heads[] = {"launch", "op",      "event", "nodes",        "us",
-                                        "share",  "GFLOP/s", "GB/s",  "baseline, us", "x baseline"};
+    static const char *const heads[] = {"launch",   "op",      "type", "nodes",        "us",
+                                        "fraction", "GFLOP/s", "GB/s", "roofline, us", "x roofline"};
     cli_table table = {.align = "rllrrrrrrr"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_add(&table, "%s", heads[i]);
@@ -58,11 +59,11 @@ static int print_launches(const lapse_bench_report *report)
         cli_table_add(&table, "%s", row->launch ? row->type : "-");
         cli_table_add(&table, row->launch ? "%d" : "-", row->nodes);
         cli_table_add(&table, "%.1f", 1e6 * row->seconds);
-        cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, report->step_least), 1).text);
+        cli_table_add(&table, "%s", cli_percent(ratio(row->seconds, report->step_minimum), 1).text);
         add_rate(&table, row->flop, row->seconds);
         add_rate(&table, row->bytes, row->seconds);
-        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", 1e6 * row->floor);
-        cli_table_add(&table, row->floor > 0 ? "%.1f" : "-", ratio(row->seconds, row->floor));
+        cli_table_add(&table, row->roofline > 0 ? "%.1f" : "-", 1e6 * row->roofline);
+        cli_table_add(&table, row->roofline > 0 ? "%.1f" : "-", ratio(row->seconds, row->roofline));
     }
     return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
 }
@@ -72,7 +73,7 @@ static void print_speed(const char *label, const lapse_bench_report *report, dou
     double rate = ratio(report->flop, seconds);
     printf("%-10s %s events/s, %.1f GFLOP/s", label, cli_rate(ratio(report->events, seconds)).text, 1e-9 * rate);
     if (report->peak > 0)
-        printf(", %s of the peak", cli_percent(ratio(rate, report->peak), 1).text);
+        printf(", %s of peak", cli_percent(ratio(rate, report->peak), 1).text);
     printf("\n");
 }
 
@@ -85,30 +86,28 @@ static int print_text(const lapse_bench_report *report)
     printf("machine    %s, %s", host ? cli_plural(report->threads, "thread", "threads").text : report->device,
            host ? report->level : report->precision);
     if (report->peak > 0)
-        printf(": %.1f GFLOP/s of multiply-adds alone, copies at %.1f GB/s", 1e-9 * report->peak,
-               1e-9 * report->bandwidth);
+        printf(": peak %.1f GFLOP/s, copy bandwidth %.1f GB/s", 1e-9 * report->peak, 1e-9 * report->bandwidth);
     printf("\n");
-    printf("checked    one step against plain kernels in double: largest error of a gradient %.1e\n", report->error);
-    printf("%-10s %.0f histories, %.0f events read, %.0f asked for, %.2f GFLOP\n", train ? "step" : "split",
+    printf("checked    one step against the reference kernels in double: largest gradient error %.1e\n", report->error);
+    printf("%-10s %.0f histories, %.0f input events, %.0f target events, %.2f GFLOP\n", train ? "step" : "split",
            report->windows, report->tokens, report->events, 1e-9 * report->flop);
-    printf("time       median %.2f ms, best %.2f, 90 %% within %.2f, of %d\n", 1e3 * report->step_median,
+    printf("time       median %.2f ms, minimum %.2f, 90th percentile %.2f, of %d\n", 1e3 * report->step_median,
            1e3 * report->step_best, 1e3 * report->step_p90, report->rounds);
     if (train)
-        printf("epoch      %.1f ms of %s\n", 1e3 * report->epoch, cli_plural(report->steps, "step", "steps").text);
+        printf("epoch      %.1f ms, %s\n", 1e3 * report->epoch, cli_plural(report->steps, "step", "steps").text);
     print_speed("speed", report, report->step_median);
     if (report->row_count == 0)
         return CLI_DONE;
     if (!host) {
-        printf("\nLaunches timed one by one, the least of all rounds: %.1f us together. In a step those that need not "
-               "wait for\n"
-               "one another run side by side. A launch of several nodes has the name of the first and the baseline of "
-               "all.\n\n",
-               1e6 * report->step_least);
+        printf(
+            "\nLaunches timed one by one, minimum of all rounds: %.1f us in total. In a step independent launches run\n"
+            "concurrently. A launch of several nodes has the name of the first node and the roofline of all.\n\n",
+            1e6 * report->step_minimum);
         return print_launches(report);
     }
-    printf("\nThe least times of all parts, of all threads together: a step of %.2f ms if nothing disturbs it.\n",
-           1e3 * report->step_least);
-    print_speed("least", report, report->step_least);
+    printf("\nMinimum time of each op over all rounds, summed over threads: an undisturbed step of %.2f ms.\n",
+           1e3 * report->step_minimum);
+    print_speed("minimum", report, report->step_minimum);
     printf("\n");
     return print_rows(report);
 }
@@ -118,7 +117,7 @@ static void json_row(cli_json *json, const lapse_bench_row *row)
     cli_json_object(json, NULL);
     if (row->launch) {
         cli_json_whole(json, "launch", row->launch);
-        cli_json_text(json, "event", row->type);
+        cli_json_text(json, "type", row->type);
         cli_json_whole(json, "nodes", row->nodes);
     }
     cli_json_text(json, "op", row->name);
@@ -126,7 +125,7 @@ static void json_row(cli_json *json, const lapse_bench_row *row)
     cli_json_number(json, "seconds", row->seconds, 6);
     cli_json_number(json, "flop", row->flop, 6);
     cli_json_number(json, "bytes", row->bytes, 6);
-    cli_json_number(json, "roofline_seconds", row->floor, 6);
+    cli_json_number(json, "roofline", row->roofline, 6);
     cli_json_end(json, '}');
 }
 
@@ -148,18 +147,19 @@ static int print_json(const lapse_bench_report *report)
     cli_json_number(&json, "peak_flop_per_second", report->peak, 6);
     cli_json_number(&json, "bandwidth_bytes_per_second", report->bandwidth, 6);
     cli_json_number(&json, "histories", report->windows, 9);
-    cli_json_number(&json, "events_read", report->tokens, 9);
-    cli_json_number(&json, "events", report->events, 9);
+    cli_json_number(&json, "input_events", report->tokens, 9);
+    cli_json_number(&json, "target_events", report->events, 9);
     cli_json_number(&json, "flop", report->flop, 6);
     cli_json_number(&json, "step_seconds", report->step_median, 6);
     cli_json_number(&json, "step_best_seconds", report->step_best, 6);
     cli_json_number(&json, "step_p90_seconds", report->step_p90, 6);
-    cli_json_number(&json, "step_least_seconds", report->step_least, 6);
+    cli_json_number(&json, "step_minimum_seconds", report->step_minimum, 6);
     cli_json_whole(&json, "steps", report->steps);
     cli_json_number(&json, "epoch_seconds", report->epoch, 6);
     cli_json_number(&json, "events_per_second", ratio(report->events, report->step_median), 6);
-    cli_json_number(&json, "share_of_peak", ratio(ratio(report->flop, report->step_median), report->peak), 4);
-    cli_json_number(&json, "least_share_of_peak", ratio(ratio(report->flop, report->step_least), report->peak), 4);
+    cli_json_number(&json, "fraction_of_peak", ratio(ratio(report->flop, report->step_median), report->peak), 4);
+    cli_json_number(&json, "step_minimum_fraction_of_peak",
+                    ratio(ratio(report->flop, report->step_minimum), report->peak), 4);
     cli_json_array(&json, strcmp(report->device, "cpu") == 0 ? "ops" : "launches");
     for (int i = 0; i < report->row_count; i++)
         json_row(&json, &report->rows[i]);
@@ -192,26 +192,26 @@ static const cli_argument arguments[] = {{0}};
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "preset", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.preset), .placeholder = "NAME",
-     .choices = lapse_bench_preset_names, .help = "the task whose sizes are taken"},
+     .choices = lapse_bench_preset_names, .help = "workload: sizes of a known task"},
     {.name = "what", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.what), .placeholder = "NAME",
-     .choices = lapse_bench_what_names, .help = "steps of training, or scoring the validation split"},
+     .choices = lapse_bench_what_names, .help = "train: training steps; predict: scoring of the validation split"},
     {.name = "items", .type = CLI_COUNT, .offset = offsetof(bench_settings, bench.items), .placeholder = "N",
-     .help = "items of the catalogue", .unset = "the preset's"},
+     .help = "catalogue size, in items", .unset = "that of the preset"},
     {.name = "batch", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.batch), .placeholder = "N",
-     .help = "histories in a step", .unset = "the preset's"},
+     .help = "batch size, in sequences per step", .unset = "that of the preset"},
     {.name = "shards", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.shards), .placeholder = "N",
-     .help = "parts that a batch is cut into", .unset = "as in training"},
+     .help = "data-parallel shards per batch", .unset = "as in training"},
     {.name = "rounds", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.rounds), .placeholder = "N",
-     .help = "how often to measure"},
+     .help = "timed repetitions"},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(bench_settings, bench.seed), .placeholder = "N",
-     .help = "the same seed simulates the same events"},
+     .help = "random seed of the simulated events"},
     {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.threads), .placeholder = "N",
-     .help = "threads to use", .unset = "all cores"},
+     .help = "CPU threads", .unset = "all cores"},
     {.name = "device", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.device), .placeholder = "DEVICE",
-     .choices = lapse_device_names, .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one"},
-    {.name = "precision", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.precision), .placeholder = "TYPE",
-     .choices = lapse_precision_names, .help = "how a GPU rounds the factors of products"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(bench_settings, json), .help = "print one JSON object"},
+     .choices = lapse_device_names, .help = "compute device: cpu, cuda (NVIDIA GPU), or auto (cuda if available)"},
+    {.name = "precision", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.precision), .placeholder = "NAME",
+     .choices = lapse_precision_names, .help = "matrix-multiplication precision on a GPU"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(bench_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
@@ -221,19 +221,16 @@ static const char *const examples[] = {"lapse bench", "lapse bench --preset so -
 
 const cli_verb cli_verb_bench = {
     .name = "bench",
-    .summary = "measure how fast this machine trains and scores",
+    .summary = "benchmark training and scoring on this machine",
     .description =
-        "Trains or scores on events simulated in memory, of the sizes of a known task, and tells how long a step "
-        "takes, "
-        "how much of the machine's peak that is, and where the time goes, op by op, beside the least that it could "
-        "take. "
-        "Times of ops are those of all threads together, and the least of all rounds. On a GPU the table has a line "
-        "for each "
-        "launch, which may do several ops; they are timed one by one, though in a step some run side by side. First "
-        "the gradients of a small "
-        "step are compared with those of plain kernels in double: what is wrong is not timed. docs/performance.md "
-        "reads "
-        "such tables.",
+        "Trains or scores on simulated events, with the sizes of a known task. Prints the time of a step, the fraction "
+        "of "
+        "the machine's peak FLOP/s, and a profile by op with the roofline time of each op. Op times are summed over "
+        "threads and are the minimum of all rounds. On a GPU the profile has one line per kernel launch, which may "
+        "compute several ops; launches are timed one by one, although in a step some run concurrently. Before timing, "
+        "the gradients of a small step are compared with those of the reference kernels in double precision; a "
+        "mismatch "
+        "is an error. docs/performance.md explains the tables.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

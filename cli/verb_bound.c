@@ -1,4 +1,4 @@
-/* verb_bound.c: `lapse bound`: how many sampled frequencies Claim 1 asks for, and how many would have done. */
+/* verb_bound.c: `lapse bound`: the number of sampled frequencies that Claim 1 requires, and the error measured with it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,31 +11,31 @@ typedef struct bound_settings {
     bool json;
 } bound_settings;
 
-/* A number of samples to be measured. */
+/* A number of samples, and the error measured with it. */
 typedef struct bound_row {
-    const char *label, *name; /* for people; in JSON */
-    double unit;              /* seconds in which the claim counts time; 0: its proof, which needs none */
-    int part;                 /* of the samples that it gives */
+    const char *label, *name; /* in text; in JSON */
+    double unit;              /* the claim's unit of time in seconds; 0: its proof, which has no unit */
+    int part;                 /* divisor of the number of samples */
     int64_t samples;
     bool measured;
     lapse_bound_error error;
 } bound_row;
 
 static const bound_row all_rows[] = {
-    {.label = "Claim 1, time counted in days", .name = "claim_days", .unit = 86400, .part = 1},
-    {.label = "Claim 1, time counted in hours", .name = "claim_hours", .unit = 3600, .part = 1},
-    {.label = "Claim 1, time counted in seconds", .name = "claim_seconds", .unit = 1, .part = 1},
-    {.label = "its proof corrected, in any unit", .name = "proof", .part = 1},
-    {.label = "a quarter of that", .name = "proof_quarter", .part = 4},
-    {.label = "a sixteenth of that", .name = "proof_sixteenth", .part = 16},
+    {.label = "Claim 1, time in days", .name = "claim_days", .unit = 86400, .part = 1},
+    {.label = "Claim 1, time in hours", .name = "claim_hours", .unit = 3600, .part = 1},
+    {.label = "Claim 1, time in seconds", .name = "claim_seconds", .unit = 1, .part = 1},
+    {.label = "corrected proof, any unit", .name = "proof", .part = 1},
+    {.label = "1/4 of that", .name = "proof_quarter", .part = 4},
+    {.label = "1/16 of that", .name = "proof_sixteenth", .part = 16},
 };
 
 enum { ROWS = sizeof all_rows / sizeof *all_rows };
 
-/* Steps of a measurement that a person will wait for: about half a minute on one core. */
-static const double MOST_STEPS = 3e10;
+/* Cosines per measurement, at most: about half a minute on one core. */
+static const double MAX_STEPS = 3e10;
 
-/* "1/2h", "3/d": so many radians in that time. */
+/* Parses "1/2h", "3/d": radians per duration. */
 static bool read_rate(const char *text, double *per_second)
 {
     char length[64], *end;
@@ -52,7 +52,7 @@ static bool read_rate(const char *text, double *per_second)
     return seconds > 0 && *per_second > 0;
 }
 
-/* The lags a measurement would take are known only from one: a single sample, drawn once, is quick. */
+/* A measurement with one sample is fast and returns the number of lags, from which the cost of the full one follows. */
 static lapse_status measure(const lapse_bound_options *options, bound_row *row, lapse_error *error)
 {
     lapse_bound_options once = *options;
@@ -61,7 +61,7 @@ static lapse_status measure(const lapse_bound_options *options, bound_row *row, 
     once.repeats = 1;
     lapse_status status = lapse_bound_measure(&once, 1, &row->error, error);
     double steps = (double)row->samples * row->error.points * options->repeats;
-    if (status != LAPSE_OK || steps > MOST_STEPS)
+    if (status != LAPSE_OK || steps > MAX_STEPS)
         return status;
     row->measured = true;
     return lapse_bound_measure(options, row->samples, &row->error, error);
@@ -84,17 +84,17 @@ static int print_text(const bound_settings *s, const bound_row *rows)
 {
     const lapse_bound_options *o = &s->bound;
     const lapse_bound_error *measured = NULL;
-    bool left_out = false;
-    printf("asked      an error below %g at every lag up to %s, in all but %g %% of draws\n", o->epsilon,
-           cli_duration(o->span).text, 100 * o->delta);
-    printf("kernel     exp(-(sigma lag)^2 / 2) with sigma = %s: falls to 61 %% within %s\n\n", s->sigma,
+    bool skipped = false;
+    printf("requested  error below %g at every lag up to %s, with probability %g %%\n", o->epsilon,
+           cli_duration(o->span).text, 100 * (1 - o->delta));
+    printf("kernel     exp(-(sigma lag)^2 / 2) with sigma = %s: 61 %% of its maximum at lag %s\n\n", s->sigma,
            cli_duration(1 / o->sigma).text);
     cli_table table = {.align = "lrrrr"};
     cli_table_add(&table, "%s", "");
     cli_table_add(&table, "samples");
     cli_table_add(&table, "mean error");
-    cli_table_add(&table, "worst error");
-    cli_table_add(&table, "draws below %g", o->epsilon);
+    cli_table_add(&table, "max error");
+    cli_table_add(&table, "below %g", o->epsilon);
     for (int i = 0; i < ROWS; i++) {
         const bound_row *row = &rows[i];
         cli_table_add(&table, "%s", row->label);
@@ -105,7 +105,7 @@ static int print_text(const bound_settings *s, const bound_row *rows)
             cli_table_add(&table, "%.4f", row->error.worst);
             cli_table_add(&table, "%d of %d", row->error.within, row->error.repeats);
         } else {
-            left_out = left_out || (row->samples > 0 && o->repeats > 0);
+            skipped = skipped || (row->samples > 0 && o->repeats > 0);
             for (int j = 0; j < 3; j++)
                 cli_table_add(&table, "%s", "-");
         }
@@ -116,10 +116,10 @@ static int print_text(const bound_settings *s, const bound_row *rows)
         printf("\nmeasured   at %s lags, %s apart\n", cli_count(measured->points).text,
                cli_duration(measured->step).text);
         if (measured->step * o->sigma > 0.11)
-            cli_note("lags further apart than a tenth of 1/sigma can miss the largest error");
+            cli_note("the lag step exceeds 0.1/sigma: the measurement can miss the largest error");
     }
-    if (left_out)
-        cli_note("rows with - would take too long to measure; fewer --repeats or a larger --epsilon take less");
+    if (skipped)
+        cli_note("rows with - take too long to measure; use fewer --repeats or a larger --epsilon");
     return CLI_DONE;
 }
 
@@ -129,7 +129,7 @@ static void json_row(cli_json *json, const bound_row *row)
     cli_json_whole(json, "samples", row->samples);
     if (row->measured) {
         cli_json_number(json, "mean_error", row->error.mean, 6);
-        cli_json_number(json, "worst_error", row->error.worst, 6);
+        cli_json_number(json, "max_error", row->error.worst, 6);
         cli_json_whole(json, "within", row->error.within);
         cli_json_whole(json, "lags", row->error.points);
         cli_json_number(json, "lag_step", row->error.step, 9);
@@ -159,8 +159,7 @@ static int run(void *settings, const cli_call *call)
     bound_row rows[ROWS];
     lapse_error error;
     if (!read_rate(s->sigma, &s->bound.sigma))
-        return cli_usage(call->verb, "--sigma takes a number over a length of time, such as 1/2h or 3/d, not '%s'",
-                         s->sigma);
+        return cli_usage(call->verb, "--sigma takes a number per duration, such as 1/2h or 3/d, not '%s'", s->sigma);
     if (fill_rows(&s->bound, rows, &error) != LAPSE_OK)
         return cli_error(&error);
     return s->json ? print_json(s, rows) : print_text(s, rows);
@@ -177,20 +176,20 @@ static const cli_argument arguments[] = {{0}};
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "epsilon", .type = CLI_NUMBER, .offset = offsetof(bound_settings, bound.epsilon), .placeholder = "E",
-     .help = "the largest error allowed; the kernel is 1 at lag 0"},
+     .help = "maximum error of the kernel estimate; the kernel is 1 at lag 0"},
     {.name = "tmax", .type = CLI_DURATION, .offset = offsetof(bound_settings, bound.span), .placeholder = "DURATION",
-     .help = "the largest lag, such as 30d", .unset = "must be given", .required = true},
+     .help = "maximum lag, such as 30d", .required = true},
     {.name = "sigma", .type = CLI_TEXT, .offset = offsetof(bound_settings, sigma), .placeholder = "N/DURATION",
-     .help = "the spread of the frequencies, such as 1/2h", .unset = "must be given", .required = true},
+     .help = "standard deviation of the frequencies, in radians per duration, such as 1/2h", .required = true},
     {.name = "delta", .type = CLI_NUMBER, .offset = offsetof(bound_settings, bound.delta), .placeholder = "D",
-     .help = "the chance of a larger error"},
+     .help = "failure probability: that of a larger error"},
     {.name = "repeats", .type = CLI_WHOLE, .offset = offsetof(bound_settings, bound.repeats), .placeholder = "N",
-     .help = "draws to measure the error by; 0 measures nothing"},
+     .help = "random draws for measuring the error; 0 disables the measurement"},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(bound_settings, bound.seed), .placeholder = "N",
-     .help = "the same seed draws the same frequencies"},
+     .help = "random seed of the frequencies"},
     {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(bound_settings, bound.threads), .placeholder = "N",
-     .help = "threads to use; never changes the result", .unset = "all cores"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(bound_settings, json), .help = "print one JSON object"},
+     .help = "CPU threads; does not change the result", .unset = "all cores"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(bound_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
@@ -201,12 +200,14 @@ static const char *const examples[] = {"lapse bound --epsilon 0.1 --tmax 30d --s
 
 const cli_verb cli_verb_bound = {
     .name = "bound",
-    .summary = "tell how many sampled frequencies a kernel needs",
+    .summary = "compute how many sampled frequencies a kernel needs",
     .description =
-        "Tells how many frequencies must be drawn for the mean of their cosines to come within epsilon of the kernel "
-        "at every lag up to tmax: as Claim 1 of the paper is printed, whose answer depends on the unit of time, and as "
-        "its proof gives it when it is corrected. Beside each stands the error measured for that number on a kernel "
-        "whose frequencies are known to be normal. docs/theory.md goes through the proof.",
+        "Computes how many random frequencies make the mean of their cosines approximate the kernel within epsilon at "
+        "every lag up to tmax: by Claim 1 of the paper as printed, whose result depends on the unit of time, and by "
+        "its "
+        "corrected proof. For each number, the error is measured on a kernel whose frequencies are normally "
+        "distributed. "
+        "docs/theory.md explains the proof.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -1,4 +1,4 @@
-/* verb_check.c: `lapse check`: what in a dataset would spoil results, before anything is learned from it. */
+/* verb_check.c: `lapse check`: data-quality and leakage checks on a dataset and its train/validation/test split. */
 #include <math.h>
 
 #include "verb.h"
@@ -13,7 +13,7 @@ static void print_finding(FILE *file, const lapse_finding *finding)
 {
     enum { INDENT = 9 };
     int width = cli_width(file);
-    fprintf(file, "%-8s %-18s %s of ", lapse_severity_name(finding->severity), finding->name,
+    fprintf(file, "%-8s %-21s %s of ", lapse_severity_name(finding->severity), finding->name,
             cli_count(finding->count).text);
     fprintf(file, "%s %s", cli_count(finding->total).text, finding->unit);
     if (finding->count > 0)
@@ -34,7 +34,7 @@ static void print_text(const check_settings *s, const lapse_dataset *dataset, co
     cli_text_print(stdout, s->data);
     printf(": %s in %s, of %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
            cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-           cli_plural(lapse_dataset_event_type_count(dataset), "event", "event_types").text);
+           cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     printf("split    by %s: %s train, ", check->split_by, cli_count(check->train_events).text);
     printf("%s valid, ", cli_count(check->valid_events).text);
     printf("%s test\n\n", cli_count(check->test_events).text);
@@ -65,7 +65,7 @@ static void print_json(const check_settings *s, const lapse_check *check)
         cli_json_text(&json, "severity", lapse_severity_name(finding->severity));
         cli_json_whole(&json, "count", finding->count);
         cli_json_whole(&json, "total", finding->total);
-        cli_json_number(&json, "share", finding->total > 0 ? (double)finding->count / (double)finding->total : 0, 6);
+        cli_json_number(&json, "fraction", finding->total > 0 ? (double)finding->count / (double)finding->total : 0, 6);
         cli_json_text(&json, "unit", finding->unit);
         cli_json_text(&json, "text", finding->text);
         cli_json_text(&json, "advice", finding->advice);
@@ -104,23 +104,23 @@ static void defaults(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(check_settings, data), "a dataset made by `lapse import`", false},
+    {"DATA", offsetof(check_settings, data), "dataset file from `lapse import`", false},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "task", .type = CLI_CHOICE, .offset = offsetof(check_settings, check.task), .placeholder = "TASK",
-     .help = "what is to be learned, which decides how the data is split", .choices = lapse_task_names},
+     .help = "task, which determines the default split", .choices = lapse_task_names},
     {.name = "split-by", .type = CLI_CHOICE, .offset = offsetof(check_settings, check.split_by), .placeholder = "RULE",
-     .help = "how events come to train, valid and test, as in `lapse train`", .choices = lapse_split_by_names,
-     .unset = "column where the dataset has one, otherwise by the task"},
+     .help = "split of events into train, valid and test, as in `lapse train`", .choices = lapse_split_by_names,
+     .unset = "column if the dataset has one, otherwise by the task"},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(check_settings, check.seed), .placeholder = "N",
-     .help = "sets the split by sequence, as in `lapse train`"},
+     .help = "random seed of the split by sequence, as in `lapse train`"},
     {.name = "now", .type = CLI_TEXT, .offset = offsetof(check_settings, now), .placeholder = "TIME",
-     .help = "events later than this are future-dated: unix seconds, or as 2026-11-15T12:00:00Z",
-     .unset = "the present moment"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(check_settings, json), .help = "print one JSON object"},
+     .help = "current time, Unix seconds or ISO 8601; later events are future-dated",
+     .unset = "now"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(check_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
@@ -133,12 +133,14 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_check = {
     .name = "check",
-    .summary = "look for what spoils results in a dataset",
+    .summary = "check a dataset for data-quality problems and leakage",
     .description =
-        "Looks at a dataset, and at the splits that training would make of it, for what spoils results: tied "
-        "and future times, duplicates, event types that are only tested, sequences across splits, and targets that "
-        "leak into what is learned from. What is found is told with its share and what to do about it; it "
-        "changes nothing, and the exit status is 0.",
+        "Checks a dataset and its train/validation/test split for data-quality problems and leakage: tied and future "
+        "timestamps, duplicates, event types that occur only in the test split, sequences across splits, and targets "
+        "that "
+        "leak into the training data. Prints each finding with its frequency and advice. Changes nothing; findings do "
+        "not "
+        "change the exit status.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -153,7 +153,7 @@ static lapse_status make_data(demo *d)
         fprintf(stderr, "shop: %s of %s, %s of event, simulated and imported in %s\n",
                 cli_plural(lapse_dataset_event_count(d->dataset), "event", "events").text,
                 cli_plural(lapse_dataset_sequence_count(d->dataset), "shopper", "shoppers").text,
-                cli_plural(lapse_dataset_event_type_count(d->dataset), "event", "event_types").text,
+                cli_plural(lapse_dataset_event_type_count(d->dataset), "event type", "event types").text,
                 cli_seconds(cli_clock() - start).text);
     return status;
 }

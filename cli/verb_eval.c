@@ -1,4 +1,4 @@
-/* verb_eval.c: `lapse eval`: scores of a model on a split that it remembers. */
+/* verb_eval.c: `lapse eval`: metrics of a model on a split of a dataset. The model file stores the split. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -6,17 +6,17 @@
 #include "score_table.h"
 #include "verb.h"
 
-enum { MOST_CUTOFFS = 32 };
+enum { MAX_CUTOFFS = 32 };
 
 typedef struct eval_settings {
     const char *model, *data;
     lapse_evaluate_options evaluate;
-    lapse_rank_options rank; /* split, bootstrap, threads and device are those of evaluate */
-    const char *cutoffs;     /* as written: "5,10" */
+    lapse_rank_options rank; /* split, bootstrap, threads and device come from `evaluate` */
+    const char *cutoffs;     /* as typed: "5,10" */
     bool classes, json;
 } eval_settings;
 
-/* What was evaluated: ranks or the scores of targets. */
+/* Prints the ranking metrics or, if they are NULL, the scores of the targets. */
 static void print_json(const eval_settings *s, const cli_targets *targets, const lapse_rank_scores *ranks)
 {
     cli_json json = {.file = stdout};
@@ -30,10 +30,10 @@ static void print_json(const eval_settings *s, const cli_targets *targets, const
     cli_json_end(&json, '}');
 }
 
-/* Whole numbers joined by commas; how many, or 0 where it is not that. */
-static int parse_cutoffs(const char *text, int out[MOST_CUTOFFS])
+/* Parses positive integers separated by commas. Returns their number, or 0 if the text is invalid. */
+static int parse_cutoffs(const char *text, int out[MAX_CUTOFFS])
 {
-    for (int count = 0; count < MOST_CUTOFFS;) {
+    for (int count = 0; count < MAX_CUTOFFS;) {
         char *end;
         long value = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : 0;
         if (value < 1 || value > INT_MAX)
@@ -51,14 +51,14 @@ static int parse_cutoffs(const char *text, int out[MOST_CUTOFFS])
 static int evaluate_ranks(const eval_settings *s, const lapse_model *model, const lapse_dataset *dataset,
                           const cli_call *call)
 {
-    int cutoffs[MOST_CUTOFFS];
+    int cutoffs[MAX_CUTOFFS];
     lapse_rank_options options = s->rank;
     lapse_rank_scores scores;
     lapse_error error;
     options.cutoff_count = parse_cutoffs(s->cutoffs, cutoffs);
     if (options.cutoff_count == 0)
-        return cli_usage(call->verb, "--cutoffs takes up to %d whole numbers joined by commas, such as 5,10, not '%s'",
-                         MOST_CUTOFFS, s->cutoffs);
+        return cli_usage(call->verb, "--cutoffs takes up to %d integers separated by commas, such as 5,10, not '%s'",
+                         MAX_CUTOFFS, s->cutoffs);
     options.cutoffs = cutoffs;
     options.split = s->evaluate.split;
     options.bootstrap = s->evaluate.bootstrap;
@@ -102,7 +102,7 @@ static int run(void *settings, const cli_call *call)
         status = lapse_dataset_open(s->data, &dataset, &error);
     if (status != LAPSE_OK)
         result = cli_error(&error);
-    else if (cli_ranks_asked(model))
+    else if (cli_is_recommender(model))
         result = evaluate_ranks(s, model, dataset, call);
     else
         result = evaluate_targets(s, model, dataset);
@@ -126,34 +126,35 @@ static const char *const *split_names(void)
 }
 
 static const cli_argument arguments[] = {
-    {"MODEL", offsetof(eval_settings, model), "a model made by `lapse train`", false},
-    {"DATA", offsetof(eval_settings, data), "the dataset to score it on", false},
+    {"MODEL", offsetof(eval_settings, model), "model file from `lapse train`", false},
+    {"DATA", offsetof(eval_settings, data), "dataset file from `lapse import`", false},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "split", .type = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.split), .placeholder = "SPLIT",
-     .help = "which events are scored", .choices = split_names},
+     .help = "split to evaluate", .choices = split_names},
     {.name = "classes", .type = CLI_FLAG, .offset = offsetof(eval_settings, classes),
-     .help = "add a table with precision, recall and F1 of every event type"},
+     .help = "per-class table with precision, recall and F1"},
     {.name = "cutoffs", .type = CLI_TEXT, .offset = offsetof(eval_settings, cutoffs), .placeholder = "K,K",
-     .help = "recommend: the places of Hit@K and NDCG@K"},
+     .help = "recommend: cutoffs K of Hit@K and NDCG@K"},
     {.name = "negatives", .type = CLI_WHOLE, .offset = offsetof(eval_settings, rank.negatives), .placeholder = "N",
-     .help = "recommend: items drawn to rank against, uniformly and by popularity; 0 ranks in the whole catalogue only"},
+     .help = "recommend: negative samples per event for the sampled metrics, uniform and by popularity; 0 computes full-catalogue "
+     "metrics only"},
     {.name = "negative-seed", .type = CLI_SEED, .offset = offsetof(eval_settings, rank.negative_seed),
-     .placeholder = "N", .help = "recommend: sets which items and events are drawn"},
+     .placeholder = "N", .help = "recommend: random seed of the sampled items and events"},
     {.name = "cases", .type = CLI_COUNT, .offset = offsetof(eval_settings, rank.cases), .placeholder = "N",
-     .help = "recommend: ranks so many events at most, drawn by the seed", .unset = "all"},
+     .help = "recommend: maximum number of events to rank, sampled at random", .unset = "all"},
     {.name = "slices", .type = CLI_FLAG, .offset = offsetof(eval_settings, rank.slices),
-     .help = "recommend: add tables by history length, popularity of the item and lag"},
+     .help = "recommend: tables by history length, item popularity and lag"},
     {.name = "bootstrap", .type = CLI_WHOLE, .offset = offsetof(eval_settings, evaluate.bootstrap), .placeholder = "N",
-     .help = "resamples of the sequences for the intervals; 0 leaves them out"},
+     .help = "bootstrap resamples of the sequences for the 95 % intervals; 0 disables them"},
     {.name = "device", .type = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.device), .placeholder = "DEVICE",
-     .help = "what computes: the CPU, an NVIDIA GPU, or a GPU where there is one", .choices = lapse_device_names},
+     .help = "compute device: cpu, cuda (NVIDIA GPU), or auto (cuda if available)", .choices = lapse_device_names},
     {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(eval_settings, evaluate.threads), .placeholder = "N",
-     .help = "threads to use; never changes the result", .unset = "all cores"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(eval_settings, json), .help = "print one JSON object"},
+     .help = "CPU threads; does not change the result", .unset = "all cores"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(eval_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
@@ -166,12 +167,13 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_eval = {
     .name = "eval",
-    .summary = "score a model on a dataset",
+    .summary = "evaluate a model on a dataset",
     .description =
-        "Scores a model on every event but each sequence's first. The model remembers how its training data was "
-        "split, so the test split holds nothing it has learned from. A model of the task 'recommend' is scored by the "
-        "rank of the right item: in the whole catalogue, with and without items seen before, and among items drawn "
-        "uniformly and by popularity.",
+        "Evaluates a model on every event except the first of each sequence. The model file stores the split of the "
+        "training data, so the test split contains no training data. A classifier is evaluated by accuracy, log-loss "
+        "and "
+        "macro-F1; a recommender by the rank of the target item (Hit@K, NDCG@K, MRR): in the full catalogue, with and "
+        "without items already in the history, and among negative samples, uniform and by popularity.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

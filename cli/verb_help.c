@@ -1,8 +1,10 @@
-/* verb_help.c: `lapse help`: the verbs, one verb, or the man page that the build installs. */
+/* verb_help.c: `lapse help`: prints the list of verbs, the help of one verb, or the man page that the build installs. */
+#include <string.h>
+
 #include "verb.h"
 
 typedef struct help_settings {
-    const char *verb;
+    const char *verb, *extent;
     bool man;
 } help_settings;
 
@@ -14,35 +16,38 @@ static int run(void *settings, const cli_call *call)
         return CLI_DONE;
     }
     if (!s->verb) {
-        cli_help_all(stdout);
+        cli_help_verbs(stdout);
         return CLI_DONE;
     }
     const cli_verb *verb = cli_verb_find(s->verb);
     if (!verb)
-        return cli_usage(call->verb, "there is no verb '%s'", s->verb);
-    cli_help_verb(stdout, verb);
+        return CLI_USAGE;
+    if (s->extent && strcmp(s->extent, "all") != 0)
+        return cli_usage(call->verb, "help: unexpected argument '%s'; only 'all' may follow the verb", s->extent);
+    cli_help_verb(stdout, verb, s->extent != NULL);
     return CLI_DONE;
 }
 
 static const cli_argument arguments[] = {
-    {"VERB", offsetof(help_settings, verb), "the verb to explain; all of them where none is named", true},
+    {"VERB", offsetof(help_settings, verb), "verb to explain (default: list all verbs)", true},
+    {"all", offsetof(help_settings, extent), "include the advanced options", true},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "man", .type = CLI_FLAG, .offset = offsetof(help_settings, man), .help = "print the man page, in troff"},
+    {.name = "man", .type = CLI_FLAG, .offset = offsetof(help_settings, man), .help = "man page in troff format, instead of help"},
     {0},
 };
 /* clang-format on */
 
-static const char *const examples[] = {"lapse help train", "lapse help --man | man -l -", NULL};
+static const char *const examples[] = {"lapse help train", "lapse help train all", "lapse help --man | man -l -", NULL};
 
 const cli_verb cli_verb_help = {
     .name = "help",
     .summary = "explain a verb, or print the man page",
-    .description = "Explains a verb: what it takes, what it does, and the defaults in use. `lapse help VERB` is "
-                   "`lapse VERB --help`.",
+    .description = "Explains a verb: its arguments, its options and their defaults. `lapse help VERB` is the same as "
+                   "`lapse VERB --help`, and `lapse help VERB all` the same as `lapse VERB --help all`.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -1,4 +1,4 @@
-/* verb_import.c: `lapse import`: a text file of events becomes a dataset file. */
+/* verb_import.c: `lapse import`: converts a CSV or TSV file of events into a dataset file. */
 #include <string.h>
 
 #include "column_options.h"
@@ -11,7 +11,7 @@ typedef struct import_settings {
     bool json;
 } import_settings;
 
-/* What a person wants to know of the dataset just made. */
+/* First and last timestamp of a dataset. */
 typedef struct span {
     double first, last;
 } span;
@@ -36,7 +36,7 @@ static span dataset_span(const lapse_dataset *dataset)
 static void print_bad_rows(FILE *file, const lapse_import_report *report)
 {
     const lapse_error *first = &report->first_bad_row;
-    fprintf(file, "skipped    %s; the first at ", cli_plural(report->bad_rows, "bad row", "bad rows").text);
+    fprintf(file, "skipped    %s; first at ", cli_plural(report->bad_rows, "malformed row", "malformed rows").text);
     cli_text_print(file, first->file);
     fprintf(file, ":%lld", (long long)first->line);
     if (first->column > 0)
@@ -89,31 +89,29 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
     if (report->bad_rows > 0)
         print_bad_rows(file, report);
     if (report->cut_sequences > 0)
-        fprintf(file, "cut        %s where more than %s passed, which made %s in all\n",
+        fprintf(file, "sessions   %s split at gaps longer than %s, %s sessions in total\n",
                 cli_plural(report->cut_sequences, "sequence", "sequences").text, cli_duration(import->session_gap).text,
                 cli_count(report->sessions).text);
     if (report->duplicate_rows > 0)
-        fprintf(file, "dropped    %s of the same %s\n", cli_plural(report->duplicate_rows, "row", "rows").text,
+        fprintf(file, "dropped    %s with the same %s\n", cli_plural(report->duplicate_rows, "row", "rows").text,
                 strcmp(import->deduplicate, "exact") == 0 ? "sequence, time and event as another"
-                                                          : "event as the row before");
+                                                          : "event as the previous row");
     if (report->rare_rows > 0)
-        fprintf(file, "dropped    %s of %s seen fewer than %lld times\n",
+        fprintf(file, "dropped    %s of %s with fewer than %lld occurrences\n",
                 cli_plural(report->rare_rows, "row", "rows").text,
-                cli_plural(report->rare_event_types, "event", "event_types").text, (long long)import->min_count);
+                cli_plural(report->rare_event_types, "event type", "event types").text, (long long)import->min_count);
     if (report->short_rows > 0)
         fprintf(file, "dropped    %s of %s with fewer than %lld events\n",
                 cli_plural(report->short_rows, "row", "rows").text,
                 cli_plural(report->short_sequences, "sequence", "sequences").text, (long long)import->min_events);
     if (report->rounds > 1)
-        fprintf(file, "repeated   both minimums in %s, until nothing changed\n",
+        fprintf(file, "filtered   by both minimums in %s, until no row was dropped\n",
                 cli_plural(report->rounds, "round", "rounds").text);
     if (report->moved_rows > 0)
-        fprintf(file, "sorted     %s not yet in the order of time\n",
-                cli_plural(report->moved_rows, "row", "rows").text);
-    fprintf(file, "kept       %s in %s, of %s\n",
-            cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
+        fprintf(file, "sorted     %s out of time order\n", cli_plural(report->moved_rows, "row", "rows").text);
+    fprintf(file, "events     %s in %s, %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-            cli_plural(lapse_dataset_event_type_count(dataset), "event", "event_types").text);
+            cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     print_fields(file, dataset);
     fprintf(file, "span       %s to %s, %s\n", cli_timestamp(all.first).text, cli_timestamp(all.last).text,
             cli_duration(all.last - all.first).text);
@@ -173,7 +171,7 @@ static int run(void *settings, const cli_call *call)
     s->columns.import.numbers = s->numbers.items;
     s->columns.import.number_count = s->numbers.count;
     if (strcmp(s->columns.import.input, s->output) == 0 && strcmp(s->output, "-") != 0)
-        return cli_usage(call->verb, "the dataset would overwrite the file it is read from, %s", s->output);
+        return cli_usage(call->verb, "the output would overwrite the input, %s", s->output);
     lapse_status status = lapse_dataset_read(&s->columns.import, &dataset, &report, &error);
     if (status == LAPSE_OK)
         status = lapse_dataset_save(dataset, s->output, &error);
@@ -198,41 +196,40 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {
     {"INPUT", offsetof(import_settings, columns.import.input),
-     "a CSV or TSV file, plain or gzip, with one event a row; - is standard input", false},
+     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(import_settings, output),
-     .placeholder = "DATASET", .help = "the dataset file to write", .required = true},
-    CLI_COLUMN_ROWS(import_settings, columns, "found by its name"),
+     .placeholder = "DATASET", .help = "dataset file to write", .required = true},
+    CLI_COLUMN_ROWS(import_settings, columns, "detected by name"),
     {.name = "action", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.action),
-     .placeholder = "COLUMN", .help = "column with what was done (view, search, purchase), a field of each event that "
-     "can also be predicted", .unset = "none"},
+     .placeholder = "COLUMN", .help = "action column (view, search, purchase): a categorical field that can also be a prediction "
+     "target", .unset = "none"},
     {.name = "field", .type = CLI_LIST, .offset = offsetof(import_settings, categories), .placeholder = "COLUMN",
-     .help = "a further column of categories that models see of past events; may be given several times"},
+     .help = "categorical field column, an input feature of past events; repeatable"},
     {.name = "number", .type = CLI_LIST, .offset = offsetof(import_settings, numbers), .placeholder = "COLUMN",
-     .help = "a further column of numbers that models see of past events, empty where missing; may be given several "
-     "times"},
+     .help = "numeric field column, an input feature of past events, empty if missing; repeatable"},
     {.name = "split-column", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
-     .placeholder = "COLUMN", .help = "column that says train, valid or test", .unset = "none"},
+     .placeholder = "COLUMN", .help = "split column, with the values train, valid and test", .unset = "none"},
     {.name = "session-gap", .type = CLI_DURATION, .offset = offsetof(import_settings, columns.import.session_gap),
-     .placeholder = "TIME", .help = "cut a sequence wherever two neighbouring events are further apart, such as 30m; "
-     "the parts are named SEQUENCE/1, SEQUENCE/2 and so on", .unset = "sequences are not cut"},
+     .placeholder = "DURATION", .help = "session gap: split a sequence between events further apart than this, such as 30m; "
+     "the sessions are named SEQUENCE/1, SEQUENCE/2, ...", .unset = "no splitting"},
     {.name = "deduplicate", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.deduplicate),
-     .placeholder = "WHICH", .help = "drop rows of the same sequence, time and event as another (exact), or of the same "
-     "event as the row before in their sequence (consecutive)", .choices = lapse_deduplicate_names},
+     .placeholder = "RULE", .help = "deduplication: none, exact (same sequence, time and event as another row) or "
+     "consecutive (same event as the previous row of the sequence)", .choices = lapse_deduplicate_names},
     {.name = "min-events", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
-     .placeholder = "N", .help = "drop sequences with fewer events"},
+     .placeholder = "N", .help = "minimum events per sequence; shorter sequences are dropped"},
     {.name = "min-count", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_count),
-     .placeholder = "N", .help = "drop events that occur fewer times in all; done before --min-events"},
+     .placeholder = "N", .help = "minimum occurrences per event type; rarer ones are dropped, before --min-events is applied"},
     {.name = "min-rounds", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.min_rounds),
-     .placeholder = "HOW", .help = "the two minimums one after the other, or in turn until nothing changes",
+     .placeholder = "RULE", .help = "application of the two minimums: once, or iterated until no row is dropped (k-core)",
      .choices = lapse_min_rounds_names},
     {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(import_settings, columns.import.threads),
-     .placeholder = "N", .help = "threads to use", .unset = "all cores"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "report as one JSON object"},
+     .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
@@ -250,9 +247,9 @@ const cli_verb cli_verb_import = {
     .name = "import",
     .summary = "read events from CSV or TSV into a dataset file",
     .description =
-        "Reads events (whose, when, what), sorts them by sequence and time, cuts sequences into sessions "
-        "and drops duplicates where asked to, drops what is too rare or too short, and writes a dataset file. "
-        "An existing file is replaced only by a whole new one.",
+        "Reads events (sequence, timestamp, event type), sorts them by sequence and time, optionally splits sequences "
+        "into sessions and drops duplicates, filters rare event types and short sequences, and writes a dataset file. "
+        "The output file is replaced atomically.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -1,5 +1,5 @@
-/* verb_info.c: `lapse info`: what a dataset, a model or item vectors say about themselves. What a file holds shows in its
- * bytes, so it may have any name. */
+/* verb_info.c: `lapse info`: metadata of a dataset, a model or item vectors. The file type is detected by content, not by
+ * name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct info_settings {
     bool types, json;
 } info_settings;
 
-/* A file that is open: one of them is set. */
+/* An open file: exactly one member is set. */
 typedef struct subject {
     lapse_dataset *dataset;
     lapse_model *model;
@@ -45,7 +45,7 @@ static const char *type_name(const subject *about, int64_t type)
                             : lapse_dataset_event_type_name(about->dataset, type);
 }
 
-/* How often each event type occurs in a dataset; NULL for others, which do not hold the events. */
+/* Number of events of each event type of a dataset; NULL for models and item vectors. The caller frees it. */
 static int64_t *type_events(const subject *about)
 {
     int64_t *events = about->dataset ? calloc((size_t)type_count(about) + 1, sizeof *events) : NULL;
@@ -78,10 +78,10 @@ static int print_text(const subject *about, const info_settings *s)
     int64_t *events = type_events(about);
     fputc('\n', stdout);
     table.align = events ? "lrr" : "l";
-    cli_table_add(&table, "event");
+    cli_table_add(&table, "%s", about->vectors ? "item" : "event type");
     if (events) {
         cli_table_add(&table, "events");
-        cli_table_add(&table, "share");
+        cli_table_add(&table, "fraction");
     }
     for (int64_t type = 0; type < type_count(about); type++) {
         cli_table_add(&table, "%s", type_name(about, type));
@@ -109,7 +109,7 @@ static int print_json(const subject *about, const info_settings *s)
     cli_json_end(&json, '}');
     if (s->types) {
         int64_t *events = type_events(about);
-        cli_json_array(&json, "event_types");
+        cli_json_array(&json, about->vectors ? "items" : "event_types");
         for (int64_t type = 0; type < type_count(about); type++) {
             cli_json_object(&json, NULL);
             cli_json_text(&json, "name", type_name(about, type));
@@ -124,7 +124,7 @@ static int print_json(const subject *about, const info_settings *s)
     return CLI_DONE;
 }
 
-/* A safetensors file begins with the length of its header (8 bytes) and the header's opening brace. */
+/* A safetensors file begins with the header size (8 bytes, little-endian) and the header's opening brace. */
 static int looks_like_model(const char *path, bool *model)
 {
     unsigned char first[9];
@@ -164,15 +164,15 @@ static int run(void *settings, const cli_call *call)
 }
 
 static const cli_argument arguments[] = {
-    {"FILE", offsetof(info_settings, file), "a dataset, a model or item vectors", false},
+    {"FILE", offsetof(info_settings, file), "dataset, model or item-vector file", false},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "event_types", .type = CLI_FLAG, .offset = offsetof(info_settings, types),
-     .help = "list the event types, or items, too"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "print one JSON object"},
+    {.name = "event-types", .type = CLI_FLAG, .offset = offsetof(info_settings, types),
+     .help = "list of event types (of items, for item vectors)"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
@@ -182,10 +182,10 @@ static const char *const examples[] = {"lapse info events.lapse --event-types", 
 
 const cli_verb cli_verb_info = {
     .name = "info",
-    .summary = "tell what a file of lapse holds",
-    .description = "Checks a dataset, a model or item vectors whole and tells what it says about itself: where it came "
-                   "from, sizes, "
-                   "settings, split and scores.",
+    .summary = "describe a dataset, model or item-vector file",
+    .description =
+        "Verifies a dataset, model or item-vector file and prints its metadata: source, sizes, settings, split "
+        "and scores.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

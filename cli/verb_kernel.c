@@ -1,10 +1,11 @@
-/* verb_kernel.c: `lapse kernel`: what a model has learned of time: its periods, the kernel they make, the features.
+/* verb_kernel.c: `lapse kernel`: the learned time encoding of a model: its spectrum, kernel and features.
  *
- * Periods are shown heaviest first, in the units people think in; CSV and JSON have seconds. */
+ * Text has periods in readable units, by descending weight; CSV and JSON have seconds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lookup.h"
 #include "table.h"
 #include "verb.h"
 
@@ -17,7 +18,7 @@ typedef struct kernel_settings {
     bool csv, json;
 } kernel_settings;
 
-/* What the model was found to be. */
+/* The time encoding of a model. */
 typedef struct subject {
     lapse_model *model;
     lapse_spectrum spectrum;
@@ -38,13 +39,10 @@ static bool wants(const kernel_settings *s, const char *part)
     return strcmp(s->part, "all") == 0 || strcmp(s->part, part) == 0;
 }
 
-static const char *property(const lapse_model *model, const char *wanted)
+static const char *encoding_of(const subject *about)
 {
-    const char *name, *value;
-    for (int i = 0; lapse_model_property(model, i, &name, &value); i++)
-        if (strcmp(name, wanted) == 0)
-            return value;
-    return "";
+    const char *encoding = cli_model_property(about->model, "encoding");
+    return encoding ? encoding : "";
 }
 
 static cli_words period_words(double period)
@@ -60,7 +58,7 @@ static bool print_spectrum(const kernel_settings *s, const subject *about)
     const lapse_spectrum *spectrum = &about->spectrum;
     int shown = s->top > 0 && s->top < spectrum->count ? s->top : spectrum->count;
     cli_table table = {.align = "lrrrrr"};
-    static const char *const heads[] = {"period", "harmonic", "cosine", "sine", "weight", "share"};
+    static const char *const heads[] = {"period", "harmonic", "cosine", "sine", "weight", "fraction"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         cli_table_add(&table, "%s", heads[i]);
     for (int rank = 0; rank < shown; rank++) {
@@ -76,21 +74,21 @@ static bool print_spectrum(const kernel_settings *s, const subject *about)
         cli_table_add(&table, "%.4f", spectrum->weight[i]);
         cli_table_add(&table, "%s", cli_percent(about->height > 0 ? spectrum->weight[i] / about->height : 0, 1).text);
     }
-    fputs("\nSpectrum, heaviest first\n", stdout);
+    fputs("\nSpectrum, by descending weight\n", stdout);
     bool whole = cli_table_print(&table, stdout, 0);
     if (shown < spectrum->count)
         printf("and %s; --top 0 shows all\n", cli_plural(spectrum->count - shown, "more", "more").text);
     return whole;
 }
 
-/* A bar from zero in the middle: "      ####|        " or "          |###     ", without blanks at its end. */
-static void bar_of(double share, char bar[2 * BAR + 2])
+/* A bar from zero in the middle, "      ####|" or "          |###", without trailing spaces. */
+static void bar_of(double value, char bar[2 * BAR + 2])
 {
-    int length = (int)lrint(fmin(fabs(share), 1) * BAR);
+    int length = (int)lrint(fmin(fabs(value), 1) * BAR);
     memset(bar, ' ', 2 * BAR + 1);
     bar[BAR] = '|';
-    memset(share < 0 ? bar + BAR - length : bar + BAR + 1, '#', (size_t)length);
-    bar[share < 0 ? BAR + 1 : BAR + 1 + length] = 0;
+    memset(value < 0 ? bar + BAR - length : bar + BAR + 1, '#', (size_t)length);
+    bar[value < 0 ? BAR + 1 : BAR + 1 + length] = 0;
 }
 
 static bool print_kernel(const subject *about)
@@ -101,32 +99,32 @@ static bool print_kernel(const subject *about)
         cli_table_add(&table, "%s", heads[i]);
     for (int i = 0; i < about->lags.points; i++) {
         double lag = lapse_lags_at(&about->lags, i), k = lapse_spectrum_kernel(&about->spectrum, lag);
-        double share = about->height > 0 ? k / about->height : 0;
+        double value = about->height > 0 ? k / about->height : 0;
         char bar[2 * BAR + 2];
-        bar_of(share, bar);
+        bar_of(value, bar);
         cli_table_add(&table, "%s", cli_duration(lag).text);
         cli_table_add(&table, "%.4f", k);
-        cli_table_add(&table, "%.3f", fabs(share) < 0.0005 ? 0 : share);
+        cli_table_add(&table, "%.3f", fabs(value) < 0.0005 ? 0 : value);
         cli_table_add(&table, "%s", bar);
     }
     printf("\nKernel, on a %s axis\n", about->lags.axis);
     return cli_table_print(&table, stdout, 0);
 }
 
-/* Five steps from the lowest to the highest value. */
-static char cell_of(double share)
+/* One of five symbols for a value from -1 to 1. */
+static char cell_of(double value)
 {
     static const char cells[] = "=- +#";
-    return cells[(int)lrint(2 + 2 * fmax(-1, fmin(1, share)))];
+    return cells[(int)lrint(2 + 2 * fmax(-1, fmin(1, value)))];
 }
 
 static bool print_phi(const kernel_settings *s, const subject *about)
 {
     const lapse_spectrum *spectrum = &about->spectrum;
     int shown = s->top > 0 && s->top < spectrum->count ? s->top : spectrum->count, points = about->lags.points;
-    double most = 0;
+    double maximum = 0;
     for (int i = 0; i < spectrum->count; i++)
-        most = fmax(most, fmax(fabs(spectrum->cosine[i]), fabs(spectrum->sine[i])));
+        maximum = fmax(maximum, fmax(fabs(spectrum->cosine[i]), fabs(spectrum->sine[i])));
     cli_table table = {.align = "lll"};
     char *row = malloc((size_t)points + 1);
     if (!row)
@@ -137,7 +135,7 @@ static bool print_phi(const kernel_settings *s, const subject *about)
         for (int column = 0; column < points; column++) {
             double angle = spectrum->frequency[i] * lapse_lags_at(&about->lags, column);
             double value = sine ? spectrum->sine[i] * sin(angle) : spectrum->cosine[i] * cos(angle);
-            row[column] = cell_of(most > 0 ? value / most : 0);
+            row[column] = cell_of(maximum > 0 ? value / maximum : 0);
         }
         row[points] = 0;
         cli_table_add(&table, "%s", sine ? "" : period_words(spectrum->period[i]).text);
@@ -146,7 +144,7 @@ static bool print_phi(const kernel_settings *s, const subject *about)
     }
     free(row);
     printf("\nPhi at lags from %s to %s: = and - below zero, + and # above, # is %.4f\n",
-           cli_duration(about->lags.from).text, cli_duration(about->lags.to).text, most);
+           cli_duration(about->lags.from).text, cli_duration(about->lags.to).text, maximum);
     return cli_table_print(&table, stdout, 0);
 }
 
@@ -154,7 +152,7 @@ static int print_text(const kernel_settings *s, const subject *about)
 {
     fputs("model      ", stdout);
     cli_text_print(stdout, s->model);
-    printf(", encoding %s\nkernel     %s, K(0) = %.4f\n", property(about->model, "encoding"),
+    printf(", encoding %s\nkernel     %s, K(0) = %.4f\n", encoding_of(about),
            cli_plural(about->spectrum.count, "frequency", "frequencies").text, about->height);
     bool whole = true;
     if (wants(s, "spectrum"))
@@ -180,7 +178,7 @@ static int print_csv_spectrum(const subject *about)
     return CLI_DONE;
 }
 
-/* A row a lag: K and Phi, or the one asked for. Columns of Phi are in the model's order, as its tensors are. */
+/* One row per lag with K and Phi, or the selected part. Columns of Phi are in the order of the model's tensors. */
 static int print_csv(const kernel_settings *s, const subject *about)
 {
     int count = about->spectrum.count;
@@ -252,7 +250,7 @@ static int print_json(const kernel_settings *s, const subject *about)
     cli_json json = {.file = stdout};
     cli_json_object(&json, NULL);
     cli_json_text(&json, "model", s->model);
-    cli_json_text(&json, "encoding", property(about->model, "encoding"));
+    cli_json_text(&json, "encoding", encoding_of(about));
     cli_json_whole(&json, "frequencies", about->spectrum.count);
     cli_json_number(&json, "kernel_at_zero", about->height, 9);
     if (wants(s, "spectrum"))
@@ -267,8 +265,7 @@ static int save_svg(const kernel_settings *s, const subject *about)
 {
     lapse_error error;
     char title[512];
-    snprintf(title, sizeof title, "Time kernel of %.400s, encoding %.60s", s->model,
-             property(about->model, "encoding"));
+    snprintf(title, sizeof title, "Time kernel of %.400s, encoding %.60s", s->model, encoding_of(about));
     if (lapse_spectrum_save_svg(&about->spectrum, &about->lags, title, s->svg, &error) != LAPSE_OK)
         return cli_error(&error);
     if (strcmp(s->svg, "-") == 0)
@@ -300,7 +297,7 @@ static int run(void *settings, const cli_call *call)
     subject about = {.lags = s->lags};
     lapse_error error;
     if (s->csv + s->json + (s->svg != NULL) > 1)
-        return cli_usage(call->verb, "of --csv, --json and --svg only one can be had at a time");
+        return cli_usage(call->verb, "--csv, --json and --svg are mutually exclusive");
     lapse_status status = lapse_model_load(s->model, &about.model, &error);
     if (status == LAPSE_OK)
         status = lapse_model_spectrum(about.model, &about.spectrum, &error);
@@ -322,29 +319,29 @@ static void defaults(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"MODEL", offsetof(kernel_settings, model), "a model that sees lags", false},
+    {"MODEL", offsetof(kernel_settings, model), "model file with a time encoding", false},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "axis", .type = CLI_CHOICE, .offset = offsetof(kernel_settings, lags.axis), .placeholder = "AXIS",
-     .help = "how lags are spaced", .choices = lapse_axis_names},
+     .help = "spacing of the lags", .choices = lapse_axis_names},
     {.name = "from", .type = CLI_DURATION, .offset = offsetof(kernel_settings, lags.from), .placeholder = "DURATION",
-     .help = "the first lag, such as 1m", .unset = "a tenth of the shortest period; 0 on a linear axis"},
+     .help = "first lag, such as 1m", .unset = "1/10 of the shortest period; 0 on a linear axis"},
     {.name = "to", .type = CLI_DURATION, .offset = offsetof(kernel_settings, lags.to), .placeholder = "DURATION",
-     .help = "the last lag, such as 2y", .unset = "the longest period"},
+     .help = "last lag, such as 2y", .unset = "the longest period"},
     {.name = "points", .type = CLI_WHOLE, .offset = offsetof(kernel_settings, lags.points), .placeholder = "N",
-     .help = "how many lags; a picture has one for each of its pixels"},
+     .help = "number of lags; a plot has one per pixel column"},
     {.name = "part", .type = CLI_CHOICE, .offset = offsetof(kernel_settings, part), .placeholder = "PART",
-     .help = "what is shown", .choices = part_names},
+     .help = "part to print", .choices = part_names},
     {.name = "top", .type = CLI_WHOLE, .offset = offsetof(kernel_settings, top), .placeholder = "N",
-     .help = "frequencies shown as text, heaviest first; 0 is all"},
+     .help = "frequencies to print, by descending weight; 0 prints all"},
     {.name = "csv", .type = CLI_FLAG, .offset = offsetof(kernel_settings, csv),
-     .help = "print a row for each lag with K and Phi, or with --part spectrum one for each frequency"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(kernel_settings, json), .help = "print one JSON object"},
+     .help = "CSV output: one row per lag with K and Phi; with --part spectrum, one per frequency"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(kernel_settings, json), .help = "JSON output: one object"},
     {.name = "svg", .type = CLI_TEXT, .offset = offsetof(kernel_settings, svg), .placeholder = "FILE",
-     .help = "draw all parts into this file instead; - is standard output", .unset = "not drawn"},
+     .help = "SVG plot of all parts, instead of text; - is standard output", .unset = "none"},
     {0},
 };
 /* clang-format on */
@@ -355,11 +352,11 @@ static const char *const examples[] = {"lapse kernel model.safetensors",
 
 const cli_verb cli_verb_kernel = {
     .name = "kernel",
-    .summary = "show what a model has learned of time",
+    .summary = "show the learned time kernel of a model",
     .description =
-        "Shows the periods of a model's time encoding with their amplitudes, the kernel K(lag) that they make, which "
-        "tells how alike two moments are to the model when they lie so far apart, and the features Phi(lag) "
-        "themselves. docs/theory.md has the formulas.",
+        "Shows the periods of a model's time encoding with their amplitudes (the spectrum), the kernel K(lag), which "
+        "is "
+        "the similarity of two timestamps at that lag, and the features Phi(lag). docs/theory.md has the formulas.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

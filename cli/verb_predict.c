@@ -1,13 +1,13 @@
-/* verb_predict.c: `lapse predict`: for each history in a text file, what happens at the times asked about.
+/* verb_predict.c: `lapse predict`: predictions for each history in a text file at the query times.
  *
- * All answers are made before the first is printed, so that a history that cannot be answered leaves no half table. */
+ * All predictions are computed before the first is printed, so that an error leaves no partial table. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "answers.h"
 #include "column_options.h"
 #include "known.h"
+#include "lookup.h"
 #include "table.h"
 #include "verb.h"
 
@@ -20,56 +20,41 @@ typedef struct predict_settings {
     bool unseen, csv, json;
 } predict_settings;
 
-/* What the model predicts, and its answers: [sequence][when][rank], as many of the last as counts[sequence][when] says. */
+/* A target of the model and its predictions: choices[sequence][when][rank], of which counts[sequence][when] ranks are
+ * valid. */
 typedef struct answer {
     const char *target;
-    int64_t size, top; /* names that it can be, and those shown */
+    int64_t size, top; /* number of classes, and of those shown */
     lapse_recommendation *choices;
     int64_t *counts;
 } answer;
 
-/* The work in hand. A sequence without a known event has answered[...] false. */
+/* State of a run. answered[sequence] is false for a sequence without a known event. */
 typedef struct work {
     lapse_model *model;
     lapse_dataset *history;
     cli_when *when;
     int when_count;
-    const char **fields; /* names of the model's fields of categories (the action apart), then of its numbers */
+    const char **fields; /* names of the model's categorical fields (without the action), then of its numeric fields */
     answer answers[2];
     int answer_count;
-    lapse_query *questions; /* [sequence][when] */
-    bool recommends;        /* events are items, and their scores are shown */
-    double *last;           /* time of each sequence's last event */
+    lapse_query *queries; /* [sequence][when] */
+    bool recommends;      /* events are items with scores */
+    double *last;         /* time of each sequence's last event */
     bool *answered;
 } work;
 
-/* Fewer events are read before anybody asks how fast. */
-enum { NOTED_EVENTS = 10000 };
+/* The speed is printed for at least this many events. */
+enum { TIMED_EVENTS = 10000 };
 
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-static const char *property(const lapse_model *model, const char *wanted)
-{
-    const char *name, *value;
-    for (int i = 0; lapse_model_property(model, i, &name, &value); i++)
-        if (strcmp(name, wanted) == 0)
-            return value;
-    return NULL;
-}
-
-/* A fault of the header: a column that is not there, or whose name is not to be found. */
-static bool is_header_fault(lapse_status status, const lapse_error *error)
+/* An error in the header: a missing column, or a column that cannot be detected. */
+static bool is_header_error(lapse_status status, const lapse_error *error)
 {
     return (status == LAPSE_ERROR_INPUT || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_UNKNOWN) &&
            error->line <= 1;
 }
 
-/* Asks for the columns of the model's fields. */
+/* Sets the columns of the model's fields. */
 static lapse_status name_fields(work *w, lapse_import_options *import, lapse_error *error)
 {
     lapse_field field;
@@ -84,8 +69,7 @@ static lapse_status name_fields(work *w, lapse_import_options *import, lapse_err
     const char **next = w->fields;
     bool action = lapse_model_field(w->model, 0, &field) && field.type == LAPSE_FIELD_ACTION;
     if (import->action && !action) {
-        *error =
-            (lapse_error){.status = LAPSE_ERROR_USAGE, .message = "--action was given, but the model sees no action"};
+        *error = (lapse_error){.status = LAPSE_ERROR_USAGE, .message = "--action: the model has no action field"};
         return LAPSE_ERROR_USAGE;
     }
     for (int i = 0; i < count; i++) {
@@ -103,13 +87,13 @@ static lapse_status name_fields(work *w, lapse_import_options *import, lapse_err
     return LAPSE_OK;
 }
 
-/* Reads the history with the columns asked for. Those not named are the ones that the model was trained from, if the
- * file has them; else they are found by name. Which ones it has shows by trying: a fault of the header is met before
- * any row is read. Standard input cannot be tried twice. */
+/* Reads the history. A column that is not given is the one in the training data if the file has it, otherwise it is detected
+ * by name. Each combination is tried in turn: a header error occurs before any row is read. Standard input can be read
+ * only once. */
 static lapse_status read_history(predict_settings *s, work *w, lapse_import_report *report, lapse_error *error)
 {
     enum { SEQUENCE = 1, TIME = 2, EVENT = 4 };
-    static const int given_up[] = {0, SEQUENCE, TIME, EVENT, SEQUENCE | TIME, SEQUENCE | EVENT, TIME | EVENT, 7};
+    static const int detected[] = {0, SEQUENCE, TIME, EVENT, SEQUENCE | TIME, SEQUENCE | EVENT, TIME | EVENT, 7};
     lapse_import_options *import = &s->columns.import;
     lapse_status first = LAPSE_OK;
     cli_columns_finish(&s->columns);
@@ -119,23 +103,23 @@ static lapse_status read_history(predict_settings *s, work *w, lapse_import_repo
     lapse_status named = name_fields(w, import, error);
     if (named != LAPSE_OK)
         return named;
-    for (size_t i = 0; i < sizeof given_up / sizeof *given_up; i++) {
+    for (size_t i = 0; i < sizeof detected / sizeof *detected; i++) {
         lapse_import_options attempt = *import;
-        lapse_error fault;
-        if (!attempt.sequence && !(given_up[i] & SEQUENCE))
-            attempt.sequence = property(w->model, "column.sequence");
-        if (!attempt.time && !(given_up[i] & TIME))
-            attempt.time = property(w->model, "column.time");
-        if (!attempt.event && !(given_up[i] & EVENT))
-            attempt.event = property(w->model, "column.event");
-        lapse_status status = lapse_dataset_read(&attempt, &w->history, report, &fault);
+        lapse_error failure;
+        if (!attempt.sequence && !(detected[i] & SEQUENCE))
+            attempt.sequence = cli_model_property(w->model, "column.sequence");
+        if (!attempt.time && !(detected[i] & TIME))
+            attempt.time = cli_model_property(w->model, "column.time");
+        if (!attempt.event && !(detected[i] & EVENT))
+            attempt.event = cli_model_property(w->model, "column.event");
+        lapse_status status = lapse_dataset_read(&attempt, &w->history, report, &failure);
         if (status == LAPSE_OK)
             return LAPSE_OK;
-        if (i == 0 || !is_header_fault(status, &fault)) {
+        if (i == 0 || !is_header_error(status, &failure)) {
             first = status;
-            *error = fault;
+            *error = failure;
         }
-        if (!is_header_fault(status, &fault) || strcmp(s->history, "-") == 0)
+        if (!is_header_error(status, &failure) || strcmp(s->history, "-") == 0)
             return status;
     }
     return first;
@@ -146,7 +130,7 @@ static double time_of(const cli_when *when, double last)
     return when->relative ? last + when->seconds : when->seconds;
 }
 
-/* One question for each sequence and time. */
+/* One query for each sequence and query time. */
 static int make_queries(work *w)
 {
     for (int64_t i = 0; i < lapse_dataset_sequence_count(w->history); i++) {
@@ -158,38 +142,37 @@ static int make_queries(work *w)
         for (int j = 0; j < w->when_count; j++) {
             double time = time_of(&w->when[j], w->last[i]);
             if (time < w->last[i])
-                return cli_fail("--at %s lies before the last event of sequence '%.200s', which is at %s; ask for that "
-                                "time or later",
+                return cli_fail("--at %s is before the last event of sequence '%.200s', %s; use that time or later",
                                 w->when[j].text, lapse_dataset_sequence_name(w->history, i),
                                 cli_timestamp(w->last[i]).text);
-            w->questions[i * w->when_count + j] = (lapse_query){i, time};
+            w->queries[i * w->when_count + j] = (lapse_query){i, time};
         }
     }
     return CLI_DONE;
 }
 
-static bool make_room(work *w)
+static bool allocate(work *w)
 {
-    size_t sequences = (size_t)lapse_dataset_sequence_count(w->history), questions = sequences * (size_t)w->when_count;
-    w->questions = calloc(questions + 1, sizeof *w->questions);
+    size_t sequences = (size_t)lapse_dataset_sequence_count(w->history), queries = sequences * (size_t)w->when_count;
+    w->queries = calloc(queries + 1, sizeof *w->queries);
     w->last = calloc(sequences + 1, sizeof *w->last);
     w->answered = calloc(sequences + 1, sizeof *w->answered);
-    bool room = w->questions && w->last && w->answered;
+    bool allocated = w->queries && w->last && w->answered;
     for (int t = 0; t < w->answer_count; t++) {
         answer *a = &w->answers[t];
-        a->choices = calloc(questions * (size_t)a->top + 1, sizeof *a->choices);
-        a->counts = calloc(questions + 1, sizeof *a->counts);
-        room = room && a->choices && a->counts;
+        a->choices = calloc(queries * (size_t)a->top + 1, sizeof *a->choices);
+        a->counts = calloc(queries + 1, sizeof *a->counts);
+        allocated = allocated && a->choices && a->counts;
     }
-    return room;
+    return allocated;
 }
 
 static int answer_all(const predict_settings *s, work *w)
 {
-    int64_t sequences = lapse_dataset_sequence_count(w->history), questions = sequences * w->when_count;
+    int64_t sequences = lapse_dataset_sequence_count(w->history), queries = sequences * w->when_count;
     lapse_predict_options options;
     lapse_error error;
-    if (!make_room(w))
+    if (!allocate(w))
         return cli_fail("out of memory");
     int result = make_queries(w);
     lapse_predict_options_default(&options);
@@ -200,14 +183,14 @@ static int answer_all(const predict_settings *s, work *w)
         answer *a = &w->answers[t];
         options.target = a->target;
         options.top = a->top;
-        if (lapse_predict_all(w->model, w->history, w->questions, questions, &options, a->choices, a->counts, &error) !=
+        if (lapse_predict_all(w->model, w->history, w->queries, queries, &options, a->choices, a->counts, &error) !=
             LAPSE_OK)
             return cli_error(&error);
     }
     for (int64_t i = 0; i < sequences && result == CLI_DONE; i++) {
         w->answered[i] = w->answers[0].counts[i * w->when_count] >= 0;
         if (!w->answered[i])
-            cli_note("sequence '%s' has no event that the model knows: not answered",
+            cli_note("sequence '%s' has no event that the model knows: no prediction",
                      lapse_dataset_sequence_name(w->history, i));
     }
     return result;
@@ -223,7 +206,7 @@ static int64_t count_at(const work *w, const answer *a, int64_t sequence, int wh
     return a->counts[sequence * w->when_count + when];
 }
 
-/* The most answers that a sequence has at any time. */
+/* The largest number of predictions of a sequence at any query time. */
 static int64_t longest_of(const work *w, const answer *a, int64_t sequence)
 {
     int64_t most = 0;
@@ -237,7 +220,7 @@ static const char *name_of(const work *w, const answer *a, const lapse_recommend
     return lapse_model_target_name(w->model, a->target, choice->item);
 }
 
-/* Whether the answers are events alone, as they are where no action is predicted. */
+/* Whether the event is the only target. */
 static bool events_only(const work *w)
 {
     return w->answer_count == 1 && strcmp(w->answers[0].target, "event") == 0;
@@ -281,7 +264,7 @@ static int print_tables(const work *w)
     int result = CLI_DONE;
     for (int t = 0; t < w->answer_count && result == CLI_DONE; t++) {
         if (!events_only(w))
-            printf("%sthe next %s\n", t ? "\n" : "", w->answers[t].target);
+            printf("%starget: %s\n", t ? "\n" : "", w->answers[t].target);
         result = print_table(w, &w->answers[t]);
     }
     return result;
@@ -331,7 +314,7 @@ static int print_csv(const work *w)
     return CLI_DONE;
 }
 
-/* "top" is the list of events, "top_actions" that of actions. */
+/* "top" is the list of events or items, "top_actions" that of actions. */
 static void json_top(const work *w, cli_json *json, const answer *a, int64_t sequence, int when)
 {
     bool event = strcmp(a->target, "event") == 0;
@@ -354,7 +337,7 @@ static void json_answer(const work *w, cli_json *json, int64_t sequence, int whe
     cli_json_object(json, NULL);
     cli_json_text(json, "at", w->when[when].text);
     cli_json_number(json, "time", time, 15);
-    cli_json_text(json, "moment", cli_timestamp(time).text);
+    cli_json_text(json, "timestamp", cli_timestamp(time).text);
     for (int t = 0; t < w->answer_count; t++)
         json_top(w, json, &w->answers[t], sequence, when);
     cli_json_end(json, '}');
@@ -371,7 +354,7 @@ static int print_json(const predict_settings *s, const work *w)
         cli_json_object(&json, NULL);
         cli_json_text(&json, "sequence", lapse_dataset_sequence_name(w->history, i));
         cli_json_number(&json, "last_time", w->last[i], 15);
-        cli_json_array(&json, "answers");
+        cli_json_array(&json, "predictions");
         for (int j = 0; j < w->when_count && w->answered[i]; j++)
             json_answer(w, &json, i, j);
         cli_json_end(&json, ']');
@@ -395,7 +378,7 @@ static int read_times(const predict_settings *s, work *w, const cli_verb *verb)
     return CLI_DONE;
 }
 
-static int work_through(predict_settings *s, work *w)
+static int predict(predict_settings *s, work *w)
 {
     lapse_import_report report;
     lapse_error error;
@@ -405,7 +388,7 @@ static int work_through(predict_settings *s, work *w)
     if (status != LAPSE_OK)
         return cli_error(&error);
     if (report.bad_rows > 0) {
-        cli_note("%s skipped; the first:", cli_plural(report.bad_rows, "bad row", "bad rows").text);
+        cli_note("skipped %s; the first:", cli_plural(report.bad_rows, "malformed row", "malformed rows").text);
         cli_error(&report.first_bad_row);
     }
     for (w->answer_count = 0; w->answer_count < 2; w->answer_count++) {
@@ -416,17 +399,17 @@ static int work_through(predict_settings *s, work *w)
         a->size = lapse_model_target_size(w->model, a->target);
         a->top = s->top == 0 || s->top > a->size ? a->size : s->top;
     }
-    const char *task = property(w->model, "task");
+    const char *task = cli_model_property(w->model, "task");
     w->recommends = task && strcmp(task, "recommend") == 0;
     int result = cli_known_find(w->model, w->history, s->history, strcmp(s->unknown, "skip") == 0);
-    double begun = now();
+    double begun = cli_clock();
     if (result == CLI_DONE)
         result = answer_all(s, w);
     int64_t events = lapse_dataset_event_count(w->history);
-    if (result == CLI_DONE && events >= NOTED_EVENTS)
-        cli_note("%s answered in %.2f s: %s events/s",
-                 cli_plural(lapse_dataset_sequence_count(w->history), "history", "histories").text, now() - begun,
-                 cli_count((int64_t)((double)events / (now() - begun))).text);
+    if (result == CLI_DONE && events >= TIMED_EVENTS)
+        cli_note("predicted for %s in %.2f s: %s events/s",
+                 cli_plural(lapse_dataset_sequence_count(w->history), "history", "histories").text, cli_clock() - begun,
+                 cli_count((int64_t)((double)events / (cli_clock() - begun))).text);
     if (result != CLI_DONE)
         return result;
     return s->json ? print_json(s, w) : s->csv ? print_csv(w) : print_tables(w);
@@ -438,17 +421,17 @@ static int run(void *settings, const cli_call *call)
     work w;
     memset(&w, 0, sizeof w);
     if (s->json && s->csv)
-        return cli_usage(call->verb, "--json and --csv cannot both be had");
+        return cli_usage(call->verb, "--json and --csv are mutually exclusive");
     int result = read_times(s, &w, call->verb);
     if (result == CLI_DONE)
-        result = work_through(s, &w);
+        result = predict(s, &w);
     free(w.when);
     free(w.fields);
     for (int t = 0; t < w.answer_count; t++) {
         free(w.answers[t].choices);
         free(w.answers[t].counts);
     }
-    free(w.questions);
+    free(w.queries);
     free(w.last);
     free(w.answered);
     lapse_dataset_close(w.history);
@@ -471,31 +454,31 @@ static const char *const *unknown_names(void)
 }
 
 static const cli_argument arguments[] = {
-    {"MODEL", offsetof(predict_settings, model), "a model made by `lapse train`", false},
+    {"MODEL", offsetof(predict_settings, model), "model file from `lapse train`", false},
     {"HISTORY", offsetof(predict_settings, history),
-     "a CSV or TSV file, plain or gzip, with one event a row; - is standard input", false},
+     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "at", .type = CLI_LIST, .offset = offsetof(predict_settings, at), .placeholder = "TIME",
-     .help = "the query time: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; "
-             "several give a column each", .required = true},
+     .help = "query time: Unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; "
+             "repeatable, one column each", .required = true},
     {.name = "top", .type = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
-     .help = "how many event types to show, the likeliest first; 0 shows all"},
+     .help = "top-k: number of predictions to print, the most probable first; 0 prints all"},
     {.name = "unseen", .type = CLI_FLAG, .offset = offsetof(predict_settings, unseen),
-     .help = "leave out what the history has had already"},
-    {.name = "unknown", .type = CLI_CHOICE, .offset = offsetof(predict_settings, unknown), .placeholder = "WHAT",
-     .help = "what to do with events that the model does not know", .choices = unknown_names},
-    {.name = "csv", .type = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "print CSV, one answer a row"},
-    {.name = "json", .type = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "print one JSON object"},
-    CLI_COLUMN_ROWS(predict_settings, columns, "the one the model was trained from"),
+     .help = "exclude event types that are already in the history"},
+    {.name = "unknown", .type = CLI_CHOICE, .offset = offsetof(predict_settings, unknown), .placeholder = "ACTION",
+     .help = "events that the model does not know: stop with an error, or skip them", .choices = unknown_names},
+    {.name = "csv", .type = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "CSV output: one prediction per row"},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "JSON output: one object"},
+    CLI_COLUMN_ROWS(predict_settings, columns, "that of the training data"),
     {.name = "action", .type = CLI_TEXT, .offset = offsetof(predict_settings, columns.import.action),
-     .placeholder = "COLUMN", .help = "column with the action, for a model that sees it; its other fields keep their "
-     "names", .unset = "the one the model was trained from"},
+     .placeholder = "COLUMN", .help = "action column, for a model with an action field; other fields keep the column "
+     "names of the training data", .unset = "that of the training data"},
     {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
-     .placeholder = "N", .help = "threads to read and answer with", .unset = "all cores"},
+     .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
     {0},
 };
 /* clang-format on */
@@ -509,10 +492,10 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_predict = {
     .name = "predict",
-    .summary = "tell what happens at a time, for each history in a file",
+    .summary = "predict the event at a given time, for each history in a file",
     .description =
-        "Reads histories and answers for each: if the next event happens at this time, what is it? Prints the "
-        "likeliest event types with their probabilities; a model of the task recommend, items with their scores.",
+        "Reads histories and predicts for each: if the next event happens at the query time, which event is it? Prints "
+        "the most probable event types with their probabilities; for a recommender, items with their scores.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

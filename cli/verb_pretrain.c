@@ -1,4 +1,4 @@
-/* verb_pretrain.c: `lapse pretrain`: vectors of items that a model can start from. */
+/* verb_pretrain.c: `lapse pretrain`: item vectors (skip-gram with negative sampling) that initialize a model. */
 #include <string.h>
 
 #include "bar.h"
@@ -10,7 +10,7 @@ typedef struct pretrain_settings {
     bool json;
 } pretrain_settings;
 
-/* What the vectors are made of. */
+/* Number of items whose vector comes from events, from the catalogue alone, or from neither. */
 typedef struct tally {
     int64_t occur, described, unknown;
 } tally;
@@ -26,12 +26,12 @@ static tally count(const lapse_vectors *vectors)
     tally t = {0};
     for (int64_t i = 0; i < lapse_vectors_count(vectors); i++) {
         const float *vector = lapse_vectors_get(vectors, i);
-        bool told = false;
-        for (int d = 0; d < lapse_vectors_dims(vectors) && !told; d++)
-            told = vector[d] != 0;
+        bool nonzero = false;
+        for (int d = 0; d < lapse_vectors_dims(vectors) && !nonzero; d++)
+            nonzero = vector[d] != 0;
         if (lapse_vectors_occurrences(vectors, i) > 0)
             t.occur++;
-        else if (told)
+        else if (nonzero)
             t.described++;
         else
             t.unknown++;
@@ -54,15 +54,15 @@ static void report(const pretrain_settings *s, const lapse_vectors *vectors, dou
         cli_json_end(&json, '}');
         return;
     }
-    printf("wrote      %s of %d numbers to ",
+    printf("wrote      %s of %d dimensions to ",
            cli_plural(lapse_vectors_count(vectors), "item vector", "item vectors").text, lapse_vectors_dims(vectors));
     cli_text_print(stdout, s->output);
     printf(" in %s\n", cli_seconds(seconds).text);
-    printf("items      %s learned from events", cli_count(t.occur).text);
+    printf("items      %s trained on events", cli_count(t.occur).text);
     if (s->pretrain.catalogue)
-        printf(", %s known from their description alone", cli_count(t.described).text);
+        printf(", %s initialized from the catalogue", cli_count(t.described).text);
     if (t.unknown > 0)
-        printf(", %s of which nothing is known", cli_count(t.unknown).text);
+        printf(", %s without a vector", cli_count(t.unknown).text);
     putchar('\n');
 }
 
@@ -75,9 +75,9 @@ static int run(void *settings, const cli_call *call)
     cli_bar bar = cli_bar_new(NULL);
     double start = cli_clock();
     if (strcmp(s->output, s->data) == 0 || (s->pretrain.catalogue && strcmp(s->output, s->pretrain.catalogue) == 0))
-        return cli_usage(call->verb, "the vectors would overwrite %s", s->output);
+        return cli_usage(call->verb, "the output would overwrite %s", s->output);
     if (strcmp(s->output, "-") == 0)
-        return cli_usage(call->verb, "item vectors go to a file, not to standard output");
+        return cli_usage(call->verb, "item vectors cannot be written to standard output");
     lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
     cli_interrupt_watch();
     if (status == LAPSE_OK)
@@ -105,7 +105,7 @@ static void defaults(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(pretrain_settings, data), "a dataset file from `lapse import`", false},
+    {"DATA", offsetof(pretrain_settings, data), "dataset file from `lapse import`", false},
     {0},
 };
 
@@ -114,33 +114,33 @@ static const cli_argument arguments[] = {
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, AT(output), .placeholder = "FILE",
-     .help = "the file of vectors to write, a safetensors file", .required = true},
+     .help = "item-vector file to write (safetensors)", .required = true},
     {.name = "catalogue", .type = CLI_TEXT, AT(pretrain.catalogue), .placeholder = "FILE",
-     .help = "CSV or TSV with a row for each item: what its columns say of an item becomes part of its vector",
+     .help = "item metadata, CSV or TSV with one row per item; its columns become features of the item vectors",
      .unset = "none"},
     {.name = "item", .type = CLI_TEXT, AT(pretrain.item), .placeholder = "COLUMN",
-     .help = "the catalogue's column with the item's name", .unset = "found by name"},
+     .help = "item column of the catalogue", .unset = "detected by name"},
     {.name = "words", .type = CLI_TEXT, AT(pretrain.words), .placeholder = "COLUMNS",
-     .help = "its columns that are read as words, joined by commas; all others are taken whole",
+     .help = "text columns of the catalogue, separated by commas, split into words; other columns are categorical",
      .unset = "name, title, description"},
-    {.name = "dims", .type = CLI_WHOLE, AT(pretrain.dims), .placeholder = "N", .help = "numbers of a vector"},
+    {.name = "dims", .type = CLI_WHOLE, AT(pretrain.dims), .placeholder = "N", .help = "vector dimensions"},
     {.name = "window", .type = CLI_WHOLE, AT(pretrain.window), .placeholder = "N",
-     .help = "events before and after that count as near"},
-    {.name = "session-gap", .type = CLI_DURATION, AT(pretrain.session_gap), .placeholder = "TIME",
-     .help = "events further apart are never near", .unset = "no matter how far"},
+     .help = "context window, in events before and after"},
+    {.name = "session-gap", .type = CLI_DURATION, AT(pretrain.session_gap), .placeholder = "DURATION",
+     .help = "session gap: events further apart are not in one context window", .unset = "no limit"},
     {.name = "negative-count", .type = CLI_WHOLE, AT(pretrain.negative_count), .placeholder = "N",
-     .help = "items drawn for each near one, to be told from it"},
+     .help = "negative samples per positive"},
     {.name = "popularity-power", .type = CLI_NUMBER, AT(pretrain.popularity_power), .placeholder = "X",
-     .help = "they are drawn by this power of how often they occur"},
+     .help = "exponent of the item frequency in the negative-sampling distribution"},
     {.name = "learning-rate", .type = CLI_NUMBER, AT(pretrain.learning_rate), .placeholder = "X",
-     .help = "of the first step; it falls to nothing"},
-    {.name = "epochs", .type = CLI_WHOLE, AT(pretrain.epochs), .placeholder = "N", .help = "times the data is read"},
+     .help = "initial learning rate; decays linearly to 0"},
+    {.name = "epochs", .type = CLI_WHOLE, AT(pretrain.epochs), .placeholder = "N", .help = "training epochs"},
     {.name = "split-by", .type = CLI_CHOICE, AT(pretrain.split_by), .placeholder = "RULE",
-     .help = "how events come to train, valid and test, as in `lapse train`; only those of train are read",
-     .choices = lapse_split_by_names, .unset = "the column where there is one, otherwise leave-one-out"},
+     .help = "split of events into train, valid and test, as in `lapse train`; only train is used",
+     .choices = lapse_split_by_names, .unset = "column if the dataset has one, otherwise leave-one-out"},
     {.name = "seed", .type = CLI_SEED, AT(pretrain.seed), .placeholder = "N",
-     .help = "sets the split, starting values, order and negatives"},
-    {.name = "json", .type = CLI_FLAG, AT(json), .help = "print one JSON object"},
+     .help = "random seed of the split, initial values, order and negative samples"},
+    {.name = "json", .type = CLI_FLAG, AT(json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
@@ -151,12 +151,12 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_pretrain = {
     .name = "pretrain",
-    .summary = "learn vectors of items that a model can start from",
-    .description = "Learns a vector for each item from what occurs near it in the training split, and from what a "
-                   "catalogue says of "
-                   "it: words of its name, brand, category. Items that never occurred but are described get a vector "
-                   "too, so that a "
-                   "model that starts from these vectors can recommend them.",
+    .summary = "pretrain item vectors that initialize a model",
+    .description =
+        "Trains a vector for each item by skip-gram with negative sampling on the training split, with catalogue "
+        "features: "
+        "words of the name, brand, category. Items that are only in the catalogue get a vector too, so a model that is "
+        "initialized with these vectors can recommend them (cold start).",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -1,4 +1,4 @@
-/* verb_simulate.c: `lapse simulate`: events drawn from a known law, as CSV. */
+/* verb_simulate.c: `lapse simulate`: events simulated from a known process, as CSV. */
 #include <string.h>
 
 #include "verb.h"
@@ -8,7 +8,7 @@ typedef struct simulate_settings {
     const char *output, *law, *catalogue;
 } simulate_settings;
 
-static const char *place(const char *path)
+static const char *file_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard output" : path;
 }
@@ -18,19 +18,19 @@ static bool same(const char *left, const char *right)
     return left && right && strcmp(left, right) == 0;
 }
 
-static void say_written(const simulate_settings *s, int64_t events, double seconds)
+static void print_report(const simulate_settings *s, int64_t events, double seconds)
 {
     bool piped = same(s->output, "-") || same(s->law, "-") || same(s->catalogue, "-");
     FILE *file = piped ? stderr : stdout;
     fprintf(file, "wrote      %s to ", cli_plural(events, "event", "events").text);
-    cli_text_print(file, place(s->output));
+    cli_text_print(file, file_name(s->output));
     if (s->law) {
-        fputs(", their law to ", file);
-        cli_text_print(file, place(s->law));
+        fputs(", their true probabilities to ", file);
+        cli_text_print(file, file_name(s->law));
     }
     if (s->catalogue) {
-        fputs(", the items to ", file);
-        cli_text_print(file, place(s->catalogue));
+        fputs(", the catalogue to ", file);
+        cli_text_print(file, file_name(s->catalogue));
     }
     fprintf(file, " in %s\n", cli_seconds(seconds).text);
 }
@@ -42,9 +42,9 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     double start = cli_clock();
     if (same(s->law, s->output))
-        return cli_usage(call->verb, "the law and the events cannot both go to %s", s->law);
+        return cli_usage(call->verb, "--law and --output are the same file, %s", s->law);
     if (same(s->catalogue, s->output) || same(s->catalogue, s->law))
-        return cli_usage(call->verb, "the items and something else cannot both go to %s", s->catalogue);
+        return cli_usage(call->verb, "--catalogue and another output are the same file, %s", s->catalogue);
     lapse_status status = lapse_simulate(&s->simulate, &simulation, &error);
     if (status == LAPSE_OK)
         status = lapse_simulation_save(simulation, s->output, &error);
@@ -53,7 +53,7 @@ static int run(void *settings, const cli_call *call)
     if (status == LAPSE_OK && s->catalogue)
         status = lapse_simulation_save_catalogue(simulation, s->catalogue, &error);
     if (status == LAPSE_OK)
-        say_written(s, lapse_simulation_event_count(simulation), cli_clock() - start);
+        print_report(s, lapse_simulation_event_count(simulation), cli_clock() - start);
     lapse_simulation_free(simulation);
     return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
 }
@@ -69,22 +69,22 @@ static const cli_argument arguments[] = {{0}};
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(simulate_settings, output),
-     .placeholder = "FILE", .help = "the CSV file to write; - is standard output", .required = true},
+     .placeholder = "FILE", .help = "CSV file to write; - is standard output", .required = true},
     {.name = "preset", .type = CLI_TEXT, .offset = offsetof(simulate_settings, simulate.preset), .placeholder = "NAME",
-     .help = "what is simulated"},
+     .help = "simulated process: shop or catalogue"},
     {.name = "law", .type = CLI_TEXT, .offset = offsetof(simulate_settings, law), .placeholder = "FILE",
-     .help = "also write the law's own probability of every event type at every event", .unset = "not written"},
+     .help = "CSV file with the true probability of each event type at each event", .unset = "none"},
     {.name = "catalogue", .type = CLI_TEXT, .offset = offsetof(simulate_settings, catalogue), .placeholder = "FILE",
-     .help = "also write one row for each item of the preset catalogue: item,name,brand,category",
-     .unset = "not written"},
+     .help = "CSV file with one row per item of the preset catalogue: item,name,brand,category",
+     .unset = "none"},
     {.name = "items", .type = CLI_COUNT, .offset = offsetof(simulate_settings, simulate.items), .placeholder = "N",
-     .help = "items of the preset catalogue", .unset = "the preset's own"},
+     .help = "catalogue size of the preset catalogue, in items", .unset = "that of the preset"},
     {.name = "sequences", .type = CLI_COUNT, .offset = offsetof(simulate_settings, simulate.sequences),
-     .placeholder = "N", .help = "histories to draw", .unset = "the preset's own"},
+     .placeholder = "N", .help = "number of sequences", .unset = "that of the preset"},
     {.name = "days", .type = CLI_NUMBER, .offset = offsetof(simulate_settings, simulate.days), .placeholder = "DAYS",
-     .help = "length of each history; 0 is the preset's own"},
+     .help = "length of each sequence, in days; 0 is that of the preset"},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(simulate_settings, simulate.seed), .placeholder = "N",
-     .help = "the same seed draws the same events"},
+     .help = "random seed"},
     {0},
 };
 /* clang-format on */
@@ -95,13 +95,13 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_simulate = {
     .name = "simulate",
-    .summary = "draw events from a known law, as CSV",
+    .summary = "simulate events from a known process, as CSV",
     .description =
-        "Draws histories of events from a process whose law is known, so that the best possible prediction is "
-        "known too. The shop has goods bought again after their own period, views that fade within the hour, "
-        "accessories that follow a purchase after days, and weekly habits. The catalogue has as many items as are "
-        "asked "
-        "for, in categories, series and brands, some of them new; its law is not written out.",
+        "Simulates sequences of events from a known process, so the best possible prediction is known too. The preset "
+        "shop "
+        "is a Hawkes process: items are bought again after their own period, views decay within the hour, accessories "
+        "follow a purchase after days, and habits are weekly. The preset catalogue has any number of items, in "
+        "categories, series and brands, some of them new; it has no --law.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -131,7 +131,7 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
     cli_interrupt_unwatch();
     out->interrupted = cli_interrupted();
     out->last = w.last;
-    out->watched = status == LAPSE_OK ? cli_ranks_watched(*model) : 0;
+    out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
     const char *checkpoint = option_text(s->resolved, "checkpoint");
     if (status == LAPSE_OK && !out->interrupted && *checkpoint)
@@ -202,7 +202,7 @@ static lapse_status evaluate(const train_settings *s, const lapse_model *model, 
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
     options.threads = rank.threads = (int)strtol(option_text(s->resolved, "threads"), NULL, 10);
-    if (!cli_ranks_asked(model))
+    if (!cli_is_recommender(model))
         return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
     lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
     out->ranked = status == LAPSE_OK;

@@ -1,4 +1,4 @@
-# What Lapse stands on. All of it is looked for before anything is refused, so that one line names all that is missing.
+# dependencies.cmake: finds the required libraries. The error names all missing packages at once.
 set(LAPSE_MISSING "")
 
 find_package(PkgConfig QUIET)
@@ -7,7 +7,7 @@ if(NOT PKG_CONFIG_FOUND)
     "  sudo apt-get install -y gcc pkg-config libopenblas-openmp-dev libjansson-dev zlib1g-dev libxxhash-dev")
 endif()
 
-# need_module(PREFIX module package): the imported target PkgConfig::PREFIX.
+# need_module(PREFIX module package): defines the imported target PkgConfig::PREFIX.
 macro(need_module prefix module package)
   pkg_check_modules(${prefix} QUIET IMPORTED_TARGET ${module})
   if(NOT ${prefix}_FOUND)
@@ -28,9 +28,9 @@ find_package(Threads REQUIRED)
 
 if(LAPSE_MISSING)
   list(JOIN LAPSE_MISSING " " packages)
-  message(FATAL_ERROR "Lapse cannot be built: a library it needs is missing. On Debian and Ubuntu:\n"
+  message(FATAL_ERROR "Lapse cannot be built: required libraries are missing. On Debian and Ubuntu:\n"
     "  sudo apt-get install -y ${packages}")
 endif()
 
-# Only the tests need cmocka: without it they are not built.
+# Only the tests require cmocka: without it they are not built.
 pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)

@@ -1,9 +1,9 @@
-# What `cmake --install build` puts where: library, header, pkg-config file, tool, manual.
-# The file finds its prefix from where it lies, so an installed tree may be moved.
+# install.cmake: install rules for library, header, pkg-config file, tool and man page.
+# The pkg-config file has a prefix relative to its own folder, so that an installed tree can be moved.
 file(RELATIVE_PATH LAPSE_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 
-# What the static library needs itself, and not what its needs would need to be static too: that a distribution's OpenBLAS
-# was made with gfortran is no concern of a program that links it shared.
+# Direct dependencies of the static library. Their own static dependencies (such as gfortran of OpenBLAS) are left out, because a
+# program links them as shared libraries.
 list(JOIN OPENBLAS_LDFLAGS " " openblas)
 list(JOIN JANSSON_LDFLAGS " " jansson)
 list(JOIN XXHASH_LDFLAGS " " xxhash)

@@ -1,8 +1,8 @@
-# Programs that are not installed: unit tests, fuzz targets and their replays, benchmarks.
+# tests.cmake: programs that are not installed: unit tests, fuzz targets and their replays, benchmarks.
 enable_testing()
 
-# The CUDA plugin as C++ for this CPU (tests/emulate), so that it is tested where there is no GPU. A wrapper for each file,
-# because a .cu file has one language in a folder, and that may be CUDA.
+# The CUDA plugin compiled as C++ for the CPU (tests/emulate), so that it is tested without a GPU. Each file has a wrapper, because
+# CMake assigns one language to a .cu file in a folder, and that may be CUDA.
 include(CheckLanguage)
 check_language(CXX)
 if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
@@ -18,18 +18,18 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/memory.c
     src/base/threads.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
-  # Groups of sums that no graph asks for: their kernels without the rest of the plugin.
+  # The reduction kernels without the rest of the plugin, for group sizes that occur in no graph.
   add_library(lapse_sums_emulated STATIC ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_sums.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_sums_kernel.cpp tests/emulate/emulate.cpp tests/emulate/emulate_sums.cpp)
   foreach(emulated lapse_cuda_emulated lapse_sums_emulated)
     target_include_directories(${emulated} PRIVATE include src tests tests/emulate)
     target_compile_options(${emulated} PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
-      -ffp-contract=off -U_FORTIFY_SOURCE) # jumps between stacks
+      -ffp-contract=off -U_FORTIFY_SOURCE) # fibers jump between stacks
     if(LAPSE_WERROR)
       target_compile_options(${emulated} PRIVATE -Werror)
     endif()
     if(LAPSE_SANITIZE)
-      # Not the stacks: fibers leave theirs by jumps.
+      # Without stack instrumentation: fibers leave their stacks by jumps.
       target_compile_options(${emulated} PRIVATE -fsanitize=${LAPSE_SANITIZE}
         $<$<C_COMPILER_ID:GNU>:--param=asan-stack=0> $<$<C_COMPILER_ID:Clang>:SHELL:-mllvm -asan-stack=0>)
       target_link_options(${emulated} PRIVATE -fsanitize=${LAPSE_SANITIZE})
@@ -37,7 +37,7 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   endforeach()
 endif()
 
-# Unit tests: one program for each tests/unit/test_*.c; what they share lies in tests/support.
+# Unit tests: one program per tests/unit/test_*.c; tests/support has the shared code.
 if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   file(GLOB LAPSE_TESTS CONFIGURE_DEPENDS tests/unit/test_*.c)
   file(GLOB LAPSE_TEST_SUPPORT CONFIGURE_DEPENDS tests/support/*.c)
@@ -67,7 +67,7 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   endforeach()
 endif()
 
-# Fuzz targets. Without clang's fuzzer the same code replays the files it is given, so every build can try the known ones.
+# Fuzz targets. Without libFuzzer the same code replays given files, so that every build can test the corpus.
 file(GLOB LAPSE_FUZZERS CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 foreach(source ${LAPSE_FUZZERS})
   get_filename_component(name ${source} NAME_WE)
@@ -81,7 +81,7 @@ foreach(source ${LAPSE_FUZZERS})
   target_link_libraries(${name} PRIVATE lapse lapse_flags m)
 endforeach()
 
-# Benchmarks: one program for each bench/*.c; built with the tests too, so that they cannot rot.
+# Benchmarks: one program per bench/*.c. They are built with the tests, so that compile errors are found.
 file(GLOB LAPSE_BENCHES CONFIGURE_DEPENDS bench/*.c)
 add_custom_target(bench)
 foreach(source ${LAPSE_BENCHES})
@@ -93,7 +93,7 @@ foreach(source ${LAPSE_BENCHES})
   add_dependencies(bench bench_${name})
 endforeach()
 
-# Programs that need a GPU: built, so that they cannot rot, and run by hand (scripts/device_build.sh).
+# Programs that need a GPU: built with the tests, so that compile errors are found, and run by hand (scripts/device_build.sh).
 if(TARGET lapse_test_support)
   file(GLOB LAPSE_DEVICE_PROGRAMS CONFIGURE_DEPENDS tests/device/*.c)
   foreach(source ${LAPSE_DEVICE_PROGRAMS})

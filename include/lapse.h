@@ -393,7 +393,7 @@ typedef struct lapse_class_score {
     int64_t cases;                          /* how often it happened */
     int64_t predicted;                      /* how often it was the first choice */
     int64_t correct;                        /* how often both */
-    double precision, attention_cached, f1; /* 0 where undefined */
+    double precision, recall, f1; /* 0 where undefined */
 } lapse_class_score;
 
 typedef struct lapse_scores {
@@ -713,7 +713,7 @@ typedef struct lapse_bench_row {
     int64_t calls;
     double seconds;     /* the least of all rounds */
     double flop, bytes; /* operations, and bytes moved at the least; 0 where nobody has counted them */
-    double floor;       /* seconds: flop at the peak or bytes at the bandwidth, whichever takes longer */
+    double roofline;    /* seconds: flop at the peak or bytes at the bandwidth, whichever takes longer */
 } lapse_bench_row;
 
 typedef struct lapse_bench_report {
@@ -726,7 +726,7 @@ typedef struct lapse_bench_report {
     double peak;  /* operations a second of multiply-adds alone, on so many threads, or on a GPU in this precision */
     double bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads */
     double step_best, step_median, step_p90; /* seconds */
-    double step_least;      /* what the least times of all parts add up to: a step that nothing else disturbs */
+    double step_minimum;      /* what the least times of all parts add up to: a step that nothing else disturbs */
     int64_t steps;          /* of an epoch; 1 for predict */
     double epoch;           /* seconds: steps times the median; on a GPU of steps that do not wait for one another */
     double windows, events; /* of a step, on average: histories read and events asked for */

@@ -1,6 +1,6 @@
 #!/bin/bash
-# bench.sh: builds and runs the benchmarks: programs bench/NAME.c and scripts bench/NAME.sh, which find the tool's path in
-# LAPSE and start in an empty folder, which is removed afterwards. Without names, all of them, listed first.
+# bench.sh: builds and runs the benchmarks: programs bench/NAME.c and scripts bench/NAME.sh (default: all of them). LAPSE is the
+# path of the tool. The working directory is an empty folder, which is removed afterwards.
 #
 #   scripts/bench.sh [NAME ...]
 set -eu
@@ -13,12 +13,12 @@ for source in bench/*.c bench/*.sh; do
     known+=("${name%.*}")
 done
 if [ ${#known[@]} -eq 0 ]; then
-    echo "bench: there are no benchmarks"
+    echo "bench: no benchmarks found"
     exit 0
 fi
 for name in "$@"; do
     [[ " ${known[*]} " == *" $name "* ]] || {
-        echo "bench: there is no '$name'; there are: ${known[*]}" >&2
+        echo "bench: unknown benchmark '$name'; the benchmarks are: ${known[*]}" >&2
         exit 2
     }
 done

@@ -1,8 +1,8 @@
-# build.sh: configuring and building, the same way for every job. Sourced.
+# build.sh: functions that configure and build. Sourced by the other scripts.
 # shellcheck shell=bash
 
-# build_configure FOLDER [cmake option ...]: makes FOLDER ready for ninja. A folder configured somewhere else (the tree was
-# moved or copied) is made anew.
+# build_configure FOLDER [cmake option ...]: configures FOLDER for ninja. A folder that was configured for another source tree
+# (the tree was moved or copied) is deleted first.
 build_configure()
 {
     local folder=$1
@@ -18,14 +18,14 @@ build_configure()
     rm -f "$folder.log"
 }
 
-# The tool and the library in build/, without the tests.
+# Builds the tool and the library in build/, without the tests.
 build_tool()
 {
     build_configure build
     ninja -C build product
 }
 
-# build_quietly FOLDER [target ...]: builds, and shows only what goes wrong.
+# build_quietly FOLDER [target ...]: builds, and prints only warnings and errors.
 build_quietly()
 {
     local folder=$1

@@ -1,17 +1,16 @@
 #!/bin/bash
-# check_modules.sh: the rules of the tree that a compiler does not know. Prints each breach as FILE:LINE: what is wrong, and
-# exits 1 if there was any.
+# check_modules.sh: checks rules that a compiler does not check: module dependencies, banned functions, file names and lengths.
+# Prints each violation as FILE:LINE: MESSAGE [RULE], and exits 1 if there are any.
 #
 #   scripts/check_modules.sh [ROOT]
 #
-# A file may be excused in scripts/modules_excused.txt, with a reason: `RULE PATH REASON`, where RULE is the word in brackets
-# that ends the message.
+# scripts/modules_excused.txt lists exceptions, with a reason: `RULE PATH REASON`.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
-modules="base data graph backend nn model train inspect serve bench" # a room sees itself and those before it
-longest=700                                                  # lines of a file
+modules="base data graph backend nn model train inspect serve bench" # a module may include itself and the modules before it
+max_lines=700 # per file
 
-# Functions not to be called: anywhere, and in the library.
+# Banned functions. `loud` and `memory` apply to the library only.
 unsafe="gets strcpy strcat sprintf vsprintf atoi atol atof alloca strtok"
 random="rand srand random srandom drand48"
 loud="exit _exit abort printf puts putchar perror vprintf"
@@ -20,11 +19,10 @@ banned=$(tr ' ' '|' <<<"$unsafe $random $loud $memory")
 
 include='include *["<]([^">]*)[">]'
 excused=scripts/modules_excused.txt
-breaches=$(mktemp)
-trap 'rm -f "$breaches"' EXIT
+violations=$(mktemp)
+trap 'rm -f "$violations"' EXIT
 
-# Files of the tree, those not yet added to git included. Where git cannot say (a tarball, another's folder): all but what
-# was built.
+# Files of the source tree, including those not yet added to git. Without git (a tarball): all files outside the build folders.
 files()
 {
     if [ -e .git ] && git ls-files >/dev/null 2>&1; then
@@ -36,15 +34,15 @@ files()
     fi | sort -u
 }
 
-# breach RULE PLACE MESSAGE: PLACE is FILE or FILE:LINE.
-breach()
+# violation RULE LOCATION MESSAGE: LOCATION is FILE or FILE:LINE.
+violation()
 {
     if ! [ -f $excused ] || ! grep -qE "^$1 ${2%%:*} [^ ]" $excused; then
-        echo "$2: $3 [$1]" >>"$breaches"
+        echo "$2: $3 [$1]" >>"$violations"
     fi
 }
 
-# bare FILE: its code with comments, strings and characters blanked, line by line.
+# bare FILE: the code without comments, string and character literals, line by line.
 bare()
 {
     awk '{
@@ -70,7 +68,7 @@ bare()
     }' "$1"
 }
 
-# calls RULE FILE WHY NAME...: breaches wherever one of these functions is called. A member of that name is no call of it.
+# calls RULE FILE WHY NAME...: reports each call of one of these functions. A struct member of that name is not a call.
 calls()
 {
     local rule=$1 file=$2 why=$3 names line text
@@ -78,22 +76,22 @@ calls()
     names=$(IFS='|' && echo "$*")
     while IFS=: read -r line text; do
         text=$(grep -oE "(^|[^A-Za-z0-9_.>])($names) *\(" <<<"$text" | head -n 1 | grep -oE "[a-z_]+")
-        breach "$rule" "$file:$line" "$text is called; $why"
+        violation "$rule" "$file:$line" "call of $text: $why"
     done < <(grep -nE "(^|[^A-Za-z0-9_.>])($names) *\(" <<<"$code")
 }
 
-# Includes of a file in a room: "room/file.h" of its own room or an earlier one, or the public header.
+# Includes of a file in a module: "module/file.h" of its own module or an earlier one, or the public header.
 check_source_includes()
 {
-    local file=$1 room=${1#src/} line text target allowed=" " each
-    room=${room%%/*}
-    if [[ " $modules " != *" $room "* ]]; then
-        breach room "$file" "src/$room is no room: the modules are $modules"
+    local file=$1 module=${1#src/} line text target allowed=" " each
+    module=${module%%/*}
+    if [[ " $modules " != *" $module "* ]]; then
+        violation module "$file" "src/$module is not a module: the modules are $modules"
         return
     fi
     for each in $modules; do
         allowed+="$each "
-        [ "$each" != "$room" ] || break
+        [ "$each" != "$module" ] || break
     done
     while IFS=: read -r line text; do
         [[ $text =~ $include ]] && target=${BASH_REMATCH[1]}
@@ -103,23 +101,23 @@ check_source_includes()
         elif [ "$target" = lapse.h ]; then
             continue
         elif [[ $target != */* || " $modules " != *" $each "* ]]; then
-            breach include "$file:$line" "\"$target\" should be written \"room/file.h\""
+            violation include "$file:$line" "\"$target\" must be written \"module/file.h\""
         elif [[ $allowed != *" $each "* ]]; then
-            breach include "$file:$line" "room $room must not include \"$target\": $each comes after it"
+            violation include "$file:$line" "module $module must not include \"$target\": $each is a later module"
         fi
     done < <(grep -nE "^ *# *$include" "$file")
 }
 
-# Includes of the tool and the examples: the public header, their own folder, the system.
+# Includes of the tool and the examples: the public header, their own folder, system headers.
 check_user_includes()
 {
     local file=$1 line text target
     while IFS=: read -r line text; do
         [[ $text =~ $include ]] && target=${BASH_REMATCH[1]}
         if [[ " $modules " == *" ${target%%/*} "* ]]; then
-            breach include "$file:$line" "$target is inside the library: use lapse.h alone"
+            violation include "$file:$line" "$target is internal to the library: include only lapse.h"
         elif [[ $text == *\"* && $target != lapse.h && ! -f $(dirname "$file")/$target && ! -f $target ]]; then
-            breach include "$file:$line" "\"$target\" lies outside $(dirname "$file"): use lapse.h alone"
+            violation include "$file:$line" "\"$target\" is outside $(dirname "$file"): include only lapse.h"
         fi
     done < <(grep -nE "^ *# *$include" "$file")
 }
@@ -129,16 +127,16 @@ check_code()
     local file=$1 code
     code=$(bare "$file")
     grep -qE "(^|[^A-Za-z0-9_.>])($banned) *\(" <<<"$code" || return
-    # shellcheck disable=SC2086 # lists of words
+    # shellcheck disable=SC2086 # word splitting is intended
     {
-        calls call "$file" "it cannot be used safely" $unsafe
-        calls call "$file" "randomness comes from base/random.h" $random
+        calls call "$file" "it is unsafe" $unsafe
+        calls call "$file" "use base/random.h" $random
     }
     if [[ $file == src/* ]]; then
         # shellcheck disable=SC2086
-        calls call "$file" "the library returns errors, and never prints or ends the program" $loud
+        calls call "$file" "the library returns errors, and never prints or exits" $loud
         # shellcheck disable=SC2086
-        [ "$file" = src/base/memory.c ] || calls memory "$file" "memory comes from base/memory.h" $memory
+        [ "$file" = src/base/memory.c ] || calls memory "$file" "use base/memory.h" $memory
     fi
 }
 
@@ -150,24 +148,24 @@ while read -r file; do
     check_code "$file"
 done < <(files src cli examples | grep -E '\.(c|h|cu|cuh)$')
 
-# A name says which file is meant, wherever it lies.
+# File names are unique in the tree.
 while read -r name; do
     for file in $(files . | grep -E "(^|/)$name\$"); do
-        breach name "$file" "another file is called $name too"
+        violation name "$file" "another file has the name $name"
     done
 done < <(files . | grep -E '\.(c|h|cu|cuh|py|sh)$' | grep -vE '(^|/)run\.sh$' | sed 's|.*/||' | sort | uniq -d)
 
 mapfile -t texts < <(files . |
     grep -E '\.(c|h|cu|cuh|py|sh|md|txt|cmake|map|in|1)$|(^|/)(run|\.clang-tidy|\.clang-format)$')
 while read -r count file; do
-    [ "$count" -le $longest ] || breach long "$file" "$count lines are more than $longest: divide it, or excuse it"
+    [ "$count" -le $max_lines ] || violation long "$file" "$count lines, at most $max_lines are allowed: split the file, or add an exception"
 done < <(wc -l "${texts[@]}" | sed '$d')
 while IFS=: read -r file line _; do
-    breach mark "$file:$line" "a mark of unfinished work"
+    violation mark "$file:$line" "marker of unfinished work"
 done < <(grep -HnwE 'TO''DO|FIX''ME|XX''X' "${texts[@]}")
 while IFS=: read -r file line _; do
-    breach path "$file:$line" "a path of one machine"
+    violation path "$file:$line" "machine-specific path"
 done < <(grep -HnE '(^|[^A-Za-z0-9_.$}*])/(work|home|root|Users|mnt)/' "${texts[@]}")
 
-sort -u "$breaches"
-[ ! -s "$breaches" ]
+sort -u "$violations"
+[ ! -s "$violations" ]

@@ -1,13 +1,13 @@
 #!/bin/bash
-# fuzz.sh: runs every fuzz target (tests/fuzz/fuzz_*.c) for some seconds, from the files kept in tests/fuzz/corpus/NAME and
-# the hostile files of the tests. What breaks one is left in build-fuzz/found and named; keep it in the corpus with the fix.
+# fuzz.sh: runs every fuzz target (tests/fuzz/fuzz_*.c) for a number of seconds. The seed corpus is tests/fuzz/corpus/NAME and
+# tests/hostile. Inputs that crash a target are saved in build-fuzz/found; add them to the corpus with the fix.
 #
 #   scripts/fuzz.sh [SECONDS]
 set -u
 seconds=${1:-60}
 case $seconds in
 '' | *[!0-9]*)
-    echo "fuzz: '$seconds' is no number of seconds" >&2
+    echo "fuzz: '$seconds' is not a number of seconds" >&2
     exit 2
     ;;
 esac
@@ -29,7 +29,7 @@ for source in tests/fuzz/fuzz_*.c; do
     for folder in tests/fuzz/corpus/"$name" tests/fuzz/corpus/"${name#fuzz_}" tests/hostile; do
         [ ! -d "$folder" ] || seeds+=("$folder")
     done
-    # New inputs go to the first folder: not into the tree.
+    # libFuzzer writes new inputs to the first folder, which is outside the source tree.
     mkdir -p build-fuzz/corpus/"$name"
     if build-fuzz/"$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
         -artifact_prefix=build-fuzz/found/"$name"- build-fuzz/corpus/"$name" "${seeds[@]}" >build-fuzz/"$name".log 2>&1; then
@@ -39,5 +39,5 @@ for source in tests/fuzz/fuzz_*.c; do
         tail -n 40 build-fuzz/"$name".log
     fi
 done
-echo "$count fuzzed, $failed broken"
+echo "$count fuzzed, $failed failed"
 [ $failed -eq 0 ]

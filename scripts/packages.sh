@@ -1,36 +1,36 @@
-# packages.sh: what each job needs of the system, and getting it. Sourced by ./run.
+# packages.sh: the system packages that each task requires, and their installation. Sourced by ./run.
 #
-# A need is probed for by what it does, not by its package's name: another compiler, or a library built by hand, serves as
-# well. Only what is missing is installed; where nothing is missing nothing is said and apt is not touched.
+# A requirement is tested by its function, not by the package name: another compiler, or a library built from source, is fine.
+# Only missing packages are installed; if none is missing, nothing is printed and apt is not called.
 # shellcheck shell=bash
 
-# job | package | what it is for | probe
+# task | package | purpose | probe
 packages_table='
-build|gcc|the C compiler|tool cc
-build|libc6-dev|the C library to build against|compile cc stdio.h
-build|cmake|to configure|tool cmake
-build|ninja-build|to build|tool ninja
-build|pkg-config|to find libraries|tool pkg-config
-build|libopenblas-openmp-dev|matrix products|module openblas
+build|gcc|C compiler|tool cc
+build|libc6-dev|C library headers|compile cc stdio.h
+build|cmake|configuration|tool cmake
+build|ninja-build|build|tool ninja
+build|pkg-config|library lookup|tool pkg-config
+build|libopenblas-openmp-dev|matrix multiplication|module openblas
 build|libjansson-dev|JSON|module jansson
 build|zlib1g-dev|gzip|module zlib
 build|libxxhash-dev|checksums|module libxxhash
 unit|libcmocka-dev|unit tests|module cmocka
-valgrind|valgrind|to find wrong uses of memory|tool valgrind
-full|valgrind|to find wrong uses of memory|tool valgrind
-full|g++|the header as C++|tool g++
-full|clang|a second compiler|tool clang
-full|python3-numpy|the forward pass rewritten in NumPy|numpy
+valgrind|valgrind|memory checker|tool valgrind
+full|valgrind|memory checker|tool valgrind
+full|g++|C++ compiler, to test the header|tool g++
+full|clang|second compiler|tool clang
+full|python3-numpy|NumPy, for the independent forward pass|numpy
 lint|clang-format|formatting|tool clang-format
 lint|clang-tidy|static checks|tool clang-tidy
-lint|clang|how clang-tidy is to read the sources|tool clang
+lint|clang|compile commands for clang-tidy|tool clang
 lint|cppcheck|static checks|tool cppcheck
-lint|shellcheck|checks of the scripts|tool shellcheck
-fuzz|clang|the compiler that fuzzes|tool clang
-fuzz|libclang-rt-dev|the fuzzer itself|fuzzer
+lint|shellcheck|shell script checks|tool shellcheck
+fuzz|clang|the compiler with libFuzzer|tool clang
+fuzz|libclang-rt-dev|libFuzzer|fuzzer
 '
 
-# packages_have TYPE ARGUMENT...: whether the system already offers it.
+# packages_have PROBE ARGUMENT...: whether the system meets the requirement.
 packages_have()
 {
     case $1 in
@@ -47,12 +47,12 @@ packages_have()
     esac >/dev/null 2>&1
 }
 
-# packages_need JOB...: returns when all that the jobs need is there; ends the script where it cannot be had.
+# packages_need TASK...: installs the packages that the tasks require; exits the script if that is not possible.
 packages_need()
 {
-    local job package purpose probe missing=() reasons=()
-    while IFS='|' read -r job package purpose probe; do
-        [[ -n $job && " $* " == *" $job "* && " ${missing[*]-} " != *" $package "* ]] || continue
+    local task package purpose probe missing=() reasons=()
+    while IFS='|' read -r task package purpose probe; do
+        [[ -n $task && " $* " == *" $task "* && " ${missing[*]-} " != *" $package "* ]] || continue
         # shellcheck disable=SC2086 # a probe is several words
         packages_have $probe && continue
         missing+=("$package")
@@ -61,7 +61,7 @@ packages_need()
     [ ${#missing[@]} -gt 0 ] || return 0
 
     if ! command -v apt-get >/dev/null; then
-        echo "Needed, and not found (by their Debian names; this system has no apt):"
+        echo "Missing packages (Debian names; this system has no apt):"
         printf '%s\n' "${reasons[@]}"
         exit 1
     fi >&2
@@ -69,24 +69,24 @@ packages_need()
     if [ "$(id -u)" -ne 0 ]; then
         local update=
         packages_listed || update="sudo apt-get update && "
-        echo "Needed, and not installed:"
+        echo "Missing packages:"
         printf '%s\n' "${reasons[@]}"
-        echo "Please run this line, then ./run again:"
+        echo "Install them, then start ./run again:"
         echo "$update""sudo $install"
         exit 1
     fi >&2
-    echo "Installing what is missing (apt-get):" >&2
+    echo "Installing missing packages (apt-get):" >&2
     printf '%s\n' "${reasons[@]}" >&2
     packages_install "$install"
 }
 
-# Whether apt has package lists. A bare system has none until its first update.
+# Whether apt has package lists. A new system has none until its first update.
 packages_listed()
 {
     compgen -G '/var/lib/apt/lists/*Packages*' >/dev/null
 }
 
-# packages_install COMMAND: runs it as root, after an update where there are no lists or they were too old.
+# packages_install COMMAND: runs COMMAND as root, after `apt-get update` if there are no package lists or they are too old.
 packages_install()
 {
     local log
@@ -97,7 +97,7 @@ packages_install()
     if ! packages_listed || ! ${1/install/install $quiet} >"$log" 2>&1; then
         apt-get update $quiet >"$log" 2>&1 && ${1/install/install $quiet} >"$log" 2>&1 || {
             tail -n 20 "$log"
-            echo "run: installing failed; the line was: $1"
+            echo "run: installation failed: $1"
             rm -f "$log"
             exit 1
         } >&2

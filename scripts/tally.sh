@@ -1,4 +1,4 @@
-# tally.sh: counting what passed, failed and was skipped, whoever ran it. Sourced by test.sh, and by its test.
+# tally.sh: counts passed, failed and skipped tests of every test program. Sourced by test.sh and tests/scripts/run.sh.
 # shellcheck shell=bash
 
 passed=0 failed=0 skipped=0
@@ -25,8 +25,8 @@ tally_skip()
     echo "   skipped $1: $2"
 }
 
-# tally_tap NAME FILE STATUS: the output of a cmocka program (TAP), and how it ended. The plan says how many tests there
-# are, so one that crashes or leaves early cannot pass for done, nor can a line that a test printed.
+# tally_tap NAME FILE STATUS: counts the results in the TAP output of a cmocka program with this exit status. The plan gives the
+# number of tests, so a crash, an early exit or a line printed by a test cannot count as a pass.
 tally_tap()
 {
     local name=$1 file=$2 status=$3 plan good bad skip
@@ -47,9 +47,9 @@ tally_tap()
     elif [ $((good + bad + skip)) -ne "$plan" ]; then
         why="it ended after $((good + bad + skip)) of $plan tests"
     elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
-        why="its tests passed, but it failed as a whole"
+        why="its tests passed, but the program failed"
     elif [ "$status" -eq 0 ] && [ "$bad" -gt 0 ]; then
-        why="tests failed, but it says they did not"
+        why="tests failed, but its exit status is 0"
     fi
     [ -z "$why" ] || tally_fail "$name" "$why ($(tally_ending "$status"))"
     if [ -n "$why" ] || [ "$bad" -gt 0 ]; then
@@ -61,11 +61,11 @@ tally_tap()
     fi
 }
 
-# tally_ending STATUS: how a program ended, in words.
+# tally_ending STATUS: an exit status as text.
 tally_ending()
 {
     if [ "$1" -eq 124 ]; then
-        echo "stopped for taking too long"
+        echo "timed out"
     elif [ "$1" -gt 128 ]; then
         echo "killed by signal $(kill -l $(($1 - 128)))"
     else
@@ -73,7 +73,7 @@ tally_ending()
     fi
 }
 
-# tally_suite NAME FILE STATUS: the output of a script whose last line says `N passed, N failed[, N skipped]`.
+# tally_suite NAME FILE STATUS: counts the results of a script whose last line is `N passed, N failed[, N skipped]`.
 tally_suite()
 {
     local name=$1 file=$2 status=$3 last
@@ -84,7 +84,7 @@ tally_suite()
         if [ "$bad" -gt 0 ]; then
             failures+=("$step_name: $name: $last")
         elif [ "$status" -ne 0 ]; then
-            tally_fail "$name" "it counts no failure, but failed as a whole ($(tally_ending "$status"))"
+            tally_fail "$name" "it counts no failure, but the script failed ($(tally_ending "$status"))"
             bad=1
         fi
         [ "$bad" -eq 0 ] || sed 's/^/   | /' "$file" | tail -n 100
@@ -96,7 +96,7 @@ tally_suite()
     return 0
 }
 
-# check NAME COMMAND...: one test; what it prints is shown only when it fails.
+# check NAME COMMAND...: one test; its output is printed only if it fails.
 check()
 {
     local name=$1 log status=0
@@ -113,7 +113,7 @@ check()
     return $status
 }
 
-# step NAME COMMAND...: runs a part, and prints its counts and the seconds it took.
+# step NAME COMMAND...: runs one part of the tests and prints its counts and time.
 step_name=
 step()
 {
@@ -130,7 +130,7 @@ step()
     return $status
 }
 
-# The closing line, and the end.
+# Prints the failures and the totals, and exits.
 finish()
 {
     if [ ${#failures[@]} -gt 0 ]; then

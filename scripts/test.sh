@@ -1,33 +1,32 @@
 #!/bin/bash
-# test.sh: builds and runs the tests, adds up their results, and closes with one line: `N passed, N failed`.
+# test.sh: builds and runs the tests. The last line of the output is the total: `N passed, N failed`.
 #
 #   scripts/test.sh [quick|full|sanitize|valgrind]
 #
-# quick     unit tests, with fewer seeds and sizes where they are slow, and the suites named in quick_suites; under a minute after the
-#           build
+# quick     unit tests, with fewer seeds and sizes if they are slow, and the suites in quick_suites; under a minute after the build
 # full      quick, then every other suite (tests/*/run.sh), sanitizers, valgrind, an installed tree, clang, nvcc
 # sanitize  unit tests, command-line tests and known hostile files, built with the address and undefined-behaviour sanitizers
 # valgrind  unit tests under valgrind
 #
-# A suite is a script tests/NAME/run.sh, given the path of the tool, whose last line is `N passed, N failed` (with
-# `, N skipped` when some were) and whose exit status says the same. Programs find LAPSE_TEST_TIER (quick or full) and
-# LAPSE_TEST_UNDER (sanitizers, valgrind or nothing) in their environment, to choose fewer and smaller sizes (small_effort in
+# A suite is a script tests/NAME/run.sh. Its argument is the path of the tool, its last line is `N passed, N failed` (with
+# `, N skipped` if any were skipped), and its exit status is 0 if none failed. The environment variables LAPSE_TEST_TIER (quick or
+# full) and LAPSE_TEST_UNDER (sanitizers, valgrind or empty) let programs choose fewer and smaller sizes (small_effort in
 # tests/support/small_data.h).
-# The exit status is 0 only when nothing failed. A program that crashes, or stops early, is a failure.
+# The exit status is 0 only if nothing failed. A program that crashes or exits early is a failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/build.sh
 . scripts/tally.sh
 
 quick_suites="cli scripts"
-limit=${LAPSE_TEST_LIMIT:-900} # seconds until a program counts as hanging
+limit=${LAPSE_TEST_LIMIT:-900} # timeout of a program, in seconds
 jobs=$(nproc)
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 export LAPSE_TEST_TIER=full LAPSE_TEST_UNDER=
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 
-# build_all FOLDER [cmake option ...]: configures and builds; a failure is counted and shown.
+# build_all FOLDER [cmake option ...]: configures and builds; counts and prints a failure.
 build_all()
 {
     local folder=$1
@@ -39,7 +38,7 @@ build_all_of()
     build_configure "$@" && build_quietly "$1"
 }
 
-# unit FOLDER [wrapper ...]: every unit test program of FOLDER, as many at once as there are cores; results in order.
+# unit FOLDER [wrapper ...]: runs every unit test program of FOLDER, one per core at a time; prints the results in order.
 unit()
 {
     local folder=$1 program name running=0
@@ -60,7 +59,7 @@ unit()
         tally_tap "$name" "$logs/$name.out" "$(cat "$logs/$name.status")"
         [ "$(cat "$logs/$name.seconds")" -lt 10 ] || echo "   $name took $(cat "$logs/$name.seconds") s"
     done
-    [ ${#programs[@]} -gt 0 ] || tally_fail "unit tests" "none was built: is cmocka installed?"
+    [ ${#programs[@]} -gt 0 ] || tally_fail "unit tests" "no test program was built: is cmocka installed?"
 }
 
 unit_program()
@@ -73,12 +72,12 @@ unit_program()
     echo $((SECONDS - begin)) >"$logs/$name.seconds"
 }
 
-# suite NAME FOLDER: tests/NAME/run.sh with the tool of FOLDER.
+# suite NAME FOLDER: runs tests/NAME/run.sh with the tool of FOLDER.
 suite()
 {
     local status=0
     if [ "$1" != scripts ] && [ ! -x "$2/lapse" ]; then
-        tally_skip "$1" "there is no tool in $2"
+        tally_skip "$1" "no tool in $2"
         return
     fi
     timeout -k 5 "$limit" "tests/$1/run.sh" "$PWD/$2/lapse" >"$logs/suite" 2>&1 </dev/null || status=$?
@@ -88,18 +87,18 @@ suite()
 header()
 {
     local strict="-Wall -Wextra -Wshadow -pedantic-errors -Werror -fsyntax-only -Iinclude"
-    # shellcheck disable=SC2086 # words on purpose
+    # shellcheck disable=SC2086 # word splitting is intended
     {
         check "lapse.h as C17" cc -std=c17 -Wstrict-prototypes $strict -x c tests/install/header_only.c
         if command -v g++ >/dev/null; then
             check "lapse.h as C++17" g++ -std=c++17 $strict -x c++ tests/install/header_only.c
         else
-            tally_skip "lapse.h as C++17" "there is no g++"
+            tally_skip "lapse.h as C++17" "g++ is not installed"
         fi
     }
 }
 
-# replay FOLDER: every fuzz target on what is kept for it, and on the hostile files.
+# replay FOLDER: runs every fuzz target on its corpus and on the hostile files.
 replay()
 {
     local source name
@@ -116,8 +115,8 @@ replay()
 sanitizers()
 {
     export LAPSE_TEST_UNDER=sanitizers
-    # Not detect_stack_use_after_return: gcc 12 then aligns locals to 32 bytes at most, and vectors want 64.
-    # Later ones turn it on unasked.
+    # With detect_stack_use_after_return, gcc 12 aligns locals to at most 32 bytes, but vectors need 64. Later versions of gcc
+    # enable it by default.
     export ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
     if build_all build-sanitize -DLAPSE_SANITIZE=address,undefined -DLAPSE_WERROR=OFF -DLAPSE_CUDA=OFF \
         -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g"; then
@@ -132,20 +131,20 @@ sanitizers()
 under_valgrind()
 {
     if ! command -v valgrind >/dev/null; then
-        tally_skip valgrind "there is no valgrind"
+        tally_skip valgrind "valgrind is not installed"
         return
     fi
     export LAPSE_TEST_UNDER=valgrind
-    # Memory that libgomp keeps for its threads until the end is reachable or possibly lost, and no fault of ours.
-    unit build valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-event types=definite \
-        --show-leak-event types=definite --track-origins=no
+    # libgomp frees the memory of its threads only at exit: valgrind reports it as reachable or possibly lost.
+    unit build valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+        --show-leak-kinds=definite --track-origins=no
     export LAPSE_TEST_UNDER=
 }
 
 with_clang()
 {
     if ! command -v clang >/dev/null; then
-        tally_skip clang "there is no clang"
+        tally_skip clang "clang is not installed"
         return
     fi
     rm -rf build-clang
@@ -155,7 +154,7 @@ with_clang()
 with_nvcc()
 {
     if ! command -v nvcc >/dev/null; then
-        tally_skip nvcc "there is no nvcc on the PATH"
+        tally_skip nvcc "nvcc is not on the PATH"
         return
     fi
     check "device code with nvcc" nvcc_build
@@ -179,7 +178,7 @@ other_suites()
 quick()
 {
     step "build" build_all build || finish
-    step "modules" check "the order of the modules" scripts/check_modules.sh
+    step "modules" check "module dependencies" scripts/check_modules.sh
     step "header" header
     step "unit tests" unit build
     for name in $quick_suites; do

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_install.sh: installs a build into an empty prefix and uses it from there as a stranger would: header and library by
-# pkg-config (shared, static, and from C++), the example, the tool, the manual.
+# test_install.sh: installs a build into an empty prefix and tests the installed files: header and library with pkg-config
+# (shared, static, and from C++), the example, the tool, the man page.
 #
 #   scripts/test_install.sh BUILD
 set -eu
@@ -14,9 +14,9 @@ pc=$(find "$prefix" -name lapse.pc)
 library=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH=${pc%/*} LD_LIBRARY_PATH=$library
 version=$(sed -n 's/^#define LAPSE_VERSION "\(.*\)"/\1/p' include/lapse.h)
-[ "$(pkg-config --modversion lapse)" = "$version" ] || { echo "lapse.pc does not say version $version"; exit 1; }
+[ "$(pkg-config --modversion lapse)" = "$version" ] || { echo "lapse.pc does not have version $version"; exit 1; }
 
-# Flags are several words on purpose.
+# Word splitting of the flags is intended.
 # shellcheck disable=SC2046
 use()
 {
@@ -24,7 +24,7 @@ use()
     local static='' link=''
     if [ "$2" = static ]; then
         static=--static
-        # The archive by its name; what it needs itself stays shared.
+        # Links the archive by its name; its own dependencies stay shared.
         link=s/-llapse/-l:liblapse.a/
     fi
     $1 "$3" -o "$prefix/$4" $(pkg-config --cflags lapse) $(pkg-config $static --libs lapse | sed "$link")
@@ -38,18 +38,18 @@ if command -v g++ >/dev/null; then
     "$prefix/plus"
 fi
 
-echo "the shared library shows lapse_ names alone"
+echo "exported symbols: only lapse_*"
 others=$(nm -D --defined-only "$library/liblapse.so" | awk '$2 != "A" && $3 !~ /^lapse_/')
 [ -z "$others" ] || { echo "$others"; exit 1; }
 
 tool=$prefix/usr/bin/lapse
 if [ -x "$tool" ]; then
-    echo "the tool and its manual"
+    echo "tool and man page"
     "$tool" --version | grep -F "$version"
     grep -q '^\.TH' "$(find "$prefix" -name lapse.1)"
 fi
 if [ -x "$tool" ] && [ -e examples/ask.c ]; then
-    echo "the example"
+    echo "example"
     use "cc -Wall -Wextra -Werror" shared examples/ask.c ask
     "$tool" simulate --preset shop --sequences 60 --seed 1 -o "$prefix/shop.csv"
     "$tool" import "$prefix/shop.csv" -o "$prefix/shop.lapse" --event action,item

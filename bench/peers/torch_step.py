@@ -182,7 +182,7 @@ def lapse_seconds(options):
                    "--precision", precision, "--threads", str(options.threads), "--rounds", str(options.rounds * 4)]
         report = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         found[f"lapse {precision}"] = (report["step_seconds"], report["step_best_seconds"],
-                                       report["step_least_seconds"], report["epoch_seconds"])
+                                       report["step_minimum_seconds"], report["epoch_seconds"])
     return found
 
 

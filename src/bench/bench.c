@@ -302,7 +302,7 @@ static lapse_status make_rows(bench *b, lapse_error *error)
     lapse_bench_report *report = b->report;
     bool host = b->runner->backend->host;
     int all = (host ? (int)LP_OP_COUNT : b->launches.count) + PARTS;
-    report->step_least = host || b->launches.count ? 0 : report->step_best;
+    report->step_minimum = host || b->launches.count ? 0 : report->step_best;
     if (!host && !b->launches.count) /* the backend has no clocks */
         return LAPSE_OK;
     lapse_bench_row *rows = report->rows = lp_alloc((size_t)all, sizeof *rows);
@@ -319,8 +319,8 @@ static lapse_status make_rows(bench *b, lapse_error *error)
     for (int i = 0; i < report->row_count; i++) {
         double at_peak = report->peak > 0 ? rows[i].flop * report->threads / report->peak : 0;
         double at_bandwidth = report->bandwidth > 0 ? rows[i].bytes * report->threads / report->bandwidth : 0;
-        rows[i].floor = fmax(at_peak, at_bandwidth);
-        report->step_least += rows[i].seconds / report->threads;
+        rows[i].roofline = fmax(at_peak, at_bandwidth);
+        report->step_minimum += rows[i].seconds / report->threads;
     }
     qsort(rows, (size_t)report->row_count, sizeof *rows, by_seconds);
     return LAPSE_OK;

@@ -26,7 +26,7 @@ static void score_classes(lapse_scores *scores)
         lapse_class_score *type = &scores->types[i];
         double correct = (double)type->correct;
         type->precision = type->predicted ? correct / (double)type->predicted : 0;
-        type->attention_cached = type->cases ? correct / (double)type->cases : 0;
+        type->recall = type->cases ? correct / (double)type->cases : 0;
         type->f1 = type->correct ? 2 * correct / (double)(type->cases + type->predicted) : 0;
         if (type->cases) {
             sum += type->f1;

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Whole-command tests of the tool: what each command prints, to the letter, and how it ends.
+# End-to-end tests of the tool: the exact output and the exit status of each command.
 #
-#   tests/cli/run.sh build/lapse [CASE...]            runs the cases, or those named
-#   tests/cli/run.sh --record build/lapse [CASE...]   writes what the tool now does into the cases: read the diff
+#   tests/cli/run.sh build/lapse [CASE...]            runs all cases, or those named
+#   tests/cli/run.sh --record build/lapse [CASE...]   records the current output in the cases: read the diff
 #
-# A case is a file cases/NAME.t: a transcript that is run from top to bottom in a fresh folder holding a copy of files/.
+# A case is a file cases/NAME.t: a transcript that runs from top to bottom in a new folder with a copy of files/.
 #
 #   # a comment
-#   $ lapse info nothing.lapse            a command for bash; a line that ends in \ goes on
-#   | text                                what it writes to standard output
-#   ! lapse: nothing.lapse: ...           what it writes to standard error
-#   = 1                                   its exit status, where that is not 0
+#   $ lapse info nothing.lapse            a command for bash; \ at the end of a line continues it
+#   | text                                its standard output
+#   ! lapse: nothing.lapse: ...           its standard error
+#   = 1                                   its exit status, if not 0
 #
-# Seconds and speeds differ from run to run and are written as N on both sides. Every command is one test. A case NAME_cuda.t has the
-# emulated GPU that lies beside the tool, and is skipped where there is none, and under valgrind and sanitizers, which do not know its
-# stacks.
+# Seconds and speeds differ from run to run and are replaced by N on both sides. Every command is one test. A case NAME_cuda.t uses the
+# emulated GPU plugin next to the tool. It is skipped if there is no plugin, and under valgrind and sanitizers, which do not support the
+# plugin's stacks.
 set -u
 export LC_ALL=C
 
@@ -40,7 +40,7 @@ failed=0
 skipped=0
 plugin=$(dirname "$tool")/liblapse_cuda_emulated.so
 
-# Everything that differs between two equal runs.
+# Replaces values that differ between two equal runs.
 normalise() {
     sed -E -e 's#[0-9.]+ MB/s#N MB/s#g' \
         -e 's#[0-9.]+[kM]? events/s#N events/s#g' \
@@ -49,21 +49,21 @@ normalise() {
         -e "s#$work#WORK#g"
 }
 
-# Runs $command in the case's folder and leaves the transcript of it in $actual.
+# Runs $command in the case's folder and stores its transcript in $actual.
 run_command() {
-    # A command that hangs fails, and takes what it started with it.
+    # A command that hangs is killed with its children, and fails.
     (cd "$folder" && exec timeout -s KILL 120 bash -c "$command" >"$work/out" 2>"$work/err" </dev/null)
     local status=$?
     actual=$(
         normalise <"$work/out" | sed -e 's/^$/|/;t' -e 's/^/| /'
-        # A last line without an end would run into what follows.
+        # A last line without a newline would be joined with the next output.
         [ -s "$work/out" ] && [ -n "$(tail -c 1 "$work/out" | tr -d '\n')" ] && echo
         normalise <"$work/err" | sed -e 's/^$/!/;t' -e 's/^/! /'
         [ $status -ne 0 ] && echo "= $status"
     )
 }
 
-# Compares $expected, the lines that stood under $command, with what it does now.
+# Compares $expected, the lines under $command, with its current output.
 finish_command() {
     [ -n "$command" ] || return 0
     run_command

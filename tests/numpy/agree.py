@@ -101,7 +101,7 @@ class Suite:
         forward.require([a["sequence"] for a in answers] == [h[0] for h in self.histories], "other sequences were answered")
         seen = []
         for (sequence, events, times), given in zip(self.histories, answers):
-            for at, answer in zip(AT, given["answers"]):
+            for at, answer in zip(AT, given["predictions"]):
                 when = times[-1] + SECONDS[at] if at in SECONDS else 1940630400.0
                 forward.require(abs(answer["time"] - when) < 2e-3, f"{sequence} was asked at {answer['time']}, not {when}")
                 expected = forward.predict(model, events, times, when)
@@ -155,7 +155,7 @@ class Suite:
             events, times = [row["item"] for row in past], [float(row["time"]) for row in past]
             fields = [[row["action"], row["place"], float(row["price"]) if row["price"] else None, float(row["rank"])]
                       for row in past]
-            for answer in given["answers"]:
+            for answer in given["predictions"]:
                 forward.require([targets[t][0] for t in wanted] == [key for key in answer if key.startswith("top")],
                                 "other things were answered")
                 for target in wanted:

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The scripts' own tests: the rules of the tree find each breach, the runner counts rightly, ./run asks before it installs.
+# run.sh: tests of the scripts: check_modules.sh reports each violation, tally.sh counts correctly, ./run installs only missing
+# packages.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD
@@ -20,20 +21,20 @@ expect()
 
 # ------------------------------------------------------------------------------------------------- modules ------
 
-# tree: a small tree without a breach, in which each test makes one.
+# tree: creates a small source tree without violations.
 tree()
 {
     rm -rf "$work/tree"
     mkdir -p "$work/tree"/{src/base,src/data,src/nn,cli,examples,include,scripts}
     cd "$work/tree" || exit 1
     touch include/lapse.h cli/options.h scripts/modules_excused.txt
-    printf '#include "base/error.h"\n#include "lapse.h"\n#include <stdio.h>\n' >src/data/import/reader.c
+    printf '#include "base/error.h"\n#include "lapse.h"\n#include <stdio.h>\n' >src/data/reader.c
     printf '/* never calls exit(1) or free(x)\n * nor printf("") */\nchar *a = "strcpy(a)"; // atoi(b)\nx->free(y);\nlp_free(y);\n' >src/nn/block.c
     printf '#include <lapse.h>\n#include "options.h"\nint main(void) { free(malloc(1)); printf(""); exit(0); }\n' >cli/main.c
 }
 
-# breach NAME FILE TEXT WANTED: adding TEXT to FILE must give exactly the line WANTED.
-breach()
+# violation NAME FILE TEXT WANTED: after TEXT is appended to FILE, check_modules.sh must print exactly WANTED.
+violation()
 {
     local got
     tree
@@ -49,47 +50,47 @@ expect "modules: a clean tree" " (0)" "$got ($?)"
 got=$("$root/scripts/check_modules.sh" "$root")
 expect "modules: this tree" " (0)" "$got ($?)"
 
-breach "a later room" src/data/new.c '#include "nn/block.h"' \
-    'src/data/new.c:1: room data must not include "nn/block.h": nn comes after it [include]'
-breach "a later room in angle brackets" src/data/new.c '#include <nn/block.h>' \
-    'src/data/new.c:1: room data must not include "nn/block.h": nn comes after it [include]'
-breach "an include without a room" src/nn/new.c '\n #  include "block.h"' \
-    'src/nn/new.c:2: "block.h" should be written "room/file.h" [include]'
-breach "a folder that is no room" src/misc/new.c 'int x;' \
-    'src/misc/new.c: src/misc is no room: the modules are base data graph backend nn model train inspect serve bench [room]'
-breach "the tool looks inside" cli/new.c '#include "base/error.h"' \
-    'cli/new.c:1: base/error.h is inside the library: use lapse.h alone [include]'
-breach "an example looks elsewhere" examples/new.c '#include "../cli/console.h"' \
-    'examples/new.c:1: "../cli/console.h" lies outside examples: use lapse.h alone [include]'
+violation "a later module" src/data/new.c '#include "nn/block.h"' \
+    'src/data/new.c:1: module data must not include "nn/block.h": nn is a later module [include]'
+violation "a later module in angle brackets" src/data/new.c '#include <nn/block.h>' \
+    'src/data/new.c:1: module data must not include "nn/block.h": nn is a later module [include]'
+violation "an include without a module" src/nn/new.c '\n #  include "block.h"' \
+    'src/nn/new.c:2: "block.h" must be written "module/file.h" [include]'
+violation "a folder that is not a module" src/misc/new.c 'int x;' \
+    'src/misc/new.c: src/misc is not a module: the modules are base data graph backend nn model train inspect serve bench [module]'
+violation "the tool includes an internal header" cli/new.c '#include "base/error.h"' \
+    'cli/new.c:1: base/error.h is internal to the library: include only lapse.h [include]'
+violation "an example includes a header of another folder" examples/new.c '#include "../cli/console.h"' \
+    'examples/new.c:1: "../cli/console.h" is outside examples: include only lapse.h [include]'
 for name in gets strcpy strcat sprintf atoi alloca; do
-    breach "$name" cli/new.c "  $name (x);" "cli/new.c:1: $name is called; it cannot be used safely [call]"
+    violation "$name" cli/new.c "  $name (x);" "cli/new.c:1: call of $name: it is unsafe [call]"
 done
-breach "rand" src/nn/new.c 'int x = 3 * rand();' \
-    'src/nn/new.c:1: rand is called; randomness comes from base/random.h [call]'
+violation "rand" src/nn/new.c 'int x = 3 * rand();' \
+    'src/nn/new.c:1: call of rand: use base/random.h [call]'
 for name in exit abort printf; do
-    breach "$name" src/base/new.c "/* a */ $name(x); /* b */" \
-        "src/base/new.c:1: $name is called; the library returns errors, and never prints or ends the program [call]"
+    violation "$name" src/base/new.c "/* a */ $name(x); /* b */" \
+        "src/base/new.c:1: call of $name: the library returns errors, and never prints or exits [call]"
 done
 for name in malloc free realloc strdup; do
-    breach "$name" src/base/new.c "{$name(x);}" "src/base/new.c:1: $name is called; memory comes from base/memory.h [memory]"
+    violation "$name" src/base/new.c "{$name(x);}" "src/base/new.c:1: call of $name: use base/memory.h [memory]"
 done
-breach "two files of one name" cli/block.c 'int x;' 'cli/block.c: another file is called block.c too [name]
-src/nn/block.c: another file is called block.c too [name]'
-breach "a long file" src/nn/new.h "$(printf '\\n%.0s' {1..800})" \
-    'src/nn/new.h: 801 lines are more than 700: divide it, or excuse it [long]'
-breach "a mark" docs/new.md 'a TO''DO here' 'docs/new.md:1: a mark of unfinished work [mark]'
-breach "another mark" src/nn/new.c '/* FIX''ME */' 'src/nn/new.c:1: a mark of unfinished work [mark]'
-breach "a path" scripts/new.sh "cd /ho""me/someone" 'scripts/new.sh:1: a path of one machine [path]'
+violation "two files of one name" cli/block.c 'int x;' 'cli/block.c: another file has the name block.c [name]
+src/nn/block.c: another file has the name block.c [name]'
+violation "a long file" src/nn/new.h "$(printf '\\n%.0s' {1..800})" \
+    'src/nn/new.h: 801 lines, at most 700 are allowed: split the file, or add an exception [long]'
+violation "a marker" docs/new.md 'a TO''DO here' 'docs/new.md:1: marker of unfinished work [mark]'
+violation "another marker" src/nn/new.c '/* FIX''ME */' 'src/nn/new.c:1: marker of unfinished work [mark]'
+violation "a path" scripts/new.sh "cd /ho""me/someone" 'scripts/new.sh:1: machine-specific path [path]'
 
 tree
 echo 'free(x);' >src/nn/new.c
-echo 'memory src/nn/new.c the parser hands out its own' >scripts/modules_excused.txt
+echo 'memory src/nn/new.c the parser allocates by itself' >scripts/modules_excused.txt
 got=$("$root/scripts/check_modules.sh" "$work/tree")
 expect "modules: excused with a reason" " (0)" "$got ($?)"
 echo 'memory src/nn/new.c' >scripts/modules_excused.txt
 got=$("$root/scripts/check_modules.sh" "$work/tree")
 expect "modules: excused without a reason" \
-    "src/nn/new.c:1: free is called; memory comes from base/memory.h [memory] (1)" "$got ($?)"
+    "src/nn/new.c:1: call of free: use base/memory.h [memory] (1)" "$got ($?)"
 touch src/base/memory.c
 echo 'free(x);' >src/base/memory.c
 rm src/nn/new.c
@@ -99,7 +100,7 @@ cd "$root" || exit 1
 
 # ----------------------------------------------------------------------------------------------- counting ------
 
-# counted COMMAND...: the counts after one call of the runner's functions.
+# counted COMMAND...: the totals after one call of a function of tally.sh.
 counted()
 {
     (
@@ -124,7 +125,7 @@ tap "a crash" "1 passed, 1 failed" 134 '1..3\nok 1 - a\n'
 tap "a crash after a failure" "1 passed, 2 failed" 139 '1..3\nok 1 - a\nnot ok 2 - b\n'
 tap "an early exit" "1 passed, 1 failed" 0 '1..2\nok 1 - a\n'
 tap "a leak at the end" "1 passed, 1 failed" 99 '1..1\nok 1 - a\n'
-tap "a status that lies" "0 passed, 2 failed" 0 '1..1\nnot ok 1 - a\n'
+tap "an exit status of 0 with a failure" "0 passed, 2 failed" 0 '1..1\nnot ok 1 - a\n'
 tap "no output" "0 passed, 1 failed" 127 ''
 tap "lines that a test printed" "1 passed, 0 failed" 0 '1..1\nok then\nnot ok 7\nok 1 - a\n'
 
@@ -156,17 +157,17 @@ expect "count: the exit status of success" 0 $?
 
 # --------------------------------------------------------------------------------------------------- run ------
 
-expect "run: lists its words" "build demo test bench lint fuzz clean" \
+expect "run: lists its tasks" "build demo test bench lint fuzz clean" \
     "$(./run | sed -n 's/^  \([a-z]*\) .*/\1/p' | xargs)"
 got=$(./run nonsense 2>&1 | head -n 1)
-expect "run: an unknown word" "run: there is no 'nonsense'" "$got"
+expect "run: an unknown task" "run: unknown task 'nonsense'" "$got"
 ./run nonsense >/dev/null 2>&1
-expect "run: the exit status of an unknown word" 2 $?
+expect "run: the exit status of an unknown task" 2 $?
 got=$(./run test everything 2>&1)
-expect "run: unknown tests" "run: no tests are called 'everything': quick, full, sanitize or valgrind (2)" "$got ($?)"
+expect "run: unknown tests" "run: unknown tests 'everything': use quick, full, sanitize or valgrind (2)" "$got ($?)"
 
-# needing ID HAVE FAILING: packages_need in a system where the user is ID, only what HAVE matches is there, and the first
-# FAILING calls of apt-get install fail. Prints what is said, and every call of apt-get.
+# needing ID HAVE FAILING: packages_need on a system where the user is ID, the requirements that match HAVE are met, and the
+# first FAILING calls of apt-get install fail. Prints the messages and every call of apt-get.
 needing()
 {
     local user=$1 have=$2 failing=$3
@@ -184,34 +185,34 @@ needing()
             fi
         }
         packages_need build unit
-        echo "goes on"
+        echo "continues"
     ) 3>&1 2>&1
 }
 listed=yes
-expect "packages: nothing is missing" "goes on (0)" "$(needing 1000 . 0) ($?)"
-expect "packages: without root" "Needed, and not installed:
-  cmake: to configure
+expect "packages: nothing is missing" "continues (0)" "$(needing 1000 . 0) ($?)"
+expect "packages: without root" "Missing packages:
+  cmake: configuration
   libcmocka-dev: unit tests
-Please run this line, then ./run again:
+Install them, then start ./run again:
 sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
 listed=no
 expect "packages: without root or lists" \
     "sudo apt-get update && sudo apt-get install -y --no-install-recommends libcmocka-dev" \
     "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0 | tail -n 1)"
-expect "packages: as root, a bare system" "Installing what is missing (apt-get):
+expect "packages: as root, a new system" "Installing missing packages (apt-get):
   libcmocka-dev: unit tests
 apt-get update -qq -o Dpkg::Use-Pty=0
 apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-goes on (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
 listed=yes
-expect "packages: as root, old lists" "Installing what is missing (apt-get):
+expect "packages: as root, old lists" "Installing missing packages (apt-get):
   libcmocka-dev: unit tests
 apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
 apt-get update -qq -o Dpkg::Use-Pty=0
 apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-goes on (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 1) ($?)"
-expect "packages: as root, in vain" \
-    "run: installing failed; the line was: apt-get install -y --no-install-recommends libcmocka-dev" \
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 1) ($?)"
+expect "packages: as root, installation fails" \
+    "run: installation failed: apt-get install -y --no-install-recommends libcmocka-dev" \
     "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 2 | tail -n 1)"
 
 echo "$passed passed, $failed failed"

@@ -220,10 +220,10 @@ static void report_adds_up(void **state)
             attention = attention || strcmp(row->name, "attention") == 0;
             gradient = gradient || strcmp(row->name, "attention_gradient") == 0;
             assert_true(i == 0 || row->seconds <= report.rows[i - 1].seconds);
-            assert_true(row->floor * (1 + 1e-9) >= row->flop * report.threads / report.peak);
+            assert_true(row->roofline * (1 + 1e-9) >= row->flop * report.threads / report.peak);
         }
         assert_true(attention && gradient == (what == 0));
-        assert_true(fabs(seconds / report.threads - report.step_least) < 1e-9);
+        assert_true(fabs(seconds / report.threads - report.step_minimum) < 1e-9);
         lapse_bench_report_clear(&report);
         assert_null(report.rows);
     }

@@ -145,7 +145,7 @@ static void check_row(const lapse_bench_report *report, int i, bool *seen)
 {
     const lapse_bench_row *row = &report->rows[i];
     assert_true(i == 0 || row->seconds <= report->rows[i - 1].seconds);
-    assert_true(row->floor == fmax(row->flop / report->peak, row->bytes / report->bandwidth));
+    assert_true(row->roofline == fmax(row->flop / report->peak, row->bytes / report->bandwidth));
     if (!row->launch) {
         assert_string_equal(row->name, "(adam)");
         assert_null(row->type);
@@ -186,7 +186,7 @@ static void report_adds_up(void **state)
             several += report.rows[k].nodes > 1;
         }
         assert_true(several > 1 && flop > 0);
-        assert_true(fabs(seconds - report.step_least) < 1e-9);
+        assert_true(fabs(seconds - report.step_minimum) < 1e-9);
         free(seen);
         lapse_bench_report_clear(&report);
     }

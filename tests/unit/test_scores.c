@@ -44,7 +44,7 @@ static void by_hand(void **state)
         assert_int_equal(type->predicted, wanted[i].predicted);
         assert_int_equal(type->correct, wanted[i].correct);
         assert_near(type->precision, wanted[i].precision);
-        assert_near(type->attention_cached, wanted[i].attention_cached);
+        assert_near(type->recall, wanted[i].recall);
         assert_near(type->f1, wanted[i].f1);
     }
     lapse_scores_clear(&scores);

@@ -1,15 +1,15 @@
-# Times differ from run to run, so numbers are written as N, and ops in the order of their names.
+# Times differ from run to run: numbers are replaced by N, and ops are sorted by name.
 $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 | head -10 | sed -E 's/[0-9][0-9.,e-]*k?/N/g; s/x86-N-vN|portable/LEVEL/'
 | preset     so, train: N items, N parameters
-| machine    N thread, xNvN: N GFLOP/s of multiply-adds alone, copies at N GB/s
-| checked    one step against plain kernels in double: largest error of a gradient N
-| step       N histories, N events read, N asked for, N GFLOP
-| time       median N ms, best N N % within N of N
-| epoch      N ms of N steps
-| speed      N events/s, N GFLOP/s, N % of the peak
+| machine    N thread, xNvN: peak N GFLOP/s, copy bandwidth N GB/s
+| checked    one step against the reference kernels in double: largest gradient error N
+| step       N histories, N input events, N target events, N GFLOP
+| time       median N ms, minimum N Nth percentile N of N
+| epoch      N ms, N steps
+| speed      N events/s, N GFLOP/s, N % of peak
 |
-| The least times of all parts, of all threads together: a step of N ms if nothing disturbs it.
-| least      N events/s, N GFLOP/s, N % of the peak
+| Minimum time of each op over all rounds, summed over threads: an undisturbed step of N ms.
+| minimum    N events/s, N GFLOP/s, N % of peak
 $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 | sed -n '13,$p' | cut -d ' ' -f 1 | grep -v waiting | sort
 | (adam)
 | (batch)
@@ -37,14 +37,14 @@ $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 | sed -n '13,$p' | c
 | scale_columns
 $ lapse bench --preset so --what predict --rounds 1 --threads 1 | head -10 | sed -E 's/[0-9][0-9.,e-]*[kM]?/N/g; s/x86-N-vN|portable/LEVEL/'
 | preset     so, predict: N items, N parameters
-| machine    N thread, xNvN: N GFLOP/s of multiply-adds alone, copies at N GB/s
-| checked    one step against plain kernels in double: largest error of a gradient N
-| split      N histories, N events read, N asked for, N GFLOP
-| time       median N ms, best N N % within N of N
-| speed      N events/s, N GFLOP/s, N % of the peak
+| machine    N thread, xNvN: peak N GFLOP/s, copy bandwidth N GB/s
+| checked    one step against the reference kernels in double: largest gradient error N
+| split      N histories, N input events, N target events, N GFLOP
+| time       median N ms, minimum N Nth percentile N of N
+| speed      N events/s, N GFLOP/s, N % of peak
 |
-| The least times of all parts, of all threads together: a step of N ms if nothing disturbs it.
-| least      N events/s, N GFLOP/s, N % of the peak
+| Minimum time of each op over all rounds, summed over threads: an undisturbed step of N ms.
+| minimum    N events/s, N GFLOP/s, N % of peak
 |
 $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 --json | sed '/"ops"/,$d; s/"[0-9.x-]*",/"N",/; s/: [0-9.e+-]*,/: N,/; s/"x86-64-v."\|"portable"/"LEVEL"/'
 | {
@@ -62,18 +62,18 @@ $ lapse bench --preset so --rounds 1 --batch 16 --threads 1 --json | sed '/"ops"
 |   "peak_flop_per_second": N,
 |   "bandwidth_bytes_per_second": N,
 |   "histories": N,
-|   "events_read": N,
-|   "events": N,
+|   "input_events": N,
+|   "target_events": N,
 |   "flop": N,
 |   "step_seconds": N,
 |   "step_best_seconds": N,
 |   "step_p90_seconds": N,
-|   "step_least_seconds": N,
+|   "step_minimum_seconds": N,
 |   "steps": N,
 |   "epoch_seconds": N,
 |   "events_per_second": N,
-|   "share_of_peak": N,
-|   "least_share_of_peak": N,
+|   "fraction_of_peak": N,
+|   "step_minimum_fraction_of_peak": N,
 $ lapse bench --preset walmart
 ! lapse: --preset takes one of ml-1m, ml-1m-softmax, so, catalogue, not 'walmart'
 ! lapse: see `lapse bench --help`
@@ -86,6 +86,6 @@ $ lapse bench --rounds 0
 ! lapse: rounds cannot be 0; it can be from 1 to 100000
 = 2
 $ lapse bench so
-! lapse: bench does not know what to do with 'so'
+! lapse: bench: unexpected argument 'so'
 ! lapse: see `lapse bench --help`
 = 2

@@ -1,20 +1,20 @@
-# What the claim and its proof ask for, and what so many samples do.
+# The number of samples by the claim and by its proof, and the measured errors.
 $ lapse bound --epsilon 0.3 --tmax 1d --sigma 1/2h --repeats 5
-| asked      an error below 0.3 at every lag up to 1 day, in all but 5 % of draws
-| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/2h: falls to 61 % within 2 hours
+| requested  error below 0.3 at every lag up to 1 day, with probability 95 %
+| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/2h: 61 % of its maximum at lag 2 hours
 |
-|                                   samples  mean error  worst error  draws below 0.3
-| Claim 1, time counted in days       2,656      0.0274       0.0444           5 of 5
-| Claim 1, time counted in hours      2,091      0.0286       0.0375           5 of 5
-| Claim 1, time counted in seconds      635      0.0581       0.0714           5 of 5
-| its proof corrected, in any unit      987      0.0466       0.0764           5 of 5
-| a quarter of that                     247      0.0770       0.1095           5 of 5
-| a sixteenth of that                    62      0.2109       0.3388           4 of 5
+|                            samples  mean error  max error  below 0.3
+| Claim 1, time in days        2,656      0.0274     0.0444     5 of 5
+| Claim 1, time in hours       2,091      0.0286     0.0375     5 of 5
+| Claim 1, time in seconds       635      0.0581     0.0714     5 of 5
+| corrected proof, any unit      987      0.0466     0.0764     5 of 5
+| 1/4 of that                    247      0.0770     0.1095     5 of 5
+| 1/16 of that                    62      0.2109     0.3388     4 of 5
 |
 | measured   at 256 lags, 5.65 minutes apart
 $ lapse bound --epsilon 0.3 --tmax 1d --sigma 1/2h --repeats 5 --threads 2 | tail -4
-| a quarter of that                     247      0.0770       0.1095           5 of 5
-| a sixteenth of that                    62      0.2109       0.3388           4 of 5
+| 1/4 of that                    247      0.0770     0.1095     5 of 5
+| 1/16 of that                    62      0.2109     0.3388     4 of 5
 |
 | measured   at 256 lags, 5.65 minutes apart
 $ lapse bound --epsilon 0.3 --tmax 1d --sigma 0.5/h --repeats 2 --delta 0.5 --seed 7 --json
@@ -28,7 +28,7 @@ $ lapse bound --epsilon 0.3 --tmax 1d --sigma 0.5/h --repeats 2 --delta 0.5 --se
 |   "claim_days": {
 |     "samples": 1837,
 |     "mean_error": 0.0278187,
-|     "worst_error": 0.0361051,
+|     "max_error": 0.0361051,
 |     "within": 2,
 |     "lags": 256,
 |     "lag_step": 338.823529
@@ -36,7 +36,7 @@ $ lapse bound --epsilon 0.3 --tmax 1d --sigma 0.5/h --repeats 2 --delta 0.5 --se
 |   "claim_hours": {
 |     "samples": 1272,
 |     "mean_error": 0.0315588,
-|     "worst_error": 0.0406528,
+|     "max_error": 0.0406528,
 |     "within": 2,
 |     "lags": 256,
 |     "lag_step": 338.823529
@@ -47,7 +47,7 @@ $ lapse bound --epsilon 0.3 --tmax 1d --sigma 0.5/h --repeats 2 --delta 0.5 --se
 |   "proof": {
 |     "samples": 680,
 |     "mean_error": 0.0416592,
-|     "worst_error": 0.0439179,
+|     "max_error": 0.0439179,
 |     "within": 2,
 |     "lags": 256,
 |     "lag_step": 338.823529
@@ -55,7 +55,7 @@ $ lapse bound --epsilon 0.3 --tmax 1d --sigma 0.5/h --repeats 2 --delta 0.5 --se
 |   "proof_quarter": {
 |     "samples": 170,
 |     "mean_error": 0.0876906,
-|     "worst_error": 0.112348,
+|     "max_error": 0.112348,
 |     "within": 2,
 |     "lags": 256,
 |     "lag_step": 338.823529
@@ -63,7 +63,7 @@ $ lapse bound --epsilon 0.3 --tmax 1d --sigma 0.5/h --repeats 2 --delta 0.5 --se
 |   "proof_sixteenth": {
 |     "samples": 43,
 |     "mean_error": 0.23884,
-|     "worst_error": 0.246953,
+|     "max_error": 0.246953,
 |     "within": 2,
 |     "lags": 256,
 |     "lag_step": 338.823529
@@ -77,84 +77,84 @@ $ lapse bound --tmax 30d --sigma 12/d --repeats 0 --json | grep samples
 |     "samples": 3121
 |     "samples": 781
 
-# Counted in seconds, the printed claim can ask for no samples at all.
+# In seconds, the printed claim can give 0 samples.
 $ lapse bound --epsilon 0.5 --tmax 30d --sigma 1/30d --repeats 3
-| asked      an error below 0.5 at every lag up to 30 days, in all but 5 % of draws
-| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/30d: falls to 61 % within 30 days
+| requested  error below 0.5 at every lag up to 30 days, with probability 95 %
+| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/30d: 61 % of its maximum at lag 30 days
 |
-|                                   samples  mean error  worst error  draws below 0.5
-| Claim 1, time counted in days         388      0.0351       0.0355           3 of 3
-| Claim 1, time counted in hours        185      0.0391       0.0647           3 of 3
-| Claim 1, time counted in seconds        0           -            -                -
-| its proof corrected, in any unit      260      0.0229       0.0376           3 of 3
-| a quarter of that                      65      0.0653       0.0933           3 of 3
-| a sixteenth of that                    17      0.0755       0.1406           3 of 3
+|                            samples  mean error  max error  below 0.5
+| Claim 1, time in days          388      0.0351     0.0355     3 of 3
+| Claim 1, time in hours         185      0.0391     0.0647     3 of 3
+| Claim 1, time in seconds         0           -          -          -
+| corrected proof, any unit      260      0.0229     0.0376     3 of 3
+| 1/4 of that                     65      0.0653     0.0933     3 of 3
+| 1/16 of that                    17      0.0755     0.1406     3 of 3
 |
 | measured   at 256 lags, 2.82 hours apart
 
-# What would take too long is left out, and what is too coarse is said.
+# Rows that take too long are skipped; a coarse lag step gives a note.
 $ lapse bound --epsilon 0.001 --tmax 30d --sigma 1/2h --repeats 3
-| asked      an error below 0.001 at every lag up to 30 days, in all but 5 % of draws
-| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/2h: falls to 61 % within 2 hours
+| requested  error below 0.001 at every lag up to 30 days, with probability 95 %
+| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/2h: 61 % of its maximum at lag 2 hours
 |
-|                                       samples  mean error  worst error  draws below 0.001
-| Claim 1, time counted in days     384,685,108           -            -                  -
-| Claim 1, time counted in hours    333,836,247           -            -                  -
-| Claim 1, time counted in seconds  202,817,221           -            -                  -
-| its proof corrected, in any unit  161,650,584           -            -                  -
-| a quarter of that                  40,412,646           -            -                  -
-| a sixteenth of that                10,103,162           -            -                  -
-! lapse: rows with - would take too long to measure; fewer --repeats or a larger --epsilon take less
+|                                samples  mean error  max error  below 0.001
+| Claim 1, time in days      384,685,108           -          -            -
+| Claim 1, time in hours     333,836,247           -          -            -
+| Claim 1, time in seconds   202,817,221           -          -            -
+| corrected proof, any unit  161,650,584           -          -            -
+| 1/4 of that                 40,412,646           -          -            -
+| 1/16 of that                10,103,162           -          -            -
+! lapse: rows with - take too long to measure; use fewer --repeats or a larger --epsilon
 $ lapse bound --epsilon 1 --delta 0.5 --tmax 10y --sigma 1/1m --repeats 1
-| asked      an error below 1 at every lag up to 10 years, in all but 50 % of draws
-| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/1m: falls to 61 % within 1 minute
+| requested  error below 1 at every lag up to 10 years, with probability 50 %
+| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/1m: 61 % of its maximum at lag 1 minute
 |
-|                                   samples  mean error  worst error  draws below 1
-| Claim 1, time counted in days         431      0.1552       0.1552         1 of 1
-| Claim 1, time counted in hours        380      0.1850       0.1850         1 of 1
-| Claim 1, time counted in seconds      249      0.2200       0.2200         1 of 1
-| its proof corrected, in any unit      156      0.2693       0.2693         1 of 1
-| a quarter of that                      39      0.5404       0.5404         1 of 1
-| a sixteenth of that                    10      0.9350       0.9350         1 of 1
+|                            samples  mean error  max error  below 1
+| Claim 1, time in days          431      0.1552     0.1552   1 of 1
+| Claim 1, time in hours         380      0.1850     0.1850   1 of 1
+| Claim 1, time in seconds       249      0.2200     0.2200   1 of 1
+| corrected proof, any unit      156      0.2693     0.2693   1 of 1
+| 1/4 of that                     39      0.5404     0.5404   1 of 1
+| 1/16 of that                    10      0.9350     0.9350   1 of 1
 |
 | measured   at 131,072 lags, 40.1 minutes apart
-! lapse: lags further apart than a tenth of 1/sigma can miss the largest error
+! lapse: the lag step exceeds 0.1/sigma: the measurement can miss the largest error
 
-# Arguments that cannot be.
+# Invalid arguments.
 $ lapse bound
-! lapse: bound needs --tmax DURATION: the largest lag, such as 30d
+! lapse: bound needs --tmax DURATION: maximum lag, such as 30d
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d
-! lapse: bound needs --sigma N/DURATION: the spread of the frequencies, such as 1/2h
+! lapse: bound needs --sigma N/DURATION: standard deviation of the frequencies, in radians per duration, such as 1/2h
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma 2h
-! lapse: --sigma takes a number over a length of time, such as 1/2h or 3/d, not '2h'
+! lapse: --sigma takes a number per duration, such as 1/2h or 3/d, not '2h'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma 1/0s
-! lapse: --sigma takes a number over a length of time, such as 1/2h or 3/d, not '1/0s'
+! lapse: --sigma takes a number per duration, such as 1/2h or 3/d, not '1/0s'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma 1/
-! lapse: --sigma takes a number over a length of time, such as 1/2h or 3/d, not '1/'
+! lapse: --sigma takes a number per duration, such as 1/2h or 3/d, not '1/'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma -1/2h
-! lapse: --sigma takes a number over a length of time, such as 1/2h or 3/d, not '-1/2h'
+! lapse: --sigma takes a number per duration, such as 1/2h or 3/d, not '-1/2h'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma nan/2h
-! lapse: --sigma takes a number over a length of time, such as 1/2h or 3/d, not 'nan/2h'
+! lapse: --sigma takes a number per duration, such as 1/2h or 3/d, not 'nan/2h'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma 0x1/2h
-! lapse: --sigma takes a number over a length of time, such as 1/2h or 3/d, not '0x1/2h'
+! lapse: --sigma takes a number per duration, such as 1/2h or 3/d, not '0x1/2h'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma 1/2parsecs
-! lapse: --sigma takes a number over a length of time, such as 1/2h or 3/d, not '1/2parsecs'
+! lapse: --sigma takes a number per duration, such as 1/2h or 3/d, not '1/2parsecs'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma 1e-30/2h
@@ -164,7 +164,7 @@ $ lapse bound --tmax 0s --sigma 1/2h
 ! lapse: the largest lag is 0 seconds; it must be above 0, up to 1e15
 = 2
 $ lapse bound --tmax 5 --sigma 1/2h
-! lapse: --tmax takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '5'
+! lapse: --tmax takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '5'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --epsilon 0 --tmax 1d --sigma 1/2h
@@ -180,18 +180,18 @@ $ lapse bound --delta 1 --tmax 1d --sigma 1/2h
 ! lapse: delta is 1; a chance must be above 0 and below 1
 = 2
 $ lapse bound --repeats 2000000 --tmax 1d --sigma 1/2h
-| asked      an error below 0.1 at every lag up to 1 day, in all but 5 % of draws
-| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/2h: falls to 61 % within 2 hours
+| requested  error below 0.1 at every lag up to 1 day, with probability 95 %
+| kernel     exp(-(sigma lag)^2 / 2) with sigma = 1/2h: 61 % of its maximum at lag 2 hours
 |
-|                                   samples  mean error  worst error  draws below 0.1
-| Claim 1, time counted in days      25,659           -            -                -
-| Claim 1, time counted in hours     20,574           -            -                -
-| Claim 1, time counted in seconds    7,472           -            -                -
-| its proof corrected, in any unit    9,760           -            -                -
-| a quarter of that                   2,440           -            -                -
-| a sixteenth of that                   610           -            -                -
-! lapse: rows with - would take too long to measure; fewer --repeats or a larger --epsilon take less
+|                            samples  mean error  max error  below 0.1
+| Claim 1, time in days       25,659           -          -          -
+| Claim 1, time in hours      20,574           -          -          -
+| Claim 1, time in seconds     7,472           -          -          -
+| corrected proof, any unit    9,760           -          -          -
+| 1/4 of that                  2,440           -          -          -
+| 1/16 of that                   610           -          -          -
+! lapse: rows with - take too long to measure; use fewer --repeats or a larger --epsilon
 $ lapse bound model.safetensors --tmax 1d --sigma 1/2h
-! lapse: bound does not know what to do with 'model.safetensors'
+! lapse: bound: unexpected argument 'model.safetensors'
 ! lapse: see `lapse bound --help`
 = 2

@@ -1,60 +1,60 @@
-# What spoils results, found before anything is learned. The exit status is 0 whatever is found.
+# Data-quality and leakage checks. Findings do not change the exit status.
 $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse --now 2026-11-15T12:00:00Z
 | data     events.lapse: 96 events in 12 sequences, of 4 event types
 | split    by sequence: 82 train, 7 valid, 7 test
 |
-| ok       tied-times         0 of 96 events
-| ok       future-times       0 of 96 events
-| ok       duplicates         0 of 96 events
-| note     repeats            17 of 96 events (17.71 %)
+| ok       tied-times            0 of 96 events
+| ok       future-times          0 of 96 events
+| ok       duplicates            0 of 96 events
+| note     repeats               17 of 96 events (17.71 %)
 |          Events of the event type right before them in their sequence.
 |          Where a repeat means nothing (a page loaded again), import with
 |          --deduplicate consecutive: it is easily predicted, and flatters every
 |          score.
-| ok       untrained-event-types    0 of 4 event types
-| ok       divided-sequences  0 of 12 sequences
-| ok       past-targets       0 of 14 valid and test events
-| ok       tied-targets       0 of 6 test events asked for
-| note     later-training     7 of 7 test events (100.00 %)
+| ok       untrained-event-types 0 of 4 event_types
+| ok       divided-sequences     0 of 12 sequences
+| ok       past-targets          0 of 14 valid and test events
+| ok       tied-targets          0 of 6 test events asked for
+| note     later-training        7 of 7 test events (100.00 %)
 |          Test events earlier than the newest training event, which is of
 |          2026-01-05T13:18:00Z.
 |          What others did later (a fashion, a new item) is known in training,
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| ok       telling-fields     0 of 0 fields
+| ok       telling-fields        0 of 0 fields
 |
 | 0 warnings, 2 notes
 $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; echo "exit $?"
 | data     events.lapse: 96 events in 12 sequences, of 4 event types
 | split    by leave-one-out: 72 train, 12 valid, 12 test
 |
-| ok       tied-times         0 of 96 events
-| warning  future-times       5 of 96 events (5.21 %)
+| ok       tied-times            0 of 96 events
+| warning  future-times          5 of 96 events (5.21 %)
 |          Events later than 2026-01-05T00:00:00Z; the latest is of
 |          2026-01-05T13:18:00Z.
 |          Look at the unit of time and the clocks of the source, and leave such
 |          rows out.
-| ok       duplicates         0 of 96 events
-| note     repeats            17 of 96 events (17.71 %)
+| ok       duplicates            0 of 96 events
+| note     repeats               17 of 96 events (17.71 %)
 |          Events of the event type right before them in their sequence.
 |          Where a repeat means nothing (a page loaded again), import with
 |          --deduplicate consecutive: it is easily predicted, and flatters every
 |          score.
-| ok       untrained-event-types    0 of 4 event types
-| note     divided-sequences  12 of 12 sequences (100.00 %)
+| ok       untrained-event-types 0 of 4 event_types
+| note     divided-sequences     12 of 12 sequences (100.00 %)
 |          Sequences with events in several splits, by design of the rule
 |          'leave-one-out'.
 |          Where a model is to serve sequences it has never met, keep each in one
 |          split.
-| ok       past-targets       0 of 24 valid and test events
-| ok       tied-targets       0 of 12 test events asked for
-| note     later-training     10 of 12 test events (83.33 %)
+| ok       past-targets          0 of 24 valid and test events
+| ok       tied-targets          0 of 12 test events asked for
+| note     later-training        10 of 12 test events (83.33 %)
 |          Test events earlier than the newest training event, which is of
 |          2026-01-05T06:24:00Z.
 |          What others did later (a fashion, a new item) is known in training,
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| ok       telling-fields     0 of 0 fields
+| ok       telling-fields        0 of 0 fields
 |
 | 1 warning, 3 notes
 | exit 0
@@ -73,7 +73,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "warning",
 |       "count": 5,
 |       "total": 11,
-|       "share": 0.454545,
+|       "fraction": 0.454545,
 |       "unit": "events",
 |       "text": "Events that share their time with another of their sequence; the order is: sequence by first appearance, time; ties keep the order of the source.",
 |       "advice": "Where the order within one time matters, import finer times, or rows that are in the right order."
@@ -83,7 +83,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "warning",
 |       "count": 7,
 |       "total": 11,
-|       "share": 0.636364,
+|       "fraction": 0.636364,
 |       "unit": "events",
 |       "text": "Events later than 2026-01-01T00:00:00Z; the latest is of 2026-01-01T03:02:00Z.",
 |       "advice": "Look at the unit of time and the clocks of the source, and leave such rows out."
@@ -93,7 +93,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "warning",
 |       "count": 1,
 |       "total": 11,
-|       "share": 0.0909091,
+|       "fraction": 0.0909091,
 |       "unit": "events",
 |       "text": "Events with the sequence, time and event type of an earlier one.",
 |       "advice": "Where they are one event told twice, import with --deduplicate exact."
@@ -103,7 +103,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "note",
 |       "count": 1,
 |       "total": 11,
-|       "share": 0.0909091,
+|       "fraction": 0.0909091,
 |       "unit": "events",
 |       "text": "Events of the event type right before them in their sequence.",
 |       "advice": "Where a repeat means nothing (a page loaded again), import with --deduplicate consecutive: it is easily predicted, and flatters every score."
@@ -113,7 +113,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 5,
-|       "share": 0,
+|       "fraction": 0,
 |       "unit": "event_types",
 |       "text": "Every event type occurs in training.",
 |       "advice": ""
@@ -123,7 +123,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "note",
 |       "count": 1,
 |       "total": 3,
-|       "share": 0.333333,
+|       "fraction": 0.333333,
 |       "unit": "sequences",
 |       "text": "Sequences with events in several splits, by design of the rule 'leave-one-out'.",
 |       "advice": "Where a model is to serve sequences it has never met, keep each in one split."
@@ -133,7 +133,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 2,
-|       "share": 0,
+|       "fraction": 0,
 |       "unit": "valid and test events",
 |       "text": "No training event follows a valid or test event of its sequence.",
 |       "advice": ""
@@ -143,7 +143,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 1,
-|       "share": 0,
+|       "fraction": 0,
 |       "unit": "test events asked for",
 |       "text": "No test event has the time of the event before it.",
 |       "advice": ""
@@ -153,7 +153,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 1,
-|       "share": 0,
+|       "fraction": 0,
 |       "unit": "test events",
 |       "text": "No test event is earlier than the newest training event, of 2026-01-01T03:00:00Z.",
 |       "advice": ""
@@ -163,7 +163,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 0,
-|       "share": 0,
+|       "fraction": 0,
 |       "unit": "fields",
 |       "text": "No field of an event gives the next one away.",
 |       "advice": ""
@@ -171,29 +171,29 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |   ]
 | }
 $ lapse import repeats.csv -o sessions.lapse --session-gap 30m >/dev/null; lapse check sessions.lapse --split-by time | grep -A5 divided
-| note     divided-sequences  1 of 3 sequences of the source (33.33 %)
+| note     divided-sequences     1 of 3 sequences of the source (33.33 %)
 |          Sequences of the source that were cut into sessions, with sessions in
 |          several splits.
 |          Where a model is to serve sequences it has never met, keep each in one
 |          split.
-| ok       past-targets       0 of 5 valid and test events
+| ok       past-targets          0 of 5 valid and test events
 
-# A field that is the next event gives it away.
+# A field that equals the next event is leakage.
 $ { echo user,time,event,next; tail -n +2 events.csv | sort -t, -k1,1 -k2,2n | awk -F, 'NR > 1 {print line "," $3} {line = $0} \
   END {print line ",view"}'; } >leak.csv
 $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.lapse | tail -8
-|          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| warning  telling-fields     1 of 1 fields (100.00 %)
-|          The field 'next' of an event tells the event type of the next in 100.0 % of
-|          valid and test events, against 33.3 % by the event type of the event itself.
+| warning  telling-fields        1 of 1 fields (100.00 %)
+|          The field 'next' of an event tells the event type of the next in 100.0
+|          % of valid and test events, against 33.3 % by the event type of the
+|          event itself.
 |          Where a field is only known afterwards, leave it out of the import.
 |
 | 1 warning, 2 notes
 
-# What cannot be checked.
+# Errors.
 $ lapse check
-! lapse: check needs DATA: a dataset made by `lapse import`
+! lapse: check needs DATA: dataset file from `lapse import`
 ! lapse: see `lapse check --help`
 = 2
 $ lapse check nothing.lapse

@@ -1,8 +1,8 @@
-# Fields of events: imported, shown, learned from, predicted.
+# Fields of events: import, info, training, prediction.
 
 $ lapse import fields.csv -o fields.lapse --event item --action action --field device --number price
 | read       38 rows, 1.6 kB from fields.csv
-| kept       38 events in 13 sequences, of 2 event types
+| events     38 events in 13 sequences, 2 event types
 | fields     action (2 values), device (3 values), price (number)
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
 | wrote      fields.lapse in N s, N MB/s
@@ -50,18 +50,18 @@ $ lapse info fields.lapse | head -n 8
 | file             fields.lapse (dataset)
 | sequences        13
 | events           38
-| event types            2
+| event_types      2
 | field.1          action (action): 2 distinct values
 | field.2          device (category): 3 distinct values
 | field.3          price (number): mean 6.89865, deviation 3.48038, 1 missing
 | first.time       2026-01-01T10:00:00Z
 $ lapse import fields.csv -o plain.lapse --event item
 | read       38 rows, 1.6 kB from fields.csv
-| kept       38 events in 13 sequences, of 2 event types
+| events     38 events in 13 sequences, 2 event types
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
 | wrote      plain.lapse in N s, N MB/s
 
-# Columns that are not there, are taken, or are not of that type.
+# Columns that are missing, used twice, or of the wrong type.
 $ lapse import fields.csv -o x.lapse --event item --action deed
 ! lapse: fields.csv:1: there is no column 'deed' for the action; the columns are: user, time, item, action, device, price
 = 1
@@ -76,13 +76,13 @@ $ lapse import fields.csv -o x.lapse --event item --number device
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows skip
 | read       38 rows, 1.6 kB from fields.csv
-| skipped    35 bad rows; the first at fields.csv:2:5: 'phone' is not a number: expected digits such as 12.5, or nothing where it is missing
-| kept       3 events in 2 sequences, of 2 event types
+| skipped    35 malformed rows; first at fields.csv:2:5: 'phone' is not a number: expected digits such as 12.5, or nothing where it is missing
+| events     3 events in 2 sequences, 2 event types
 | fields     device (number)
 | span       2026-01-05T09:31:00Z to 2026-01-08T10:00:00Z, 3.02 days
 | wrote      x.lapse in N s, N MB/s
 
-# Learning from them. What is predicted needs an action, and a model that can.
+# Training with fields. Predicting the action requires an action column and a model that supports it.
 $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 \
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with [0-9.]+/epoch N of 2 with N/'
 | Data      fields.lapse: 38 events in 13 sequences, of 2 event types
@@ -121,19 +121,19 @@ $ lapse train fields.lapse -o x.safetensors --predict all
 ! lapse: see `lapse train --help`
 = 2
 
-# Scores of each thing predicted; the numbers are the unit tests' affair.
+# Scores of each target; the unit tests check the numbers.
 $ lapse eval m.safetensors fields.lapse --split all | sed -E 's/[0-9]+\.[0-9]+/N/g'
 | split        all: 25 events in 13 sequences
-| target time  known: lags are taken to the time of the predicted event
+| target time  known: lags are relative to the time of the predicted event
 | accuracy     N % (95 % interval N to N)
-| log-loss     N nats an event (95 % interval N to N)
+| log-loss     N nats per event (95 % interval N to N)
 | macro-F1     N
 |
-| predicted    the action, not the event
+| target       action
 | split        all: 25 events in 13 sequences
-| target time  known: lags are taken to the time of the predicted event
+| target time  known: lags are relative to the time of the predicted event
 | accuracy     N % (95 % interval N to N)
-| log-loss     N nats an event (95 % interval N to N)
+| log-loss     N nats per event (95 % interval N to N)
 | macro-F1     N
 $ lapse eval m.safetensors fields.lapse --split all --bootstrap 0 --json | sed -E 's/[0-9]+\.[0-9e-]+/N/; /"(data|model)"/d'
 | {
@@ -160,13 +160,13 @@ $ lapse eval m.safetensors plain.lapse --split all
 ! lapse: the model sees the action 'action' of every event, and the dataset does not have it; import it with --action 'action'
 = 1
 
-# Answers.
+# Predictions.
 $ lapse predict m.safetensors fields_history.csv --at +1h --at +7d --top 1 | sed -E 's/[0-9]+\.[0-9] %/N %/g'
-| the next event
+| target: event
 | sequence  rank  at +1h          at +7d
 | ann          1  tea     N %  tea     N %
 |
-| the next action
+| target: action
 | sequence  rank  at +1h          at +7d
 | ann          1  view    N %  view    N %
 $ lapse predict m.safetensors fields_history.csv --at +1h --csv | sed -E 's/0\.[0-9]+$/N/' | sort
@@ -183,11 +183,11 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -
 |     {
 |       "sequence": "ann",
 |       "last_time": 1767866400,
-|       "answers": [
+|       "predictions": [
 |         {
 |           "at": "+1h",
 |           "time": 1767870000,
-|           "moment": "2026-01-08T11:00:00Z",
+|           "timestamp": "2026-01-08T11:00:00Z",
 |           "top": [
 |             {
 |               "event": "tea",
@@ -214,16 +214,16 @@ $ cut -d, -f1-5 fields_history.csv | lapse predict m.safetensors - --at +1h
 ! lapse: standard input:1: there is no column 'price' for the number; the columns are: user, time, item, action, device
 = 1
 $ sed 's/view/steal/; s/,$/,cheap/' fields_history.csv > strange.csv; lapse predict m.safetensors strange.csv --at +1h
-! lapse: strange.csv: 2 events have 1 value of 'action' the model does not know: 'steal' (2); --unknown skip leaves them out
+! lapse: strange.csv: 2 events have 1 value of 'action' that the model does not know: 'steal' (2); --unknown skip skips them
 = 1
 $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 | wc -l
 | 7
-! lapse: strange.csv: 2 events have 1 value of 'action' the model does not know: 'steal' (2); skipped
+! lapse: strange.csv: 2 events have 1 value of 'action' that the model does not know: 'steal' (2); skipped
 $ sed 's/12$/dear/' fields_history.csv > dear.csv; lapse predict m.safetensors dear.csv --at +1h
 ! lapse: dear.csv:4:6: 'dear' is not a number: expected digits such as 12.5, or nothing where it is missing
 = 1
 $ lapse train plain.lapse -o plain.safetensors --model markov --no-eval 2>/dev/null | wc -l
 | 1
 $ lapse predict plain.safetensors fields_history.csv --at +1h --action action
-! lapse: --action was given, but the model sees no action
+! lapse: --action: the model has no action field
 = 2

@@ -1,11 +1,11 @@
-# The help of every verb, with the defaults in use.
+# The help of every verb, with the defaults.
 $ lapse demo --help
 | usage: lapse demo [options]
 |
-| Simulates a shop whose law is known, trains the baselines (majority, Markov chains)
-| and attention with three ways to see time at equal size, and shows in one table
-| what each reached of what is possible. Then tells what happens next to one
-| shopper. Takes under a minute.
+| Simulates a shop whose law is known, trains the baselines (majority, Markov
+| chains) and attention with three ways to see time at equal size, and shows in
+| one table what each reached of what is possible. Then tells what happens next to
+| one shopper. Takes under a minute.
 |
 | Options:
 |   --seed N                  another seed is another shop and another training
@@ -22,26 +22,25 @@ $ lapse demo --help
 $ lapse simulate --help
 | usage: lapse simulate -o FILE [options]
 |
-| Draws histories of events from a process whose law is known, so that the best
-| possible prediction is known too. The shop has goods bought again after their
-| own period, views that fade within the hour, accessories that follow a purchase
-| after days, and weekly habits. The catalogue has as many items as are asked for,
-| in categories, series and brands, some of them new; its law is not written out.
+| Simulates sequences of events from a known process, so the best possible
+| prediction is known too. The preset shop is a Hawkes process: items are bought
+| again after their own period, views decay within the hour, accessories follow a
+| purchase after days, and habits are weekly. The preset catalogue has any number
+| of items, in categories, series and brands, some of them new; it has no --law.
 |
 | Options:
-|   -o, --output FILE         the CSV file to write; - is standard output
-|   --preset NAME             what is simulated (default: shop)
-|   --law FILE                also write the law's own probability of every event type
-|                             at every event (default: not written)
-|   --catalogue FILE          also write one row for each item of the preset
-|                             catalogue: item,name,brand,category (default: not
-|                             written)
-|   --items N                 items of the preset catalogue (default: the preset's
-|                             own)
-|   --sequences N             histories to draw (default: the preset's own)
-|   --days DAYS               length of each history; 0 is the preset's own
-|                             (default: 0)
-|   --seed N                  the same seed draws the same events (default: 1)
+|   -o, --output FILE         CSV file to write; - is standard output
+|   --preset NAME             simulated process: shop or catalogue (default: shop)
+|   --law FILE                CSV file with the true probability of each event
+|                             type at each event (default: none)
+|   --catalogue FILE          CSV file with one row per item of the preset
+|                             catalogue: item,name,brand,category (default: none)
+|   --items N                 catalogue size of the preset catalogue, in items
+|                             (default: that of the preset)
+|   --sequences N             number of sequences (default: that of the preset)
+|   --days DAYS               length of each sequence, in days; 0 is that of the
+|                             preset (default: 0)
+|   --seed N                  random seed (default: 1)
 |
 | Examples:
 |   lapse simulate --preset shop -o shop.csv --law law.csv
@@ -49,55 +48,52 @@ $ lapse simulate --help
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
-| Reads events (whose, when, what), sorts them by sequence and time, cuts
-| sequences into sessions and drops duplicates where asked to, drops what is too
-| rare or too short, and writes a dataset file. An existing file is replaced only
-| by a whole new one.
+| Reads events (sequence, timestamp, event type), sorts them by sequence and time,
+| optionally splits sequences into sessions and drops duplicates, filters rare
+| event types and short sequences, and writes a dataset file. The output file is
+| replaced atomically.
 |
-|   INPUT                     a CSV or TSV file, plain or gzip, with one event a
-|                             row; - is standard input
+|   INPUT                     CSV or TSV file, plain or gzip, one event per row; -
+|                             is standard input
 |
 | Options:
-|   -o, --output DATASET      the dataset file to write
-|   --sequence COLUMN         column that says whose event it is: a name, or a
-|                             number from 1 (default: found by its name)
-|   --time COLUMN             column with the time (default: found by its name)
-|   --event COLUMN[,...]      column with the event's name, or several to be
-|                             joined (default: found by its name)
-|   --time-unit UNIT          how times are written: auto, s, ms, iso (default:
-|                             auto)
-|   --delimiter CHARACTER     what stands between fields; tab for a tab (default:
-|                             told from the first line)
-|   --no-header               the first line is data already, and columns are
-|                             numbers
-|   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
+|   -o, --output DATASET      dataset file to write
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: detected by name)
+|   --time COLUMN             timestamp column (default: detected by name)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: detected by name)
+|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
+|                             8601, auto detects it (default: auto)
+|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
+|                             in the first line)
+|   --no-header               no header: the first line is data, and columns are
+|                             given by number
+|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
 |                             (default: stop)
-|   --action COLUMN           column with what was done (view, search, purchase),
-|                             a field of each event that can also be predicted
+|   --action COLUMN           action column (view, search, purchase): a
+|                             categorical field that can also be a prediction
+|                             target (default: none)
+|   --field COLUMN            categorical field column, an input feature of past
+|                             events; repeatable
+|   --number COLUMN           numeric field column, an input feature of past
+|                             events, empty if missing; repeatable
+|   --split-column COLUMN     split column, with the values train, valid and test
 |                             (default: none)
-|   --field COLUMN            a further column of categories that models see of
-|                             past events; may be given several times
-|   --number COLUMN           a further column of numbers that models see of past
-|                             events, empty where missing; may be given several
-|                             times
-|   --split-column COLUMN     column that says train, valid or test (default:
-|                             none)
-|   --session-gap TIME        cut a sequence wherever two neighbouring events are
-|                             further apart, such as 30m; the parts are named
-|                             SEQUENCE/1, SEQUENCE/2 and so on (default: sequences
-|                             are not cut)
-|   --deduplicate WHICH       drop rows of the same sequence, time and event as
-|                             another (exact), or of the same event as the row
-|                             before in their sequence (consecutive): none, exact,
-|                             consecutive (default: none)
-|   --min-events N            drop sequences with fewer events (default: 1)
-|   --min-count N             drop events that occur fewer times in all; done
-|                             before --min-events (default: 1)
-|   --min-rounds HOW          the two minimums one after the other, or in turn
-|                             until nothing changes: once, iterated (default:
-|                             once)
-|   --threads N               threads to use (default: all cores)
-|   --json                    report as one JSON object
+|   --session-gap DURATION    session gap: split a sequence between events further
+|                             apart than this, such as 30m; the sessions are named
+|                             SEQUENCE/1, SEQUENCE/2, ... (default: no splitting)
+|   --deduplicate RULE        deduplication: none, exact (same sequence, time and
+|                             event as another row) or consecutive (same event as
+|                             the previous row of the sequence) (default: none)
+|   --min-events N            minimum events per sequence; shorter sequences are
+|                             dropped (default: 1)
+|   --min-count N             minimum occurrences per event type; rarer ones are
+|                             dropped, before --min-events is applied (default: 1)
+|   --min-rounds RULE         application of the two minimums: once, or iterated
+|                             until no row is dropped (k-core) (default: once)
+|   --threads N               CPU threads (default: all cores)
+|   --json                    JSON output: one object
 |
 | Examples:
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
@@ -108,14 +104,14 @@ $ lapse import --help
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
-| Checks a dataset, a model or item vectors whole and tells what it says about
-| itself: where it came from, sizes, settings, split and scores.
+| Verifies a dataset, model or item-vector file and prints its metadata: source,
+| sizes, settings, split and scores.
 |
-|   FILE                      a dataset, a model or item vectors
+|   FILE                      dataset, model or item-vector file
 |
 | Options:
-|   --event-types                   list the event types, or items, too
-|   --json                    print one JSON object
+|   --event-types             list of event types (of items, for item vectors)
+|   --json                    JSON output: one object
 |
 | Examples:
 |   lapse info events.lapse --event-types
@@ -180,8 +176,8 @@ $ lapse train --help
 |   --dropout SHARE           share of the activations left out in training, 0 to
 |                             0.9 (default: chosen from the data)
 |   --predict WHAT            what is predicted: the event, the action that came
-|                             with --action at the import, or both: event, action,
-|                             both (default: event)
+|                             with --action at the import, or both (default:
+|                             event)
 |   --field-dims N            width of the embedding of each field of categories
 |                             (default: by the number of its categories)
 |   --item-output WHICH       the vectors that items are scored by: those they are
@@ -210,7 +206,7 @@ $ lapse train --help
 |                             too (default: none)
 |   --windows WHICH           what training sees of a history longer than the
 |                             context: all of it, window by window, or its last
-|                             events: all, last (default: all)
+|                             events (default: all)
 |   --learning-rate X         Adam's step size (default: 0.001)
 |   --schedule HOW            how the learning rate goes: it stays, or falls to 0
 |                             over all epochs: constant, cosine (default:
@@ -259,38 +255,38 @@ $ lapse train --help
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
-| Scores a model on every event but each sequence's first. The model remembers how
-| its training data was split, so the test split holds nothing it has learned
-| from. A model of the task 'recommend' is scored by the rank of the right item:
-| in the whole catalogue, with and without items seen before, and among items
-| drawn uniformly and by popularity.
+| Evaluates a model on every event except the first of each sequence. The model
+| file stores the split of the training data, so the test split contains no
+| training data. A classifier is evaluated by accuracy, log-loss and macro-F1; a
+| recommender by the rank of the target item (Hit@K, NDCG@K, MRR): in the full
+| catalogue, with and without items already in the history, and among negative
+| samples, uniform and by popularity.
 |
-|   MODEL                     a model made by `lapse train`
-|   DATA                      the dataset to score it on
+|   MODEL                     model file from `lapse train`
+|   DATA                      dataset file from `lapse import`
 |
 | Options:
-|   --split SPLIT             which events are scored: test, valid, train, all
-|                             (default: test)
-|   --classes                 add a table with precision, recall and F1 of every
-|                             event type
-|   --cutoffs K,K             recommend: the places of Hit@K and NDCG@K (default:
+|   --split SPLIT             split to evaluate: test, valid, train, all (default:
+|                             test)
+|   --classes                 per-class table with precision, recall and F1
+|   --cutoffs K,K             recommend: cutoffs K of Hit@K and NDCG@K (default:
 |                             5,10)
-|   --negatives N             recommend: items drawn to rank against, uniformly
-|                             and by popularity; 0 ranks in the whole catalogue
-|                             only (default: 100)
-|   --negative-seed N         recommend: sets which items and events are drawn
-|                             (default: 1)
-|   --cases N                 recommend: ranks so many events at most, drawn by
-|                             the seed (default: all)
-|   --slices                  recommend: add tables by history length, popularity
-|                             of the item and lag
-|   --bootstrap N             resamples of the sequences for the intervals; 0
-|                             leaves them out (default: 1000)
-|   --device DEVICE           what computes: the CPU, an NVIDIA GPU, or a GPU
-|                             where there is one: cpu, cuda, auto (default: cpu)
-|   --threads N               threads to use; never changes the result (default:
+|   --negatives N             recommend: negative samples per event for the
+|                             sampled metrics, uniform and by popularity; 0
+|                             computes full-catalogue metrics only (default: 100)
+|   --negative-seed N         recommend: random seed of the sampled items and
+|                             events (default: 1)
+|   --cases N                 recommend: maximum number of events to rank, sampled
+|                             at random (default: all)
+|   --slices                  recommend: tables by history length, item popularity
+|                             and lag
+|   --bootstrap N             bootstrap resamples of the sequences for the 95 %
+|                             intervals; 0 disables them (default: 1000)
+|   --device DEVICE           compute device: cpu, cuda (NVIDIA GPU), or auto
+|                             (cuda if available) (default: cpu)
+|   --threads N               CPU threads; does not change the result (default:
 |                             all cores)
-|   --json                    print one JSON object
+|   --json                    JSON output: one object
 |
 | Examples:
 |   lapse eval model.safetensors events.lapse --split test --classes
@@ -298,73 +294,97 @@ $ lapse eval -h
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
-| Reads histories and answers for each: if the next event happens at this time,
-| what is it? Prints the likeliest event types with their probabilities; a model of the
-| task recommend, items with their scores.
+| Reads histories and predicts for each: if the next event happens at the query
+| time, which event is it? Prints the most probable event types with their
+| probabilities; for a recommender, items with their scores.
 |
-|   MODEL                     a model made by `lapse train`
-|   HISTORY                   a CSV or TSV file, plain or gzip, with one event a
-|                             row; - is standard input
+|   MODEL                     model file from `lapse train`
+|   HISTORY                   CSV or TSV file, plain or gzip, one event per row; -
+|                             is standard input
 |
 | Options:
-|   --at TIME                 the query time: unix seconds, ISO 8601, or +3d
-|                             for 3 days after the last event of each sequence;
-|                             several give a column each
-|   --top K                   how many event types to show, the likeliest first; 0 shows
-|                             all (default: 5)
-|   --unseen                  leave out what the history has had already
-|   --unknown WHAT            what to do with events that the model does not know:
-|                             error, skip (default: error)
-|   --csv                     print CSV, one answer a row
-|   --json                    print one JSON object
-|   --sequence COLUMN         column that says whose event it is: a name, or a
-|                             number from 1 (default: the one the model was
-|                             trained from)
-|   --time COLUMN             column with the time (default: the one the model was
-|                             trained from)
-|   --event COLUMN[,...]      column with the event's name, or several to be
-|                             joined (default: the one the model was trained from)
-|   --time-unit UNIT          how times are written: auto, s, ms, iso (default:
-|                             auto)
-|   --delimiter CHARACTER     what stands between fields; tab for a tab (default:
-|                             told from the first line)
-|   --no-header               the first line is data already, and columns are
-|                             numbers
-|   --bad-rows WHAT           what to do at a row that cannot be read: stop, skip
+|   --at TIME                 query time: Unix seconds, ISO 8601, or +3d for 3
+|                             days after the last event of each sequence;
+|                             repeatable, one column each
+|   --top K                   top-k: number of predictions to print, the most
+|                             probable first; 0 prints all (default: 5)
+|   --unseen                  exclude event types that are already in the history
+|   --unknown ACTION          events that the model does not know: stop with an
+|                             error, or skip them (default: error)
+|   --csv                     CSV output: one prediction per row
+|   --json                    JSON output: one object
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: that of the training data)
+|   --time COLUMN             timestamp column (default: that of the training
+|                             data)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: that of the training data)
+|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
+|                             8601, auto detects it (default: auto)
+|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
+|                             in the first line)
+|   --no-header               no header: the first line is data, and columns are
+|                             given by number
+|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
 |                             (default: stop)
-|   --action COLUMN           column with the action, for a model that sees it;
-|                             its other fields keep their names (default: the one
-|                             the model was trained from)
-|   --threads N               threads to read and answer with (default: all cores)
+|   --action COLUMN           action column, for a model with an action field;
+|                             other fields keep the column names of the training
+|                             data (default: that of the training data)
+|   --threads N               CPU threads (default: all cores)
 |
 | Examples:
 |   lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5
 |   lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json
 |   lapse predict shop.safetensors customers.csv --at +1d --top 10 --unseen --csv
 $ lapse help --help
-| usage: lapse help [VERB] [options]
+| usage: lapse help [VERB] [all] [options]
 |
-| Explains a verb: what it takes, what it does, and the defaults in use. `lapse
-| help VERB` is `lapse VERB --help`.
+| Explains a verb: its arguments, its options and their defaults. `lapse help
+| VERB` is the same as `lapse VERB --help`, and `lapse help VERB all` the same as
+| `lapse VERB --help all`.
 |
-|   VERB                      the verb to explain; all of them where none is named
+|   VERB                      verb to explain (default: list all verbs)
+|   all                       include the advanced options
 |
 | Options:
-|   --man                     print the man page, in troff
+|   --man                     man page in troff format, instead of help
 |
 | Examples:
 |   lapse help train
+|   lapse help train all
 |   lapse help --man | man -l -
+
+# `--help all` shows every option; `lapse help VERB all` is the same.
+$ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
+$ lapse train --help all | grep -c '^  -'
+| 52
+$ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
+| Options:
+| Model:
+| Training:
+| Run:
+| Examples:
+$ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
+| 53
+$ lapse eval --help >common; lapse eval --help all | diff common -
+$ lapse help eval everything
+! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
+! lapse: see `lapse help --help`
+= 2
+$ lapse help evla all
+! lapse: unknown verb 'evla'; did you mean eval?
+! lapse: see `lapse --help`
+= 2
 $ lapse train --epochs 3 --help | head -1
 | usage: lapse train DATA -o MODEL [options]
 $ lapse help predict | head -1
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 
-# The man page is troff that groff has nothing to say against, where there is groff.
+# groff accepts the man page without warnings, if groff is installed.
 $ lapse help --man | head -5
 | .TH LAPSE 1 "" "Lapse 0.1.0" "User Commands"
 | .SH NAME
-| lapse \- learn from timestamped events, and ask what happens at a time
+| lapse \- train models on timestamped events, and predict what happens at a time
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
@@ -373,30 +393,28 @@ $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/d
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]
 |
-| Shows the periods of a model's time encoding with their amplitudes, the kernel
-| K(lag) that they make, which tells how alike two moments are to the model when
-| they lie so far apart, and the features Phi(lag) themselves. docs/theory.md has
-| the formulas.
+| Shows the periods of a model's time encoding with their amplitudes (the
+| spectrum), the kernel K(lag), which is the similarity of two timestamps at that
+| lag, and the features Phi(lag). docs/theory.md has the formulas.
 |
-|   MODEL                     a model that sees lags
+|   MODEL                     model file with a time encoding
 |
 | Options:
-|   --axis AXIS               how lags are spaced: log, linear (default: log)
-|   --from DURATION           the first lag, such as 1m (default: a tenth of the
-|                             shortest period; 0 on a linear axis)
-|   --to DURATION             the last lag, such as 2y (default: the longest
-|                             period)
-|   --points N                how many lags; a picture has one for each of its
-|                             pixels (default: 60)
-|   --part PART               what is shown: all, spectrum, kernel, phi (default:
+|   --axis AXIS               spacing of the lags: log, linear (default: log)
+|   --from DURATION           first lag, such as 1m (default: 1/10 of the shortest
+|                             period; 0 on a linear axis)
+|   --to DURATION             last lag, such as 2y (default: the longest period)
+|   --points N                number of lags; a plot has one per pixel column
+|                             (default: 60)
+|   --part PART               part to print: all, spectrum, kernel, phi (default:
 |                             all)
-|   --top N                   frequencies shown as text, heaviest first; 0 is all
-|                             (default: 12)
-|   --csv                     print a row for each lag with K and Phi, or with
-|                             --part spectrum one for each frequency
-|   --json                    print one JSON object
-|   --svg FILE                draw all parts into this file instead; - is standard
-|                             output (default: not drawn)
+|   --top N                   frequencies to print, by descending weight; 0 prints
+|                             all (default: 12)
+|   --csv                     CSV output: one row per lag with K and Phi; with
+|                             --part spectrum, one per frequency
+|   --json                    JSON output: one object
+|   --svg FILE                SVG plot of all parts, instead of text; - is
+|                             standard output (default: none)
 |
 | Examples:
 |   lapse kernel model.safetensors
@@ -405,26 +423,26 @@ $ lapse kernel --help
 $ lapse bound --help
 | usage: lapse bound --tmax DURATION --sigma N/DURATION [options]
 |
-| Tells how many frequencies must be drawn for the mean of their cosines to come
-| within epsilon of the kernel at every lag up to tmax: as Claim 1 of the paper is
-| printed, whose answer depends on the unit of time, and as its proof gives it
-| when it is corrected. Beside each stands the error measured for that number on a
-| kernel whose frequencies are known to be normal. docs/theory.md goes through the
-| proof.
+| Computes how many random frequencies make the mean of their cosines approximate
+| the kernel within epsilon at every lag up to tmax: by Claim 1 of the paper as
+| printed, whose result depends on the unit of time, and by its corrected proof.
+| For each number, the error is measured on a kernel whose frequencies are
+| normally distributed. docs/theory.md explains the proof.
 |
 | Options:
-|   --epsilon E               the largest error allowed; the kernel is 1 at lag 0
-|                             (default: 0.1)
-|   --tmax DURATION           the largest lag, such as 30d
-|   --sigma N/DURATION        the spread of the frequencies, such as 1/2h
-|   --delta D                 the chance of a larger error (default: 0.05)
-|   --repeats N               draws to measure the error by; 0 measures nothing
-|                             (default: 20)
-|   --seed N                  the same seed draws the same frequencies (default:
-|                             1)
-|   --threads N               threads to use; never changes the result (default:
+|   --epsilon E               maximum error of the kernel estimate; the kernel is
+|                             1 at lag 0 (default: 0.1)
+|   --tmax DURATION           maximum lag, such as 30d
+|   --sigma N/DURATION        standard deviation of the frequencies, in radians
+|                             per duration, such as 1/2h
+|   --delta D                 failure probability: that of a larger error
+|                             (default: 0.05)
+|   --repeats N               random draws for measuring the error; 0 disables the
+|                             measurement (default: 20)
+|   --seed N                  random seed of the frequencies (default: 1)
+|   --threads N               CPU threads; does not change the result (default:
 |                             all cores)
-|   --json                    print one JSON object
+|   --json                    JSON output: one object
 |
 | Examples:
 |   lapse bound --epsilon 0.1 --tmax 30d --sigma 1/2h

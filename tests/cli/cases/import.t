@@ -1,28 +1,28 @@
-# What an import tells.
+# The report of an import.
 $ lapse import events.csv -o events.lapse
 | read       96 rows, 1.9 kB from events.csv
-| kept       96 events in 12 sequences, of 4 event types
+| events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      events.lapse in N s, N MB/s
 $ lapse import events.csv -o events.lapse --min-count 10 --min-events 7
 | read       96 rows, 1.9 kB from events.csv
-| dropped    6 rows of 1 event type seen fewer than 10 times
+| dropped    6 rows of 1 event type with fewer than 10 occurrences
 | dropped    6 rows of 1 sequence with fewer than 7 events
-| kept       84 events in 11 sequences, of 3 event types
+| events     84 events in 11 sequences, 3 event types
 | span       2026-01-01T01:00:00Z to 2026-01-05T07:34:00Z, 4.27 days
 | wrote      events.lapse in N s, N MB/s
 $ lapse import - -o piped.lapse <events.csv
 | read       96 rows, 1.9 kB from standard input
-| kept       96 events in 12 sequences, of 4 event types
+| events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      piped.lapse in N s, N MB/s
 $ gzip -c events.csv | lapse import - -o zipped.lapse >/dev/null && cmp piped.lapse zipped.lapse
 $ sed 's/,/\t/g' events.csv | lapse import - -o tabs.lapse --delimiter tab | tail -3
-| kept       96 events in 12 sequences, of 4 event types
+| events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      tabs.lapse in N s, N MB/s
 $ tail -n +2 events.csv | lapse import - -o numbers.lapse --no-header --sequence 1 --time 2 --event 3 | tail -3
-| kept       96 events in 12 sequences, of 4 event types
+| events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      numbers.lapse in N s, N MB/s
 $ lapse import events.csv -o events.lapse --json
@@ -51,18 +51,18 @@ $ lapse import events.csv -o events.lapse --json
 | }
 $ lapse import events.csv -o - 2>report >stream; cat report; cmp stream events.lapse
 | read       96 rows, 1.9 kB from events.csv
-| kept       96 events in 12 sequences, of 4 event types
+| events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      - in N s, N MB/s
 
-# Bad rows stop the import, or are skipped aloud. Nothing is written over.
+# Malformed rows stop the import, or are skipped with a note. A failed import does not change the output file.
 $ cp events.lapse before.lapse; lapse import bad.csv -o events.lapse; echo "exit $?"; cmp before.lapse events.lapse
 | exit 1
 ! lapse: bad.csv:3:2: 'yesterday' is not a time in unix seconds
 $ lapse import bad.csv -o bad.lapse --bad-rows skip
 | read       5 rows, 107 bytes from bad.csv
-| skipped    2 bad rows; the first at bad.csv:3:2: 'yesterday' is not a time in unix seconds
-| kept       3 events in 2 sequences, of 3 event types
+| skipped    2 malformed rows; first at bad.csv:3:2: 'yesterday' is not a time in unix seconds
+| events     3 events in 2 sequences, 3 event types
 | span       2026-01-01T00:00:00Z to 2026-01-01T01:01:40Z, 1.03 hours
 | wrote      bad.lapse in N s, N MB/s
 $ lapse import bad.csv -o bad.lapse --bad-rows skip --json
@@ -96,7 +96,7 @@ $ lapse import bad.csv -o bad.lapse --bad-rows skip --json
 |   "seconds": N
 | }
 
-# Files that are none.
+# Files that cannot be imported.
 $ lapse import nothing.csv -o x.lapse
 ! lapse: nothing.csv: cannot open: No such file or directory
 = 1
@@ -140,26 +140,26 @@ $ lapse import events.csv -o no/such/folder/x.lapse
 $ ls x.lapse 2>/dev/null
 = 2
 
-# A pipe is written to and stays one; a folder is refused. (A test must not endanger devices: never -o /dev/anything here.)
+# Output to a pipe; output to a folder is an error. (Never use -o /dev/anything here: a failing test could replace a device.)
 $ mkfifo pipe; cat pipe >stream & lapse import events.csv -o pipe >/dev/null; wait; test -p pipe && cmp stream events.lapse
 $ mkdir folder; lapse import events.csv -o folder
 ! lapse: folder: cannot write: Is a directory
 = 1
 
-# A name cannot drive the terminal.
+# Control characters in names do not reach the terminal.
 $ printf 'user,time,event\na,\033[31mred,b\n' >escape.csv; lapse import escape.csv -o x.lapse
 ! lapse: escape.csv:2:2: '?[31mred' is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
 = 1
 
-# Preparation: sessions, duplicates, minimums in rounds. All of it is told, and recorded in the dataset.
+# Preparation: sessions, duplicates, iterated minimums. The report and the dataset have all of it.
 $ lapse import repeats.csv -o r.lapse --session-gap 30m --deduplicate exact --min-count 2 --min-events 2 --min-rounds iterated
 | read       11 rows, 224 bytes from repeats.csv
-| cut        1 sequence where more than 30 minutes passed, which made 4 in all
-| dropped    1 row of the same sequence, time and event as another
-| dropped    4 rows of 4 event types seen fewer than 2 times
+| sessions   1 sequence split at gaps longer than 30 minutes, 4 sessions in total
+| dropped    1 row with the same sequence, time and event as another
+| dropped    4 rows of 4 event types with fewer than 2 occurrences
 | dropped    2 rows of 2 sequences with fewer than 2 events
-| repeated   both minimums in 3 rounds, until nothing changed
-| kept       4 events in 2 sequences, of 1 event type
+| filtered   by both minimums in 3 rounds, until no row was dropped
+| events     4 events in 2 sequences, 1 event type
 | span       2026-01-01T00:00:00Z to 2026-01-01T03:01:00Z, 3.02 hours
 | wrote      r.lapse in N s, N MB/s
 $ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|rows|rounds)'
@@ -178,8 +178,8 @@ $ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|
 | rounds           3 until both minimums held
 $ lapse import repeats.csv -o r.lapse --deduplicate consecutive
 | read       11 rows, 224 bytes from repeats.csv
-| dropped    1 row of the same event as the row before
-| kept       10 events in 3 sequences, of 5 event types
+| dropped    1 row with the same event as the previous row
+| events     10 events in 3 sequences, 5 event types
 | span       2026-01-01T00:00:00Z to 2026-01-01T03:02:00Z, 3.03 hours
 | wrote      r.lapse in N s, N MB/s
 $ lapse import repeats.csv -o r.lapse --session-gap 30m --json | grep -E 'cut|sessions|duplicate|rounds|"sequences'
@@ -189,11 +189,11 @@ $ lapse import repeats.csv -o r.lapse --session-gap 30m --json | grep -E 'cut|se
 |   "rounds": 0,
 |   "sequences": 4,
 $ lapse import repeats.csv -o r.lapse --session-gap 30
-! lapse: --session-gap takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '30'
+! lapse: --session-gap takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '30'
 ! lapse: see `lapse import --help`
 = 2
 $ lapse import repeats.csv -o r.lapse --session-gap -5m
-! lapse: --session-gap takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '-5m'
+! lapse: --session-gap takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '-5m'
 ! lapse: see `lapse import --help`
 = 2
 $ lapse import repeats.csv -o r.lapse --deduplicate all

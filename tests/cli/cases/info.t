@@ -1,9 +1,9 @@
-# A dataset and a model tell about themselves, whatever they are called.
+# Metadata of datasets and models, with any file name.
 $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | file             events.lapse (dataset)
 | sequences        12
 | events           96
-| event types            4
+| event_types      4
 | first.time       2026-01-01T00:00:00Z
 | last.time        2026-01-05T13:18:00Z
 | span             4.55 days
@@ -26,11 +26,11 @@ $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | min_rounds       once
 | rows.read        96
 $ lapse info events.lapse --event-types | tail -5
-| event type  events    share
-| view      48  50.00 %
-| cart      27  28.12 %
-| buy       15  15.62 %
-| rate       6   6.25 %
+| event type  events  fraction
+| view            48   50.00 %
+| cart            27   28.12 %
+| buy             15   15.62 %
+| rate             6    6.25 %
 $ lapse info events.lapse --json
 | {
 |   "file": "events.lapse",
@@ -96,7 +96,7 @@ $ lapse info model.bin --json --event-types | tail -18
 |   ]
 | }
 
-# What is neither, or no longer whole, is refused.
+# Other files and truncated files are errors.
 $ lapse info nothing
 ! lapse: nothing: cannot open: No such file or directory
 = 1
@@ -119,7 +119,7 @@ $ { printf '\1\0\0\0\0\0\0\0{'; } >brace.bin; lapse info brace.bin
 ! lapse: brace.bin: this is not a whole Lapse model: it does not begin with a safetensors header
 = 1
 
-# Where there is no room for the answer, that is a failure.
+# A full disk is a failure.
 $ lapse info data.bin >/dev/full
 ! lapse: cannot write to standard output: No space left on device
 = 1

@@ -1,4 +1,4 @@
-# A model that has hardly moved from its start, so that its periods are known.
+# A model close to its initialization, so that its periods are known.
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o m.safetensors --encoding mercer --periods 2 --harmonics 2 --period-min 1h --period-max 1d \
     --dims 4 --epochs 1 --learning-rate 1e-12 --threads 1 >/dev/null 2>&1
@@ -6,12 +6,12 @@ $ lapse kernel m.safetensors --points 12
 | model      m.safetensors, encoding mercer
 | kernel     4 frequencies, K(0) = 2.0000
 |
-| Spectrum, heaviest first
-| period         harmonic  cosine    sine  weight   share
-| 1 day                 -  0.7071  0.7071  0.5000  25.0 %
-| 12 hours     2 of 1 day  0.7071  0.7071  0.5000  25.0 %
-| 1 hour                -  0.7071  0.7071  0.5000  25.0 %
-| 30 minutes  2 of 1 hour  0.7071  0.7071  0.5000  25.0 %
+| Spectrum, by descending weight
+| period         harmonic  cosine    sine  weight  fraction
+| 1 day                 -  0.7071  0.7071  0.5000    25.0 %
+| 12 hours     2 of 1 day  0.7071  0.7071  0.5000    25.0 %
+| 1 hour                -  0.7071  0.7071  0.5000    25.0 %
+| 30 minutes  2 of 1 hour  0.7071  0.7071  0.5000    25.0 %
 |
 | Kernel, on a log axis
 | lag            K(lag)  K(lag)/K(0)
@@ -62,9 +62,9 @@ $ lapse kernel m.safetensors --part spectrum --top 1
 | model      m.safetensors, encoding mercer
 | kernel     4 frequencies, K(0) = 2.0000
 |
-| Spectrum, heaviest first
-| period  harmonic  cosine    sine  weight   share
-| 1 day          -  0.7071  0.7071  0.5000  25.0 %
+| Spectrum, by descending weight
+| period  harmonic  cosine    sine  weight  fraction
+| 1 day          -  0.7071  0.7071  0.5000    25.0 %
 | and 3 more; --top 0 shows all
 $ lapse kernel m.safetensors --from 10m --to 40m --points 3 --csv
 | lag,kernel,cosine1,cosine2,cosine3,cosine4,sine1,sine2,sine3,sine4
@@ -166,7 +166,7 @@ $ lapse kernel m.safetensors --json --from 10m --to 40m --points 2
 |   ]
 | }
 
-# The picture. A second one replaces the first; standard output has nothing but the picture.
+# The SVG plot. A second one replaces the first; on standard output there is only the plot.
 $ lapse kernel m.safetensors --svg k.svg && lapse kernel m.safetensors --svg k.svg && lapse kernel m.safetensors --svg - | cmp - k.svg
 | wrote      k.svg
 | wrote      k.svg
@@ -176,7 +176,7 @@ $ head -c 47 k.svg && echo && tail -1 k.svg
 $ grep -c '<circle' k.svg
 | 6
 
-# What has no kernel says so.
+# Models without a kernel.
 $ lapse train events.lapse -o p.safetensors --encoding position --dims 4 --epochs 1 --threads 1 >/dev/null 2>&1
 $ lapse kernel p.safetensors 2>&1 | sed 's/one: .*/one: .../'
 | lapse: the encoding 'position' looks at no lags, so it has no kernel; these have one: ...
@@ -192,11 +192,11 @@ $ lapse kernel nothing.safetensors
 ! lapse: nothing.safetensors: cannot open: No such file or directory
 = 1
 $ lapse kernel
-! lapse: kernel needs MODEL: a model that sees lags
+! lapse: kernel needs MODEL: model file with a time encoding
 ! lapse: see `lapse kernel --help`
 = 2
 
-# Arguments that cannot be.
+# Invalid arguments.
 $ lapse kernel m.safetensors --points 1
 ! lapse: points is 1; it must be 2 to 100000
 = 2
@@ -204,7 +204,7 @@ $ lapse kernel m.safetensors --points 100001
 ! lapse: points is 100001; it must be 2 to 100000
 = 2
 $ lapse kernel m.safetensors --points -3
-! lapse: --points takes a whole number, 0 or more, not '-3'
+! lapse: --points takes an integer, 0 or more, not '-3'
 ! lapse: see `lapse kernel --help`
 = 2
 $ lapse kernel m.safetensors --axis cubic
@@ -215,7 +215,7 @@ $ lapse kernel m.safetensors --from 2d --to 1h
 ! lapse: lags begin at 2 days and end at 1 hour; the end must be the later one
 = 2
 $ lapse kernel m.safetensors --from 5
-! lapse: --from takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '5'
+! lapse: --from takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '5'
 ! lapse: see `lapse kernel --help`
 = 2
 $ lapse kernel m.safetensors --part everything
@@ -223,11 +223,11 @@ $ lapse kernel m.safetensors --part everything
 ! lapse: see `lapse kernel --help`
 = 2
 $ lapse kernel m.safetensors --json --csv
-! lapse: of --csv, --json and --svg only one can be had at a time
+! lapse: --csv, --json and --svg are mutually exclusive
 ! lapse: see `lapse kernel --help`
 = 2
 $ lapse kernel m.safetensors --csv --svg k.svg
-! lapse: of --csv, --json and --svg only one can be had at a time
+! lapse: --csv, --json and --svg are mutually exclusive
 ! lapse: see `lapse kernel --help`
 = 2
 $ lapse kernel m.safetensors --svg no/such/folder/k.svg
@@ -238,6 +238,6 @@ $ lapse kernel m.safetensors --svg ''
 ! lapse: see `lapse kernel --help`
 = 2
 $ lapse kernel m.safetensors other.safetensors
-! lapse: kernel does not know what to do with 'other.safetensors'
+! lapse: kernel: unexpected argument 'other.safetensors'
 ! lapse: see `lapse kernel --help`
 = 2

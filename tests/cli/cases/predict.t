@@ -1,8 +1,8 @@
-# A counted model, so that the answers are exact everywhere.
+# A model of counts, whose predictions are exact on every machine.
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o m.safetensors --model markov --order 1 --seed 3 >/dev/null 2>&1
 
-# Times: after the last event, ISO 8601, unix seconds; several give a column each.
+# Query times: relative to the last event, ISO 8601, Unix seconds; one column each.
 $ lapse predict m.safetensors history.csv --at +3d --top 2
 | sequence  rank  at +3d
 | max          1  buy     53.2 %
@@ -37,11 +37,11 @@ $ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --jso
 |     {
 |       "sequence": "max",
 |       "last_time": 1769941800,
-|       "answers": [
+|       "predictions": [
 |         {
 |           "at": "+1h",
 |           "time": 1769945400,
-|           "moment": "2026-02-01T11:30:00Z",
+|           "timestamp": "2026-02-01T11:30:00Z",
 |           "top": [
 |             {
 |               "event": "buy",
@@ -56,7 +56,7 @@ $ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --jso
 |         {
 |           "at": "2026-03-01",
 |           "time": 1772323200,
-|           "moment": "2026-03-01T00:00:00Z",
+|           "timestamp": "2026-03-01T00:00:00Z",
 |           "top": [
 |             {
 |               "event": "buy",
@@ -73,11 +73,11 @@ $ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --jso
 |     {
 |       "sequence": "nora",
 |       "last_time": 1770023700,
-|       "answers": [
+|       "predictions": [
 |         {
 |           "at": "+1h",
 |           "time": 1770027300,
-|           "moment": "2026-02-02T10:15:00Z",
+|           "timestamp": "2026-02-02T10:15:00Z",
 |           "top": [
 |             {
 |               "event": "view",
@@ -92,7 +92,7 @@ $ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --jso
 |         {
 |           "at": "2026-03-01",
 |           "time": 1772323200,
-|           "moment": "2026-03-01T00:00:00Z",
+|           "timestamp": "2026-03-01T00:00:00Z",
 |           "top": [
 |             {
 |               "event": "view",
@@ -111,20 +111,20 @@ $ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --jso
 $ lapse predict m.safetensors history.csv --at +0s --top 99 | wc -l
 | 9
 
-# A time before the last event of some sequence is refused, and nothing is half printed.
+# A query time before the last event of a sequence is an error, without partial output.
 $ lapse predict m.safetensors history.csv --at 2026-02-02T00:00:00Z
-! lapse: --at 2026-02-02T00:00:00Z lies before the last event of sequence 'nora', which is at 2026-02-02T09:15:00Z; ask for that time or later
+! lapse: --at 2026-02-02T00:00:00Z is before the last event of sequence 'nora', 2026-02-02T09:15:00Z; use that time or later
 = 1
 
 # Events that the model does not know.
 $ lapse predict m.safetensors strange.csv --at +1h
-! lapse: strange.csv: 3 events are of 2 event types the model does not know: 'wave' (2), 'nod' (1); --unknown skip leaves them out
+! lapse: strange.csv: 3 events are of 2 event types that the model does not know: 'wave' (2), 'nod' (1); --unknown skip skips them
 = 1
 $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
-! lapse: strange.csv: 3 events are of 2 event types the model does not know: 'wave' (2), 'nod' (1); skipped
-! lapse: sequence 'olaf' has no event that the model knows: not answered
+! lapse: strange.csv: 3 events are of 2 event types that the model does not know: 'wave' (2), 'nod' (1); skipped
+! lapse: sequence 'olaf' has no event that the model knows: no prediction
 $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 | {
 |   "model": "m.safetensors",
@@ -133,11 +133,11 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 |     {
 |       "sequence": "max",
 |       "last_time": 1769941800,
-|       "answers": [
+|       "predictions": [
 |         {
 |           "at": "+1h",
 |           "time": 1769945400,
-|           "moment": "2026-02-01T11:30:00Z",
+|           "timestamp": "2026-02-01T11:30:00Z",
 |           "top": [
 |             {
 |               "event": "buy",
@@ -150,14 +150,14 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 |     {
 |       "sequence": "olaf",
 |       "last_time": 1769942400,
-|       "answers": []
+|       "predictions": []
 |     }
 |   ]
 | }
-! lapse: strange.csv: 3 events are of 2 event types the model does not know: 'wave' (2), 'nod' (1); skipped
-! lapse: sequence 'olaf' has no event that the model knows: not answered
+! lapse: strange.csv: 3 events are of 2 event types that the model does not know: 'wave' (2), 'nod' (1); skipped
+! lapse: sequence 'olaf' has no event that the model knows: no prediction
 
-# Columns: those the model was trained from where the file has them, else found by name, else as told.
+# Columns: as given, else those of the training data if the file has them, else detected by name.
 $ sed '1s/user/customer/; 1s/event/item/' history.csv >other.csv; lapse predict m.safetensors other.csv --at +1h --top 1
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
@@ -177,7 +177,7 @@ $ tail -n +2 history.csv | lapse predict m.safetensors - --at +1h --top 1 --no-h
 | max          1  buy     53.2 %
 | nora         1  view    49.2 %
 
-# Bad rows.
+# Malformed rows.
 $ lapse predict m.safetensors bad.csv --at +1h
 ! lapse: bad.csv:3:2: 'yesterday' is not a time in unix seconds
 = 1
@@ -185,7 +185,7 @@ $ lapse predict m.safetensors bad.csv --at +1h --top 1 --bad-rows skip
 | sequence  rank  at +1h
 | ann          1  view    49.2 %
 | bob          1  buy     53.2 %
-! lapse: 2 bad rows skipped; the first:
+! lapse: skipped 2 malformed rows; the first:
 ! lapse: bad.csv:3:2: 'yesterday' is not a time in unix seconds
 $ lapse predict nothing.safetensors history.csv --at +1h
 ! lapse: nothing.safetensors: cannot open: No such file or directory
@@ -200,7 +200,7 @@ $ lapse predict m.safetensors events.lapse --at +1h
 ! lapse: events.lapse:2: this looks like a binary file, not text: it has a NUL byte
 = 1
 
-# Names with anything in them come out whole, and as what the format takes.
+# Names with special characters are escaped for the output format.
 $ printf 'user,time,event\n"a ""b"", c",1,view\n"x\x01y",1,view\n"Zo\xc3\xab",1,view\n' >names.csv
 $ lapse predict m.safetensors names.csv --at +1h --top 1 --csv | LC_ALL=C cat -v
 | sequence,at,time,rank,event,probability
@@ -217,7 +217,7 @@ $ lapse predict m.safetensors names.csv --at +1h --top 1 | LC_ALL=C cat -v
 | x?y          1  cart    61.4 %
 | ZoM-CM-+          1  cart    61.4 %
 
-# A recommender: here a baseline, whose answers are exact. Items that a history has had can be left out.
+# A recommender: a baseline, whose predictions are exact. --unseen excludes items of the history.
 $ lapse train events.lapse -o r.safetensors --model popularity --task recommend --seed 3 >/dev/null 2>&1
 $ lapse predict r.safetensors history.csv --at +1d --top 2
 | sequence  rank  at +1d
@@ -238,11 +238,11 @@ $ lapse predict r.safetensors history.csv --at +1d --top 1 --unseen --json
 |     {
 |       "sequence": "max",
 |       "last_time": 1769941800,
-|       "answers": [
+|       "predictions": [
 |         {
 |           "at": "+1d",
 |           "time": 1770028200,
-|           "moment": "2026-02-02T10:30:00Z",
+|           "timestamp": "2026-02-02T10:30:00Z",
 |           "top": [
 |             {
 |               "item": "buy",
@@ -256,11 +256,11 @@ $ lapse predict r.safetensors history.csv --at +1d --top 1 --unseen --json
 |     {
 |       "sequence": "nora",
 |       "last_time": 1770023700,
-|       "answers": [
+|       "predictions": [
 |         {
 |           "at": "+1d",
 |           "time": 1770110100,
-|           "moment": "2026-02-03T09:15:00Z",
+|           "timestamp": "2026-02-03T09:15:00Z",
 |           "top": [
 |             {
 |               "item": "rate",

@@ -1,9 +1,9 @@
-# Item vectors: from events, and from what a catalogue says of items.
+# Item vectors from events and from catalogue features.
 $ lapse simulate --preset catalogue --items 300 --sequences 60 --seed 2 -o c.csv --catalogue items.csv >/dev/null
 $ lapse import c.csv -o c.lapse --sequence user --time time --event item >/dev/null
-$ lapse pretrain c.lapse -o v.safetensors --catalogue items.csv --dims 8 --epochs 2 | sed -E 's/[0-9]+ (learned|known)/N \1/g'
-| wrote      300 item vectors of 8 numbers to v.safetensors in N s
-| items      N learned from events, N known from their description alone
+$ lapse pretrain c.lapse -o v.safetensors --catalogue items.csv --dims 8 --epochs 2 | sed -E 's/[0-9]+ (trained|initialized)/N \1/g'
+| wrote      300 item vectors of 8 dimensions to v.safetensors in N s
+| items      N trained on events, N initialized from the catalogue
 ! epoch 1/2 loss 2.844 N events/s, N s
 ! epoch 2/2 loss 2.562 N events/s, N s
 $ lapse pretrain c.lapse -o w.safetensors --catalogue items.csv --dims 8 --epochs 2 2>/dev/null >/dev/null; cmp v.safetensors w.safetensors
@@ -17,7 +17,7 @@ $ lapse pretrain c.lapse -o w.safetensors --dims 8 --epochs 1 --json 2>/dev/null
 |   "seconds": N
 | }
 $ gzip -k items.csv; lapse pretrain c.lapse -o w.safetensors --catalogue items.csv.gz --dims 8 --epochs 1 2>/dev/null | head -1
-| wrote      300 item vectors of 8 numbers to w.safetensors in N s
+| wrote      300 item vectors of 8 dimensions to w.safetensors in N s
 $ lapse pretrain c.lapse -o w.safetensors --catalogue items.csv --words name,colour
 ! lapse: items.csv:1: there is no column 'colour' to take words from; the columns are: item, name, brand, category
 = 1
@@ -28,11 +28,11 @@ $ (cat items.csv; echo i7,again,X,y) | lapse pretrain c.lapse -o w.safetensors -
 ! lapse: standard input:302:1: item 'i7' is described twice: first in line 8
 = 1
 $ lapse pretrain c.lapse -o c.lapse
-! lapse: the vectors would overwrite c.lapse
+! lapse: the output would overwrite c.lapse
 ! lapse: see `lapse pretrain --help`
 = 2
 $ lapse pretrain c.lapse -o - 
-! lapse: item vectors go to a file, not to standard output
+! lapse: item vectors cannot be written to standard output
 ! lapse: see `lapse pretrain --help`
 = 2
 $ lapse pretrain c.lapse -o w.safetensors --dims 0
@@ -58,11 +58,11 @@ $ lapse info v.safetensors
 | catalogue            items.csv
 | dataset.fingerprint  97ed0b09e03c845a
 
-# A recommender that starts from them knows all described items; vectors of another split or width are refused.
+# A recommender initialized with item vectors knows all catalogue items; vectors of another split or width are errors.
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --epochs 1 --blocks 1 --no-eval --checkpoint none 2>/dev/null | grep -c saved
 | 1
-$ lapse info m.safetensors | grep -E "^(event types|items|train.item_vectors)"
-| event types                300
+$ lapse info m.safetensors | grep -E "^(event_types|items|train.item_vectors)"
+| event_types          300
 | train.item_vectors   v.safetensors
 $ lapse eval m.safetensors c.lapse --negatives 0 --bootstrap 0 | grep candidates
 | candidates        289.5   300.0

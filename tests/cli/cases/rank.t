@@ -1,12 +1,12 @@
-# How recommenders and baselines rank: every protocol, cutoffs, slices, JSON, and what is refused.
+# Ranking metrics of recommenders and baselines: protocols, cutoffs, slices, JSON, errors.
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o popularity.safetensors --task recommend --model popularity --threads 1
 | saved        popularity.safetensors after N s
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  known: lags are taken to the time of the predicted event
-| negatives    100 for each event, seed 1, never an item of the sequence itself
-|              uniform: for 12 events there were fewer, and all of them were taken
-|              popularity: for 12 events there were fewer, and all of them were taken
+| target time  known: lags are relative to the time of the predicted event
+| negatives    100 per event, seed 1, never an item of the sequence itself
+|              uniform: 12 events had fewer candidates, and all of them were used
+|              popularity: 12 events had fewer candidates, and all of them were used
 |
 |             full-unseen         full  uniform  popularity
 | candidates          1.7          4.0      1.7         1.7
@@ -30,10 +30,10 @@ $ lapse train events.lapse -o item.safetensors --task recommend --model item-mar
 | saved        item.safetensors after N s
 $ lapse eval popularity.safetensors events.lapse --cutoffs 1 --bootstrap 0
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  known: lags are taken to the time of the predicted event
-| negatives    100 for each event, seed 1, never an item of the sequence itself
-|              uniform: for 12 events there were fewer, and all of them were taken
-|              popularity: for 12 events there were fewer, and all of them were taken
+| target time  known: lags are relative to the time of the predicted event
+| negatives    100 per event, seed 1, never an item of the sequence itself
+|              uniform: 12 events had fewer candidates, and all of them were used
+|              popularity: 12 events had fewer candidates, and all of them were used
 |
 |             full-unseen    full  uniform  popularity
 | candidates          1.7     4.0      1.7         1.7
@@ -42,10 +42,10 @@ $ lapse eval popularity.safetensors events.lapse --cutoffs 1 --bootstrap 0
 | MRR              1.0000  0.5903   1.0000      1.0000
 $ lapse eval item.safetensors events.lapse --cutoffs 1,2 --negatives 2 --slices --split all
 | split        all: 84 events in 12 sequences, among 4 items
-| target time  known: lags are taken to the time of the predicted event
-| negatives    2 for each event, seed 1, never an item of the sequence itself
-|              uniform: for 72 events there were fewer, and all of them were taken
-|              popularity: for 72 events there were fewer, and all of them were taken
+| target time  known: lags are relative to the time of the predicted event
+| negatives    2 per event, seed 1, never an item of the sequence itself
+|              uniform: 72 events had fewer candidates, and all of them were used
+|              popularity: 72 events had fewer candidates, and all of them were used
 |
 |             full-unseen         full      uniform   popularity
 | candidates          2.3          4.0          1.6          1.6
@@ -73,8 +73,8 @@ $ lapse eval item.safetensors events.lapse --cutoffs 1,2 --negatives 2 --slices 
 | 1 day to 1 week          6             1.0000  1.0000                      1.0000  1.0000
 $ lapse eval recency.safetensors events.lapse --cutoffs 2 --negatives 0 --bootstrap 0 --cases 5 --negative-seed 3 --split all
 | split        all: 5 events in 4 sequences, among 4 items
-|              drawn from 84 events by the seed 3
-| target time  known: lags are taken to the time of the predicted event
+|              sampled from 84 events, seed 3
+| target time  known: lags are relative to the time of the predicted event
 |
 |             full-unseen    full
 | candidates          2.2     4.0
@@ -130,21 +130,21 @@ $ lapse eval recency.safetensors events.lapse --cutoffs 2 --negatives 1 --bootst
 |   }
 | }
 $ lapse eval popularity.safetensors events.lapse --cutoffs 5,
-! lapse: --cutoffs takes up to 32 whole numbers joined by commas, such as 5,10, not '5,'
+! lapse: --cutoffs takes up to 32 integers separated by commas, such as 5,10, not '5,'
 ! lapse: see `lapse eval --help`
 = 2
 $ lapse eval popularity.safetensors events.lapse --cutoffs 0
-! lapse: --cutoffs takes up to 32 whole numbers joined by commas, such as 5,10, not '0'
+! lapse: --cutoffs takes up to 32 integers separated by commas, such as 5,10, not '0'
 ! lapse: see `lapse eval --help`
 = 2
 $ lapse eval popularity.safetensors events.lapse --negatives 10001
 ! lapse: negatives is 10001, but must be 0 to 10000
 = 2
-# A network: how it is asked does not change its ranks, and training ends with them.
+# A network: options of the evaluation do not change its ranks, and training prints them at the end.
 $ lapse train events.lapse -o net.safetensors --task recommend --dims 4 --epochs 1 --threads 1 2>/dev/null >train.txt; lapse eval net.safetensors events.lapse >eval.txt; tail -n +2 train.txt | cmp - eval.txt && head -4 eval.txt
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  known: lags are taken to the time of the predicted event
-| negatives    100 for each event, seed 1, never an item of the sequence itself
-|              uniform: for 12 events there were fewer, and all of them were taken
+| target time  known: lags are relative to the time of the predicted event
+| negatives    100 per event, seed 1, never an item of the sequence itself
+|              uniform: 12 events had fewer candidates, and all of them were used
 $ lapse info net.safetensors | grep -c ndcg@10
 | 1

@@ -1,6 +1,6 @@
-# The same seed draws the same events; a preset that is none is refused.
+# The same seed simulates the same events; an unknown preset is an error.
 $ lapse simulate --preset shop -o shop.csv --sequences 5 --seed 7 --law law.csv | sed -E 's/[0-9,]+ events/N events/'
-| wrote      N events to shop.csv, their law to law.csv in N s
+| wrote      N events to shop.csv, their true probabilities to law.csv in N s
 $ lapse simulate -o - --sequences 5 --seed 7 2>/dev/null | cmp - shop.csv
 $ lapse simulate -o again.csv --sequences 5 --seed 8 >/dev/null; cmp -s again.csv shop.csv
 = 1
@@ -17,9 +17,9 @@ $ lapse simulate -o no/such/folder/x.csv
 $ lapse import shop.csv -o shop.lapse --sequence user --time time --event action,item | grep -c .
 | 4
 
-# A catalogue: as many items as asked for, events and descriptions that agree, and no table of its law.
+# The preset catalogue: any number of items, consistent events and metadata, no --law.
 $ lapse simulate --preset catalogue --items 500 --sequences 40 --seed 3 -o c.csv --catalogue items.csv
-| wrote      567 events to c.csv, the items to items.csv in N s
+| wrote      567 events to c.csv, the catalogue to items.csv in N s
 $ head -2 items.csv
 | item,name,brand,category
 | i1,dark netinu copper kettle,Pizoka,copper kettle
@@ -45,7 +45,7 @@ $ lapse simulate -o x.csv --catalogue items.csv
 ! lapse: only the preset 'catalogue' describes its items
 = 2
 $ lapse simulate --preset catalogue -o x.csv --catalogue x.csv
-! lapse: the items and something else cannot both go to x.csv
+! lapse: --catalogue and another output are the same file, x.csv
 ! lapse: see `lapse simulate --help`
 = 2
 $ lapse import c.csv -o c.lapse --sequence user --time time --event item --field category | grep -c .

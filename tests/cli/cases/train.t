@@ -1,11 +1,11 @@
-# The baselines are counted, so their scores are exact everywhere.
+# The baselines are counts, so their scores are exact on every machine.
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o markov.safetensors --model markov --order 1 --seed 3 --threads 1
 | saved        markov.safetensors after N s
 | split        test: 8 events in 1 sequence
-| target time  known: lags are taken to the time of the predicted event
+| target time  known: lags are relative to the time of the predicted event
 | accuracy     75.00 %
-| log-loss     0.6079 nats an event
+| log-loss     0.6079 nats per event
 | macro-F1     0.6167
 ! Data      events.lapse: 96 events in 12 sequences, of 4 event types
 ! Model     task classify, model markov, order 1
@@ -42,16 +42,16 @@ $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --t
 ! Run       split-by sequence, seed 3, threads 1
 $ lapse eval markov.safetensors events.lapse --split all --classes
 | split        all: 84 events in 12 sequences
-| target time  known: lags are taken to the time of the predicted event
+| target time  known: lags are relative to the time of the predicted event
 | accuracy     61.90 % (95 % interval 51.25 to 70.79)
-| log-loss     0.6593 nats an event (95 % interval 0.6198 to 0.7032)
+| log-loss     0.6593 nats per event (95 % interval 0.6198 to 0.7032)
 | macro-F1     0.4786
 |
-| event type  cases  predicted  correct  precision   recall     F1
-| view     36         16       10     62.5 %   27.8 %  0.385
-| cart     27         44       27     61.4 %  100.0 %  0.761
-| buy      15         24       15     62.5 %  100.0 %  0.769
-| rate      6          0        0      0.0 %    0.0 %  0.000
+| class  cases  predicted  correct  precision   recall     F1
+| view      36         16       10     62.5 %   27.8 %  0.385
+| cart      27         44       27     61.4 %  100.0 %  0.761
+| buy       15         24       15     62.5 %  100.0 %  0.769
+| rate       6          0        0      0.0 %    0.0 %  0.000
 $ lapse eval markov.safetensors events.lapse --split valid --bootstrap 0 --json
 | {
 |   "model": "markov.safetensors",
@@ -66,13 +66,13 @@ $ lapse eval markov.safetensors events.lapse --split valid --bootstrap 0 --json
 |   "macro_f1": 0.516666667
 | }
 
-# The rule that splits is chosen by name, told, and kept in the model.
+# The split rule is printed and stored in the model.
 $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --split-by leave-one-out
 | saved        left.safetensors after N s
 | split        test: 12 events in 12 sequences
-| target time  known: lags are taken to the time of the predicted event
+| target time  known: lags are relative to the time of the predicted event
 | accuracy     33.33 % (95 % interval 8.33 to 58.33)
-| log-loss     1.3669 nats an event (95 % interval 1.0893 to 1.6648)
+| log-loss     1.3669 nats per event (95 % interval 1.0893 to 1.6648)
 | macro-F1     0.1250
 ! Data      events.lapse: 96 events in 12 sequences, of 4 event types
 ! Model     task classify, model majority
@@ -104,7 +104,7 @@ $ rm left.safetensors*; ls
 | repeats.csv
 | strange.csv
 
-# Attention: the shape of what is told. Numbers that depend on the machine's arithmetic are written as N.
+# Attention: the form of the output. Numbers that depend on the machine's arithmetic are replaced by N.
 $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 --batch 4 \
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
 | Data      events.lapse: 96 events in 12 sequences, of 4 event types
@@ -124,12 +124,12 @@ $ ls m.safetensors*
 | m.safetensors
 $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 | split        test: 8 events in 1 sequence
-| target time  known: lags are taken to the time of the predicted event
+| target time  known: lags are relative to the time of the predicted event
 | accuracy     N %
-| log-loss     N nats an event
+| log-loss     N nats per event
 | macro-F1     N
 
-# What an encoding does not read is not told.
+# The banner omits options that the encoding does not use.
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
 | Model     task classify, model attention, encoding bochner-invcdf, projection
@@ -148,7 +148,7 @@ $ for encoding in bochner-invcdf bochner-normal random none; do lapse train even
 |           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
 |           context 16, dropout 0.2
 
-# The progress bar on a terminal: one line, redrawn, that fits.
+# The progress bar on a terminal: one line that is redrawn and fits the width.
 $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
   | tr '\r' '\n' | grep -a '^epoch 2/2 .*\[=*\]' | tail -1 | sed -E 's/\x1b\[K//; s/=+/=/; s/ [0-9.]+k?/ N/g'
 | epoch N/2 [=] loss N accuracy N % (best N %, epoch N) N events/s N s left
@@ -156,7 +156,7 @@ $ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 
   | tr '\r' '\n' | grep -a '^epoch' | sed -E 's/\x1b\[K//' | awk 'length > 39' | wc -l
 | 0
 
-# Ctrl-C: stops at the end of the step, keeps the best model, tells how to go on.
+# Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
   for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
   grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/[0-9.]+ %/N %/'; ls stopped*; \
@@ -173,7 +173,7 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 | exit 130
 | lapse: it cannot be resumed, because checkpoints were turned off
 
-# What cannot be trained is refused before anything is done.
+# Invalid runs are refused before any training.
 $ lapse train nothing.lapse -o m.safetensors
 ! lapse: nothing.lapse: cannot open: No such file or directory
 = 1
@@ -211,7 +211,7 @@ $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.
   lapse eval markov.safetensors other.lapse --split all
 ! lapse: the dataset has events 'wave', which the model does not know; leave them out of the import
 = 1
-# A GPU that is not there, said plainly; auto then takes the CPU, and the banner says so.
+# Without a GPU, cuda is an error and auto uses the CPU, as the banner says.
 $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-73
 | lapse: no GPU can be used: the plugin '/nowhere.so' could not be opened (
 $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu'

@@ -1,68 +1,68 @@
-# How the tool answers when it is called wrongly: 2, a sentence, and where to read on.
+# Invalid command lines: exit status 2, an error, and how to get help.
 $ lapse
 ! usage: lapse VERB [arguments] [options]
 !
-! Learns from timestamped events and answers: given this history, what happens at time t?
+! Trains models on timestamped events and predicts: given this history, what happens at time t?
 !
 !   demo        simulate a shop, train, and show what time adds and the limit
-!   simulate    draw events from a known law, as CSV
+!   simulate    simulate events from a known process, as CSV
 !   import      read events from CSV or TSV into a dataset file
-!   info        tell what a file of lapse holds
-!   check       look for what spoils results in a dataset
-!   pretrain    learn vectors of items that a model can start from
+!   info        describe a dataset, model or item-vector file
+!   check       check a dataset for data-quality problems and leakage
+!   pretrain    pretrain item vectors that initialize a model
 !   train       learn from a dataset and keep the best model
-!   eval        score a model on a dataset
-!   predict     tell what happens at a time, for each history in a file
-!   kernel      show what a model has learned of time
-!   bound       tell how many sampled frequencies a kernel needs
-!   bench       measure how fast this machine trains and scores
+!   eval        evaluate a model on a dataset
+!   predict     predict the event at a given time, for each history in a file
+!   kernel      show the learned time kernel of a model
+!   bound       compute how many sampled frequencies a kernel needs
+!   bench       benchmark training and scoring on this machine
 !   help        explain a verb, or print the man page
 !
-! `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.
-! Try `lapse demo` first: it needs no data.
+! `lapse VERB --help` shows the arguments and common options of a verb, `lapse VERB --help all` every option.
+! `lapse --version` prints the version. `lapse demo` is a first example: it needs no data.
 = 2
 $ lapse --version
 | lapse 0.1.0
 $ lapse --help
 | usage: lapse VERB [arguments] [options]
 |
-| Learns from timestamped events and answers: given this history, what happens at time t?
+| Trains models on timestamped events and predicts: given this history, what happens at time t?
 |
 |   demo        simulate a shop, train, and show what time adds and the limit
-|   simulate    draw events from a known law, as CSV
+|   simulate    simulate events from a known process, as CSV
 |   import      read events from CSV or TSV into a dataset file
-|   info        tell what a file of lapse holds
-|   check       look for what spoils results in a dataset
-|   pretrain    learn vectors of items that a model can start from
+|   info        describe a dataset, model or item-vector file
+|   check       check a dataset for data-quality problems and leakage
+|   pretrain    pretrain item vectors that initialize a model
 |   train       learn from a dataset and keep the best model
-|   eval        score a model on a dataset
-|   predict     tell what happens at a time, for each history in a file
-|   kernel      show what a model has learned of time
-|   bound       tell how many sampled frequencies a kernel needs
-|   bench       measure how fast this machine trains and scores
+|   eval        evaluate a model on a dataset
+|   predict     predict the event at a given time, for each history in a file
+|   kernel      show the learned time kernel of a model
+|   bound       compute how many sampled frequencies a kernel needs
+|   bench       benchmark training and scoring on this machine
 |   help        explain a verb, or print the man page
 |
-| `lapse VERB --help` tells what a verb takes. `lapse --version` tells the version.
-| Try `lapse demo` first: it needs no data.
+| `lapse VERB --help` shows the arguments and common options of a verb, `lapse VERB --help all` every option.
+| `lapse --version` prints the version. `lapse demo` is a first example: it needs no data.
 $ lapse -h | head -1
 | usage: lapse VERB [arguments] [options]
 $ lapse help | head -1
 | usage: lapse VERB [arguments] [options]
 $ lapse trian
-! lapse: there is no verb 'trian'; did you mean train?
+! lapse: unknown verb 'trian'; did you mean train?
 ! lapse: see `lapse --help`
 = 2
 $ lapse xyzzy
-! lapse: there is no verb 'xyzzy'
+! lapse: unknown verb 'xyzzy'
 ! lapse: see `lapse --help`
 = 2
 $ lapse --frobnicate
-! lapse: a verb comes first, not '--frobnicate'
+! lapse: the first argument must be a verb, not '--frobnicate'
 ! lapse: see `lapse --help`
 = 2
 $ lapse help trian
-! lapse: there is no verb 'trian'
-! lapse: see `lapse help --help`
+! lapse: unknown verb 'trian'; did you mean train?
+! lapse: see `lapse --help`
 = 2
 $ lapse train
 ! lapse: train needs DATA: a dataset made by `lapse import`
@@ -85,15 +85,15 @@ $ lapse train events.lapse --output=
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors more
-! lapse: train does not know what to do with 'more'
+! lapse: train: unexpected argument 'more'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train -o m.safetensors -- --odd-name more
-! lapse: train does not know what to do with 'more'
+! lapse: train: unexpected argument 'more'
 ! lapse: see `lapse train --help`
 = 2
 
-# Unknown options are met with the nearest known one; abbreviations are not accepted.
+# An error about an unknown option names the nearest one; abbreviations are not accepted.
 $ lapse train events.lapse -o m.safetensors --epoch 3
 ! lapse: train has no option --epoch; did you mean --epochs?
 ! lapse: see `lapse train --help`
@@ -119,25 +119,25 @@ $ lapse eval m.safetensors events.lapse --output x
 ! lapse: see `lapse eval --help`
 = 2
 
-# Values of every event type that are not one.
+# Invalid values of every option type.
 $ lapse train events.lapse -o m.safetensors --epochs many
-! lapse: --epochs takes a whole number, 0 or more, not 'many'
+! lapse: --epochs takes an integer, 0 or more, not 'many'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --epochs -1
-! lapse: --epochs takes a whole number, 0 or more, not '-1'
+! lapse: --epochs takes an integer, 0 or more, not '-1'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --epochs 1.5
-! lapse: --epochs takes a whole number, 0 or more, not '1.5'
+! lapse: --epochs takes an integer, 0 or more, not '1.5'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --epochs 99999999999
-! lapse: --epochs takes a whole number up to 2147483647, not '99999999999'
+! lapse: --epochs takes an integer up to 2147483647, not '99999999999'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --seed 18446744073709551616
-! lapse: --seed takes a whole number up to 18446744073709551615, not '18446744073709551616'
+! lapse: --seed takes an integer up to 18446744073709551615, not '18446744073709551616'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --learning-rate fast
@@ -153,7 +153,7 @@ $ lapse train events.lapse -o m.safetensors --learning-rate 0x1
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --period-min 3
-! lapse: --period-min takes a length of time with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '3'
+! lapse: --period-min takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '3'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --encoding mercur
@@ -169,7 +169,7 @@ $ lapse train events.lapse -o m.safetensors --resume=yes
 ! lapse: see `lapse train --help`
 = 2
 $ lapse predict m.safetensors history.csv
-! lapse: predict needs --at TIME: the query time: unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; several give a column each
+! lapse: predict needs --at TIME: query time: Unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; repeatable, one column each
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at 3d
@@ -181,25 +181,25 @@ $ lapse predict m.safetensors history.csv --at +3
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at +3d --json --csv
-! lapse: --json and --csv cannot both be had
+! lapse: --json and --csv are mutually exclusive
 ! lapse: see `lapse predict --help`
 = 2
 
-# What would destroy its own input.
+# An output file that is also the input.
 $ lapse train events.lapse -o events.lapse
 ! lapse: the model would overwrite the dataset events.lapse
 ! lapse: see `lapse train --help`
 = 2
 $ lapse import events.csv -o events.csv
-! lapse: the dataset would overwrite the file it is read from, events.csv
+! lapse: the output would overwrite the input, events.csv
 ! lapse: see `lapse import --help`
 = 2
 $ lapse simulate -o same.csv --law same.csv
-! lapse: the law and the events cannot both go to same.csv
+! lapse: --law and --output are the same file, same.csv
 ! lapse: see `lapse simulate --help`
 = 2
 
-# Options may stand anywhere, in both forms, and the last of two counts.
+# Options in any position and in both forms; the last occurrence wins.
 $ lapse import --min-events=1 events.csv --sequence nobody --sequence user -o events.lapse >/dev/null && ls *.lapse
 | events.lapse
 $ cd . && lapse info -- events.lapse | head -1
