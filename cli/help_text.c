@@ -13,13 +13,20 @@ typedef struct sentence {
     char text[1024];
 } sentence;
 
-/* The default settings of a verb, or NULL. The caller frees them. */
+/* The default settings of a verb, or NULL. settings_free frees them. */
 static void *settings_new(const cli_verb *verb)
 {
     void *settings = calloc(1, verb->size ? verb->size : 1);
     if (settings && verb->defaults)
         verb->defaults(settings);
     return settings;
+}
+
+static void settings_free(const cli_verb *verb, void *settings)
+{
+    if (verb->clear)
+        verb->clear(settings);
+    free(settings);
 }
 
 static void append(sentence *to, const char *before, const char *text, const char *after)
@@ -55,11 +62,11 @@ static sentence explain(const cli_option *option, const void *settings)
     sentence out = {""};
     char value[512] = "";
     append(&out, "", option->help, "");
-    const char *const *names = option->choices ? option->choices() : NULL;
+    const char *const *names = option->choices ? option->choices() : option->names;
     if (names && !mentions_all(option->help, names))
         for (int i = 0; names[i]; i++)
             append(&out, i ? ", " : ": ", names[i], "");
-    if (option->required || option->type == CLI_FLAG || option->type == CLI_UNFLAG)
+    if (option->required || !option->placeholder)
         return out;
     cli_option_show(option, settings, value, sizeof value);
     if (*value)
@@ -72,7 +79,7 @@ static void synopsis(FILE *file, const cli_verb *verb)
     fprintf(file, "lapse %s", verb->name);
     for (const cli_argument *argument = verb->arguments; argument->name; argument++)
         fprintf(file, argument->optional ? " [%s]" : " %s", argument->name);
-    for (const cli_option *option = verb->options; option->name; option++) {
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++) {
         if (option->required && option->letter)
             fprintf(file, " -%c %s", option->letter, option->placeholder);
         else if (option->required)
@@ -115,7 +122,7 @@ static void print_option(FILE *file, const cli_option *option, const void *setti
 static int print_options(FILE *file, const cli_verb *verb, const void *settings, bool all)
 {
     int hidden = 0;
-    for (const cli_option *first = verb->options; first->name; first++) {
+    for (const cli_option *first = cli_verb_options(verb); first->name; first++) {
         bool heading = false;
         if (!cli_option_opens_group(verb, first))
             continue;
@@ -155,7 +162,7 @@ void cli_help_verb(FILE *file, const cli_verb *verb, bool all)
         fprintf(file, "  %s\n", verb->examples[i]);
     if (hidden > 0)
         fprintf(file, "\n`lapse %s --help all` shows every option, %d more.\n", verb->name, hidden);
-    free(settings);
+    settings_free(verb, settings);
 }
 
 void cli_help_verbs(FILE *file)
@@ -194,7 +201,7 @@ static void troff(FILE *file, const char *text)
 
 static void man_options(FILE *file, const cli_verb *verb, const void *settings)
 {
-    for (const cli_option *option = verb->options; option->name; option++) {
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++) {
         fputs(".TP\n", file);
         if (option->letter)
             fprintf(file, "\\fB\\-%c\\fR, ", option->letter);
@@ -217,7 +224,7 @@ static void man_synopsis(FILE *file, const cli_verb *verb)
     fprintf(file, ".B lapse %s\n", verb->name);
     for (const cli_argument *argument = verb->arguments; argument->name; argument++)
         fprintf(file, argument->optional ? "[\\fI%s\\fR]\n" : "\\fI%s\\fR\n", argument->name);
-    for (const cli_option *option = verb->options; option->name; option++)
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++)
         if (option->required)
             fprintf(file, "\\fB\\-\\-%s\\fR \\fI%s\\fR\n", option->name, option->placeholder);
     if (verb->options->name)
@@ -240,7 +247,7 @@ static void man_verb(FILE *file, const cli_verb *verb)
         fputs(".\n", file);
     }
     man_options(file, verb, settings);
-    free(settings);
+    settings_free(verb, settings);
 }
 
 void cli_help_man(FILE *file)

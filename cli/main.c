@@ -52,6 +52,8 @@ static int run_verb(const cli_call *call)
     else if (status == CLI_DONE)
         status = verb->run(settings, call);
     cli_options_clear(verb, settings);
+    if (verb->clear)
+        verb->clear(settings);
     free(settings);
     return status;
 }

@@ -15,6 +15,7 @@
 /* A description of the valid values, to follow "takes": the error for an invalid value. */
 typedef struct reason {
     char text[512];
+    bool complete; /* text is the whole message */
 } reason;
 
 typedef struct type_row {
@@ -236,6 +237,60 @@ static void json_list(const cli_option *option, const void *value, cli_json *jso
     cli_json_end(json, ']');
 }
 
+/* ---- training options of the library ---- */
+
+static bool read_train(const cli_option *option, const char *text, void *value, reason *why)
+{
+    lapse_error error;
+    if (lapse_train_options_set(((cli_train *)value)->given, option->name, text, &error) == LAPSE_OK)
+        return true;
+    snprintf(why->text, sizeof why->text, "%s", error.message);
+    why->complete = true;
+    return false;
+}
+
+/* The value as the library writes it, and the type of the option. */
+static lapse_option_type train_text(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    const cli_train *train = value;
+    lapse_option row;
+    lapse_train_option_find(option->name, &row);
+    lapse_train_options_get(train->resolved ? train->resolved : train->given, option->name, out, out_size);
+    return row.type;
+}
+
+static void show_train(const cli_option *option, const void *value, char *out, size_t out_size)
+{
+    char text[4096];
+    lapse_option_type type = train_text(option, value, text, sizeof text);
+    if (!*text)
+        snprintf(out, out_size, "%s", option->unset ? option->unset : "none");
+    else if (type == LAPSE_OPTION_DURATION)
+        lapse_duration_format(strtod(text, NULL), out, out_size);
+    else if (type == LAPSE_OPTION_FLAG)
+        snprintf(out, out_size, "%s", strcmp(text, "true") == 0 ? "yes" : "no");
+    else if (type == LAPSE_OPTION_NUMBER)
+        snprintf(out, out_size, "%.6g", strtod(text, NULL));
+    else
+        snprintf(out, out_size, "%.*s", (int)out_size - 1, text);
+}
+
+static void json_train(const cli_option *option, const void *value, cli_json *json)
+{
+    char text[4096];
+    lapse_option_type type = train_text(option, value, text, sizeof text);
+    if (type == LAPSE_OPTION_FLAG)
+        cli_json_bool(json, option->name, strcmp(text, "true") == 0);
+    else if (type == LAPSE_OPTION_INTEGER)
+        cli_json_whole(json, option->name, strtol(text, NULL, 10));
+    else if (type == LAPSE_OPTION_SEED)
+        cli_json_seed(json, option->name, strtoull(text, NULL, 10));
+    else if (type == LAPSE_OPTION_NUMBER || type == LAPSE_OPTION_DURATION)
+        cli_json_number(json, option->name, strtod(text, NULL), 15);
+    else
+        cli_json_text(json, option->name, *text ? text : NULL);
+}
+
 static const type_row types[] = {
     [CLI_TEXT] = {read_text, show_text, json_text},
     [CLI_CHOICE] = {read_choice, show_text, json_text},
@@ -247,7 +302,35 @@ static const type_row types[] = {
     [CLI_FLAG] = {NULL, show_flag, json_flag},
     [CLI_UNFLAG] = {NULL, show_flag, json_flag},
     [CLI_LIST] = {read_list, show_list, json_list},
+    [CLI_TRAIN] = {read_train, show_train, json_train},
 };
+
+/* ---- tables ---- */
+
+const cli_option *cli_verb_options(const cli_verb *verb)
+{
+    static cli_option rows[CLI_OPTIONS_MAX + 1];
+    lapse_option option;
+    int count = 0;
+    if (!verb->train)
+        return verb->options;
+    for (; verb->options[count].name; count++)
+        rows[count] = verb->options[count];
+    for (int i = 0; lapse_train_option(i, &option); i++) {
+        assert(count < CLI_OPTIONS_MAX);
+        rows[count++] = (cli_option){.name = option.name,
+                                     .type = CLI_TRAIN,
+                                     .offset = *verb->train,
+                                     .placeholder = option.placeholder,
+                                     .help = option.help,
+                                     .unset = option.rule,
+                                     .names = option.choices,
+                                     .group = option.group,
+                                     .advanced = option.advanced};
+    }
+    rows[count] = (cli_option){0};
+    return rows;
+}
 
 /* ---- command line ---- */
 
@@ -277,7 +360,7 @@ static option_names names_of(const cli_verb *verb)
 {
     option_names out;
     int count = 0;
-    for (const cli_option *option = verb->options; option->name; option++) {
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++) {
         assert(count < CLI_OPTIONS_MAX);
         out.names[count++] = option->name;
     }
@@ -294,9 +377,9 @@ static const cli_option *option_find(const cli_verb *verb, const char *argument,
     if (argument[1] == '-') {
         int found = cli_name_find(names_of(verb).names, name, length);
         *text = name[length] ? name + length + 1 : NULL;
-        return found >= 0 ? &verb->options[found] : NULL;
+        return found >= 0 ? &cli_verb_options(verb)[found] : NULL;
     }
-    for (const cli_option *option = verb->options; option->name; option++)
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++)
         if (option->letter && argument[1] == option->letter && !argument[2])
             return option;
     return NULL;
@@ -322,20 +405,23 @@ static int take_option(const cli_call *call, void *settings, int *at, unsigned c
     const cli_option *option = option_find(verb, argument, &text);
     if (!option)
         return unknown_option(verb, argument);
-    seen[option - verb->options] = 1;
+    seen[option - cli_verb_options(verb)] = 1;
     if (!types[option->type].read) {
         if (text)
             return cli_usage(verb, "--%s takes no value", option->name);
         *(bool *)value_at(option, settings) = option->type == CLI_FLAG;
         return CLI_DONE;
     }
+    if (!option->placeholder && !text)
+        text = "true";
     if (!text && *at + 1 < call->argc && strncmp(call->argv[*at + 1], "--", 2) != 0)
         text = call->argv[++*at];
     if (!text)
         return cli_usage(verb, "--%s needs a value: --%s %s", option->name, option->name, option->placeholder);
-    reason why;
+    reason why = {.complete = false};
     if (!types[option->type].read(option, text, value_at(option, settings), &why))
-        return cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
+        return why.complete ? cli_usage(verb, "%s", why.text)
+                            : cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
     return CLI_DONE;
 }
 
@@ -343,8 +429,8 @@ static int check_complete(const cli_verb *verb, const cli_argument *next, const 
 {
     if (next->name && !next->optional)
         return cli_usage(verb, "%s needs %s: %s", verb->name, next->name, next->help);
-    for (const cli_option *option = verb->options; option->name; option++)
-        if (option->required && !seen[option - verb->options])
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++)
+        if (option->required && !seen[option - cli_verb_options(verb)])
             return cli_usage(verb, "%s needs --%s %s: %s", verb->name, option->name, option->placeholder, option->help);
     return CLI_DONE;
 }
@@ -388,7 +474,7 @@ int cli_options_parse(const cli_call *call, void *settings, cli_help *help)
 
 void cli_options_clear(const cli_verb *verb, void *settings)
 {
-    for (const cli_option *option = verb->options; option->name; option++)
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++)
         if (option->type == CLI_LIST)
             free(((cli_list *)value_at(option, settings))->items);
 }
@@ -400,20 +486,12 @@ void cli_option_show(const cli_option *option, const void *settings, char *out, 
     types[option->type].show(option, (const char *)settings + option->offset, out, out_size);
 }
 
-bool cli_option_matters(const cli_option *option, const char *const *names)
+bool cli_option_applies(const cli_option *option, const void *settings)
 {
-    if (!option->only)
+    if (option->type != CLI_TRAIN)
         return true;
-    for (; *names; names++) {
-        size_t length = strlen(*names);
-        for (const char *word = option->only; *word;) {
-            size_t end = strcspn(word, " ");
-            if (end == length && memcmp(word, *names, length) == 0)
-                return true;
-            word += end + strspn(word + end, " ");
-        }
-    }
-    return false;
+    const cli_train *train = (const void *)((const char *)settings + option->offset);
+    return lapse_train_options_apply(train->resolved ? train->resolved : train->given, option->name);
 }
 
 bool cli_option_same_group(const cli_option *a, const cli_option *b)
@@ -423,21 +501,21 @@ bool cli_option_same_group(const cli_option *a, const cli_option *b)
 
 bool cli_option_opens_group(const cli_verb *verb, const cli_option *option)
 {
-    const cli_option *first = verb->options;
+    const cli_option *first = cli_verb_options(verb);
     while (!cli_option_same_group(first, option))
         first++;
     return first == option;
 }
 
-void cli_options_banner(const cli_verb *verb, const void *settings, const char *const *names)
+void cli_options_banner(const cli_verb *verb, const void *settings)
 {
-    for (const cli_option *first = verb->options; first->name; first++) {
+    for (const cli_option *first = cli_verb_options(verb); first->name; first++) {
         char line[2048] = "", value[512];
         size_t used = 0;
         if (!first->group || !cli_option_opens_group(verb, first))
             continue;
         for (const cli_option *option = first; option->name && used < sizeof line; option++) {
-            if (!cli_option_same_group(option, first) || !cli_option_matters(option, names))
+            if (!cli_option_same_group(option, first) || !cli_option_applies(option, settings))
                 continue;
             cli_option_show(option, settings, value, sizeof value);
             used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", used ? ", " : "", option->name, value);
@@ -449,9 +527,9 @@ void cli_options_banner(const cli_verb *verb, const void *settings, const char *
     }
 }
 
-void cli_options_json(const cli_verb *verb, const void *settings, const char *const *names, cli_json *json)
+void cli_options_json(const cli_verb *verb, const void *settings, cli_json *json)
 {
-    for (const cli_option *option = verb->options; option->name; option++)
-        if (option->group && cli_option_matters(option, names))
+    for (const cli_option *option = cli_verb_options(verb); option->name; option++)
+        if (option->group && cli_option_applies(option, settings))
             types[option->type].json(option, (const char *)settings + option->offset, json);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "json.h"
+#include "lapse.h"
 
 typedef enum cli_type {
     CLI_TEXT,     /* const char * */
@@ -22,13 +23,20 @@ typedef enum cli_type {
     CLI_DURATION, /* double, seconds; written with a unit */
     CLI_FLAG,     /* bool, set to true; takes no value */
     CLI_UNFLAG,   /* bool, set to false; takes no value */
-    CLI_LIST      /* cli_list: each occurrence appends one item */
+    CLI_LIST,     /* cli_list: each occurrence appends one item */
+    CLI_TRAIN     /* cli_train: a training option of the library; without a placeholder it takes no value */
 } cli_type;
 
 typedef struct cli_list {
     const char **items; /* the array belongs to the parser, the strings to the command line */
     int count;
 } cli_list;
+
+/* Training options, whose table is the library's (lapse_train_option). */
+typedef struct cli_train {
+    lapse_train_options *given;          /* as set on the command line; owned by the verb's settings */
+    const lapse_train_options *resolved; /* of the run, all of them chosen; NULL before there is one */
+} cli_train;
 
 /* One option. A table of options ends with a row whose name is NULL and has at most CLI_OPTIONS_MAX rows before it.
  * Rows of one group need not be adjacent. All strings outlive the run. A member without an initializer is NULL, 0 or
@@ -44,8 +52,8 @@ typedef struct cli_option {
     const char *unset; /* text for the value NULL, 0 (integers, durations) or negative (numbers); NULL: no such value */
     const char *unit;  /* shown after a number; may be NULL */
     const char *const *(*choices)(void); /* CLI_CHOICE: the allowed names, NULL-terminated; otherwise NULL */
+    const char *const *names;            /* CLI_TRAIN: likewise */
     const char *group; /* heading in the help and of the banner's paragraph; NULL: "Options", and not in the banner */
-    const char *only;  /* names of models, tasks or encodings that use the option, separated by spaces; NULL: all */
     bool required;
     bool advanced; /* left out of `lapse VERB --help`; `--help all` and the man page have it */
 } cli_option;
@@ -76,11 +84,16 @@ typedef struct cli_verb {
     const char *description;     /* one paragraph */
     const char *const *examples; /* NULL-terminated */
     const cli_argument *arguments;
-    const cli_option *options; /* ends with a row without a name */
+    const cli_option *options; /* ends with a row without a name; cli_verb_options adds the library's */
+    const size_t *train;       /* offset of a cli_train in the settings, for all training options; NULL: has none */
     size_t size;               /* of the settings */
     void (*defaults)(void *settings);
+    void (*clear)(void *settings);                    /* frees what defaults allocated; NULL: nothing */
     int (*run)(void *settings, const cli_call *call); /* returns the exit status */
 } cli_verb;
+
+/* The options of a verb, those of the library included. Ends with a row without a name; valid until the next call. */
+const cli_option *cli_verb_options(const cli_verb *verb);
 
 /* All verbs, NULL-terminated. */
 const cli_verb *const *cli_verbs(void);
@@ -101,16 +114,16 @@ int cli_usage(const cli_verb *verb, const char *format, ...) __attribute__((form
 /* Writes the value of an option as text ("32", "30 seconds", "all cores") into out. */
 void cli_option_show(const cli_option *option, const void *settings, char *out, size_t out_size);
 
-/* Whether a run with these names (model, task, encoding; NULL-terminated) uses an option. */
-bool cli_option_matters(const cli_option *option, const char *const *names);
+/* Whether an option has an effect, given the others. */
+bool cli_option_applies(const cli_option *option, const void *settings);
 
 /* Whether two options have the same heading; whether an option is the first row of its group. */
 bool cli_option_same_group(const cli_option *a, const cli_option *b);
 bool cli_option_opens_group(const cli_verb *verb, const cli_option *option);
 
 /* Print the options that have a group: on standard error, one paragraph per group; as members of an open JSON object. */
-void cli_options_banner(const cli_verb *verb, const void *settings, const char *const *names);
-void cli_options_json(const cli_verb *verb, const void *settings, const char *const *names, cli_json *json);
+void cli_options_banner(const cli_verb *verb, const void *settings);
+void cli_options_json(const cli_verb *verb, const void *settings, cli_json *json);
 
 /* help_text.c: the help of one verb (advanced options only if `all`), the list of verbs, and the man page. */
 void cli_help_verb(FILE *file, const cli_verb *verb, bool all);

@@ -35,11 +35,7 @@ static const contender contenders[] = {
     {"markov 1", "markov1.safetensors", "markov", {{"order", "1"}}, "sees the last event"},
     {"markov 2", "markov2.safetensors", "markov", {{"order", "2"}}, "sees the last two"},
     {"markov 3", "markov3.safetensors", "markov", {{"order", "3"}}, "sees the last three"},
-    {"position",
-     "position.safetensors",
-     "attention",
-     {{"encoding", "position"}},
-     "attention over the order of events"},
+    {"position", "position.safetensors", "attention", {{"encoding", "position"}}, "attention over the order of events"},
     {"bochner",
      "bochner.safetensors",
      "attention",
@@ -56,7 +52,7 @@ enum { CONTENDERS = sizeof contenders / sizeof *contenders, BASELINES = 4 };
 
 /* The same for all attention models, so that the demo takes less than a minute on two cores: few epochs with a large learning
  * rate. Chosen by the score on the validation split. */
-static const char *const attention[][2] = {{"dims", "32"},   {"blocks", "1"},  {"heads", "1"},
+static const char *const attention[][2] = {{"dims", "32"},    {"blocks", "1"},  {"heads", "1"},
                                            {"context", "64"}, {"epochs", "10"}, {"learning-rate", "0.006"},
                                            {"dropout", "0.1"}};
 
@@ -174,7 +170,8 @@ static lapse_status train_one(demo *d, const contender *one)
     char seed[24], threads[16];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)d->settings->seed);
     snprintf(threads, sizeof threads, "%d", d->settings->threads);
-    const char *const run[][2] = {{"model", one->model}, {"seed", seed}, {d->settings->threads ? "threads" : NULL, threads}};
+    const char *const run[][2] = {
+        {"model", one->model}, {"seed", seed}, {d->settings->threads ? "threads" : NULL, threads}};
     lapse_status status = lapse_train_options_new(&options, &d->error);
     if (status == LAPSE_OK)
         status = set_options(options, run, 3, &d->error);

@@ -12,8 +12,7 @@
 #include "verb.h"
 
 typedef struct train_settings {
-    lapse_train_options *train; /* owned */
-    const lapse_train_options *resolved; /* of the run; NULL before it is prepared */
+    cli_train train;
     const char *data, *output;
     bool no_eval, json;
 } train_settings;
@@ -84,7 +83,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
                  last->best_epoch, cli_score(last, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
-    if (!*option_text(s->resolved, "checkpoint")) {
+    if (!*option_text(s->train.resolved, "checkpoint")) {
         cli_note("it cannot be resumed, because checkpoints are disabled");
         return;
     }
@@ -133,7 +132,7 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
     out->last = w.last;
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
-    const char *checkpoint = option_text(s->resolved, "checkpoint");
+    const char *checkpoint = option_text(s->train.resolved, "checkpoint");
     if (status == LAPSE_OK && !out->interrupted && *checkpoint)
         remove(checkpoint); /* a completed run has nothing to resume */
     return status;
@@ -201,7 +200,7 @@ static lapse_status evaluate(const train_settings *s, const lapse_model *model, 
     lapse_rank_options rank;
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
-    options.threads = rank.threads = (int)strtol(option_text(s->resolved, "threads"), NULL, 10);
+    options.threads = rank.threads = (int)strtol(option_text(s->train.resolved, "threads"), NULL, 10);
     if (!cli_is_recommender(model))
         return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
     lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
@@ -237,11 +236,11 @@ static int choose_checkpoint(const train_settings *s)
 {
     lapse_error error;
     char path[4096];
-    const char *given = option_text(s->train, "checkpoint");
+    const char *given = option_text(s->train.given, "checkpoint");
     snprintf(path, sizeof path, "%s%s", *given ? given : s->output, *given ? "" : ".checkpoint");
-    if (lapse_train_options_set(s->train, "checkpoint", path, &error) != LAPSE_OK)
+    if (lapse_train_options_set(s->train.given, "checkpoint", path, &error) != LAPSE_OK)
         return cli_error(&error);
-    bool resumes = strcmp(option_text(s->train, "resume"), "true") == 0;
+    bool resumes = strcmp(option_text(s->train.given, "resume"), "true") == 0;
     if (strcmp(path, "none") != 0 && !resumes && access(path, F_OK) == 0)
         cli_note("%s is the checkpoint of an earlier run; this run starts anew (--resume continues that one)", path);
     return CLI_DONE;
@@ -263,9 +262,9 @@ static int run(void *settings, const cli_call *call)
         return result;
     lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
     if (status == LAPSE_OK)
-        status = lapse_trainer_new(dataset, s->train, &trainer, &error);
+        status = lapse_trainer_new(dataset, s->train.given, &trainer, &error);
     if (status == LAPSE_OK) {
-        s->resolved = lapse_trainer_options(trainer);
+        s->train.resolved = lapse_trainer_options(trainer);
         print_banner(s, dataset, call->verb);
         status = train(s, trainer, &model, &out, &error);
     }
@@ -279,12 +278,12 @@ static int run(void *settings, const cli_call *call)
 static void defaults(void *settings)
 {
     train_settings *s = settings;
-    lapse_train_options_new(&s->train, NULL);
+    lapse_train_options_new(&s->train.given, NULL);
 }
 
 static void clear(void *settings)
 {
-    lapse_train_options_free(((train_settings *)settings)->train);
+    lapse_train_options_free(((train_settings *)settings)->train.given);
 }
 
 static const cli_argument arguments[] = {
@@ -312,6 +311,8 @@ static const cli_option options[] = {
     {0},
 };
 
+static const size_t train_offset = offsetof(train_settings, train);
+
 static const char *const examples[] = {
     "lapse train events.lapse -o model.safetensors --task classify",
     "lapse train events.lapse -o markov.safetensors --model markov --order 2",
@@ -322,16 +323,15 @@ static const char *const examples[] = {
 const cli_verb cli_verb_train = {
     .name = "train",
     .summary = "train a model on a dataset and save the best one",
-    .description =
-        "Trains on the training split, keeps the parameters that were best on the validation split, and evaluates them on "
-        "the test split. Options that are not set are chosen from the data. Ctrl-C stops after the current step and saves "
-        "the best model so far; --resume continues from there.",
+    .description = "Trains on the training split, keeps the parameters that were best on the validation split, and "
+                   "evaluates them on "
+                   "the test split. Options that are not set are chosen from the data. Ctrl-C stops after the current "
+                   "step and saves "
+                   "the best model so far; --resume continues from there.",
     .examples = examples,
     .arguments = arguments,
     .options = options,
-    .train_options = true,
-    .train_offset = offsetof(train_settings, train),
-    .resolved_offset = offsetof(train_settings, resolved),
+    .train = &train_offset,
     .size = sizeof(train_settings),
     .defaults = defaults,
     .clear = clear,

@@ -120,7 +120,8 @@ const lp_option lp_run_options[] = {
      .help = "number of shards of a batch, whose gradients are summed in order; changes the last bits of the result"},
     {.name = "checkpoint", .type = LAPSE_OPTION_FILE, AT(checkpoint), RUN, .placeholder = "FILE", .initial = "",
      .applies = trains, .advanced = true,
-     .help = "checkpoint file for --resume, deleted when training completes; \"none\" disables checkpoints"},
+     .help = "checkpoint file for --resume, deleted when training completes; \"none\" disables checkpoints; by default "
+     "MODEL.checkpoint"},
     {.name = "checkpoint-every", .type = LAPSE_OPTION_DURATION, AT(checkpoint_seconds), RUN,
      .placeholder = "DURATION", .least = 0, .most = 1e9, .initial = "30", .applies = trains, .advanced = true,
      .help = "minimum time between two checkpoints, such as 30s"},
@@ -444,6 +445,8 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
     config->settings = options->own[run->model];
     config->event_types = (int)dataset->types.count;
     config->field_count = lp_model_is_network(config) ? dataset->field_count : 0;
+    if (strcmp(run->checkpoint, "none") == 0)
+        run->checkpoint[0] = 0;
     LP_TRY(check_given(options, error));
     LP_TRY(check_predict(dataset, config, error));
     LP_TRY(check_loss(options, error));
