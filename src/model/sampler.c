@@ -8,7 +8,7 @@ static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, con
     lp_encoding_config encoding = lp_model_encoding(config);
     this->draw = config->encoding->sample(&this->graph, &encoding, stream);
     LP_TRY(lp_graph_status(&this->graph, error));
-    this->draw->kept = true;
+    this->draw->retained = true;
     if (gradient) {
         lp_value *seed =
             lp_graph_input(&this->graph, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, this->draw->rows, this->draw->cols);
@@ -111,7 +111,7 @@ static void draw(const lp_sampler *sampler, const lp_sampler_graph *this, uint64
 {
     size_t count = (size_t)sampler->count;
     run(sampler, this, seed, step, parameters, NULL);
-    sampler->backend->copy_out(sampler->backend->context, parameters + sampler->place + (size_t)row * count,
+    sampler->backend->copy_to_host(sampler->backend->context, parameters + sampler->place + (size_t)row * count,
                                this->work + this->draw->offset, count * sizeof *parameters);
 }
 

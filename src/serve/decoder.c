@@ -43,7 +43,7 @@ static void add_part(lp_decoder *decoder, lp_value *value)
         listed |= decoder->parts[i] == value;
     if (listed)
         return;
-    value->kept = true;
+    value->retained = true;
     decoder->parts[decoder->part_count++] = value;
 }
 
@@ -88,10 +88,10 @@ static void find_fixed(const lp_graph *graph, need *needs)
 {
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        needs[i] = node->outputs[0] && lp_value_is_fixed(node->outputs[0]) ? NEED_ONCE : NEED_ANSWER;
+        needs[i] = node->outputs[0] && lp_value_is_constant(node->outputs[0]) ? NEED_ONCE : NEED_ANSWER;
         for (int k = 0; needs[i] != NEED_ONCE && k < node->op->input_count; k++)
-            if (node->inputs[k] && node->inputs[k]->producer && lp_value_is_fixed(node->inputs[k]))
-                node->inputs[k]->kept = true;
+            if (node->inputs[k] && node->inputs[k]->producer && lp_value_is_constant(node->inputs[k]))
+                node->inputs[k]->retained = true;
     }
 }
 
@@ -195,7 +195,7 @@ static void run_fixed(lp_decoder *decoder)
                   .scratch = decoder->scratch,
                   .inputs = decoder->inputs,
                   .parameters = decoder->model->parameters,
-                  .stop = decoder->fixed};
+                  .end_node = decoder->fixed};
     if (decoder->fixed > 0)
         decoder->backend->run(decoder->backend->context, &run);
 }
@@ -328,8 +328,8 @@ static void run_network(lp_decoder *decoder, lp_run *run, int draw, int skip, in
                                           : rows + (decoder->first + run->rows[LP_ROWS_PAST]) * part->cols;
         rows += part_size(decoder, part);
     }
-    run->skip = skip;
-    run->stop = stop;
+    run->first_node = skip;
+    run->end_node = stop;
     decoder->backend->run(decoder->backend->context, run);
 }
 

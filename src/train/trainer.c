@@ -171,7 +171,7 @@ static lapse_status make_lists(lp_trainer *trainer, lapse_error *error)
         .dataset = trainer->dataset,
         .type = type,
         .items = config->event_types,
-        .threads = trainer->backend->host ? trainer->backend->threads(trainer->backend->context, options->threads)
+        .threads = trainer->backend->host ? trainer->backend->max_threads(trainer->backend->context, options->threads)
                                           : (int)(sizeof trainer->prefetch / sizeof *trainer->prefetch)};
     LP_TRY(lp_batch_vocabulary_init(&trainer->vocabulary, error));
     return lp_union_init(&trainer->rows, &trainer->batch, error);
@@ -207,7 +207,7 @@ lapse_status lp_trainer_place(lp_trainer *trainer, lapse_error *error)
             LP_TRY(lp_item_init_place(&trainer->item_init, table, error));
     }
     lp_item_init_bias(&trainer->item_init, item_table(trainer, "output.bias"));
-    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, trainer->model->parameters,
+    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->model->parameters,
                               trainer->adam.size * sizeof *trainer->parameters);
     lp_evaluator_run(&trainer->evaluator, trainer->parameters);
     trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
@@ -220,7 +220,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     size_t size = trainer->adam.size * sizeof(float);
     float *start = trainer->model->parameters;
     trainer->parameters = trainer->backend->buffer_new(trainer->backend->context, size);
-    trainer->losses = trainer->backend->host_new(
+    trainer->losses = trainer->backend->pinned_new(
         trainer->backend->context, (size_t)LP_LOSS_STEPS * (size_t)trainer->options.shards * sizeof(float));
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
@@ -230,7 +230,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
         LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->model->config, &trainer->network.graph, error));
         lp_sampler_store(&trainer->sampler, trainer->options.seed, start);
     }
-    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, start, size);
+    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, start, size);
     bool mirrored = trainer->model->config.encoding->sample && !trainer->backend->host;
     size_t gradients = (size_t)trainer->options.shards * (trainer->adam.size - trainer->adam.table_size);
     if (mirrored && !(trainer->mirror = lp_alloc(trainer->adam.size + gradients, sizeof *trainer->mirror)))
@@ -334,7 +334,7 @@ void lp_trainer_clear(lp_trainer *trainer)
         trainer->backend->buffer_free(trainer->backend->context, trainer->parameters);
     lp_free(trainer->mirror);
     if (trainer->losses)
-        trainer->backend->host_free(trainer->backend->context, trainer->losses);
+        trainer->backend->pinned_free(trainer->backend->context, trainer->losses);
     lp_evaluator_clear(&trainer->evaluator);
     *trainer = (lp_trainer){0};
 }
@@ -392,10 +392,10 @@ static void sample(lp_trainer *trainer, void (*draw)(lp_sampler *, uint64_t, uin
     size_t size = trainer->adam.size * sizeof(float);
     float *parameters = trainer->mirror ? trainer->mirror : trainer->parameters;
     if (trainer->mirror)
-        trainer->backend->copy_out(trainer->backend->context, parameters, trainer->parameters, size);
+        trainer->backend->copy_to_host(trainer->backend->context, parameters, trainer->parameters, size);
     draw(&trainer->sampler, trainer->options.seed, step, parameters);
     if (trainer->mirror)
-        trainer->backend->copy_in(trainer->backend->context, trainer->parameters, parameters, size);
+        trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, parameters, size);
 }
 
 /* Takes the gradient of the draws back to the sampler's parameters. */
@@ -406,10 +406,10 @@ static void learn_sampler(lp_trainer *trainer, uint32_t step)
     float *parameters = trainer->mirror ? trainer->mirror : trainer->parameters;
     float *gradients = trainer->mirror ? trainer->mirror + adam->size : adam->gradients;
     if (trainer->mirror)
-        trainer->backend->copy_out(trainer->backend->context, gradients, adam->gradients, size);
+        trainer->backend->copy_to_host(trainer->backend->context, gradients, adam->gradients, size);
     lp_sampler_learn(&trainer->sampler, trainer->options.seed, step, parameters, gradients, adam->shards);
     if (trainer->mirror)
-        trainer->backend->copy_in(trainer->backend->context, adam->gradients, gradients, size);
+        trainer->backend->copy_to_device(trainer->backend->context, adam->gradients, gradients, size);
 }
 
 /* The learning rate at this place of the run: a function of the place alone, so that a resumed run goes on with it. */
@@ -488,7 +488,7 @@ void lp_trainer_step(lp_trainer *trainer)
     int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
     uint32_t step = (uint32_t)state->step;
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
-    bool ready = make_batch(trainer), at_once = ready && !sampled && trainer->backend->learn;
+    bool ready = make_batch(trainer), at_once = ready && !sampled && trainer->backend->train_step;
     if (times)
         times->fill = lap(&mark);
     float *losses = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)trainer->options.shards;
@@ -550,7 +550,7 @@ void lp_trainer_score(lp_trainer *trainer)
     if (!(state->score <= state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
-        trainer->backend->copy_out(trainer->backend->context, trainer->model->parameters, trainer->parameters,
+        trainer->backend->copy_to_host(trainer->backend->context, trainer->model->parameters, trainer->parameters,
                                    trainer->adam.size * sizeof *trainer->parameters);
     }
 }
