@@ -1,4 +1,4 @@
-/* backend.c: what all backends share: planning, and the fallback for ranking kernels. */
+/* backend.c: functions common to all backends: planning, and the fallback for ranking kernels. */
 #include "backend/backend.h"
 
 lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph *graph, const lp_extent *largest,

@@ -194,7 +194,7 @@ static void attention_says_the_same(void **state)
                    .cols = 1 + (int)lp_random_below(&random, 40),
                    .extra = lp_random_below(&random, 3) ? 2 * (1 + (int)lp_random_below(&random, 40)) : 0,
                    .shared = lp_random_below(&random, 3) == 0};
-        s.transposed = s.extra && lp_random_below(&random, 2);
+        s.reflected = s.extra && lp_random_below(&random, 2);
         double *numbers[PARTS];
         for (int part = 0; part < PARTS; part++) {
             size_t count = (size_t)(s.past + s.now) * (size_t)width(&s, part);

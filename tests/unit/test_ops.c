@@ -21,11 +21,11 @@ static const struct shard {
     {1, {1}}, {1, {7}}, {4, {1, 3, 1, 6}}, {3, {2, 8, 5}}, {6, {1, 1, 1, 1, 1, 2}},
 };
 
-static void check_close(double got, double wanted, double scale, double relative, const char *part, int place)
+static void check_close(double got, double wanted, double scale, double relative, const char *part, int element)
 {
     double bound = relative * scale;
     if (!(fabs(got - wanted) <= bound))
-        fail_msg("%s, %s, element %d: %.9g, should be %.9g within %.3g", what, part, place, got, wanted, bound);
+        fail_msg("%s, %s, element %d: %.9g, should be %.9g within %.3g", what, part, element, got, wanted, bound);
 }
 
 /* ---------------------------------------------------------------------------------- finite differences ------- */
@@ -47,10 +47,10 @@ static double slope(graph_case *this, double *x)
     return sum / (12 * step);
 }
 
-static void check_slope(graph_case *this, double *x, double gradient, const char *name, int place)
+static void check_slope(graph_case *this, double *x, double gradient, const char *name, int element)
 {
     double wanted = slope(this, x);
-    check_close(gradient, wanted, fmax(1, fmax(fabs(gradient), fabs(wanted))), 1e-5, name, place);
+    check_close(gradient, wanted, fmax(1, fmax(fabs(gradient), fabs(wanted))), 1e-5, name, element);
 }
 
 static void check_gradients(graph_case *this)

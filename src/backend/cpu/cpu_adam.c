@@ -40,10 +40,10 @@ static span dense_span(const adam_job *job, int chunk)
                   end - begin};
 }
 
-/* The gradient of row `place` (shard * capacity + row of its list) of a table. */
-static float *row_gradient(const lp_adam *adam, const lp_table *table, int32_t place)
+/* The gradient of a table row, given its index shard * capacity + row of the batch vocabulary. */
+static float *row_gradient(const lp_adam *adam, const lp_table *table, int32_t index)
 {
-    size_t capacity = (size_t)adam->item_capacity, shard = (size_t)place / capacity, row = (size_t)place % capacity;
+    size_t capacity = (size_t)adam->item_capacity, shard = (size_t)index / capacity, row = (size_t)index % capacity;
     return adam->row_gradients + (shard * (size_t)adam->table_cols + (size_t)table->before) * capacity +
            row * (size_t)table->cols;
 }
