@@ -1,15 +1,16 @@
+/* adam.c: the optimizer's buffers and per-parameter settings; its step is each backend's. */
 #include "backend/adam.h"
 
 #include "backend/backend.h"
 
-/* Parts of the gradient that the finest backend sums by itself: 64 elements of a row at the least, and an end of each table. */
+/* Upper bound on the partial norms of any backend: one per alignment group, per row and per table. */
 static size_t norm_count(const lp_adam *adam)
 {
     size_t rows = (size_t)adam->shards * (size_t)adam->item_capacity;
     return (adam->size - adam->table_size) / LP_PARAMETER_ALIGN + rows + LP_TABLE_LIMIT + 2;
 }
 
-static void take_tables(lp_adam *adam, const lp_graph *graph)
+static void copy_tables(lp_adam *adam, const lp_graph *graph)
 {
     adam->size = graph->parameter_size;
     adam->table_size = graph->table_size;
@@ -22,7 +23,7 @@ static void take_tables(lp_adam *adam, const lp_graph *graph)
     }
 }
 
-/* How fast each parameter behind the tables may change. */
+/* Learning-rate multipliers of the dense parameters. */
 static bool set_rates(lp_adam *adam, const lp_graph *graph)
 {
     size_t groups = (adam->size - adam->table_size) / LP_PARAMETER_ALIGN;
@@ -36,7 +37,7 @@ static bool set_rates(lp_adam *adam, const lp_graph *graph)
             rates[k / LP_PARAMETER_ALIGN] = (float)graph->parameters[i].rate;
     }
     if (rates)
-        adam->backend->copy_in(adam->backend->context, adam->rates, rates, groups * sizeof *rates);
+        adam->backend->copy_to_device(adam->backend->context, adam->rates, rates, groups * sizeof *rates);
     lp_free(rates);
     return rates != NULL;
 }
@@ -44,7 +45,7 @@ static bool set_rates(lp_adam *adam, const lp_graph *graph)
 lapse_status lp_adam_init(lp_adam *adam, const lp_backend *backend, const lp_graph *graph, lapse_error *error)
 {
     adam->backend = backend;
-    take_tables(adam, graph);
+    copy_tables(adam, graph);
     size_t dense = adam->size - adam->table_size, shards = (size_t)adam->shards;
     size_t rows = shards * (size_t)adam->item_capacity * (size_t)adam->table_cols;
     adam->gradients = backend->buffer_new(backend->context, shards * dense * sizeof(float));

@@ -1,10 +1,11 @@
-/* adam.h: the optimizer: shards' gradients summed in shard order, clipped, and Adam's step (Kingma and Ba 2015).
+/* adam.h: the Adam optimizer (Kingma and Ba 2015): gradients summed over shards in shard order, clipped by their global
+ * norm, and applied.
  *
- * Parameters are tables first, then the rest (graph.h). The rest takes a step as a whole. Of a table only the rows that
- * occurred in the batch do: their moments, decay and l2 stand still while they are not seen (lazy Adam), so that a step costs
- * what the batch needs and not what the catalogue holds.
+ * Parameters are tables first, then dense ones (graph.h). Dense parameters are updated in every step. Of a table only the
+ * rows that occurred in the batch are: the moments and the L2 term of other rows stay unchanged (lazy Adam), so the cost
+ * of a step does not depend on the size of the catalogue.
  *
- * Buffers are the backend's; its table has the step.
+ * Buffers are in the backend's memory; lp_backend.adam_step is the step.
  */
 #ifndef LP_ADAM_H
 #define LP_ADAM_H
@@ -18,30 +19,30 @@ enum { LP_TABLE_LIMIT = 4 };
 
 /* A table among the parameters. */
 typedef struct lp_table {
-    size_t offset; /* of its first element */
+    size_t offset; /* of its first element in the parameters */
     int cols;
     int before; /* columns of the tables before it */
-    float rate; /* share of the learning rate */
+    float rate; /* learning-rate multiplier */
 } lp_table;
 
 typedef struct lp_adam {
     const struct lp_backend *backend;
-    size_t size, table_size; /* parameters in all, and those of tables; multiples of LP_PARAMETER_ALIGN */
+    size_t size, table_size; /* elements of all parameters, and of tables; multiples of LP_PARAMETER_ALIGN */
     int table_count, table_cols;
     lp_table tables[LP_TABLE_LIMIT];
     int shards, threads;
-    int item_capacity; /* rows that a shard may list */
+    int item_capacity; /* maximum table rows of a shard */
     double learning_rate, beta1, beta2, epsilon;
     double l2;                /* l2 * parameter is added to its gradient */
-    double clip;              /* largest norm of the whole gradient; 0: any */
-    float *gradients;         /* [shards x (size - table_size)]: filled by the passes */
-    float *row_gradients;     /* [shards x item_capacity x table_cols]: filled by the passes */
+    double clip;              /* maximum global norm of the gradient; 0: no clipping */
+    float *gradients;         /* [shards x (size - table_size)], written by runs */
+    float *row_gradients;     /* [shards x item_capacity x table_cols], written by runs */
     float *moment1, *moment2; /* [size] */
-    float *rates;  /* [(size - table_size) / LP_PARAMETER_ALIGN]: shares of the learning rate, 0: fixed; 1 at first */
-    double *norms; /* squared norms of parts of the gradient: what the backend sums */
+    float *rates;             /* [(size - table_size) / LP_PARAMETER_ALIGN]: learning-rate multipliers; 0: frozen */
+    double *norms;            /* squared norms of parts of the gradient, summed by the backend */
 } lp_adam;
 
-/* The settings must be filled in; makes the buffers in the memory of `backend`, and takes tables and rates from the graph. */
+/* Allocates the buffers on `backend` and reads tables and rates from the graph. The caller fills in the settings before. */
 lapse_status lp_adam_init(lp_adam *adam, const struct lp_backend *backend, const lp_graph *graph, lapse_error *error);
 void lp_adam_clear(lp_adam *adam);
 

@@ -1,9 +1,9 @@
-/* backend.h: who computes. A backend is a table of functions; nothing outside this room knows which one it is.
+/* backend.h: the backend interface: a table of functions that own memory and run planned graphs.
  *
- *   cpu               fast kernels for this machine's CPU over the plain ones
- *   reference         the plain kernels in float: what the fast ones are compared with
- *   reference-double  the same in double: what gradients are checked with
- *   cuda              an NVIDIA GPU; found by lp_backend_open alone
+ *   cpu               the fastest kernels for this machine's CPU
+ *   reference         plain C kernels in float, which the fast ones are tested against
+ *   reference-double  the same kernels in double, for gradient checks
+ *   cuda              an NVIDIA GPU; only lp_backend_open returns it
  */
 #ifndef LP_BACKEND_H
 #define LP_BACKEND_H
@@ -11,124 +11,146 @@
 #include "backend/adam.h"
 #include "graph/plan.h"
 
-/* How products are rounded where a backend can choose. Sums are always kept in float. */
+/* Rounding of the factors of matrix products, where a backend has a choice. Products are always accumulated in float. */
 typedef enum lp_precision {
-    LP_PRECISION_FP32, /* as float: the reference */
-    LP_PRECISION_TF32, /* factors rounded to 10 bits after the point */
-    LP_PRECISION_BF16  /* to 7 bits */
+    LP_PRECISION_FP32,
+    LP_PRECISION_TF32, /* 10-bit mantissa */
+    LP_PRECISION_BF16  /* 7-bit mantissa */
 } lp_precision;
 
-extern const char *const lp_precision_names[]; /* NULL at the end */
+extern const char *const lp_precision_names[]; /* ends with NULL */
 
-/* One shard on its way through a planned graph. Inputs and segments lie in the host's memory, all else in the backend's. */
+/* One shard and the buffers to run a planned graph with. Inputs and segments are in host memory, all other pointers in
+ * the backend's memory. */
 typedef struct lp_run {
     const lp_plan *plan;
-    char *work, *scratch;   /* the worker's, of plan->work_size and plan->scratch_size bytes */
+    char *work, *scratch;   /* the thread's own, of plan->work_size and plan->scratch_size bytes */
     void *const *inputs;    /* by slot; rows of LP_ROWS_TOKENS inputs are this shard's */
     const void *parameters; /* graph->parameter_size reals */
-    void *gradients; /* the shard's own, of the parameters behind the tables; NULL where the graph has no gradients */
-    void *row_gradients; /* the shard's own of table rows: [largest.rows[LP_ROWS_ITEMS] x table_cols], table by table */
-    int rows[LP_ROWS_COUNT]; /* of the shard, of each event type that is not FIXED; a shard may be empty */
+    void *gradients;        /* the shard's gradients of the dense parameters; NULL if the graph has no gradients */
+    void *row_gradients; /* the shard's gradients of table rows: [largest.rows[LP_ROWS_ITEMS] x table_cols], by table */
+    int rows[LP_ROWS_COUNT]; /* the shard's rows, by lp_rows (LP_ROWS_FIXED unused); a shard may be empty */
     int segments;
     const int32_t
-        *segment;   /* segments + 1 token numbers; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
-    int skip, stop; /* nodes skip .. stop - 1 are run (stop 0: to the last); what those before compute is in the work
-                     * buffer from a run before */
-    uint64_t seed;  /* of dropout */
+        *segment; /* [segments + 1] first tokens; segment[0] == 0 and segment[segments] == rows[LP_ROWS_TOKENS] */
+    int first_node, end_node; /* runs nodes first_node .. end_node - 1 (end_node 0: to the last); the outputs of earlier
+                               * nodes are still in the work buffer from a previous run */
+    uint64_t seed;            /* of dropout */
     uint32_t step;
-    uint64_t first_token; /* number in the batch of the shard's first token: masks do not depend on shards */
+    uint64_t first_token; /* index in the batch of the shard's first token: dropout masks do not depend on sharding */
     lp_precision precision;
-    int64_t *times; /* the host adds nanoseconds here, node by node; NULL: nobody wants to know */
+    int64_t *times; /* [nodes] nanoseconds, added to by host backends; may be NULL */
 } lp_run;
 
-/* The step of the optimizer that follows a run. */
+/* The optimizer step that follows a run. */
 typedef struct lp_train_step {
     const lp_adam *adam;
     uint64_t step;        /* from 1 */
-    const lp_union *rows; /* those of tables that occurred; NULL where there are no tables */
+    const lp_union *rows; /* table rows that occurred in the batch; NULL if there are no tables */
     float *parameters;
     const lp_value *loss; /* of the run's graph */
-    float *loss_to;       /* in host_new's memory; there after the next sync */
+    float *loss_to;       /* in pinned_new's memory; valid after the next sync */
 } lp_train_step;
 
 typedef void (*lp_kernel)(const lp_node *node, const lp_run *run);
 
-/* A part of a launch: a node, or some of its outputs. */
+/* A node, or some of its outputs, within a launch. */
 typedef struct lp_launch_part {
-    int node;    /* its number in the graph */
-    bool counts; /* its work counts here: of the launches that share a node, in the one that makes its first output */
+    int node;    /* index in the graph */
+    bool counts; /* whether the node's cost is attributed to this launch: the one that writes its first output */
 } lp_launch_part;
 
-/* What a device is asked to do at once, for one node or for several, and how long that takes by itself. */
+/* One timed kernel launch, which computes one or more nodes. */
 typedef struct lp_launch {
     int number;                  /* in a run, from 0; the same in every run with one plan and precision */
     const char *type;            /* such as "node" or "chain" */
-    const lp_launch_part *parts; /* in the order of their nodes; the backend's, until the call returns */
+    const lp_launch_part *parts; /* in the order of their nodes; valid until the callback returns */
     int count;
     double seconds;
 } lp_launch;
 
-/* Who wants to know. */
 typedef struct lp_profiler {
     void (*on_launch)(void *context, const lp_launch *launch);
     void *context;
 } lp_profiler;
 
+/* The number of scores that are not below the threshold. NaN scores count; with a NaN threshold all count. */
+typedef int (*lp_count_kernel)(int count, const float *scores, float threshold);
+
+/* Kernels that score a catalogue. All pointers are in host memory. */
+typedef struct lp_ranking_kernels {
+    /* scores [cases x items] = state [cases x dims] table [items x dims]^T + bias [items]; bias may be NULL. A score has
+     * the same bits whatever the other cases and items are, so scores of separate calls can be compared for ties. */
+    void (*scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
+                   float *scores);
+    lp_count_kernel count_at_least;
+    /* scores [items] of one state [dims], without copying the table. Not the same bits as `scores`. */
+    void (*row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores);
+    /* The same with the transposed table, [dims x stride]: a third faster, because no sum crosses a vector's lanes. */
+    void (*transposed_scores)(int items, int dims, const float *state, const float *transposed, size_t stride,
+                              const float *bias, float *scores);
+    /* log-sum-exp of `count` >= 1 scores, computed in double. */
+    double (*log_sum)(int count, const float *scores);
+} lp_ranking_kernels;
+
 typedef struct lp_backend {
-    const char *name;
-    void *context;    /* the first argument of every function below; NULL for the host, which has no state */
+    const char *name; /* first member: lp_find_by_name */
+    void *context;    /* first argument of every function below; NULL for the host backends, which have no state */
     size_t real_size; /* bytes of LP_TYPE_REAL */
-    /* Memory the kernels can reach, zeroed; NULL when there is none left. */
+    /* Device memory, zeroed; NULL when out of memory. */
     void *(*buffer_new)(void *context, size_t size);
     void (*buffer_free)(void *context, void *buffer);
-    void (*copy_in)(void *context, void *buffer, const void *host, size_t size);
-    void (*copy_out)(void *context, void *host, const void *buffer,
-                     size_t size); /* after all that was asked for before */
-    /* Like copy_out, but the numbers need not be there before the next sync. The host's memory must be host_new's. */
-    void (*fetch)(void *context, void *host, const void *buffer, size_t size);
-    void *(*host_new)(void *context, size_t size);
-    void (*host_free)(void *context, void *host);
-    /* How many threads may run shards at once, of so many wanted. */
-    int (*threads)(void *context, int wanted);
-    /* Runs all nodes for one shard; each thread that does so has buffers of its own. The call may return before it is done;
-     * what comes later waits. Inputs may be changed at once. */
+    void (*copy_to_device)(void *context, void *buffer, const void *host, size_t size);
+    /* Waits for all earlier calls. The asynchronous copy needs pinned memory, which is valid after the next sync. */
+    void (*copy_to_host)(void *context, void *host, const void *buffer, size_t size);
+    void (*copy_to_host_async)(void *context, void *host, const void *buffer, size_t size);
+    /* Pinned (page-locked) host memory. */
+    void *(*pinned_new)(void *context, size_t size);
+    void (*pinned_free)(void *context, void *host);
+    /* The number of threads that may call `run` at once, at most `wanted`. */
+    int (*max_threads)(void *context, int wanted);
+    /* Runs all nodes for one shard. Each thread has its own work and scratch buffers. The call may return before the
+     * nodes have run; later calls are ordered after it. Inputs may be overwritten as soon as it returns. */
     void (*run)(void *context, const lp_run *run);
-    /* The same, launch by launch: each is waited for, and then shown to the watch. NULL: lp_run.times has what there is to know. */
-    void (*run_profiled)(void *context, const lp_run *run, const lp_profiler *watch);
-    /* What can be done in a second at the most, as measured now: operations of multiply-adds alone in this precision, and bytes read
-     * and written by copies from one half of `size` bytes to the other. 0 where that cannot be told. NULL: the backend is the host,
-     * of which bench_machine.h tells. */
-    void (*speed)(void *context, lp_precision precision, size_t size, double *operations, double *bytes);
-    /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
-     * Does not depend on the number of threads. */
+    /* The same, synchronizing after every launch and reporting its time. NULL: lp_run.times is filled instead. */
+    void (*run_profiled)(void *context, const lp_run *run, const lp_profiler *profiler);
+    /* Measures the peak rates: flop/s of fused multiply-adds in this precision, and bytes/s read and written by copies
+     * from one half of `size` bytes to the other. 0: unknown. NULL on host backends (bench_machine.h). */
+    void (*measure_peak)(void *context, lp_precision precision, size_t size, double *operations, double *bytes);
+    /* Step number `step` (from 1) of the optimizer. rows: table rows that occurred; NULL if there are no tables.
+     * The result does not depend on the number of threads. */
     void (*adam_step)(void *context, const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
-    /* A run of a batch that is one shard, the step that follows it, and its loss, all at once. NULL: one after the other, by run,
-     * fetch and adam_step, which make the same of it. */
-    void (*learn)(void *context, const lp_run *run, const lp_train_step *learning);
-    /* Returns when all that was asked for is done. */
+    /* A run of a batch with one shard, the optimizer step and the copy of the loss as one submission. NULL: the caller
+     * calls run, copy_to_host_async and adam_step, with the same result. */
+    void (*train_step)(void *context, const lp_run *run, const lp_train_step *step);
+    /* Returns when all earlier calls have completed. */
     void (*sync)(void *context);
-    /* The first thing that went wrong since the start, or NULL: a device may fail in the middle of its work, and what it
-     * gives from then on is worth nothing. NULL in place of the function: nothing can. */
-    const char *(*problem)(void *context);
-    /* When each node of a graph runs, where that is not in their order; false: out of memory. NULL: in their order. */
-    bool (*arrange)(void *context, const lp_graph *graph, lp_schedule_level *moments);
-    int rest;  /* of places in the work buffer, for what runs side by side: lp_plan_make_at */
-    bool host; /* its memory is the host's, and every call returns when it is done */
+    /* The first error of the device since it was opened, or NULL. Results after an error are invalid. NULL: cannot fail. */
+    const char *(*device_error)(void *context);
+    /* Fills the levels of every node of a graph; false: out of memory. NULL: nodes run in their order. */
+    bool (*schedule)(void *context, const lp_graph *graph, lp_schedule_level *levels);
+    int reuse_delay; /* levels before freed bytes of the work buffer are reused: lp_plan_make_at */
+    /* Ranking kernels. NULL: the backend has none (lp_backend_ranking). */
+    const lp_ranking_kernels *(*ranking)(void *context);
+    bool host; /* device memory is host memory, and every call is synchronous */
 } lp_backend;
 
-/* By name; NULL if there is none such. */
+/* A CPU backend by name, or NULL. */
 const lp_backend *lp_backend_find(const char *name);
 
-/* Of a device: "cpu"; "cuda", an NVIDIA GPU through the plugin liblapse_cuda.so, which is opened at the first call that wants
- * it; "auto": cuda where it works, otherwise cpu. The plugin is looked for beside the library and the program, in the library
- * folder of an installed tree, and where LAPSE_CUDA_PLUGIN says. */
+/* Opens a device: "cpu"; "cuda", an NVIDIA GPU through the plugin liblapse_cuda.so, which is loaded at the first call that
+ * needs it; "auto": cuda if it works, otherwise cpu. The plugin is searched for beside the library and the program, in the
+ * library folder of an installed tree, and at the path in the environment variable LAPSE_CUDA_PLUGIN. */
 lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error);
 
-/* A plan for runs on this backend. */
+/* Plans a graph for runs on this backend. */
 lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph *graph, const lp_extent *largest,
                              lapse_error *error);
 
-/* Where a value's data lies in this run. */
+/* The backend's ranking kernels, or those of the cpu backend where it has none. */
+const lp_ranking_kernels *lp_backend_ranking(const lp_backend *backend);
+
+/* The address of a value's data in this run. */
 static inline void *lp_run_data(const lp_run *run, const lp_value *value)
 {
     size_t real_size = run->plan->real_size;
@@ -152,7 +174,7 @@ static inline int lp_run_rows(const lp_run *run, const lp_value *value)
     return value->rows_of == LP_ROWS_FIXED ? value->rows : run->rows[value->rows_of];
 }
 
-/* Dropout, the same on every backend. An element is kept if its 16 random bits are at least the threshold; eight
+/* Dropout, identical on every backend. An element survives if its 16 random bits are at least the threshold. Eight
  * elements share one block of random words: block number = row * 65536 + column / 8. */
 LP_INLINE uint32_t lp_dropout_threshold(double rate)
 {

@@ -1,4 +1,4 @@
-/* clock.h: a clock that only runs forward, for what measures itself. */
+/* clock.h: the monotonic clock. */
 #ifndef LP_CLOCK_H
 #define LP_CLOCK_H
 

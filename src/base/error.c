@@ -1,3 +1,4 @@
+/* error.c: fills lapse_error. */
 #include "base/error.h"
 
 #include <errno.h>

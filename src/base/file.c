@@ -1,3 +1,4 @@
+/* file.c: memory-mapped reading; writing to a temporary file, fsync and rename. */
 #include "base/file.h"
 
 #include "base/memory.h"
@@ -46,32 +47,33 @@ void lp_map_close(lp_map *map)
 
 enum { WRITER_SIZE = 1 << 20 };
 
-/* The file that a link at path leads to, so that a rename replaces that one and not the link; else path itself. */
-static const char *follow(const char *path, char *place /* PATH_MAX */)
+/* Resolves a symbolic link at path, so that rename replaces its target and not the link. */
+static const char *resolve_link(const char *path, char *resolved /* PATH_MAX */)
 {
     struct stat link;
-    return lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && realpath(path, place) ? place : path;
+    return lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && realpath(path, resolved) ? resolved : path;
 }
 
-/* Standard output, and what a rename would destroy: a device, a pipe. */
-static bool written_as_it_comes(const char *path)
+/* Standard output, and devices and pipes, which a rename would replace. */
+static bool is_written_directly(const char *path)
 {
-    struct stat there;
-    return strcmp(path, "-") == 0 || (stat(path, &there) == 0 && !S_ISREG(there.st_mode));
+    struct stat status;
+    return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
 }
 
-/* The file beside path, empty and locked: what a killed process left of one is used again, and two processes never write
- * the same. Returns -1 with errno set. */
-static int open_aside(const char *aside)
+/* Opens the temporary file, empty and locked: the file of a killed process is reused, and two processes never write the
+ * same one. Returns -1 with errno set. */
+static int open_temporary(const char *temporary)
 {
     for (;;) {
         struct stat mine, there;
-        int handle = open(aside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        int handle = open(temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
         if (handle < 0)
             return -1;
         bool locked = flock(handle, LOCK_EX | LOCK_NB) == 0 && fstat(handle, &mine) == 0;
-        /* Whoever had it may have renamed it since it was opened here. */
-        bool same = locked && stat(aside, &there) == 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+        /* Another process may have renamed it between open and lock. */
+        bool same =
+            locked && stat(temporary, &there) == 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
         if (same && ftruncate(handle, 0) == 0)
             return handle;
         int code = errno;
@@ -85,29 +87,29 @@ static int open_aside(const char *aside)
 lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *error)
 {
     *writer = (lp_writer){.handle = -1};
-    char place[PATH_MAX];
-    path = follow(path, place);
-    bool as_it_comes = written_as_it_comes(path);
+    char resolved[PATH_MAX];
+    path = resolve_link(path, resolved);
+    bool direct = is_written_directly(path);
     size_t size = strlen(path) + 32;
     writer->data = lp_alloc(WRITER_SIZE, 1);
     writer->path = lp_text_copy(path);
-    writer->aside = as_it_comes ? NULL : lp_alloc(size, 1);
-    if (!writer->data || !writer->path || (!as_it_comes && !writer->aside)) {
+    writer->temporary = direct ? NULL : lp_alloc(size, 1);
+    if (!writer->data || !writer->path || (!direct && !writer->temporary)) {
         lp_writer_abandon(writer);
         return lp_fail_memory(error, "writing a file", WRITER_SIZE);
     }
     if (strcmp(path, "-") == 0) {
         writer->handle = STDOUT_FILENO;
-    } else if (as_it_comes) {
+    } else if (direct) {
         writer->handle = open(path, O_WRONLY | O_CLOEXEC);
     } else {
-        snprintf(writer->aside, size, "%s.tmp", path);
-        writer->handle = open_aside(writer->aside);
+        snprintf(writer->temporary, size, "%s.tmp", path);
+        writer->handle = open_temporary(writer->temporary);
     }
     if (writer->handle < 0) {
         lapse_status status = lp_fail_errno(error, "write", path);
-        lp_free(writer->aside);
-        writer->aside = NULL;
+        lp_free(writer->temporary);
+        writer->temporary = NULL;
         lp_writer_abandon(writer);
         return status;
     }
@@ -151,7 +153,7 @@ lapse_status lp_writer_print(lp_writer *writer, lapse_error *error, const char *
     int size = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     if (size < 0 || (size_t)size >= sizeof line)
-        return lp_fail(error, LAPSE_ERROR_INTERNAL, "a line of over %zu bytes was to be written", sizeof line);
+        return lp_fail(error, LAPSE_ERROR_INTERNAL, "a line exceeds %zu bytes", sizeof line);
     return lp_writer_add(writer, line, (size_t)size, error);
 }
 
@@ -167,7 +169,7 @@ lapse_status lp_writer_pad(lp_writer *writer, size_t alignment, lapse_error *err
     return LAPSE_OK;
 }
 
-/* Makes a rename survive a power cut: the folder that holds path is synced too. */
+/* Syncs the folder of path, so that a rename survives a power failure. */
 static void sync_folder(const char *path)
 {
     char folder[4096];
@@ -187,13 +189,13 @@ static void sync_folder(const char *path)
 lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 {
     lapse_status status = flush(writer, writer->data, writer->used, error);
-    if (status == LAPSE_OK && writer->aside) {
-        if (fsync(writer->handle) != 0 || rename(writer->aside, writer->path) != 0) {
+    if (status == LAPSE_OK && writer->temporary) {
+        if (fsync(writer->handle) != 0 || rename(writer->temporary, writer->path) != 0) {
             status = lp_fail_errno(error, "write", writer->path);
         } else {
             sync_folder(writer->path);
-            lp_free(writer->aside);
-            writer->aside = NULL;
+            lp_free(writer->temporary);
+            writer->temporary = NULL;
         }
     }
     lp_writer_abandon(writer);
@@ -202,11 +204,11 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 
 void lp_writer_abandon(lp_writer *writer)
 {
-    if (writer->aside)
-        unlink(writer->aside);
+    if (writer->temporary)
+        unlink(writer->temporary);
     if (writer->path && writer->handle >= 0 && writer->handle != STDOUT_FILENO)
         close(writer->handle);
-    lp_free(writer->aside);
+    lp_free(writer->temporary);
     lp_free(writer->path);
     lp_free(writer->data);
     *writer = (lp_writer){.handle = -1};

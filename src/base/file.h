@@ -1,10 +1,10 @@
-/* file.h: files as the rest of Lapse wants them: mapped whole, or written aside, synced and renamed. */
+/* file.h: memory-mapped reading and atomic writing of files. */
 #ifndef LP_FILE_H
 #define LP_FILE_H
 
 #include "base/error.h"
 
-/* A file mapped read-only. size 0 has data == NULL. */
+/* A file mapped read-only; data is NULL if size is 0. */
 typedef struct lp_map {
     const char *data;
     size_t size;
@@ -13,25 +13,25 @@ typedef struct lp_map {
 lapse_status lp_map_open(lp_map *map, const char *path, lapse_error *error);
 void lp_map_close(lp_map *map);
 
-/* A file being written beside its final place: path appears, whole, at commit, or not at all. Standard output ("-"), and
- * a device or a pipe that exists at path, are written as it comes. A link is followed, and stays. */
+/* An atomic file writer: data goes to a temporary file in the same folder; commit syncs it and renames it to path. Standard
+ * output ("-") and an existing device or pipe at path are written directly. A symbolic link is followed. */
 typedef struct lp_writer {
     int handle;
-    char *path, *aside; /* owned; aside is NULL where it is written as it comes */
-    char *data;         /* owned; bytes not yet handed to the system */
+    char *path, *temporary; /* owned; temporary is NULL if path is written directly */
+    char *data;             /* owned; write buffer */
     size_t used;
-    uint64_t written; /* bytes so far: the offset of the next one */
+    uint64_t written; /* bytes added so far */
 } lp_writer;
 
 lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *error);
 lapse_status lp_writer_add(lp_writer *writer, const void *data, size_t size, lapse_error *error);
 lapse_status lp_writer_print(lp_writer *writer, lapse_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Zero bytes until the offset is a multiple of `alignment`. */
+/* Adds zero bytes until the offset is a multiple of `alignment`. */
 lapse_status lp_writer_pad(lp_writer *writer, size_t alignment, lapse_error *error);
-/* Syncs and renames. The writer is closed either way; on failure nothing has changed at path. */
+/* Syncs and renames. Closes the writer in any case; on failure the file at path is unchanged. */
 lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error);
-/* Gives the file up. Harmless after commit and on {0}. */
+/* Discards the temporary file and closes the writer. No effect after commit and on {0}. */
 void lp_writer_abandon(lp_writer *writer);
 
 #endif

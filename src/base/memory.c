@@ -1,3 +1,4 @@
+/* memory.c: aligned blocks, arenas and growable buffers. */
 #include "base/memory.h"
 
 #include <stdarg.h>
@@ -10,11 +11,11 @@
 static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
 
-/* Blocks from here on are made of large pages, where the system has them. */
+/* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
 enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 25 };
 
-/* Counts an allocation and says whether a test wants it to fail. */
-static bool refused(void)
+/* Counts an allocation; true if lp_memory_fail_at makes it fail. */
+static bool must_fail(void)
 {
     int64_t now = atomic_fetch_add(&allocations, 1) + 1;
     return now == atomic_load(&fail_at);
@@ -33,13 +34,13 @@ int64_t lp_memory_count(void)
 void *lp_alloc(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE || refused())
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE || must_fail())
         return NULL;
     size_t align = bytes < LARGE ? LP_ALIGN : LARGE_PAGE;
     bytes = bytes ? (bytes + align - 1) / align * align : align;
     void *block = aligned_alloc(align, bytes);
     if (block && bytes >= LARGE)
-        madvise(block, bytes, MADV_HUGEPAGE); /* a wish; rows of a large table are then found without a walk each */
+        madvise(block, bytes, MADV_HUGEPAGE);
     if (block)
         memset(block, 0, bytes);
     return block;
@@ -48,7 +49,7 @@ void *lp_alloc(size_t count, size_t size)
 void *lp_grow(void *block, size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || refused())
+    if (__builtin_mul_overflow(count, size, &bytes) || must_fail())
         return NULL;
     return realloc(block, bytes ? bytes : 1);
 }
@@ -81,11 +82,11 @@ void *lp_arena_alloc(lp_arena *arena, size_t size)
     size = (size + 15) / 16 * 16;
     struct lp_arena_chunk *chunk = arena->chunk;
     if (!chunk || chunk->size - chunk->used < size) {
-        size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
-        chunk = lp_alloc(1, CHUNK_HEADER + room);
+        size_t capacity = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+        chunk = lp_alloc(1, CHUNK_HEADER + capacity);
         if (!chunk)
             return NULL;
-        chunk->size = room;
+        chunk->size = capacity;
         chunk->next = arena->chunk;
         arena->chunk = chunk;
     }

@@ -1,10 +1,10 @@
-/* memory.h: the three ways Lapse holds memory.
+/* memory.h: memory allocation.
  *
  *   lp_alloc   one block, 64-byte aligned, zeroed; freed by lp_free
- *   lp_arena   many small things that die together (a graph's nodes, a dataset's names)
- *   lp_buffer  bytes that grow
+ *   lp_arena   many small blocks freed together (the nodes of a graph, the names of a dataset)
+ *   lp_buffer  a growable byte buffer
  *
- * Every block of the library comes from lp_alloc or lp_grow, so a test can make the n-th one fail and can count them.
+ * All blocks of the library come from lp_alloc or lp_grow, so tests can count allocations and make the n-th one fail.
  */
 #ifndef LP_MEMORY_H
 #define LP_MEMORY_H
@@ -19,14 +19,14 @@
 void *lp_alloc(size_t count, size_t size);
 void lp_free(void *block);
 
-/* Resizes a block of lp_grow (or NULL); new bytes are not zeroed. On failure returns NULL and keeps the block. Freed by
- * lp_free. The caller tracks the size. */
+/* Resizes a block of lp_grow (or NULL); new bytes are not zeroed. On failure returns NULL and leaves the block unchanged.
+ * Freed by lp_free. */
 void *lp_grow(void *block, size_t count, size_t size);
 
 /* A copy of text, or NULL. */
 char *lp_text_copy(const char *text);
 
-/* For tests: the n-th allocation from now fails, once (0: none); and how many there have been. */
+/* For tests: makes the n-th allocation from now fail, once (0: none); counts allocations. */
 void lp_memory_fail_at(int64_t n);
 int64_t lp_memory_count(void);
 
@@ -34,7 +34,7 @@ typedef struct lp_arena {
     struct lp_arena_chunk *chunk; /* newest first; owned */
 } lp_arena;
 
-/* An arena starts as {0}. */
+/* Initialize an arena with {0}. */
 void *lp_arena_alloc(lp_arena *arena, size_t size); /* zeroed, 16-byte aligned, or NULL */
 char *lp_arena_text(lp_arena *arena, const char *text);
 void lp_arena_clear(lp_arena *arena);
@@ -44,7 +44,7 @@ typedef struct lp_buffer {
     size_t size, capacity;
 } lp_buffer;
 
-/* A buffer starts as {0}. Each returns false when out of memory and leaves the buffer as it was. */
+/* Initialize a buffer with {0}. Functions return false when out of memory and leave the buffer unchanged. */
 bool lp_buffer_reserve(lp_buffer *buffer, size_t extra);
 bool lp_buffer_add(lp_buffer *buffer, const void *data, size_t size);
 bool lp_buffer_print(lp_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,8 +1,8 @@
-/* random.h: counter-based randomness (Philox 4x32-10, Salmon et al. 2011).
+/* random.h: counter-based random numbers (Philox 4x32-10, Salmon et al. 2011).
  *
- * A number is a pure function of where it is used: key = the run's seed, counter = (purpose, step, element). So dropout,
- * shuffles and starting values do not depend on thread, order or backend, and a resumed run continues as if it had
- * never stopped. The functions are inline and free of state, and compile for the GPU too.
+ * A number is a pure function of a key, the seed of the run, and a counter (purpose, step, element). So dropout, shuffles
+ * and initial values do not depend on thread, order or backend, and a resumed run gives the same bits as an uninterrupted
+ * one. The functions are inline and compile for the GPU too.
  */
 #ifndef LP_RANDOM_H
 #define LP_RANDOM_H
@@ -16,28 +16,28 @@
 #define LP_INLINE static inline
 #endif
 
-/* What a number is for: the first word of every counter, so that no two purposes share numbers. */
+/* The purpose of a random number: a word of the counter, so that purposes have independent streams. */
 typedef enum lp_purpose {
     LP_PURPOSE_SPLIT = 1,  /* which split a sequence belongs to */
-    LP_PURPOSE_INIT = 2,   /* starting values of parameters */
+    LP_PURPOSE_INIT = 2,   /* initial values of parameters */
     LP_PURPOSE_ORDER = 3,  /* order of windows in an epoch */
-    LP_PURPOSE_OFFSET = 4, /* where the windows of a sequence begin in an epoch */
+    LP_PURPOSE_OFFSET = 4, /* window offsets of a sequence in an epoch */
     LP_PURPOSE_DROPOUT = 5,
     LP_PURPOSE_BOOTSTRAP = 6,
-    LP_PURPOSE_BOUND = 16, /* frequencies whose kernel is held against the true one */
+    LP_PURPOSE_BOUND = 16, /* frequencies of the kernel approximation bound */
     LP_PURPOSE_SIMULATE = 7,
     LP_PURPOSE_TEST = 8,
     LP_PURPOSE_NOISE = 9,         /* sampled frequencies */
-    LP_PURPOSE_RANK_UNIFORM = 25, /* items that a ranking holds against the target */
+    LP_PURPOSE_RANK_UNIFORM = 25, /* negatives of sampled ranking protocols */
     LP_PURPOSE_RANK_POPULARITY = 26,
-    LP_PURPOSE_RANK_UNIFORM_KEY = 27, /* the same, where most draws would be refused */
+    LP_PURPOSE_RANK_UNIFORM_KEY = 27, /* the same, when rejection sampling would reject most draws */
     LP_PURPOSE_RANK_POPULARITY_KEY = 28,
-    LP_PURPOSE_RANK_CASES = 29, /* which events are ranked, where not all are */
-    LP_PURPOSE_GOODS = 30,      /* what a simulated catalogue is made of */
+    LP_PURPOSE_RANK_CASES = 29, /* subsample of ranked events */
+    LP_PURPOSE_GOODS = 30,      /* items of a simulated catalogue */
     LP_PURPOSE_CUSTOMERS = 31,  /* the users of a simulated catalogue */
-    LP_PURPOSE_PRETRAIN = 32,   /* of item vectors: starting values, order and negatives */
-    LP_PURPOSE_NEGATIVE = 40,   /* items that did not happen */
-    LP_PURPOSE_BENCH = 60       /* events to measure with */
+    LP_PURPOSE_PRETRAIN = 32,   /* of item vectors: initial values, order and negatives */
+    LP_PURPOSE_NEGATIVE = 40,   /* negative sampling */
+    LP_PURPOSE_BENCH = 60       /* synthetic events of benchmarks */
 } lp_purpose;
 
 typedef struct lp_random_block {
@@ -62,13 +62,13 @@ LP_INLINE lp_random_block lp_philox(uint64_t seed, uint32_t purpose, uint32_t st
     return out;
 }
 
-/* A sequence of numbers for one purpose and step: for code that wants "the next one" (simulator, bootstrap, tests). */
+/* A sequential generator over one purpose and step (simulator, bootstrap, tests). */
 typedef struct lp_random {
     uint64_t seed;
     uint32_t purpose, step;
     uint64_t element; /* of the next block */
     lp_random_block block;
-    int left; /* words not yet used in block */
+    int left; /* unused words of block */
 } lp_random;
 
 LP_INLINE lp_random lp_random_start(uint64_t seed, uint32_t purpose, uint32_t step)
@@ -93,33 +93,33 @@ LP_INLINE double lp_random_uniform(lp_random *random)
     return ((double)((high << 21) ^ (low >> 11)) + 0.5) * 0x1p-53;
 }
 
-/* Uniform on 0 .. n-1 without bias worth speaking of (n below 2^32). */
+/* Uniform on 0 .. n-1; the bias is below n / 2^32. */
 LP_INLINE uint32_t lp_random_below(lp_random *random, uint32_t n)
 {
     return (uint32_t)(((uint64_t)lp_random_word(random) * n) >> 32);
 }
 
-/* Standard normal (Box and Muller; the second value is dropped to keep the counter simple). */
+/* Standard normal (Box-Muller; the second value is discarded to keep the counter simple). */
 LP_INLINE double lp_random_normal(lp_random *random)
 {
     double u = lp_random_uniform(random), v = lp_random_uniform(random);
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-/* The number below which a share `p` (0 < p < 1) of the standard normal numbers lies: Newton's method on the logarithm
- * of the tail, which is smooth and concave, so that a rough start is enough. */
+/* The quantile function of the standard normal distribution, 0 < p < 1: Newton's method on the log of the tail
+ * probability, which is smooth and concave, so that a rough initial value suffices. */
 LP_INLINE double lp_normal_quantile(double p)
 {
-    double tail = p < 0.5 ? p : 1 - p, wanted = log(tail);
+    double tail = p < 0.5 ? p : 1 - p, target = log(tail);
     double x = 5.5 * (1 - pow(tail / (1 - tail), 0.12));
     for (int i = 0; i < 6; i++) {
         double q = 0.5 * erfc(x * 0.7071067811865476), density = 0.3989422804014327 * exp(-0.5 * x * x);
-        x += (log(q) - wanted) * q / density;
+        x += (log(q) - target) * q / density;
     }
     return p < 0.5 ? -x : x;
 }
 
-/* Waiting time of a Poisson process of rate 1. */
+/* Exponential with rate 1. */
 LP_INLINE double lp_random_exponential(lp_random *random)
 {
     return -log(lp_random_uniform(random));

@@ -1,6 +1,6 @@
-/* text.c: numbers are the hot part of an import, so the usual case (up to 15 digits or so, a small exponent) is done
- * with one exact integer and one exact power of ten, whose quotient or product IEEE arithmetic rounds correctly
- * (Clinger 1990). The rest goes to strtod, in the C locale whatever the program has set. */
+/* text.c: parsing of text. Numbers are the hot path of an import: the usual case (about 15 digits, a small exponent) is
+ * one exact integer times or divided by one exact power of ten, which IEEE arithmetic rounds correctly (Clinger 1990).
+ * Other numbers go to strtod in the C locale. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* strtod_l */
 #endif
@@ -15,8 +15,8 @@
 enum {
     EXACT_POWERS = 22,      /* 10^22 is the largest power of ten that a double holds exactly */
     EXACT_DIGITS = 19,      /* that fit a uint64_t */
-    EXPONENT_LIMIT = 99999, /* far beyond any double; keeps the sum of exponents from overflowing */
-    NUMBER_SIZE = 1024      /* a number longer than this is not one */
+    EXPONENT_LIMIT = 99999, /* beyond any double; prevents overflow of the sum of exponents */
+    NUMBER_SIZE = 1024      /* longer texts are refused */
 };
 
 static const double power_of_ten[EXACT_POWERS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -43,7 +43,7 @@ static bool parse_slowly(const char *begin, const char *end, double *value)
     return true;
 }
 
-/* Adds the digits from at on to *mantissa (which may wrap; the caller counts) and returns the first byte after them. */
+/* Appends the digits from `at` on to *mantissa, which may wrap (the caller checks), and returns the end of the digits. */
 static const char *digits(const char *at, const char *end, uint64_t *mantissa)
 {
     uint64_t sum = *mantissa;
@@ -120,8 +120,7 @@ bool lp_text_is(const char *begin, const char *end, const char *word)
     return begin == end && !*word;
 }
 
-/* Bytes of the UTF-8 character at `at`, or 0 where there is none. */
-static size_t character_size(const char *at, const char *end)
+size_t lp_utf8_size(const char *at, const char *end)
 {
     const unsigned char *p = (const unsigned char *)at;
     size_t left = (size_t)(end - at), size = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
@@ -135,7 +134,7 @@ static size_t character_size(const char *at, const char *end)
     return overlong || beyond ? 0 : size;
 }
 
-/* Whether no byte is above 127, in words that may overlap: names are short, and most are ASCII. */
+/* Whether all bytes are ASCII, eight at a time with an overlapping last word: most names are short and ASCII. */
 static bool is_ascii(const char *begin, size_t size)
 {
     uint64_t word = 0, all = 0;
@@ -158,7 +157,7 @@ bool lp_text_is_utf8(const char *begin, const char *end)
     if (is_ascii(begin, (size_t)(end - begin)))
         return true;
     while (begin < end) {
-        size_t size = character_size(begin, end);
+        size_t size = lp_utf8_size(begin, end);
         if (size == 0)
             return false;
         begin += size;
@@ -171,7 +170,7 @@ const char *lp_text_excerpt(const char *begin, const char *end, char out[LP_EXCE
     enum { SHOWN = 40 };
     size_t used = 0;
     while (begin < end && used < SHOWN) {
-        size_t size = character_size(begin, end);
+        size_t size = lp_utf8_size(begin, end);
         bool printable = size > 1 || (size == 1 && *begin >= 32 && *begin != 127);
         if (printable)
             memcpy(out + used, begin, size);
@@ -190,4 +189,19 @@ int lp_name_index(const char *text, const char *const *names)
         if (strcmp(text, names[i]) == 0)
             return i;
     return -1;
+}
+
+const void *lp_find_by_name(const void *rows, const char *name)
+{
+    const void *row;
+    for (const char *at = rows; name; at += sizeof row) {
+        const char *row_name;
+        memcpy(&row, at, sizeof row); /* memcpy: the pointers have any type */
+        if (!row)
+            break;
+        memcpy(&row_name, row, sizeof row_name);
+        if (strcmp(row_name, name) == 0)
+            return row;
+    }
+    return NULL;
 }

@@ -1,4 +1,4 @@
-/* text.h: reading numbers and words out of text that is not NUL-terminated, such as a field of a CSV line. */
+/* text.h: parsing of text that is not NUL-terminated, such as a CSV field; UTF-8; lookup by name. */
 #ifndef LP_TEXT_H
 #define LP_TEXT_H
 
@@ -10,23 +10,31 @@
  * digit at all, a value beyond the range of double. */
 bool lp_number_parse(const char *begin, const char *end, double *value);
 
-/* Drops blanks (spaces and tabs) at both ends of *begin .. *end. */
+/* Trims spaces and tabs at both ends of *begin .. *end. */
 void lp_text_trim(const char **begin, const char **end);
 
-/* Whether begin .. end is the ASCII word, in any case. */
+/* Whether begin .. end equals the ASCII word, ignoring case. */
 bool lp_text_is(const char *begin, const char *end, const char *word);
 
 /* Whether begin .. end is well-formed UTF-8 (RFC 3629). */
 bool lp_text_is_utf8(const char *begin, const char *end);
 
-/* Room for what lp_text_excerpt writes. */
+/* Bytes of the UTF-8 character at `at` < end, or 0 if it is not well-formed. In NUL-terminated text end may be at + 4: a
+ * NUL byte ends a character. */
+size_t lp_utf8_size(const char *at, const char *end);
+
+/* Buffer size of lp_text_excerpt. */
 enum { LP_EXCERPT_SIZE = 56 };
 
-/* Shows begin .. end inside a message: at most about 40 bytes, whole UTF-8 characters, '?' for what cannot be printed,
- * "..." where it was cut. Returns out. */
+/* Formats begin .. end for a message: about 40 bytes at most, whole UTF-8 characters, '?' for unprintable bytes, "..." if
+ * truncated. Returns out. */
 const char *lp_text_excerpt(const char *begin, const char *end, char out[LP_EXCERPT_SIZE]);
 
-/* The place of a text in a NULL-terminated list of names; -1 where it is not there, or NULL. */
+/* The index of a text in a NULL-terminated list of names; -1 if it is absent or NULL. */
 int lp_name_index(const char *text, const char *const *names);
+
+/* Finds a row by name. rows: a NULL-terminated array of pointers to structs whose first member is `const char *name`.
+ * Returns the row, or NULL if it is absent or name is NULL. */
+const void *lp_find_by_name(const void *rows, const char *name);
 
 #endif

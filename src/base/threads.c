@@ -1,10 +1,9 @@
-/* threads.c: a pool of threads that wait for work.
+/* threads.c: a thread pool, and background workers.
  *
- * OpenMP would do, but its threads spin while they wait, which on a busy machine takes the cores from those who work:
- * training beside other programs ran at a third of the speed. Ours spin for some microseconds, then sleep. The pool
- * is started at the first use, grows to the largest number asked for, and lives as long as the program. A second
- * caller while the pool is at work runs its tasks by itself. A child process has none of its parent's threads and starts
- * a pool of its own.
+ * OpenMP threads spin while they wait, which takes cores from other threads on a busy machine: training beside other
+ * programs ran at a third of the speed. These threads spin for some microseconds, then sleep. The pool starts at the first
+ * use, grows to the largest number of threads requested, and lives as long as the process. A second caller while the pool is
+ * busy runs its tasks itself. After a fork the child starts its own pool.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -19,16 +18,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MOST_WORKERS = 256, SPINS = 4000 };
+enum { MAX_WORKERS = 256, SPINS = 4000 };
 
 static struct {
-    pthread_mutex_t owner; /* held by the caller whose job it is */
-    pthread_mutex_t lock;  /* guards what follows, and goes with the two conditions */
+    pthread_mutex_t owner; /* held by the caller whose job runs */
+    pthread_mutex_t lock;  /* guards the members below; mutex of both conditions */
     pthread_cond_t work, done;
-    int started;           /* workers that exist, the caller apart */
-    int wanted;            /* workers that take part in the job, the caller apart */
+    int started;           /* running workers, without the caller */
+    int wanted;            /* workers of the current job, without the caller */
     _Atomic int busy;      /* of these, not yet finished */
-    _Atomic uint64_t jobs; /* handed out so far: a worker waits for the number to change */
+    _Atomic uint64_t jobs; /* job counter: workers wait for it to change */
 
     lp_job task;
     void *context;
@@ -39,21 +38,21 @@ static struct {
           .work = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-static void work_through(int worker)
+static void run_tasks(int worker)
 {
     for (int i = atomic_fetch_add(&pool.next, 1); i < pool.count; i = atomic_fetch_add(&pool.next, 1))
         pool.task(pool.context, i, worker);
 }
 
-static void rest(void)
+static void spin_pause(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
 }
 
-/* Worker `number` (from 1). Jobs are only handed out when all workers of the last one have finished. */
-static void *wait_for_work(void *number)
+/* Worker `number` (from 1). A job starts only after all workers of the previous one have finished. */
+static void *worker_loop(void *number)
 {
     int worker = (int)(intptr_t)number;
     uint64_t seen = 0;
@@ -65,32 +64,32 @@ static void *wait_for_work(void *number)
         }
         seen = atomic_load(&pool.jobs);
         pthread_mutex_unlock(&pool.lock);
-        work_through(worker);
+        run_tasks(worker);
         pthread_mutex_lock(&pool.lock);
         if (atomic_fetch_sub(&pool.busy, 1) == 1)
             pthread_cond_signal(&pool.done);
         pthread_mutex_unlock(&pool.lock);
         for (int i = 0; i < SPINS && atomic_load(&pool.jobs) == seen; i++)
-            rest();
+            spin_pause();
         pthread_mutex_lock(&pool.lock);
     }
     return NULL;
 }
 
-/* With the lock held. Fewer threads than asked for only make it slower. */
+/* Called with the lock held. If threads cannot be created, fewer run. */
 static void start_workers(int wanted)
 {
     while (pool.started < wanted) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, wait_for_work, (void *)(intptr_t)(pool.started + 1)) != 0)
+        if (pthread_create(&thread, NULL, worker_loop, (void *)(intptr_t)(pool.started + 1)) != 0)
             return;
         pthread_detach(thread);
         pool.started++;
     }
 }
 
-/* All threads asked for are started at once, though a job with few tasks needs fewer: a later one starts none. */
-static void run_together(int threads, int count, lp_job task, void *context)
+/* Starts all requested threads, even for a job with fewer tasks, so that later jobs start none. */
+static void run_on_pool(int threads, int count, lp_job task, void *context)
 {
     pthread_mutex_lock(&pool.lock);
     start_workers(threads - 1);
@@ -104,16 +103,16 @@ static void run_together(int threads, int count, lp_job task, void *context)
     atomic_fetch_add(&pool.jobs, 1);
     pthread_cond_broadcast(&pool.work);
     pthread_mutex_unlock(&pool.lock);
-    work_through(0);
+    run_tasks(0);
     for (int i = 0; i < SPINS && atomic_load(&pool.busy) > 0; i++)
-        rest();
+        spin_pause();
     pthread_mutex_lock(&pool.lock);
     while (atomic_load(&pool.busy) > 0)
         pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
 }
 
-static void forget_parent(void)
+static void reset_after_fork(void)
 {
     pthread_mutex_init(&pool.owner, NULL);
     pthread_mutex_init(&pool.lock, NULL);
@@ -123,21 +122,21 @@ static void forget_parent(void)
     atomic_store(&pool.busy, 0);
 }
 
-static void watch_forks(void)
+static void register_fork_handler(void)
 {
-    pthread_atfork(NULL, NULL, forget_parent);
+    pthread_atfork(NULL, NULL, reset_after_fork);
 }
 
 void lp_threads_run(int threads, int count, lp_job task, void *context)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    bool together = threads > 1 && count > 1;
-    if (threads > MOST_WORKERS)
-        threads = MOST_WORKERS;
-    if (together)
-        pthread_once(&once, watch_forks);
-    if (together && pthread_mutex_trylock(&pool.owner) == 0) {
-        run_together(threads, count, task, context);
+    bool parallel = threads > 1 && count > 1;
+    if (threads > MAX_WORKERS)
+        threads = MAX_WORKERS;
+    if (parallel)
+        pthread_once(&once, register_fork_handler);
+    if (parallel && pthread_mutex_trylock(&pool.owner) == 0) {
+        run_on_pool(threads, count, task, context);
         pthread_mutex_unlock(&pool.owner);
         return;
     }
@@ -145,83 +144,83 @@ void lp_threads_run(int threads, int count, lp_job task, void *context)
         task(context, i, 0);
 }
 
-/* -------------------------------------------------------------------------------------------------- helpers ---- */
+/* -------------------------------------------------------------------------------------------------- workers ---- */
 
-struct lp_helper {
+struct lp_worker {
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
-    void (*work)(void *context); /* NULL: none */
+    void (*work)(void *context); /* NULL: idle */
     void *context;
-    bool leave;
+    bool stop;
 };
 
-static void *help(void *context)
+static void *run_worker(void *context)
 {
-    lp_helper *helper = context;
-    pthread_mutex_lock(&helper->lock);
-    while (!helper->leave || helper->work) {
-        if (!helper->work) {
-            pthread_cond_wait(&helper->changed, &helper->lock);
+    lp_worker *worker = context;
+    pthread_mutex_lock(&worker->lock);
+    while (!worker->stop || worker->work) {
+        if (!worker->work) {
+            pthread_cond_wait(&worker->changed, &worker->lock);
             continue;
         }
-        pthread_mutex_unlock(&helper->lock);
-        helper->work(helper->context);
-        pthread_mutex_lock(&helper->lock);
-        helper->work = NULL;
-        pthread_cond_broadcast(&helper->changed);
+        pthread_mutex_unlock(&worker->lock);
+        worker->work(worker->context);
+        pthread_mutex_lock(&worker->lock);
+        worker->work = NULL;
+        pthread_cond_broadcast(&worker->changed);
     }
-    pthread_mutex_unlock(&helper->lock);
+    pthread_mutex_unlock(&worker->lock);
     return NULL;
 }
 
-static void forget(lp_helper *helper)
+static void destroy(lp_worker *worker)
 {
-    pthread_cond_destroy(&helper->changed);
-    pthread_mutex_destroy(&helper->lock);
-    lp_free(helper);
+    pthread_cond_destroy(&worker->changed);
+    pthread_mutex_destroy(&worker->lock);
+    lp_free(worker);
 }
 
-lp_helper *lp_helper_new(void)
+lp_worker *lp_worker_new(void)
 {
-    lp_helper *helper = lp_alloc(1, sizeof *helper);
-    if (!helper)
+    lp_worker *worker = lp_alloc(1, sizeof *worker);
+    if (!worker)
         return NULL;
-    pthread_mutex_init(&helper->lock, NULL);
-    pthread_cond_init(&helper->changed, NULL);
-    if (pthread_create(&helper->thread, NULL, help, helper) == 0)
-        return helper;
-    forget(helper);
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->changed, NULL);
+    if (pthread_create(&worker->thread, NULL, run_worker, worker) == 0)
+        return worker;
+    destroy(worker);
     return NULL;
 }
 
-void lp_helper_free(lp_helper *helper)
+void lp_worker_free(lp_worker *worker)
 {
-    if (!helper)
+    if (!worker)
         return;
-    pthread_mutex_lock(&helper->lock);
-    helper->leave = true;
-    pthread_cond_broadcast(&helper->changed);
-    pthread_mutex_unlock(&helper->lock);
-    pthread_join(helper->thread, NULL);
-    forget(helper);
+    pthread_mutex_lock(&worker->lock);
+    worker->stop = true;
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->lock);
+    pthread_join(worker->thread, NULL);
+    destroy(worker);
 }
 
-void lp_helper_start(lp_helper *helper, void (*work)(void *context), void *context)
+void lp_worker_start(lp_worker *worker, void (*work)(void *context), void *context)
 {
-    pthread_mutex_lock(&helper->lock);
-    helper->work = work;
-    helper->context = context;
-    pthread_cond_broadcast(&helper->changed);
-    pthread_mutex_unlock(&helper->lock);
+    pthread_mutex_lock(&worker->lock);
+    worker->work = work;
+    worker->context = context;
+    pthread_cond_broadcast(&worker->changed);
+    pthread_mutex_unlock(&worker->lock);
 }
 
-void lp_helper_wait(lp_helper *helper)
+void lp_worker_wait(lp_worker *worker)
 {
-    pthread_mutex_lock(&helper->lock);
-    while (helper->work)
-        pthread_cond_wait(&helper->changed, &helper->lock);
-    pthread_mutex_unlock(&helper->lock);
+    pthread_mutex_lock(&worker->lock);
+    while (worker->work)
+        pthread_cond_wait(&worker->changed, &worker->lock);
+    pthread_mutex_unlock(&worker->lock);
 }
 
 int lp_threads_available(void)

@@ -1,28 +1,27 @@
-/* threads.h: the only place that starts threads. */
+/* threads.h: the thread pool and background workers; no other code starts threads. */
 #ifndef LP_THREADS_H
 #define LP_THREADS_H
 
-/* Work on task number `task`; `worker` says which thread runs it, for scratch space of its own: a number below `threads`
- * and below `count`. */
+/* Runs task number `task`. `worker`, below `threads` and `count`, identifies the thread, for per-thread scratch memory. */
 typedef void (*lp_job)(void *context, int task, int worker);
 
-/* Runs tasks 0 .. count-1 on up to `threads` threads and returns when all are done. The order is free, so a task must
- * write only what is its own. Nothing is allocated from the second call on, as long as `threads` stays the same. */
+/* Runs tasks 0 .. count-1 on up to `threads` threads and returns when all are done. The order is unspecified, so tasks must
+ * write disjoint memory. Allocates nothing from the second call on, as long as `threads` stays the same. */
 void lp_threads_run(int threads, int count, lp_job task, void *context);
 
-/* A thread that does one piece of work at a time beside its owner. Only the owner calls these. */
-typedef struct lp_helper lp_helper;
+/* A background thread that runs one function at a time. Only its owner calls these functions. */
+typedef struct lp_worker lp_worker;
 
-/* NULL where no thread or memory is to be had. */
-lp_helper *lp_helper_new(void);
-/* Waits for what it is doing. NULL is allowed. */
-void lp_helper_free(lp_helper *helper);
-/* Hands it a piece of work; it must have none. */
-void lp_helper_start(lp_helper *helper, void (*work)(void *context), void *context);
-/* Returns when it has no work left. */
-void lp_helper_wait(lp_helper *helper);
+/* NULL if out of threads or memory. */
+lp_worker *lp_worker_new(void);
+/* Waits for the current work. NULL is allowed. */
+void lp_worker_free(lp_worker *worker);
+/* Starts work; the worker must be idle. */
+void lp_worker_start(lp_worker *worker, void (*work)(void *context), void *context);
+/* Returns when the worker is idle. */
+void lp_worker_wait(lp_worker *worker);
 
-/* Cores this process may use. */
+/* The number of cores in the CPU affinity mask of this process. */
 int lp_threads_available(void);
 
 #endif

@@ -1,6 +1,5 @@
-/* timestamp.c: ISO 8601 and lengths of time. Our own, because strptime and timegm know neither fractions nor every zone,
- * and the calendar is a dozen lines. A fraction is rounded once, with the whole seconds, so that the ISO and the
- * decimal form of a moment give the same double. */
+/* timestamp.c: ISO 8601 timestamps and durations. strptime and timegm support neither fractions nor all zones. A fraction
+ * is rounded once, with the whole seconds, so that the ISO and the decimal form of a timestamp give the same double. */
 #include "base/timestamp.h"
 
 #include "base/error.h"
@@ -14,8 +13,8 @@
 
 /* ------------------------------------------------------------------------------------------- the calendar ---- */
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar. The year is counted from March, so that the leap day is its
- * last. */
+/* Days from 1970-01-01 to a date of the Gregorian calendar. Years start in March, so that the leap day is the
+ * last day. */
 static int64_t days_of_date(int64_t year, int month, int day)
 {
     year -= month <= 2;
@@ -75,7 +74,7 @@ static bool character(cursor *text, const char *any_of)
 
 enum { FRACTION_DIGITS = 18 };
 
-/* The digits after the point as an integer and their count; those beyond 18 cannot matter. */
+/* The digits after the point as an integer, and their count; digits beyond 18 are ignored. */
 static bool fraction(cursor *text, int64_t *value, int *count)
 {
     *value = 0;
@@ -90,7 +89,7 @@ static bool fraction(cursor *text, int64_t *value, int *count)
     return text->at > first;
 }
 
-/* Seconds east of Greenwich. False where the text is no zone. */
+/* Seconds east of Greenwich. False if the text is not a zone. */
 static bool zone(cursor *text, int *seconds)
 {
     int hours, minutes = 0;
@@ -232,14 +231,14 @@ const char *lapse_time_format(double time, char *out, size_t out_size)
     return out;
 }
 
-/* ----------------------------------------------------------------------------------------- lengths of time ---- */
+/* ----------------------------------------------------------------------------------------- durations ---- */
 
 typedef struct unit {
-    const char *symbol, *name; /* as read; as written */
+    const char *symbol, *name; /* parsed; formatted */
     double seconds;
 } unit;
 
-/* A week is written as 7 days. */
+/* A week is formatted as 7 days. */
 static const unit units[] = {
     {"ms", "millisecond", 0.001}, {"s", "second", 1},  {"m", "minute", 60},     {"h", "hour", 3600},
     {"d", "day", 86400},          {"w", NULL, 604800}, {"y", "year", 31557600},
@@ -277,7 +276,7 @@ lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error
         "'%s' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y", shown);
 }
 
-/* A number as it will be shown: three digits that count, or all of those before the point. */
+/* Formats with three significant digits, or all digits before the point; returns the rounded value. */
 static double rounded(double value, char digits[40])
 {
     snprintf(digits, 40, value < 1000 ? "%.3g" : "%.0f", value);
@@ -291,7 +290,7 @@ const char *lapse_duration_format(double seconds, char *out, size_t out_size)
         snprintf(out, out_size, "unknown");
         return out;
     }
-    /* The largest unit of which there is at least one once rounded, so that 59.96 s is 1 minute and not 60 seconds. */
+    /* The largest unit whose rounded number is at least 1: 59.96 s is 1 minute, not 60 seconds. */
     char digits[40];
     const unit *best = size > 0 ? &units[0] : &units[1];
     for (const unit *next = best + 1; next < units + UNIT_COUNT; next++) {

@@ -419,8 +419,8 @@ static lapse_status measure(bench *b, lapse_error *error)
     if (host) {
         report->peak = lp_bench_peak(report->threads);
         LP_TRY(lp_bench_bandwidth(report->threads, b->runner->plan.work_size, &report->bandwidth, error));
-    } else if (b->runner->backend->speed) {
-        b->runner->backend->speed(b->runner->backend->context, b->runner->precision, b->runner->plan.work_size,
+    } else if (b->runner->backend->measure_peak) {
+        b->runner->backend->measure_peak(b->runner->backend->context, b->runner->precision, b->runner->plan.work_size,
                                   &report->peak, &report->bandwidth);
     }
     LP_TRY(time_rounds(b, error));

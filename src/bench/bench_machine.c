@@ -36,7 +36,7 @@ static void chains_task(void *context, int task, int worker)
     (void)worker;
     machine_job *job = context;
     double start = lp_clock_seconds();
-    keep_best(job, task, lp_cpu_chains(TURNS, &job->sinks[task]), start);
+    keep_best(job, task, lp_cpu_fma_loop(TURNS, &job->sinks[task]), start);
 }
 
 double lp_bench_peak(int threads)

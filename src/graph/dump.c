@@ -1,17 +1,17 @@
-/* dump.c: a graph as text. */
+/* dump.c: prints a graph as text. */
 #include "graph/graph.h"
 
 #include "graph/op.h"
 
 static bool print_value(const lp_value *value, lp_buffer *out)
 {
-    static const char *const places[] = {"input", "parameter", "gradient", "rows", "work"};
+    static const char *const storages[] = {"input", "parameter", "gradient", "rows", "work"};
     static const char letters[LP_ROWS_COUNT] = {
         [LP_ROWS_TOKENS] = 'T', [LP_ROWS_TARGETS] = 'A', [LP_ROWS_ITEMS] = 'I', [LP_ROWS_PAST] = 'P'};
     static const char *const types[] = {"", " int32", " double"};
     if (!value)
         return lp_buffer_print(out, " -");
-    if (!lp_buffer_print(out, " %%%d:%s %s[", value->id, value->name, places[value->storage]))
+    if (!lp_buffer_print(out, " %%%d:%s %s[", value->id, value->name, storages[value->storage]))
         return false;
     bool good = value->rows_of == LP_ROWS_FIXED ? lp_buffer_print(out, "%d", value->rows)
                                                 : lp_buffer_print(out, "%c", letters[value->rows_of]);

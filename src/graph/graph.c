@@ -1,4 +1,4 @@
-/* graph.c: making values and nodes. */
+/* graph.c: building graphs: values, nodes and gradients. */
 #include "graph/graph.h"
 
 #include "graph/op.h"
@@ -23,7 +23,7 @@ lapse_status lp_graph_status(const lp_graph *graph, lapse_error *error)
     return graph->error.status;
 }
 
-void *lp_graph_mistake(lp_graph *graph, const char *format, ...)
+void *lp_graph_fail(lp_graph *graph, const char *format, ...)
 {
     if (graph->error.status == LAPSE_OK) {
         char reason[400];
@@ -49,7 +49,7 @@ void *lp_graph_alloc(lp_graph *graph, size_t size)
     return block ? block : out_of_memory(graph);
 }
 
-/* Room for one more element in an array that grows by doubling. */
+/* Makes space for one more element in an array whose capacity doubles. */
 static bool grow(void **array, int count, size_t size)
 {
     if (count & (count - 1))
@@ -61,8 +61,8 @@ static bool grow(void **array, int count, size_t size)
     return true;
 }
 
-static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_storage place, lp_rows rows_of, int rows,
-                           int cols)
+static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_storage storage, lp_rows rows_of,
+                           int rows, int cols)
 {
     if (graph->error.status != LAPSE_OK)
         return NULL;
@@ -72,7 +72,7 @@ static lp_value *value_new(lp_graph *graph, const char *name, lp_type type, lp_s
     *value = (lp_value){.id = graph->value_count,
                         .name = name,
                         .type = type,
-                        .storage = place,
+                        .storage = storage,
                         .rows_of = rows_of,
                         .rows = rows_of == LP_ROWS_FIXED ? rows : 0,
                         .cols = cols};
@@ -100,7 +100,7 @@ static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, 
         return out_of_memory(graph);
     value->requires_grad = true;
     value->offset = graph->parameter_size;
-    /* Aligned, so that vector loads in one never straddle two cache lines. */
+    /* Aligned, so that vector loads do not straddle cache lines. */
     size_t size = (size_t)rows * (size_t)cols, align = LP_PARAMETER_ALIGN;
     graph->parameter_size += (size + align - 1) / align * align;
     lp_parameter *parameter = &graph->parameters[graph->parameter_count++];
@@ -108,11 +108,12 @@ static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, 
     return parameter;
 }
 
-lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start, double spread)
+lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_initializer initializer,
+                         double spread)
 {
     if (graph->parameter_size != graph->table_size)
-        return lp_graph_mistake(graph, "the table '%s' must be declared before other parameters", name);
-    lp_value *value = lp_graph_parameter(graph, name, rows, cols, start, spread);
+        return lp_graph_fail(graph, "the table '%s' must be declared before other parameters", name);
+    lp_value *value = lp_graph_parameter(graph, name, rows, cols, initializer, spread);
     if (!value)
         return NULL;
     graph->parameters[graph->parameter_count - 1].table = true;
@@ -122,19 +123,20 @@ lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, 
     return value;
 }
 
-lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start, double spread)
+lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_initializer initializer,
+                             double spread)
 {
     lp_parameter *parameter = parameter_new(graph, name, rows, cols);
     if (!parameter)
         return NULL;
-    parameter->start = start;
+    parameter->initializer = initializer;
     parameter->spread = spread;
     return parameter->value;
 }
 
-/* A parameter whose start is told by `count` numbers, if any. */
-static lp_value *parameter_told(lp_graph *graph, const char *name, int rows, int cols, lp_initializer start,
-                                size_t count, const double *values)
+/* A parameter whose initializer has `count` arguments, copied from values. */
+static lp_value *parameter_with_values(lp_graph *graph, const char *name, int rows, int cols,
+                                       lp_initializer initializer, size_t count, const double *values)
 {
     lp_parameter *parameter = parameter_new(graph, name, rows, cols);
     if (!parameter)
@@ -142,20 +144,20 @@ static lp_value *parameter_told(lp_graph *graph, const char *name, int rows, int
     double *copy = count ? lp_graph_alloc(graph, count * sizeof *values) : NULL;
     if (count && !copy)
         return NULL;
-    parameter->start = start;
+    parameter->initializer = initializer;
     parameter->values = count ? memcpy(copy, values, count * sizeof *values) : NULL;
     return parameter->value;
 }
 
 lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values)
 {
-    return parameter_told(graph, name, rows, cols, LP_INIT_VALUES, (size_t)rows * (size_t)cols, values);
+    return parameter_with_values(graph, name, rows, cols, LP_INIT_VALUES, (size_t)rows * (size_t)cols, values);
 }
 
 lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int rows, int cols, double power, double low,
                                        double high)
 {
-    lp_value *value = parameter_told(graph, name, rows, cols, LP_INIT_LOG_POWER, 2, (const double[]){low, high});
+    lp_value *value = parameter_with_values(graph, name, rows, cols, LP_INIT_LOG_POWER, 2, (const double[]){low, high});
     if (value)
         graph->parameters[graph->parameter_count - 1].spread = power;
     return value;
@@ -164,9 +166,9 @@ lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int ro
 lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other)
 {
     const lp_value *like = other->value;
-    size_t told = other->start == LP_INIT_LOG_POWER ? 2 : (size_t)like->rows * (size_t)like->cols;
-    lp_value *value = parameter_told(graph, like->name, like->rows, like->cols, other->start, other->values ? told : 0,
-                                     other->values);
+    size_t count = other->initializer == LP_INIT_LOG_POWER ? 2 : (size_t)like->rows * (size_t)like->cols;
+    lp_value *value = parameter_with_values(graph, like->name, like->rows, like->cols, other->initializer,
+                                            other->values ? count : 0, other->values);
     if (!value)
         return NULL;
     graph->parameters[graph->parameter_count - 1].spread = other->spread;
@@ -197,7 +199,7 @@ uint32_t lp_graph_stream(lp_graph *graph)
 
 /* ------------------------------------------------------------------------------------------------ nodes ------ */
 
-static lp_node *node_new(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *with)
+static lp_node *node_new(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *attributes)
 {
     if (graph->error.status != LAPSE_OK)
         return NULL;
@@ -205,15 +207,15 @@ static lp_node *node_new(lp_graph *graph, const lp_op *op, lp_value *const *inpu
     if (!node || !grow((void **)&graph->nodes, graph->node_count, sizeof *graph->nodes))
         return out_of_memory(graph);
     *node = (lp_node){.op = op};
-    if (with)
-        node->with = *with;
+    if (attributes)
+        node->attributes = *attributes;
     memcpy(node->inputs, inputs, (size_t)op->input_count * sizeof *inputs);
     return node;
 }
 
-lp_node *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *with)
+lp_node *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *attributes)
 {
-    lp_node *node = node_new(graph, op, inputs, with);
+    lp_node *node = node_new(graph, op, inputs, attributes);
     if (!node)
         return NULL;
     op->shape(graph, node);
@@ -252,23 +254,23 @@ lp_value *lp_op_output_like(lp_graph *graph, lp_node *node, int i, const lp_valu
 
 /* -------------------------------------------------------------------------------------------- gradients ------ */
 
-/* The value that will hold the gradient of target: beside the parameter, or in the work buffer. */
+/* Creates the gradient of target: in the gradient buffers for a parameter, otherwise in the work buffer. */
 static lp_value *gradient_value(lp_graph *graph, const lp_value *target, lp_node *producer)
 {
     bool parameter = target->storage == LP_STORAGE_PARAMETER, table = parameter && target->offset < graph->table_size;
-    lp_storage place = table ? LP_STORAGE_TABLE_ROWS : parameter ? LP_STORAGE_GRADIENT : LP_STORAGE_WORK;
-    lp_value *gradient = value_new(graph, target->name, target->type, place, table ? LP_ROWS_ITEMS : target->rows_of,
+    lp_storage storage = table ? LP_STORAGE_TABLE_ROWS : parameter ? LP_STORAGE_GRADIENT : LP_STORAGE_WORK;
+    lp_value *gradient = value_new(graph, target->name, target->type, storage, table ? LP_ROWS_ITEMS : target->rows_of,
                                    target->rows, target->cols);
     if (!gradient)
         return NULL;
     gradient->offset = table ? (size_t)target->slot : parameter ? target->offset - graph->table_size : 0;
     gradient->producer = producer;
-    gradient->kept = target->storage == LP_STORAGE_INPUT;
+    gradient->retained = target->storage == LP_STORAGE_INPUT;
     return gradient;
 }
 
-/* A seed is the caller's: what is to be added to it goes to a copy. */
-static void own_gradient(lp_graph *graph, lp_value *target)
+/* Replaces a seed, which the caller owns, by a copy that may be added to. */
+static void copy_seed(lp_graph *graph, lp_value *target)
 {
     lp_value *seed = target->gradient;
     if (!seed || seed->storage != LP_STORAGE_INPUT)
@@ -277,19 +279,19 @@ static void own_gradient(lp_graph *graph, lp_value *target)
     lp_graph_gradient_node(graph, lp_op_table[LP_OP_ADD], (lp_value *[]){seed, NULL}, NULL, &target);
 }
 
-lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *with,
-                                lp_value *const *targets)
+lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs,
+                                const lp_attributes *attributes, lp_value *const *targets)
 {
-    bool wanted = false;
+    bool needed = false;
     for (int i = 0; i < op->output_count; i++) {
         if (!targets[i] || !targets[i]->requires_grad)
             continue;
-        wanted = true;
-        own_gradient(graph, targets[i]);
+        needed = true;
+        copy_seed(graph, targets[i]);
     }
-    if (!wanted)
+    if (!needed)
         return NULL;
-    lp_node *node = node_new(graph, op, inputs, with);
+    lp_node *node = node_new(graph, op, inputs, attributes);
     if (!node)
         return NULL;
     for (int i = 0; i < op->output_count; i++) {
@@ -306,15 +308,15 @@ lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *cons
     return node;
 }
 
-/* A gradient may be handed on without a copy, and added to in place later, because by then every node that reads it
- * has been added: those of the rule it is handed on from. Only two targets of one rule must not share it, nor may
- * anyone add to what the caller or a parameter owns. */
+/* Aliases the gradient instead of copying it. A later rule may add to it in place, because all nodes that read it belong to
+ * the rule that passes it on and are already appended. Two targets of one rule must not share it, and gradients of inputs
+ * and parameters are never aliased. */
 void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradient)
 {
     if (!target || !target->requires_grad || graph->error.status != LAPSE_OK)
         return;
-    bool own = target->storage == LP_STORAGE_WORK && gradient->storage == LP_STORAGE_WORK && !gradient->kept;
-    if (own && !target->gradient && gradient->passed_from != graph->rule) {
+    bool may_alias = target->storage == LP_STORAGE_WORK && gradient->storage == LP_STORAGE_WORK && !gradient->retained;
+    if (may_alias && !target->gradient && gradient->passed_from != graph->rule) {
         gradient->passed_from = graph->rule;
         target->gradient = gradient;
         return;
@@ -330,12 +332,13 @@ static bool writes(const lp_node *node, const lp_value *value)
     return false;
 }
 
-/* Whether the node at i only copies what stays as it is until the last of those who read the copy. */
-static bool is_idle_copy(const lp_graph *graph, int i)
+/* Whether node i copies a value that does not change before the last read of the copy. */
+static bool is_redundant_copy(const lp_graph *graph, int i)
 {
     const lp_node *copy = graph->nodes[i];
     const lp_value *from = copy->inputs[0], *to = copy->outputs[0];
-    if (copy->op->id != LP_OP_ADD || copy->inputs[1] || copy->accumulate || to->storage != LP_STORAGE_WORK || to->kept)
+    if (copy->op->id != LP_OP_ADD || copy->inputs[1] || copy->accumulate || to->storage != LP_STORAGE_WORK ||
+        to->retained)
         return false;
     bool changed = false;
     for (int n = i + 1; n < graph->node_count; n++) {
@@ -350,13 +353,14 @@ static bool is_idle_copy(const lp_graph *graph, int i)
     return true;
 }
 
-/* Rules copy a gradient for a second target since either may be added to; where nobody does in time, all read the first. */
+/* Copy elimination. Rules copy a gradient for a second target because either may be added to later; where neither is, all
+ * nodes read the original. */
 static void drop_copies(lp_graph *graph, int first)
 {
     int count = first;
     for (int i = first; i < graph->node_count; i++) {
         const lp_node *copy = graph->nodes[i];
-        if (!is_idle_copy(graph, i)) {
+        if (!is_redundant_copy(graph, i)) {
             graph->nodes[count++] = graph->nodes[i];
             continue;
         }
@@ -374,7 +378,7 @@ lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *out
     LP_TRY(lp_graph_status(graph, error));
     for (int i = 0; i < count; i++) {
         if (!lp_value_same_shape(outputs[i], seeds[i]))
-            lp_graph_mistake(graph, "the seed of '%s' has another shape", outputs[i]->name);
+            lp_graph_fail(graph, "the seed of '%s' has a different shape", outputs[i]->name);
         outputs[i]->gradient = seeds[i];
     }
     int forward = graph->node_count;
@@ -389,7 +393,7 @@ lapse_status lp_graph_gradients(lp_graph *graph, int count, lp_value *const *out
         if (node->op->gradient)
             node->op->gradient(graph, node);
         else
-            lp_graph_mistake(graph, "'%s' has no gradient", node->op->name);
+            lp_graph_fail(graph, "'%s' has no gradient", node->op->name);
     }
     LP_TRY(lp_graph_status(graph, error));
     drop_copies(graph, forward);

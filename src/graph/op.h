@@ -1,8 +1,8 @@
-/* op.h: the op table, and one builder for each op a model may use.
+/* op.h: the op table, and one builder function per op.
  *
- * An op is a row of lp_op_table (op_*.c hold the rows by family): its name, how many values go in and out, its shape
- * rule, its gradient rule, its cost and an example for the tests. Kernels are looked up by the same index in a backend. Adding an op is adding a row
- * here and a kernel to each backend; nothing switches over event types of ops.
+ * An op is a row of lp_op_table (op_*.c define the rows by family): its name, numbers of inputs and outputs, shape rule,
+ * gradient rule, cost and an example for the tests. Backends index their kernels by the same lp_op_id. To add an op, add a
+ * row and a kernel per backend; no code switches over ops.
  *
  * Shapes below: T tokens, A target positions, I items of the shard, H heads, a and b columns, F frequencies.
  */
@@ -55,16 +55,16 @@ typedef enum lp_op_id {
     LP_OP_COUNT
 } lp_op_id;
 
-/* The most queries that attention takes at a time: what its scratch is sized for. */
+/* Maximum query rows of an attention tile: the scratch is sized for it. */
 enum { LP_ATTENTION_ROWS = 16 };
 
-/* A tile of the logits that softmax_loss makes at a time. */
+/* Maximum tile of logits of softmax_loss. */
 enum { LP_SOFTMAX_ROWS = 96, LP_SOFTMAX_ITEMS = 512 };
 
-/* How large a shard is, for costs. */
+/* The sizes of a shard, for memory and cost. */
 typedef struct lp_extent {
-    int64_t rows[LP_ROWS_COUNT]; /* of each event type that is not FIXED */
-    int64_t pairs;               /* (query, key) pairs that causal attention looks at, over all segments */
+    int64_t rows[LP_ROWS_COUNT]; /* by lp_rows; LP_ROWS_FIXED unused */
+    int64_t pairs;               /* (query, key) pairs of causal attention, over all segments */
     int longest;                 /* tokens of the longest segment */
 } lp_extent;
 
@@ -76,21 +76,21 @@ typedef struct lp_op {
     lp_op_id id;
     const char *name;
     int input_count, output_count;
-    /* Checks the inputs and makes the outputs with lp_op_output, or reports a mistake. */
+    /* Checks the inputs and creates the outputs with lp_op_output, or calls lp_graph_fail. */
     void (*shape)(lp_graph *graph, lp_node *node);
-    /* Adds the nodes for the gradients of the inputs, given those of the outputs. NULL: the op is itself part of a
-     * gradient, or stands only in networks that answer. */
+    /* Appends the nodes that compute the gradients of the inputs from those of the outputs. NULL: the op is part of a
+     * gradient itself, or inference-only. */
     void (*gradient)(lp_graph *graph, lp_node *node);
-    /* Floating-point operations and bytes moved at the least. */
+    /* Floating-point operations, and minimum memory traffic in bytes. */
     lp_cost (*cost)(const lp_node *node, const lp_extent *extent);
-    /* Bytes of scratch its kernels may use for a shard of this extent; NULL: none. */
+    /* Bytes of scratch memory of its kernels for a shard of this extent; NULL: 0. */
     size_t (*scratch)(const lp_node *node, const lp_extent *extent, size_t real_size);
-    /* Builds a random instance for the tests on parameters and inputs of its own; NULL for gradient ops, which are
-     * tested through their op. */
+    /* Builds a random instance, with its own parameters and inputs, for the tests. NULL for gradient ops, which are
+     * tested through the forward op. */
     lp_node *(*example)(lp_graph *graph, lp_random *random);
 } lp_op;
 
-/* The rows, by id. */
+/* By lp_op_id. */
 extern const lp_op *const lp_op_table[LP_OP_COUNT];
 
 /* ---- builders ------------------------------------------------------------------------------------------------ */
@@ -98,99 +98,101 @@ extern const lp_op *const lp_op_table[LP_OP_COUNT];
 /* a + b  [T x a] */
 lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b);
 
-/* A product for each head h, weight [H*a x b]:
+/* Linear layer, per head h; weight [H*a x b]:
  *     transpose:   x [T x H*b] -> x_h W_h^T  [T x H*a]      (heads = 1: the usual linear layer, weight is out x in)
  *     otherwise:   x [T x H*a] -> x_h W_h    [T x H*b]
- * plus bias [1 x columns] and add [T x columns], each of which may be NULL. */
+ * plus bias [1 x columns] and add [T x columns]; both may be NULL. */
 lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, lp_value *add, int heads,
                     bool transpose);
 
-/* W_h^T for each head   weight [H*a x b] -> [H*b x a]. Only for networks that answer. */
+/* W_h^T per head   weight [H*a x b] -> [H*b x a]. Inference only. */
 lp_value *lp_transpose(lp_graph *graph, lp_value *weight, int heads);
 
 /* x[r][c] * scale[c]   x [rows x a], scale [1 x a] */
 lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale);
 
-/* table[ids[t]]   table [V x a] or rows of any event type, ids [T x 1] of rows of any event type -> [T x a] */
+/* table[ids[t]]   table [V x a] or with any lp_rows, ids [T x 1] with any lp_rows -> [T x a] */
 lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids);
 
-/* a[i[t]] + b[j[t]]   a [V x c], b [W x c], i and j [T x 1] -> [T x c]. Only for networks that answer. */
+/* a[i[t]] + b[j[t]]   a [V x c], b [W x c], i and j [T x 1] -> [T x c]. Inference only. */
 lp_value *lp_embed_pair(lp_graph *graph, lp_value *a, lp_value *i, lp_value *b, lp_value *j);
 
-/* table[rows[i]], the rows of a table that a shard needs   table [V x a], rows [I x 1], all different -> [I x a] */
+/* table[rows[i]], the table rows of the batch vocabulary   table [V x a], rows [I x 1], distinct -> [I x a] */
 lp_value *lp_gather(lp_graph *graph, lp_value *table, lp_value *rows);
 
 lp_value *lp_relu(lp_graph *graph, lp_value *x);
 
-/* Drops elements with this chance and scales the rest up; x itself where rate is 0. */
+/* Inverted dropout with probability `rate`; returns x if rate is 0. */
 lp_value *lp_dropout(lp_graph *graph, lp_value *x, double rate);
 
-/* (x - mean) / sqrt(variance + epsilon) * gain + shift, each row by itself */
-lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *gain, lp_value *shift, double epsilon);
+/* (x - mean) / sqrt(variance + epsilon) * weight + bias, per row */
+lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, double epsilon);
 
-/* Angular frequencies 2 pi j / exp(log_period[i]), j = 1 .. harmonics; harmonics of one period stand together.
+/* Angular frequencies 2 pi j / exp(log_period[i]), j = 1 .. harmonics; the harmonics of a period are adjacent.
  * log_period [1 x n] -> [1 x n*harmonics] in double. */
 lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics);
 
 /* u(t) = (cos w_1 t .. cos w_F t, sin w_1 t .. sin w_F t)   time [T x 1], frequency [1 x F] -> [T x 2F] */
 lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency);
 
-/* The same with the frequencies of a basis that is known at other times: of events, where `time` is mostly that of the next
- * one. Only for networks that answer. */
+/* The same with the frequencies of `known`, a basis at other times. Kernels may copy rows of `known` where the times are
+ * equal, as when `time` is mostly the time of the next event. Inference only. */
 lp_value *lp_basis_after(lp_graph *graph, lp_value *time, lp_value *known_time, lp_value *known);
 
 /* The matrix M(t') with M(t') u(t) = u(t' - t), applied to each head of x: given u = u(t'), row by row,
  *     (c, s) -> (c cos w t' + s sin w t',  c sin w t' - s cos w t')      x [T x H*2F], u [T x 2F]
- * M is symmetric and its own inverse: the same op turns queries before attention and outputs after it. */
+ * M is symmetric and its own inverse: the same op transforms queries before attention and outputs after it. */
 lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
 
-/* Causal attention within segments, for each head:
+/* Causal attention within segments, per head:
  *     p(q, i) = softmax over i <= q of scale * ( query_q . key_i  +  time_query_q . basis_i )
  *     out_q = sum p key-value rows;  time_out_q = sum p basis_i
- * query, key, value [T x H*d]; time_query [T x H*E], basis [T x E], shared by the heads; the last two may be NULL.
- * time_out [T x H*E] is stored through the pointer where time_query is given. */
+ * query, key, value [T x H*d]; time_query [T x H*E], basis [T x E] common to all heads; the last two may be NULL.
+ * *time_out is set to time_out [T x H*E] if time_query is given. */
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
 
-/* The rows of a value are kept by the caller from run to run: whoever makes it writes them behind those of the past, as many as
- * LP_ROWS_PAST says. It becomes an input of the graph, a matrix of which the caller gives the place of the first token's row;
- * the rows of the past lie before it. Returns value. Only for networks that answer. */
+/* Makes the producer of `value` write its rows directly into a cache matrix of the caller, after the LP_ROWS_PAST rows of
+ * earlier runs. value becomes an input of the graph, whose pointer is the row of the first new token; the cached rows
+ * precede it. Returns value. Inference only. */
 lp_value *lp_cache_rows(lp_graph *graph, lp_value *value);
 
-/* The same on its side, [a x stride], where the caller gives the place of the first column of the past: x [T x a] is copied
- * there. The stride is that of `capacity` events. LP_CACHE_PADDING elements behind the last row are read and never used. */
+/* Copies x [T x a] into a transposed cache matrix [a x stride], after its LP_ROWS_PAST columns. The caller's pointer is the
+ * first cached column. The stride is that of `capacity` events. Kernels read, and ignore, LP_CACHE_PADDING elements after
+ * the last row. */
 lp_value *lp_cache_append(lp_graph *graph, lp_value *x, int capacity);
 enum { LP_CACHE_PADDING = 16 };
 
-/* What is kept of events: key and basis_transposed by lp_cache_append, value and basis by lp_cache_rows; bases where time belongs to pairs. */
+/* The KV cache of one attention block: key and basis_transposed by lp_cache_append, value and basis by lp_cache_rows. The
+ * bases are NULL where scores do not depend on lags. */
 typedef struct lp_kv_cache {
     lp_value *key, *value, *basis_transposed, *basis;
 } lp_kv_cache;
 
-/* Attention of the last T events of one segment, all of whose events are kept. Keys and values have columns for each head of the
- * query, or the heads share them as they share the basis. time_query and time_out, one turned before and the other after by
- * the moments whose basis is `until`, may be NULL; so may `until`: nothing is turned. */
+/* Causal attention of the last T events of one segment over the cache, which holds all events of the segment. Keys and
+ * values have columns per head, or are shared by all heads. query_time is the basis of the query times: time_query is
+ * reflected by it before, time_out after. time_query and time_out may be NULL; query_time may be NULL: no reflection. */
 lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *query_time,
                               const lp_kv_cache *memory, int heads, double scale, lp_value **time_out);
 
 /* sum over rows of -log softmax(logits)[target]   logits [A x C], target [A x 1] -> [1 x 1] */
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);
 
-/* The same of the logits s = z items^T + bias + shift, which are never stored; the gradient makes them again.
- * z [A x a], items [C x a] or [I x a], bias and shift (which may be NULL, and is not learned) a number an item,
- * target [A x 1] -> [1 x 1] */
-lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
+/* The same for the logits s = z items^T + bias + logq, which are never stored; the gradient recomputes them.
+ * z [A x a]; items [C x a] or [I x a]; bias and logq one number per item; logq, the logQ correction, may be NULL and is
+ * not trained; target [A x 1] -> [1 x 1] */
+lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *logq,
                           lp_value *target);
 
-/* A choice between the target and some other items, the negatives, with s as above for these alone:
+/* Binary cross-entropy of the target against sampled negatives, with logits s as above without logq:
  *     -log sigmoid(s_target) - sum over negatives of log sigmoid(-s)
  * summed over rows.   negative [A x N] */
 lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
                       lp_value *negative);
 
-/* One number from each of rows * cols slices of equal chance of the standard normal distribution, or of the uniform
- * one on (0, 1), from the lowest to the highest: together they follow it, and each keeps its place from step to step. A
- * function of (seed, stream, step) alone, so the same in all shards.  [rows x cols] */
+/* Stratified samples of the standard normal distribution, or of the uniform one on (0, 1): one from each of rows * cols
+ * strata of equal probability, in increasing order. A function of (seed, stream, step) only, so the same in all shards.
+ * [rows x cols] */
 lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream);
 
 /* a * b  elementwise */
@@ -201,36 +203,36 @@ lp_value *lp_affine(lp_graph *graph, lp_value *x, double scale, double shift);
 
 lp_value *lp_exp(lp_graph *graph, lp_value *x);
 
-/* bound * tanh(x / bound): x near 0, never beyond the bound */
+/* bound * tanh(x / bound) */
 lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound);
 
-/* x without the elements that would let a variable see one it must not. x is a matrix [to x from] or a bias [1 x to]
- * of a network whose inputs and outputs are the `units` variables of a flow, one column each. Every unit has a degree, and
- * one of degree a sees those of degree b <= a:
- *                 inputs                  hidden                   outputs
- *   EACH          i + 1                   1 + k mod (units - 1)    i
- *   UPPER, LOWER  seen half 1, other 2    1                        seen half 0, other 1
- * so that an output depends on strictly earlier inputs. A bias is that of a unit of degree 1: it keeps the outputs of
- * degree 1 and more. */
+/* Masks a weight [to x from] or bias [1 x to] of a masked autoregressive network (MADE, Germain et al. 2015) whose inputs
+ * and outputs are the `units` variables of a flow, one column each. Every unit has a degree, and a unit of degree a is
+ * connected to those of degree b <= a:
+ *                   inputs                  hidden                   outputs
+ *   AUTOREGRESSIVE  i + 1                   1 + k mod (units - 1)    i
+ *   COUPLING        seen half 1, other 2    1                        seen half 0, other 1
+ * so that an output depends on strictly earlier inputs. A bias counts as a unit of degree 1: outputs of degree 0 have
+ * none. */
 lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_mask_layer layer);
 
-/* ---- for the files that hold the rows ------------------------------------------------------------------------ */
+/* ---- for the files that define the rows ------------------------------------------------------------------------ */
 
-/* Output i of a node being shaped. */
+/* For shape rules: creates output i. */
 lp_value *lp_op_output(lp_graph *graph, lp_node *node, int i, lp_type type, lp_rows rows_of, int rows, int cols);
 lp_value *lp_op_output_like(lp_graph *graph, lp_node *node, int i, const lp_value *like);
 /* Bytes of a value in a shard of this extent. */
 double lp_value_bytes(const lp_value *value, const lp_extent *extent);
 int64_t lp_value_rows(const lp_value *value, const lp_extent *extent);
-/* Bytes of all inputs and outputs, and `each` operations for every element of output 0. */
+/* Bytes of all inputs and outputs, and `each` operations per element of output 0. */
 lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, double each);
-/* Whether the mask of a node keeps this element. */
-bool lp_mask_keeps(const lp_attributes *with, int row, int col);
-/* Says of ids that they are rows of `table`. */
+/* Whether the mask is 1 at this element. */
+bool lp_mask_keeps(const lp_attributes *attributes, int row, int col);
+/* Sets the bound of ids to the rows of `table`. */
 void lp_op_limit(lp_value *ids, const lp_value *table);
-/* Leaves for examples. */
-lp_value *lp_example_rows(lp_graph *graph, const char *name, lp_rows rows_of, int cols); /* learned */
-lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);                /* learned, [T x cols] */
-lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols);       /* learned, [rows x cols] */
+/* Leaves of examples. */
+lp_value *lp_example_rows(lp_graph *graph, const char *name, lp_rows rows_of, int cols); /* requires_grad */
+lp_value *lp_example_tokens(lp_graph *graph, const char *name, int cols);                /* requires_grad, [T x cols] */
+lp_value *lp_example_fixed(lp_graph *graph, const char *name, int rows, int cols); /* requires_grad, [rows x cols] */
 
 #endif

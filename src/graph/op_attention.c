@@ -1,6 +1,5 @@
-/* op_attention.c: causal attention over packed segments (equation 1 of the paper, with the time half of design:
- * exact lags). No matrix of pairs leaves the kernel: the gradient makes the probabilities again from the log of each
- * row's sum. */
+/* op_attention.c: causal attention over packed segments (equation 1 of the paper, with the exact-lag time columns). The
+ * matrix of probabilities is never stored: the gradient recomputes it from the log-sum-exp of each row. */
 #include "graph/op_rows.h"
 
 enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS };
@@ -9,14 +8,14 @@ static void attention_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *query = node->inputs[QUERY], *key = node->inputs[KEY], *value = node->inputs[VALUE];
     lp_value *time_query = node->inputs[TIME_QUERY], *basis = node->inputs[BASIS];
-    int heads = node->with.heads;
+    int heads = node->attributes.heads;
     if (!query || !key || !value || query->rows_of != LP_ROWS_TOKENS || !lp_value_same_shape(query, key) ||
         !lp_value_same_shape(query, value) || heads < 1 || query->cols % heads) {
-        lp_graph_mistake(graph, "attention wants query, key and value of one shape, divided by the heads");
+        lp_graph_fail(graph, "attention needs query, key and value of the same shape, divided by the heads");
         return;
     }
     if (!time_query != !basis || (basis && time_query->cols != heads * basis->cols)) {
-        lp_graph_mistake(graph, "attention wants a time query for each head and column of the basis");
+        lp_graph_fail(graph, "attention needs a time query for each head and column of the basis");
         return;
     }
     lp_op_output_like(graph, node, 0, query);
@@ -39,12 +38,12 @@ static void attention_gradient(lp_graph *graph, lp_node *node)
                           time_out,
                           time_out ? time_out->gradient : NULL};
     if (!node->outputs[0]->gradient || (time_out && !time_out->gradient))
-        lp_graph_mistake(graph, "attention: both outputs must be used");
+        lp_graph_fail(graph, "attention: both outputs must be used");
     else
-        lp_graph_gradient_node(graph, &lp_op_attention_gradient, inputs, &node->with, node->inputs);
+        lp_graph_gradient_node(graph, &lp_op_attention_gradient, inputs, &node->attributes, node->inputs);
 }
 
-/* Columns that one pair of tokens multiplies in each product, over all heads. */
+/* Columns of a query-key product, over all heads. */
 static double pair_columns(const lp_node *node)
 {
     return node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
@@ -64,12 +63,12 @@ static lp_cost attention_gradient_cost(const lp_node *node, const lp_extent *ext
     return cost;
 }
 
-/* Two square blocks of pairs, probabilities and their gradient; key, value and basis of a head turned on their side;
- * and for a block of rows 16 random bits a pair, with the 8-byte number of every 8 pairs. */
+/* Two [longest x longest] matrices, probabilities and their gradient; the transposed key, value and basis of a head; and for
+ * a tile of rows 16 random bits per pair and the 8-byte block number of every 8 pairs. */
 static size_t attention_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
     size_t stride = ((size_t)extent->longest + 15) / 16 * 16;
-    size_t transposed = 2 * (size_t)(node->inputs[KEY]->cols / node->with.heads);
+    size_t transposed = 2 * (size_t)(node->inputs[KEY]->cols / node->attributes.heads);
     transposed += node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
     return (2 * stride + transposed) * stride * real_size + 3 * stride * LP_ATTENTION_ROWS;
 }
@@ -91,17 +90,16 @@ static lp_node *attention_example(lp_graph *graph, lp_random *random)
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out)
 {
-    lp_attributes with = {.heads = heads, .scale = scale, .rate = rate};
-    with.stream = rate > 0 ? lp_graph_stream(graph) : 0;
+    lp_attributes attributes = {.heads = heads, .scale = scale, .rate = rate};
+    attributes.stream = rate > 0 ? lp_graph_stream(graph) : 0;
     lp_value *inputs[] = {query, key, value, time_query, basis};
-    lp_node *node = lp_graph_node(graph, &lp_op_attention, inputs, &with);
+    lp_node *node = lp_graph_node(graph, &lp_op_attention, inputs, &attributes);
     if (time_out)
         *time_out = node ? node->outputs[2] : NULL;
     return node ? node->outputs[0] : NULL;
 }
 
-/* (query, key, value, time_query?, basis?) -> out [T x H*d], log of each row's sum of exp [T x H], time_out [T x H*E]
- */
+/* (query, key, value, time_query?, basis?) -> out [T x H*d], log-sum-exp of each row [T x H], time_out [T x H*E] */
 const lp_op lp_op_attention = {.id = LP_OP_ATTENTION,
                                .name = "attention",
                                .input_count = 5,
@@ -112,7 +110,7 @@ const lp_op lp_op_attention = {.id = LP_OP_ATTENTION,
                                .scratch = attention_scratch,
                                .example = attention_example};
 
-/* (query, key, value, time_query?, basis?, log sum, out, dout, time_out?, dtime_out?)
+/* (query, key, value, time_query?, basis?, log-sum-exp, out, dout, time_out?, dtime_out?)
  *     -> dquery, dkey, dvalue, dtime_query, dbasis */
 const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
                                         .name = "attention_gradient",

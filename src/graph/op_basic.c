@@ -1,4 +1,4 @@
-/* op_basic.c: adding, looking up, cutting off, dropping. */
+/* op_basic.c: add, embed, gather, relu, dropout. */
 #include "graph/op_rows.h"
 
 /* ------------------------------------------------------------------------------------------------ add -------- */
@@ -7,7 +7,7 @@ static void add_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *a = node->inputs[0], *b = node->inputs[1];
     if (!a || !b || a->type != LP_TYPE_REAL || b->type != LP_TYPE_REAL || !lp_value_same_shape(a, b))
-        lp_graph_mistake(graph, "add wants two values of one shape");
+        lp_graph_fail(graph, "add needs two values of the same shape");
     else
         lp_op_output_like(graph, node, 0, a);
 }
@@ -28,7 +28,7 @@ static lp_node *add_example(lp_graph *graph, lp_random *random)
 {
     int cols = 1 + (int)lp_random_below(random, 9);
     lp_value *a = lp_example_tokens(graph, "a", cols), *b = lp_example_tokens(graph, "b", cols);
-    /* Adding a value twice and to itself is what makes gradients meet. */
+    /* a is used twice, so that its gradient accumulates. */
     lp_value *sum = lp_add(graph, lp_add(graph, a, b), a);
     lp_value *twice = lp_add(graph, sum, sum);
     return twice ? twice->producer : NULL;
@@ -40,7 +40,7 @@ lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b)
     return node ? node->outputs[0] : NULL;
 }
 
-/* With one input it copies, or with the accumulate bit adds: how gradients meet. */
+/* With one input it copies, or adds if its output accumulates: how gradients are summed. */
 const lp_op lp_op_add = {.id = LP_OP_ADD,
                          .name = "add",
                          .input_count = 2,
@@ -56,7 +56,7 @@ static void embed_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *table = node->inputs[0], *ids = node->inputs[1];
     if (!table || !ids || ids->type != LP_TYPE_INT32 || ids->cols != 1) {
-        lp_graph_mistake(graph, "embed wants a table and one id a row");
+        lp_graph_fail(graph, "embed needs a table and one id per row");
         return;
     }
     lp_op_limit(ids, table);
@@ -83,7 +83,7 @@ static lp_cost embed_gradient_cost(const lp_node *node, const lp_extent *extent)
 static lp_node *embed_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
-    bool own = lp_random_below(random, 2); /* the table is a matrix of tokens, asked at some of them */
+    bool own = lp_random_below(random, 2); /* the table is a matrix of tokens, read at the target positions */
     lp_value *table = own ? lp_example_tokens(graph, "x", cols) : lp_example_fixed(graph, "table", rows, cols);
     lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, own ? LP_ROWS_TARGETS : LP_ROWS_TOKENS, 0, 1);
     lp_value *y = lp_embed(graph, table, ids);
@@ -111,7 +111,7 @@ static void embed_pair_shape(lp_graph *graph, lp_node *node)
     for (int k = 0; k < 4; k += 2)
         if (!in[k] || !in[k + 1] || in[k + 1]->type != LP_TYPE_INT32 || in[k + 1]->cols != 1 ||
             in[k]->cols != in[0]->cols || !lp_value_same_shape(in[k + 1], in[1])) {
-            lp_graph_mistake(graph, "embed_pair wants two tables of one width and an id a row for each");
+            lp_graph_fail(graph, "embed_pair needs two tables of the same width and an id per row for each");
             return;
         }
     lp_op_limit(in[1], in[0]);
@@ -152,14 +152,14 @@ static void gather_shape(lp_graph *graph, lp_node *node)
     lp_value *table = node->inputs[0], *rows = node->inputs[1];
     if (!table || !rows || rows->type != LP_TYPE_INT32 || rows->cols != 1 || rows->rows_of != LP_ROWS_ITEMS ||
         table->storage != LP_STORAGE_PARAMETER || table->offset >= graph->table_size) {
-        lp_graph_mistake(graph, "gather wants a table and the rows of the shard's items");
+        lp_graph_fail(graph, "gather needs a table and the rows of the shard's items");
         return;
     }
     lp_op_limit(rows, table);
     lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_ITEMS, 0, table->cols);
 }
 
-/* The rows are different ones, so the gradient of the rows is the gradient. */
+/* The rows are distinct, so the gradient of the output is the row gradient. */
 static void gather_gradient(lp_graph *graph, lp_node *node)
 {
     lp_graph_gradient_pass(graph, node->inputs[0], node->outputs[0]->gradient);
@@ -194,7 +194,7 @@ const lp_op lp_op_gather = {.id = LP_OP_GATHER,
 static void same_shape(lp_graph *graph, lp_node *node)
 {
     if (!node->inputs[0] || node->inputs[0]->type != LP_TYPE_REAL)
-        lp_graph_mistake(graph, "%s wants a real value", node->op->name);
+        lp_graph_fail(graph, "%s needs a real value", node->op->name);
     else
         lp_op_output_like(graph, node, 0, node->inputs[0]);
 }
@@ -232,10 +232,10 @@ const lp_op lp_op_relu_gradient = {
 
 /* ---------------------------------------------------------------------------------------------- dropout ------ */
 
-/* The mask is a function of (seed, step, stream, element), so its gradient draws it again instead of keeping it. */
+/* The mask is a function of (seed, step, stream, element): the gradient regenerates it instead of storing it. */
 static void dropout_gradient(lp_graph *graph, lp_node *node)
 {
-    lp_graph_gradient_node(graph, &lp_op_dropout, &node->outputs[0]->gradient, &node->with, &node->inputs[0]);
+    lp_graph_gradient_node(graph, &lp_op_dropout, &node->outputs[0]->gradient, &node->attributes, &node->inputs[0]);
 }
 
 static lp_cost dropout_cost(const lp_node *node, const lp_extent *extent)
@@ -254,8 +254,8 @@ lp_value *lp_dropout(lp_graph *graph, lp_value *x, double rate)
 {
     if (rate <= 0)
         return x;
-    lp_attributes with = {.rate = rate, .stream = lp_graph_stream(graph)};
-    lp_node *node = lp_graph_node(graph, &lp_op_dropout, &x, &with);
+    lp_attributes attributes = {.rate = rate, .stream = lp_graph_stream(graph)};
+    lp_node *node = lp_graph_node(graph, &lp_op_dropout, &x, &attributes);
     return node ? node->outputs[0] : NULL;
 }
 

@@ -1,20 +1,17 @@
-/* op_cache.c: causal attention of a history's newest events over all of them, where a session keeps what it has computed.
+/* op_cache.c: causal attention with a KV cache, for incremental decoding.
  *
- * Keys, values and bases never depend on the query time, so a live history computes them once an event; what is
- * left of a question is one row of queries in each block. What the events of now give is written into matrices that the
- * session keeps, behind what those of the past gave, and `attention_cached` looks at all of it. Values and bases are kept as rows, where
- * their makers write them; keys and bases also on their side (`cache_append`), as products with queries want them: turning them
- * for each question would take longer than the product. Time queries are turned to the moments that their events wait for (op
- * reflect), and what comes out turned back, a block of rows at a time, while they are at hand.
+ * Keys, values and bases do not depend on the query time, so a session computes them once per event; a query then costs one
+ * row per block. New events are appended to the session's cache matrices, and `attention_cached` reads all of them. Values
+ * and bases are cached as rows, written by their producers; keys and bases also transposed (`cache_append`), because
+ * transposing them per query would take longer than the product. Time queries are reflected by the query times (op reflect),
+ * and time outputs reflected back, in the kernel, while they are in cache.
  *
- * An op of its own rather than further inputs of `attention`: nothing is learned here, nothing dropped, and there is one
- * segment. */
+ * A separate op from `attention`: inference only, without dropout, and one segment. */
 #include "graph/op_rows.h"
 
 /* ------------------------------------------------------------------------------------------------ remember ---- */
 
-/* Columns of a matrix on its side: whole vectors, and an odd number of them, so that its rows do not all fall on the same
- * lines of a cache. */
+/* Row stride of a transposed cache: an odd number of whole vectors, so that rows do not map to the same cache sets. */
 static int transposed_stride(int capacity)
 {
     int vectors = (capacity + LP_CACHE_PADDING - 1) / LP_CACHE_PADDING;
@@ -24,9 +21,9 @@ static int transposed_stride(int capacity)
 static void cache_append_shape(lp_graph *graph, lp_node *node)
 {
     const lp_value *x = node->inputs[0];
-    int capacity = node->with.capacity;
+    int capacity = node->attributes.capacity;
     if (!x || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS || capacity < 1) {
-        lp_graph_mistake(graph, "remember wants rows of tokens and a capacity");
+        lp_graph_fail(graph, "cache_append needs rows of tokens and a capacity");
         return;
     }
     lp_cache_rows(graph,
@@ -49,12 +46,12 @@ lp_value *lp_cache_rows(lp_graph *graph, lp_value *value)
 
 lp_value *lp_cache_append(lp_graph *graph, lp_value *x, int capacity)
 {
-    lp_attributes with = {.capacity = capacity};
-    lp_node *node = lp_graph_node(graph, &lp_op_cache_append, &x, &with);
+    lp_attributes attributes = {.capacity = capacity};
+    lp_node *node = lp_graph_node(graph, &lp_op_cache_append, &x, &attributes);
     return node ? node->outputs[0] : NULL;
 }
 
-/* x [T x a] -> the caller's matrix [a x stride] with it */
+/* x [T x a] -> the caller's cache [a x stride] */
 const lp_op lp_op_cache_append = {.id = LP_OP_CACHE_APPEND,
                                   .name = "cache_append",
                                   .input_count = 1,
@@ -79,18 +76,19 @@ static bool is_kept(const lp_value *value, int cols)
 static void attention_cached_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
-    int heads = node->with.heads, extra = in[TIME_QUERY] && heads > 0 ? in[TIME_QUERY]->cols / heads : 0;
+    int heads = node->attributes.heads, extra = in[TIME_QUERY] && heads > 0 ? in[TIME_QUERY]->cols / heads : 0;
     int cols = in[KEY] ? in[KEY]->rows : 0;
     if (!in[QUERY] || in[QUERY]->rows_of != LP_ROWS_TOKENS || heads < 1 || in[QUERY]->cols % heads ||
         (in[QUERY]->cols != cols && in[QUERY]->cols != cols * heads) || !is_transposed(in[KEY], cols) ||
         !is_kept(in[VALUE], cols))
-        lp_graph_mistake(graph, "recall wants kept keys and values as wide as the query, which the heads divide, or as "
-                                "one head of it");
+        lp_graph_fail(graph, "attention_cached needs cached keys and values with the columns of the query, divisible "
+                             "by the heads, or of "
+                             "one head");
     else if (in[TIME_QUERY] ? !is_transposed(in[BASIS_TURNED], extra) || !is_kept(in[BASIS], extra)
                             : in[BASIS] || in[BASIS_TURNED])
-        lp_graph_mistake(graph, "recall wants a time query for each head and column of the kept basis");
+        lp_graph_fail(graph, "attention_cached needs a time query per head and column of the cached basis");
     else if (in[UNTIL] && (!in[TIME_QUERY] || extra % 2 || !lp_value_same_shape(in[UNTIL], in[BASIS])))
-        lp_graph_mistake(graph, "recall wants the moments that time is turned by as a basis");
+        lp_graph_fail(graph, "attention_cached needs the query times as a basis");
     else {
         lp_op_output_like(graph, node, 0, in[QUERY]);
         if (in[TIME_QUERY])
@@ -107,7 +105,7 @@ static lp_cost attention_cached_cost(const lp_node *node, const lp_extent *exten
     return cost;
 }
 
-/* Scores of a block of rows, each padded to whole vectors, and their time queries once they are turned. */
+/* Scores of a tile of rows, padded to whole vectors, and their reflected time queries. */
 static size_t attention_cached_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
     size_t keys = (size_t)(extent->rows[LP_ROWS_TOKENS] + extent->rows[LP_ROWS_PAST]);
@@ -118,7 +116,7 @@ static size_t attention_cached_scratch(const lp_node *node, const lp_extent *ext
 lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *query_time,
                               const lp_kv_cache *memory, int heads, double scale, lp_value **time_out)
 {
-    lp_attributes with = {.heads = heads, .scale = scale};
+    lp_attributes attributes = {.heads = heads, .scale = scale};
     bool timed = time_query != NULL;
     lp_value *inputs[] = {query,
                           memory->key,
@@ -127,13 +125,13 @@ lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_q
                           timed ? memory->basis_transposed : NULL,
                           timed ? memory->basis : NULL,
                           timed ? query_time : NULL};
-    lp_node *node = lp_graph_node(graph, &lp_op_attention_cached, inputs, &with);
+    lp_node *node = lp_graph_node(graph, &lp_op_attention_cached, inputs, &attributes);
     if (time_out)
         *time_out = node ? node->outputs[1] : NULL;
     return node ? node->outputs[0] : NULL;
 }
 
-/* (query, key, value, time_query?, basis_transposed?, basis?, until?) -> out [T x H*d], time_out [T x H*E] */
+/* (query, key, value, time_query?, basis_transposed?, basis?, query_time?) -> out [T x H*d], time_out [T x H*E] */
 const lp_op lp_op_attention_cached = {.id = LP_OP_ATTENTION_CACHED,
                                       .name = "attention_cached",
                                       .input_count = 7,

@@ -1,6 +1,6 @@
-/* op_flow.c: what sampled encodings are made of: noise, and the elementwise ops and masks of normalizing flows.
+/* op_flow.c: ops of sampled encodings: noise, and the elementwise ops and masks of normalizing flows.
  *
- * They work on a row of some hundred frequencies once a step, not on tokens, so plain kernels are fast enough.
+ * They process one row of some hundred frequencies per step, not tokens, so the reference kernels are fast enough.
  */
 #include "graph/op_rows.h"
 
@@ -17,7 +17,7 @@ static lp_cost cost_heavy(const lp_node *node, const lp_extent *extent)
 static void same_shape(lp_graph *graph, lp_node *node)
 {
     if (!node->inputs[0] || node->inputs[0]->type != LP_TYPE_REAL)
-        lp_graph_mistake(graph, "%s wants a real value", node->op->name);
+        lp_graph_fail(graph, "%s needs a real value", node->op->name);
     else
         lp_op_output_like(graph, node, 0, node->inputs[0]);
 }
@@ -39,17 +39,17 @@ static lp_value *example_input(lp_graph *graph, lp_random *random)
 
 /* ------------------------------------------------------------------------------------------------ noise ------ */
 
-/* with.heads rows and with.units columns. */
+/* attributes.heads rows and attributes.units columns */
 static void noise_shape(lp_graph *graph, lp_node *node)
 {
-    int rows = node->with.heads, cols = node->with.units;
+    int rows = node->attributes.heads, cols = node->attributes.units;
     if (rows < 1 || cols < 1)
-        lp_graph_mistake(graph, "noise wants at least one row and column");
+        lp_graph_fail(graph, "noise needs at least one row and column");
     else
         lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, rows, cols);
 }
 
-/* It has no inputs, so nothing flows on. */
+/* No inputs: nothing to propagate to. */
 static void noise_gradient(lp_graph *graph, lp_node *node)
 {
     (void)graph;
@@ -65,8 +65,8 @@ static lp_node *noise_example(lp_graph *graph, lp_random *random)
 
 lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream)
 {
-    lp_attributes with = {.heads = rows, .units = cols, .uniform = uniform, .stream = stream};
-    return output(lp_graph_node(graph, &lp_op_noise, (lp_value *[]){NULL}, &with));
+    lp_attributes attributes = {.heads = rows, .units = cols, .uniform = uniform, .stream = stream};
+    return output(lp_graph_node(graph, &lp_op_noise, (lp_value *[]){NULL}, &attributes));
 }
 
 const lp_op lp_op_noise = {.id = LP_OP_NOISE,
@@ -84,7 +84,7 @@ static void multiply_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *a = node->inputs[0], *b = node->inputs[1];
     if (!a || !b || a->type != LP_TYPE_REAL || b->type != LP_TYPE_REAL || !lp_value_same_shape(a, b))
-        lp_graph_mistake(graph, "multiply wants two values of one shape");
+        lp_graph_fail(graph, "multiply needs two values of the same shape");
     else
         lp_op_output_like(graph, node, 0, a);
 }
@@ -121,8 +121,8 @@ const lp_op lp_op_multiply = {.id = LP_OP_MULTIPLY,
 
 static void affine_gradient(lp_graph *graph, lp_node *node)
 {
-    lp_attributes with = {.scale = node->with.scale};
-    lp_graph_gradient_node(graph, &lp_op_affine, &node->outputs[0]->gradient, &with, &node->inputs[0]);
+    lp_attributes attributes = {.scale = node->attributes.scale};
+    lp_graph_gradient_node(graph, &lp_op_affine, &node->outputs[0]->gradient, &attributes, &node->inputs[0]);
 }
 
 static lp_node *affine_example(lp_graph *graph, lp_random *random)
@@ -132,8 +132,8 @@ static lp_node *affine_example(lp_graph *graph, lp_random *random)
 
 lp_value *lp_affine(lp_graph *graph, lp_value *x, double scale, double shift)
 {
-    lp_attributes with = {.scale = scale, .shift = shift};
-    return output(lp_graph_node(graph, &lp_op_affine, &x, &with));
+    lp_attributes attributes = {.scale = scale, .shift = shift};
+    return output(lp_graph_node(graph, &lp_op_affine, &x, &attributes));
 }
 
 const lp_op lp_op_affine = {.id = LP_OP_AFFINE,
@@ -175,7 +175,7 @@ const lp_op lp_op_exp = {.id = LP_OP_EXP,
 static void tanh_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
-    lp_graph_gradient_node(graph, &lp_op_tanh_gradient, inputs, &node->with, &node->inputs[0]);
+    lp_graph_gradient_node(graph, &lp_op_tanh_gradient, inputs, &node->attributes, &node->inputs[0]);
 }
 
 static lp_node *tanh_example(lp_graph *graph, lp_random *random)
@@ -185,8 +185,8 @@ static lp_node *tanh_example(lp_graph *graph, lp_random *random)
 
 lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound)
 {
-    lp_attributes with = {.scale = bound};
-    return output(lp_graph_node(graph, &lp_op_tanh, &x, &with));
+    lp_attributes attributes = {.scale = bound};
+    return output(lp_graph_node(graph, &lp_op_tanh, &x, &attributes));
 }
 
 const lp_op lp_op_tanh = {.id = LP_OP_TANH,
@@ -205,55 +205,55 @@ const lp_op lp_op_tanh_gradient = {
 /* ------------------------------------------------------------------------------------------------- mask ------ */
 
 /* Degrees of an input, a hidden unit and an output, as op.h gives them. */
-static int input_degree(const lp_attributes *with, int i)
+static int input_degree(const lp_attributes *attributes, int i)
 {
-    if (with->order == LP_ORDER_EACH)
+    if (attributes->order == LP_ORDER_AUTOREGRESSIVE)
         return i + 1;
-    return (i < with->units / 2) == (with->order == LP_ORDER_UPPER) ? 1 : 2;
+    return (i < attributes->units / 2) == (attributes->order == LP_ORDER_COUPLING_UPPER) ? 1 : 2;
 }
 
-static int hidden_degree(const lp_attributes *with, int k)
+static int hidden_degree(const lp_attributes *attributes, int k)
 {
-    return with->order == LP_ORDER_EACH && with->units > 2 ? 1 + k % (with->units - 1) : 1;
+    return attributes->order == LP_ORDER_AUTOREGRESSIVE && attributes->units > 2 ? 1 + k % (attributes->units - 1) : 1;
 }
 
-static int output_degree(const lp_attributes *with, int i)
+static int output_degree(const lp_attributes *attributes, int i)
 {
-    return input_degree(with, i) - 1;
+    return input_degree(attributes, i) - 1;
 }
 
-bool lp_mask_keeps(const lp_attributes *with, int row, int col)
+bool lp_mask_keeps(const lp_attributes *attributes, int row, int col)
 {
-    switch (with->layer) {
+    switch (attributes->layer) {
     case LP_LAYER_FIRST:
-        return hidden_degree(with, row) >= input_degree(with, col);
+        return hidden_degree(attributes, row) >= input_degree(attributes, col);
     case LP_LAYER_MIDDLE:
-        return hidden_degree(with, row) >= hidden_degree(with, col);
+        return hidden_degree(attributes, row) >= hidden_degree(attributes, col);
     case LP_LAYER_LAST:
-        return output_degree(with, row) >= hidden_degree(with, col);
+        return output_degree(attributes, row) >= hidden_degree(attributes, col);
     case LP_LAYER_BIAS:
         break;
     }
-    return output_degree(with, col) >= 1;
+    return output_degree(attributes, col) >= 1;
 }
 
 static void mask_shape(lp_graph *graph, lp_node *node)
 {
     const lp_value *x = node->inputs[0];
-    int units = node->with.units;
+    int units = node->attributes.units;
     bool fits = x && x->rows_of == LP_ROWS_FIXED && units >= 1;
-    fits = fits && (node->with.layer != LP_LAYER_FIRST || x->cols == units);
-    fits = fits && (node->with.layer != LP_LAYER_LAST || x->rows == units);
-    fits = fits && (node->with.layer != LP_LAYER_BIAS || (x->rows == 1 && x->cols == units));
+    fits = fits && (node->attributes.layer != LP_LAYER_FIRST || x->cols == units);
+    fits = fits && (node->attributes.layer != LP_LAYER_LAST || x->rows == units);
+    fits = fits && (node->attributes.layer != LP_LAYER_BIAS || (x->rows == 1 && x->cols == units));
     if (!fits)
-        lp_graph_mistake(graph, "mask wants a weight or bias whose side towards the variables has %d units", units);
+        lp_graph_fail(graph, "mask needs a weight or bias with %d units on the side of the variables", units);
     else
         lp_op_output_like(graph, node, 0, x);
 }
 
 static void mask_gradient(lp_graph *graph, lp_node *node)
 {
-    lp_graph_gradient_node(graph, &lp_op_mask, &node->outputs[0]->gradient, &node->with, &node->inputs[0]);
+    lp_graph_gradient_node(graph, &lp_op_mask, &node->outputs[0]->gradient, &node->attributes, &node->inputs[0]);
 }
 
 static lp_node *mask_example(lp_graph *graph, lp_random *random)
@@ -268,8 +268,8 @@ static lp_node *mask_example(lp_graph *graph, lp_random *random)
 
 lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_mask_layer layer)
 {
-    lp_attributes with = {.units = units, .order = order, .layer = layer};
-    return output(lp_graph_node(graph, &lp_op_mask, &x, &with));
+    lp_attributes attributes = {.units = units, .order = order, .layer = layer};
+    return output(lp_graph_node(graph, &lp_op_mask, &x, &attributes));
 }
 
 const lp_op lp_op_mask = {.id = LP_OP_MASK,

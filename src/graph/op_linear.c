@@ -1,4 +1,4 @@
-/* op_linear.c: products with weights, and the sums over rows that their gradients are. */
+/* op_linear.c: linear layers and the reductions over rows of their gradients. */
 #include "graph/op_rows.h"
 
 /* ----------------------------------------------------------------------------------------------- linear ------ */
@@ -6,29 +6,29 @@
 static void linear_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *x = node->inputs[0], *weight = node->inputs[1], *bias = node->inputs[2], *add = node->inputs[3];
-    int heads = node->with.heads;
+    int heads = node->attributes.heads;
     if (!x || !weight || weight->rows_of != LP_ROWS_FIXED || heads < 1 || weight->rows % heads) {
-        lp_graph_mistake(graph, "linear wants a value, and a weight whose rows the heads divide");
+        lp_graph_fail(graph, "linear needs a value, and a weight whose rows the heads divide");
         return;
     }
-    int into = node->with.transpose ? heads * weight->cols : weight->rows;
-    int outof = node->with.transpose ? weight->rows : heads * weight->cols;
+    int into = node->attributes.transpose ? heads * weight->cols : weight->rows;
+    int outof = node->attributes.transpose ? weight->rows : heads * weight->cols;
     if (x->cols != into) {
-        lp_graph_mistake(graph, "linear: '%s' has %d columns, the weight '%s' wants %d", x->name, x->cols, weight->name,
-                         into);
+        lp_graph_fail(graph, "linear: '%s' has %d columns, the weight '%s' needs %d", x->name, x->cols, weight->name,
+                      into);
         return;
     }
     lp_value *y = lp_op_output(graph, node, 0, LP_TYPE_REAL, x->rows_of, x->rows, outof);
     if (y && ((bias && (bias->rows != 1 || bias->cols != outof)) || (add && !lp_value_same_shape(add, y))))
-        lp_graph_mistake(graph, "linear: bias or addend of '%s' has the wrong shape", weight->name);
+        lp_graph_fail(graph, "linear: bias or addend of '%s' has the wrong shape", weight->name);
 }
 
 static void linear_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *x = node->inputs[0], *dy = node->outputs[0]->gradient;
-    bool transpose = node->with.transpose;
-    lp_attributes back = {.heads = node->with.heads, .transpose = !transpose};
-    /* W_h is [a x b]; the side with H*a columns comes first in the outer product. */
+    bool transpose = node->attributes.transpose;
+    lp_attributes back = {.heads = node->attributes.heads, .transpose = !transpose};
+    /* W_h is [a x b]; the factor with H*a columns comes first in the outer product. */
     lp_value *outer[] = {transpose ? dy : x, transpose ? x : dy};
     if (node->inputs[1]->requires_grad)
         lp_graph_gradient_node(graph, &lp_op_linear_outer, outer, &back, &node->inputs[1]);
@@ -60,7 +60,7 @@ static lp_node *linear_example(lp_graph *graph, lp_random *random)
     int heads = 1 + (int)lp_random_below(random, 3), a = 1 + (int)lp_random_below(random, 7);
     int b = 1 + (int)lp_random_below(random, 7);
     bool transpose = lp_random_below(random, 2), more = lp_random_below(random, 2);
-    bool given = more && lp_random_below(random, 2); /* a weight that is not learned */
+    bool given = more && lp_random_below(random, 2); /* a weight that is not trained */
     int into = heads * (transpose ? b : a), outof = heads * (transpose ? a : b);
     lp_value *x = lp_example_tokens(graph, "x", into);
     lp_value *weight = given ? lp_graph_input(graph, "weight", LP_TYPE_REAL, LP_ROWS_FIXED, heads * a, b)
@@ -74,8 +74,8 @@ static lp_node *linear_example(lp_graph *graph, lp_random *random)
 lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, lp_value *add, int heads,
                     bool transpose)
 {
-    lp_attributes with = {.heads = heads, .transpose = transpose};
-    lp_node *node = lp_graph_node(graph, &lp_op_linear, (lp_value *[]){x, weight, bias, add}, &with);
+    lp_attributes attributes = {.heads = heads, .transpose = transpose};
+    lp_node *node = lp_graph_node(graph, &lp_op_linear, (lp_value *[]){x, weight, bias, add}, &attributes);
     return node ? node->outputs[0] : NULL;
 }
 
@@ -88,8 +88,8 @@ const lp_op lp_op_linear = {.id = LP_OP_LINEAR,
                             .cost = linear_cost,
                             .example = linear_example};
 
-/* (p [T x H*a], q [T x H*b]) -> [H*a x b]: p_h^T q_h for each head; and where there is a bias, the sum of each column of what
- * the layer gave, which is q where `transpose` is set and p otherwise: both read the same, and one kernel reads it once */
+/* (p [T x H*a], q [T x H*b]) -> [H*a x b]: p_h^T q_h per head; and, if there is a bias, its gradient: the column sums of the
+ * output gradient, which is q if `transpose` is set and p otherwise. One op, so that a kernel reads it once. */
 const lp_op lp_op_linear_outer = {
     .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 2, .cost = outer_cost};
 
@@ -114,7 +114,7 @@ static void scale_columns_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *x = node->inputs[0], *scale = node->inputs[1];
     if (!x || !scale || scale->rows_of != LP_ROWS_FIXED || scale->rows != 1 || scale->cols != x->cols)
-        lp_graph_mistake(graph, "scale_columns wants one factor a column");
+        lp_graph_fail(graph, "scale_columns needs one factor per column");
     else
         lp_op_output_like(graph, node, 0, x);
 }
@@ -156,30 +156,34 @@ const lp_op lp_op_scale_columns = {.id = LP_OP_SCALE_COLUMNS,
                                    .cost = scale_columns_cost,
                                    .example = scale_columns_example};
 
-/* ------------------------------------------------------------------------------------------------- turn ------ */
+/* ------------------------------------------------------------------------------------------------- transpose ------ */
 
-static void turn_shape(lp_graph *graph, lp_node *node)
+static void transpose_shape(lp_graph *graph, lp_node *node)
 {
     const lp_value *weight = node->inputs[0];
-    int heads = node->with.heads;
+    int heads = node->attributes.heads;
     if (!weight || weight->type != LP_TYPE_REAL || weight->rows_of != LP_ROWS_FIXED || heads < 1 ||
         weight->rows % heads)
-        lp_graph_mistake(graph, "turn wants a weight whose rows the heads divide");
+        lp_graph_fail(graph, "transpose needs a weight whose rows the heads divide");
     else
         lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, heads * weight->cols, weight->rows / heads);
 }
 
-static lp_cost turn_cost(const lp_node *node, const lp_extent *extent)
+static lp_cost transpose_cost(const lp_node *node, const lp_extent *extent)
 {
     return lp_op_cost_elementwise(node, extent, 0);
 }
 
 lp_value *lp_transpose(lp_graph *graph, lp_value *weight, int heads)
 {
-    lp_attributes with = {.heads = heads};
-    lp_node *node = lp_graph_node(graph, &lp_op_transpose, &weight, &with);
+    lp_attributes attributes = {.heads = heads};
+    lp_node *node = lp_graph_node(graph, &lp_op_transpose, &weight, &attributes);
     return node ? node->outputs[0] : NULL;
 }
 
-const lp_op lp_op_transpose = {
-    .id = LP_OP_TRANSPOSE, .name = "turn", .input_count = 1, .output_count = 1, .shape = turn_shape, .cost = turn_cost};
+const lp_op lp_op_transpose = {.id = LP_OP_TRANSPOSE,
+                               .name = "transpose",
+                               .input_count = 1,
+                               .output_count = 1,
+                               .shape = transpose_shape,
+                               .cost = transpose_cost};

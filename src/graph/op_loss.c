@@ -1,8 +1,8 @@
-/* op_loss.c: what training makes small.
+/* op_loss.c: loss functions.
  *
- *   cross_entropy   over logits that are stored: few classes
- *   softmax_loss    over a catalogue, whose logits are never stored: tiles of them are made, used and made again
- *   bce_loss     between the target and a few other items drawn for each place
+ *   cross_entropy   from stored logits, for few classes
+ *   softmax_loss    over a catalogue; logits are computed in tiles, never stored, and recomputed by the gradient
+ *   bce_loss        binary, the target against sampled negatives
  */
 #include "graph/op_rows.h"
 
@@ -13,7 +13,7 @@ static void cross_entropy_shape(lp_graph *graph, lp_node *node)
     lp_value *logits = node->inputs[0], *target = node->inputs[1];
     if (!logits || !target || target->type != LP_TYPE_INT32 || target->cols != 1 ||
         target->rows_of != logits->rows_of) {
-        lp_graph_mistake(graph, "cross_entropy wants one target a row");
+        lp_graph_fail(graph, "cross_entropy needs one target per row");
         return;
     }
     if (target->limit == 0 || target->limit > logits->cols)
@@ -77,21 +77,21 @@ const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT,
 
 enum { Z, ITEMS, BIAS, SHIFT, TARGET, NEGATIVE };
 
-/* One number an item. */
+/* One number per item. */
 static bool is_column(const lp_value *value, const lp_value *items)
 {
     return value->rows_of == items->rows_of && value->rows == items->rows && value->cols == 1;
 }
 
-/* What both losses over items want of their first five inputs. */
+/* Checks the first five inputs of both losses over items. */
 static bool check_items(lp_graph *graph, const lp_node *node)
 {
     lp_value *const *in = node->inputs;
     if (!in[Z] || !in[ITEMS] || !in[BIAS] || !in[TARGET] || in[Z]->cols != in[ITEMS]->cols ||
         !is_column(in[BIAS], in[ITEMS]) || (in[SHIFT] && !is_column(in[SHIFT], in[ITEMS])) ||
         in[TARGET]->type != LP_TYPE_INT32 || in[TARGET]->cols != 1 || in[TARGET]->rows_of != in[Z]->rows_of)
-        return lp_graph_mistake(graph, "%s wants a vector and a target a row, and a vector and a bias an item",
-                                node->op->name);
+        return lp_graph_fail(graph, "%s needs a vector and a target per row, and a vector and a bias per item",
+                             node->op->name);
     lp_op_limit(in[TARGET], in[ITEMS]);
     return true;
 }
@@ -112,7 +112,7 @@ static void softmax_loss_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_softmax_loss_gradient, inputs, NULL, node->inputs);
 }
 
-/* `products` of all places with all items. */
+/* The cost of `products` matrix products of all rows with all items. */
 static lp_cost item_cost(const lp_node *node, const lp_extent *extent, double products)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
@@ -131,15 +131,14 @@ static lp_cost softmax_loss_gradient_cost(const lp_node *node, const lp_extent *
     return item_cost(node, extent, 3);
 }
 
-/* A tile of logits, a panel of items on its side, what is added to their scores, and the largest score and the sum of each
- * row. */
+/* A tile of logits, a panel of transposed items, their bias plus logq, and the running maximum and sum of each row. */
 static size_t softmax_loss_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
     size_t cols = (size_t)node->inputs[ITEMS]->cols, rows = (size_t)lp_value_rows(node->inputs[Z], extent);
     return (LP_SOFTMAX_ITEMS * (LP_SOFTMAX_ROWS + cols + 1) + 2 * rows) * real_size;
 }
 
-/* Vectors, items (the shard's own, or all there are), bias and shift. */
+/* Vectors, items (the batch vocabulary, or the whole catalogue), bias and logq. */
 static void example_items(lp_graph *graph, lp_random *random, lp_value *inputs[])
 {
     int cols = 1 + (int)lp_random_below(random, 20), rows = 1 + (int)lp_random_below(random, 40);
@@ -160,14 +159,14 @@ static lp_node *softmax_loss_example(lp_graph *graph, lp_random *random)
     return loss ? loss->producer : NULL;
 }
 
-lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *shift,
+lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *logq,
                           lp_value *target)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, shift, target}, NULL);
+    lp_node *node = lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, logq, target}, NULL);
     return node ? node->outputs[0] : NULL;
 }
 
-/* (z, items, bias, shift?, target) -> loss, log of each row's sum of exp [A x 1] */
+/* (z, items, bias, logq?, target) -> loss, log-sum-exp of each row [A x 1] */
 const lp_op lp_op_softmax_loss = {.id = LP_OP_SOFTMAX_LOSS,
                                   .name = "softmax_loss",
                                   .input_count = 5,
@@ -178,7 +177,7 @@ const lp_op lp_op_softmax_loss = {.id = LP_OP_SOFTMAX_LOSS,
                                   .scratch = softmax_loss_scratch,
                                   .example = softmax_loss_example};
 
-/* (z, items, bias, shift?, target, log_sum, dloss [1 x 1]) -> dz, ditems, dbias, with
+/* (z, items, bias, logq?, target, log_sum, dloss [1 x 1]) -> dz, ditems, dbias, with
  * ds = dloss * (exp(s - log_sum) - one at target):  dz = ds items,  ditems = ds^T z,  dbias = sum of ds */
 const lp_op lp_op_softmax_loss_gradient = {.id = LP_OP_SOFTMAX_LOSS_GRADIENT,
                                            .name = "softmax_loss_gradient",
@@ -195,7 +194,7 @@ static void bce_loss_shape(lp_graph *graph, lp_node *node)
     if (!check_items(graph, node))
         return;
     if (!negative || negative->type != LP_TYPE_INT32 || negative->rows_of != node->inputs[Z]->rows_of) {
-        lp_graph_mistake(graph, "bce_loss wants negatives for every row");
+        lp_graph_fail(graph, "bce_loss needs negatives for every row");
         return;
     }
     lp_op_limit(negative, node->inputs[ITEMS]);
@@ -244,7 +243,7 @@ lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *b
     return node ? node->outputs[0] : NULL;
 }
 
-/* (z, items, bias, no shift, target, negative) -> loss, slope of the loss by each score [A x (1 + N)], target first */
+/* (z, items, bias, NULL, target, negative) -> loss, dscore [A x (1 + N)], the gradient of each score, target first */
 const lp_op lp_op_bce_loss = {.id = LP_OP_BCE_LOSS,
                               .name = "bce_loss",
                               .input_count = 6,
@@ -254,7 +253,7 @@ const lp_op lp_op_bce_loss = {.id = LP_OP_BCE_LOSS,
                               .cost = bce_loss_cost,
                               .example = bce_loss_example};
 
-/* (z, items, target, negative, slope, dloss [1 x 1]) -> dz, ditems, dbias: sums in the order of rows, target first */
+/* (z, items, target, negative, dscore, dloss [1 x 1]) -> dz, ditems, dbias: sums in the order of rows, target first */
 const lp_op lp_op_bce_loss_gradient = {.id = LP_OP_BCE_LOSS_GRADIENT,
                                        .name = "bce_loss_gradient",
                                        .input_count = 6,

@@ -1,11 +1,11 @@
-/* op_norm.c: layer norm. */
+/* op_norm.c: layer normalization. */
 #include "graph/op_rows.h"
 
 static void layer_norm_shape(lp_graph *graph, lp_node *node)
 {
-    lp_value *x = node->inputs[0], *gain = node->inputs[1], *shift = node->inputs[2];
-    if (!x || !gain || !shift || gain->rows != 1 || gain->cols != x->cols || !lp_value_same_shape(gain, shift)) {
-        lp_graph_mistake(graph, "layer_norm wants a gain and a shift for each column");
+    lp_value *x = node->inputs[0], *weight = node->inputs[1], *bias = node->inputs[2];
+    if (!x || !weight || !bias || weight->rows != 1 || weight->cols != x->cols || !lp_value_same_shape(weight, bias)) {
+        lp_graph_fail(graph, "layer_norm needs a weight and a bias per column");
         return;
     }
     lp_op_output_like(graph, node, 0, x);
@@ -26,19 +26,19 @@ static lp_cost layer_norm_cost(const lp_node *node, const lp_extent *extent)
 static lp_node *layer_norm_example(lp_graph *graph, lp_random *random)
 {
     int cols = 2 + (int)lp_random_below(random, 20);
-    lp_value *y = lp_layer_norm(graph, lp_example_tokens(graph, "x", cols), lp_example_fixed(graph, "gain", 1, cols),
+    lp_value *y = lp_layer_norm(graph, lp_example_tokens(graph, "x", cols), lp_example_fixed(graph, "weight", 1, cols),
                                 lp_example_fixed(graph, "logq", 1, cols), 1e-5);
     return y ? y->producer : NULL;
 }
 
-lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *gain, lp_value *shift, double epsilon)
+lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, double epsilon)
 {
-    lp_attributes with = {.epsilon = epsilon};
-    lp_node *node = lp_graph_node(graph, &lp_op_layer_norm, (lp_value *[]){x, gain, shift}, &with);
+    lp_attributes attributes = {.epsilon = epsilon};
+    lp_node *node = lp_graph_node(graph, &lp_op_layer_norm, (lp_value *[]){x, weight, bias}, &attributes);
     return node ? node->outputs[0] : NULL;
 }
 
-/* (x [T x a], gain, shift [1 x a]) -> y [T x a], (mean, 1/deviation) [T x 2] */
+/* (x [T x a], weight, bias [1 x a]) -> y [T x a], (mean, 1 / standard deviation) [T x 2] */
 const lp_op lp_op_layer_norm = {.id = LP_OP_LAYER_NORM,
                                 .name = "layer_norm",
                                 .input_count = 3,
@@ -48,7 +48,7 @@ const lp_op lp_op_layer_norm = {.id = LP_OP_LAYER_NORM,
                                 .cost = layer_norm_cost,
                                 .example = layer_norm_example};
 
-/* (x, gain, (mean, 1/deviation), dy) -> dx, dgain, dshift */
+/* (x, weight, (mean, 1 / standard deviation), dy) -> dx, dweight, dbias */
 const lp_op lp_op_layer_norm_gradient = {.id = LP_OP_LAYER_NORM_GRADIENT,
                                          .name = "layer_norm_gradient",
                                          .input_count = 4,

@@ -1,4 +1,4 @@
-/* op_rows.h: the rows of the op table, each defined in the op_*.c of its family. */
+/* op_rows.h: the rows of the op table, defined in the op_*.c of each family. */
 #ifndef LP_OP_ROWS_H
 #define LP_OP_ROWS_H
 

@@ -1,4 +1,4 @@
-/* op_table.c: the op table, and what the families of ops share. */
+/* op_table.c: the op table, and helpers shared by the op families. */
 #include "graph/op_rows.h"
 
 const lp_op *const lp_op_table[LP_OP_COUNT] = {

@@ -1,7 +1,7 @@
-/* op_time.c: what turns times into features: frequencies, their cosines and sines, and shifts of time.
+/* op_time.c: time features: frequencies, their cosines and sines, and time shifts.
  *
- * Everything before the cosine is in double: times are unix seconds, and a phase of a million turns must keep its
- * fraction. Frequencies stay double too, and so do their gradients, which sum large terms that cancel.
+ * Phases are computed in double: times are unix seconds, and a phase of a million turns must retain its fraction.
+ * Frequencies are double too, and so are their gradients, which sum large terms that cancel.
  */
 #include "graph/op_rows.h"
 
@@ -10,16 +10,16 @@
 static void harmonics_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *log_period = node->inputs[0];
-    if (!log_period || log_period->rows_of != LP_ROWS_FIXED || log_period->rows != 1 || node->with.harmonics < 1)
-        lp_graph_mistake(graph, "harmonics wants one row of log periods and at least one harmonic");
+    if (!log_period || log_period->rows_of != LP_ROWS_FIXED || log_period->rows != 1 || node->attributes.harmonics < 1)
+        lp_graph_fail(graph, "harmonics needs one row of log periods and at least one harmonic");
     else
-        lp_op_output(graph, node, 0, LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1, log_period->cols * node->with.harmonics);
+        lp_op_output(graph, node, 0, LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1, log_period->cols * node->attributes.harmonics);
 }
 
 static void harmonics_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
-    lp_graph_gradient_node(graph, &lp_op_harmonics_gradient, inputs, &node->with, &node->inputs[0]);
+    lp_graph_gradient_node(graph, &lp_op_harmonics_gradient, inputs, &node->attributes, &node->inputs[0]);
 }
 
 static lp_cost cost_light(const lp_node *node, const lp_extent *extent)
@@ -36,8 +36,8 @@ static lp_node *harmonics_example(lp_graph *graph, lp_random *random)
 
 lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics)
 {
-    lp_attributes with = {.harmonics = harmonics};
-    lp_node *node = lp_graph_node(graph, &lp_op_harmonics, &log_period, &with);
+    lp_attributes attributes = {.harmonics = harmonics};
+    lp_node *node = lp_graph_node(graph, &lp_op_harmonics, &log_period, &attributes);
     return node ? node->outputs[0] : NULL;
 }
 
@@ -64,10 +64,10 @@ static void basis_shape(lp_graph *graph, lp_node *node)
     lp_value *time = node->inputs[0], *frequency = node->inputs[1];
     if (!time || !frequency || time->type != LP_TYPE_DOUBLE || time->cols != 1 || frequency->type != LP_TYPE_DOUBLE ||
         frequency->rows_of != LP_ROWS_FIXED || frequency->rows != 1)
-        lp_graph_mistake(graph, "basis wants times and one row of frequencies, both double");
+        lp_graph_fail(graph, "basis needs times and one row of frequencies, both double");
     else if (node->inputs[2] && (!lp_value_same_shape(node->inputs[2], time) || !node->inputs[3] ||
                                  node->inputs[3]->cols != 2 * frequency->cols))
-        lp_graph_mistake(graph, "basis wants the times that a basis is known at");
+        lp_graph_fail(graph, "basis needs the times of the known basis");
     else
         lp_op_output(graph, node, 0, LP_TYPE_REAL, time->rows_of, time->rows, 2 * frequency->cols);
 }
@@ -104,7 +104,7 @@ lp_value *lp_basis_after(lp_graph *graph, lp_value *time, lp_value *known_time, 
     return node ? node->outputs[0] : NULL;
 }
 
-/* (time, frequency, known_time?, known?): a kernel may take rows of `known` where times are equal, or may not */
+/* (time, frequency, known_time?, known?): a kernel may copy rows of `known` where times are equal */
 const lp_op lp_op_basis = {.id = LP_OP_BASIS,
                            .name = "basis",
                            .input_count = 4,
@@ -124,7 +124,7 @@ static void reflect_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *x = node->inputs[0], *u = node->inputs[1];
     if (!x || !u || u->cols % 2 || x->cols % u->cols || x->rows_of != u->rows_of)
-        lp_graph_mistake(graph, "reflect wants features of each head and one u(t') a row");
+        lp_graph_fail(graph, "reflect needs features of each head and one u(t') per row");
     else
         lp_op_output_like(graph, node, 0, x);
 }
@@ -139,7 +139,7 @@ static void reflect_gradient(lp_graph *graph, lp_node *node)
 static lp_node *reflect_example(lp_graph *graph, lp_random *random)
 {
     int cols = 2 * (1 + (int)lp_random_below(random, 9)), heads = 1 + (int)lp_random_below(random, 3);
-    bool itself = heads == 1 && lp_random_below(random, 2); /* both gradients are one then */
+    bool itself = heads == 1 && lp_random_below(random, 2); /* both gradients accumulate in one value */
     lp_value *x = lp_example_tokens(graph, "x", heads * cols);
     lp_value *y = lp_reflect(graph, x, itself ? x : lp_example_tokens(graph, "u", cols));
     return y ? y->producer : NULL;

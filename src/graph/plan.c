@@ -1,31 +1,32 @@
+/* plan.c: first-fit memory planning over live ranges. */
 #include "graph/plan.h"
 
 #include <limits.h>
 
-typedef struct life {
+typedef struct live_range {
     lp_value *value;
-    int first, last; /* moments; the rest of its place included */
+    int first, last; /* schedule levels, including the reuse delay; first < 0: unused */
     size_t size;
-} life;
+} live_range;
 
-static void touch(life *lives, const lp_value *value, lp_schedule_level when)
+static void extend(live_range *ranges, const lp_value *value, lp_schedule_level level)
 {
     if (!value || value->storage != LP_STORAGE_WORK)
         return;
-    life *mine = &lives[value->id];
-    if (mine->first < 0 || when.first < mine->first)
-        mine->first = when.first;
-    if (when.last > mine->last)
-        mine->last = when.last;
+    live_range *mine = &ranges[value->id];
+    if (mine->first < 0 || level.first < mine->first)
+        mine->first = level.first;
+    if (level.last > mine->last)
+        mine->last = level.last;
 }
 
-/* First fit: the lowest offset at which `mine` overlaps no placed value that lives at the same time. `placed` is
+/* First fit: the lowest offset at which `mine` overlaps no placed value with an overlapping live range. `placed` is
  * sorted by offset. */
-static size_t find_place(const life *mine, life *const *placed, int placed_count)
+static size_t first_fit(const live_range *mine, live_range *const *placed, int placed_count)
 {
     size_t offset = 0;
     for (int i = 0; i < placed_count; i++) {
-        const life *other = placed[i];
+        const live_range *other = placed[i];
         if (other->last < mine->first || mine->last < other->first)
             continue;
         size_t end = other->value->offset + other->size;
@@ -37,14 +38,14 @@ static size_t find_place(const life *mine, life *const *placed, int placed_count
     return offset;
 }
 
-static void place_all(life *lives, life **placed, int count, size_t *work_size)
+static void place_all(live_range *ranges, live_range **placed, int count, size_t *work_size)
 {
     int placed_count = 0;
     for (int i = 0; i < count; i++) {
-        life *mine = &lives[i];
+        live_range *mine = &ranges[i];
         if (mine->first < 0)
             continue;
-        mine->value->offset = find_place(mine, placed, placed_count);
+        mine->value->offset = first_fit(mine, placed, placed_count);
         int at = placed_count++;
         while (at > 0 && placed[at - 1]->value->offset > mine->value->offset) {
             placed[at] = placed[at - 1];
@@ -63,40 +64,40 @@ lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *large
 }
 
 lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
-                             const lp_schedule_level *moments, int rest, lapse_error *error)
+                             const lp_schedule_level *levels, int reuse_delay, lapse_error *error)
 {
     LP_TRY(lp_graph_status(graph, error));
-    *plan = (lp_plan){.graph = graph, .real_size = real_size, .largest = *largest, .arranged = moments};
+    *plan = (lp_plan){.graph = graph, .real_size = real_size, .largest = *largest, .scheduled = levels != NULL};
     size_t count = (size_t)graph->value_count;
-    life *lives = lp_alloc(count, sizeof *lives), **placed = lp_alloc(count, sizeof *placed);
-    if (!lives || !placed) {
-        lp_free(lives);
+    live_range *ranges = lp_alloc(count, sizeof *ranges), **placed = lp_alloc(count, sizeof *placed);
+    if (!ranges || !placed) {
+        lp_free(ranges);
         lp_free(placed);
-        return lp_fail_memory(error, "planning a graph", count * sizeof *lives);
+        return lp_fail_memory(error, "planning a graph", count * sizeof *ranges);
     }
     for (int i = 0; i < graph->value_count; i++) {
         lp_value *value = graph->values[i];
         size_t rows = (size_t)lp_value_rows(value, largest);
         size_t size = rows * (size_t)value->cols * lp_type_size(value->type, real_size);
-        lives[i] = (life){value, -1, -1, (size + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN};
+        ranges[i] = (live_range){value, -1, -1, (size + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN};
     }
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        lp_schedule_level when = moments ? moments[i] : (lp_schedule_level){i, i};
+        lp_schedule_level level = levels ? levels[i] : (lp_schedule_level){i, i};
         for (int k = 0; k < node->op->input_count; k++)
-            touch(lives, node->inputs[k], when);
+            extend(ranges, node->inputs[k], level);
         for (int k = 0; k < node->op->output_count; k++)
-            touch(lives, node->outputs[k], when);
+            extend(ranges, node->outputs[k], level);
         if (node->op->scratch) {
             size_t scratch = node->op->scratch(node, largest, real_size);
             plan->scratch_size = scratch > plan->scratch_size ? scratch : plan->scratch_size;
         }
     }
     for (int i = 0; i < graph->value_count; i++)
-        if (lives[i].first >= 0)
-            lives[i].last = graph->values[i]->kept ? INT_MAX : lives[i].last + rest;
-    place_all(lives, placed, graph->value_count, &plan->work_size);
-    lp_free(lives);
+        if (ranges[i].first >= 0)
+            ranges[i].last = graph->values[i]->retained ? INT_MAX : ranges[i].last + reuse_delay;
+    place_all(ranges, placed, graph->value_count, &plan->work_size);
+    lp_free(ranges);
     lp_free(placed);
     return LAPSE_OK;
 }

@@ -1,8 +1,8 @@
-/* plan.h: places for a graph's values, decided once.
+/* plan.h: static memory planning of the work buffer.
  *
- * Every value in the work buffer lives from the node that first writes it to the last that touches it. The planner
- * lays values whose lives overlap side by side and lets others share bytes, for the largest shard a run may meet.
- * A worker owns one such buffer and takes one shard after another through it.
+ * A value in the work buffer is live from the first node that writes it to the last node that uses it. Values with
+ * overlapping live ranges get disjoint bytes, others may share bytes. Sizes are those of the largest shard of any run. Each
+ * thread has one work buffer, which it reuses for all shards.
  */
 #ifndef LP_PLAN_H
 #define LP_PLAN_H
@@ -15,21 +15,22 @@ typedef struct lp_plan {
     lp_extent largest;   /* shard */
     size_t work_size;    /* bytes of the work buffer */
     size_t scratch_size; /* bytes of the scratch buffer */
-    bool arranged;       /* made for the moments that a backend chose */
+    bool scheduled;      /* planned for levels that a backend chose */
 } lp_plan;
 
-/* When a node runs. Nodes of one moment run side by side, or as one, or in their order; those of later moments after them. One that runs
- * in pieces has more than one moment. */
+/* The schedule levels of a node. Nodes of one level may run concurrently or fused; a level starts after the levels before
+ * it. A node that runs in several parts spans several levels. */
 typedef struct lp_schedule_level {
     int first, last;
 } lp_schedule_level;
 
-/* Sets value->offset of every LP_STORAGE_WORK value. The graph must be complete. moments: of every node, where a backend does not run them
- * in their order; NULL: node i runs at moment i. rest: for so many moments nobody uses the bytes that a value has left. What follows
- * then seldom has to wait only because it writes where others read, and may run side by side with them where a backend can do that.
- * lp_plan_make: in order and without rest, which takes the least room. */
+/* Sets value->offset of every LP_STORAGE_WORK value of a complete graph.
+ *   levels       of every node; NULL: node i runs at level i
+ *   reuse_delay  levels before the bytes of a dead value are reused. A larger delay avoids write-after-read dependencies
+ *                between levels, so that a backend can run more nodes concurrently, but needs more memory.
+ * lp_plan_make: nodes in order and no delay, which needs the least memory. */
 lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
-                             const lp_schedule_level *moments, int rest, lapse_error *error);
+                             const lp_schedule_level *levels, int reuse_delay, lapse_error *error);
 lapse_status lp_plan_make(lp_plan *plan, lp_graph *graph, const lp_extent *largest, size_t real_size,
                           lapse_error *error);
 

@@ -129,9 +129,9 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
     const lp_backend *backend = lp_backend_find("reference");
     const lp_extent largest = {.rows = {[LP_ROWS_TOKENS] = 1}, .pairs = 1, .longest = 1};
     lp_plan plan;
-    features->frequency->kept = true;
+    features->frequency->retained = true;
     if (features->amplitude)
-        features->amplitude->kept = true;
+        features->amplitude->retained = true;
     LP_TRY(lp_plan_make(&plan, graph, &largest, backend->real_size, error));
     LP_TRY(lp_spectrum_init(spectrum, draws * features->frequency->cols, error));
     float *parameters = lp_alloc(graph->parameter_size, sizeof *parameters);

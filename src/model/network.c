@@ -25,15 +25,15 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
     if (training) {
         network->loss = config->row->loss ? config->row->loss(&builder) : lp_task_loss(&builder);
         if (network->loss)
-            network->loss->kept = true;
+            network->loss->retained = true;
         if (lp_graph_status(graph, NULL) == LAPSE_OK)
             lp_graph_gradients(graph, 1, &network->loss, &feeds[LP_FEED_SEED], NULL);
     }
     for (int t = 0; !training && t < LP_TARGET_COUNT; t++)
         if (network->logits[t])
-            network->logits[t]->kept = true;
+            network->logits[t]->retained = true;
     if (!training && network->state)
-        network->state->kept = true;
+        network->state->retained = true;
     lapse_status status = lp_graph_status(graph, error);
     if (status != LAPSE_OK)
         lp_graph_clear(graph);
@@ -79,7 +79,7 @@ void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *par
         float *data = parameters + value->offset;
         lp_random random = lp_random_start(seed, LP_PURPOSE_INIT, (uint32_t)i);
         for (int64_t k = 0; k < (int64_t)value->rows * value->cols; k++) {
-            switch (parameter->start) {
+            switch (parameter->initializer) {
             case LP_INIT_ZEROS:
                 data[k] = 0;
                 break;

@@ -14,7 +14,7 @@ static bool make_answers(lp_runner *runner, const lp_batch *batch)
         if (!value || network->loss || runner->backend->host)
             continue;
         runner->answers[t] =
-            runner->backend->host_new(runner->backend->context, target_position * (size_t)value->cols * sizeof(float));
+            runner->backend->pinned_new(runner->backend->context, target_position * (size_t)value->cols * sizeof(float));
         good = good && runner->answers[t];
     }
     return good;
@@ -29,7 +29,7 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_TARGETS] = tokens;
     largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
     LP_TRY(lp_backend_plan(backend, &runner->plan, &network->graph, &largest, error));
-    runner->threads = runner->backend->threads(runner->backend->context, threads);
+    runner->threads = runner->backend->max_threads(runner->backend->context, threads);
     runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
     runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);
     bool good = runner->work && runner->scratch && make_answers(runner, batch);
@@ -55,7 +55,7 @@ void lp_runner_clear(lp_runner *runner)
     }
     for (int t = 0; t <= LP_TARGET_COUNT; t++)
         if (runner->answers[t])
-            runner->backend->host_free(runner->backend->context, runner->answers[t]);
+            runner->backend->pinned_free(runner->backend->context, runner->answers[t]);
     lp_free(runner->work);
     lp_free(runner->scratch);
     *runner = (lp_runner){0};
@@ -75,7 +75,7 @@ static const float *answer(const lp_runner *runner, const lp_run *run, int t)
         return NULL;
     if (runner->backend->host)
         return lp_run_data(run, value);
-    runner->backend->copy_out(runner->backend->context, runner->answers[t], lp_run_data(run, value),
+    runner->backend->copy_to_host(runner->backend->context, runner->answers[t], lp_run_data(run, value),
                               (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof(float));
     return runner->answers[t];
 }
@@ -83,7 +83,7 @@ static const float *answer(const lp_runner *runner, const lp_run *run, int t)
 static void hand_over(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
 {
     if (runner->network->loss) {
-        runner->backend->fetch(runner->backend->context, &pass->loss[shard], lp_run_data(run, runner->network->loss),
+        runner->backend->copy_to_host_async(runner->backend->context, &pass->loss[shard], lp_run_data(run, runner->network->loss),
                                sizeof *pass->loss);
         return;
     }
@@ -164,7 +164,7 @@ static void run_shard(void *context, int shard, int worker)
     run.times = times;
     run.precision = runner->precision;
     if (pass->learning) {
-        runner->backend->learn(runner->backend->context, &run, pass->learning);
+        runner->backend->train_step(runner->backend->context, &run, pass->learning);
         return;
     }
     if (pass->watch && runner->backend->run_profiled)

@@ -8,7 +8,7 @@ static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, con
 {
     this->sample = network->encoding->sample(&this->graph, &network->encoding_config, stream);
     LP_TRY(lp_graph_status(&this->graph, error));
-    this->sample->kept = true;
+    this->sample->retained = true;
     if (gradient) {
         lp_value *seed =
             lp_graph_input(&this->graph, "seed", LP_TYPE_REAL, LP_ROWS_FIXED, this->sample->rows, this->sample->cols);
@@ -126,7 +126,7 @@ static void draw(const lp_sampler *sampler, const lp_sampler_graph *this, uint64
 {
     size_t count = (size_t)sampler->count;
     run(sampler, this, seed, step, parameters, NULL);
-    sampler->backend->copy_out(sampler->backend->context, parameters + sampler->sample_offset + (size_t)row * count,
+    sampler->backend->copy_to_host(sampler->backend->context, parameters + sampler->sample_offset + (size_t)row * count,
                                this->work + this->sample->offset, count * sizeof *parameters);
 }
 
@@ -136,7 +136,7 @@ static float *to_host(const lp_sampler *sampler, const float *parameters)
     size_t size = sampler->table_size + sampler->dense_size;
     if (!sampler->mirror)
         return (float *)(uintptr_t)parameters;
-    sampler->device->copy_out(sampler->device->context, sampler->mirror, parameters, size * sizeof *parameters);
+    sampler->device->copy_to_host(sampler->device->context, sampler->mirror, parameters, size * sizeof *parameters);
     return sampler->mirror;
 }
 
@@ -144,7 +144,7 @@ static void to_device(const lp_sampler *sampler, float *parameters)
 {
     size_t size = sampler->table_size + sampler->dense_size;
     if (sampler->mirror)
-        sampler->device->copy_in(sampler->device->context, parameters, sampler->mirror, size * sizeof *parameters);
+        sampler->device->copy_to_device(sampler->device->context, parameters, sampler->mirror, size * sizeof *parameters);
 }
 
 void lp_sampler_draw(lp_sampler *sampler, uint64_t seed, uint32_t step, float *parameters)
@@ -168,7 +168,7 @@ void lp_sampler_backward(lp_sampler *sampler, uint64_t seed, uint32_t step, cons
     const float *host = to_host(sampler, parameters);
     float *sums = sampler->mirror ? sampler->mirror + sampler->table_size + sampler->dense_size : gradients;
     if (sampler->mirror)
-        device->copy_out(device->context, sums, gradients, size);
+        device->copy_to_host(device->context, sums, gradients, size);
     for (int i = 0; i < sampler->count; i++) {
         double sum = 0;
         for (int shard = 0; shard < sampler->shards; shard++)
@@ -177,5 +177,5 @@ void lp_sampler_backward(lp_sampler *sampler, uint64_t seed, uint32_t step, cons
     }
     run(sampler, &sampler->backward, seed, step, host, sums);
     if (sampler->mirror)
-        device->copy_in(device->context, gradients, sums, size);
+        device->copy_to_device(device->context, gradients, sums, size);
 }

@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-const lp_flow_type lp_flow_maf = {1, {LP_ORDER_EACH}, false};
-const lp_flow_type lp_flow_iaf = {1, {LP_ORDER_EACH}, true};
-const lp_flow_type lp_flow_nvp = {2, {LP_ORDER_UPPER, LP_ORDER_LOWER}, false};
+const lp_flow_type lp_flow_maf = {1, {LP_ORDER_AUTOREGRESSIVE}, false};
+const lp_flow_type lp_flow_iaf = {1, {LP_ORDER_AUTOREGRESSIVE}, true};
+const lp_flow_type lp_flow_nvp = {2, {LP_ORDER_COUPLING_UPPER, LP_ORDER_COUPLING_LOWER}, false};
 
 /* No layer stretches or shrinks a variable by more than e^3: a step too far must not end in infinity. */
 static const double LARGEST_LOG_SCALE = 3;
@@ -33,7 +33,7 @@ static void declare_layer(lp_graph *graph, int index, lp_order order, int units,
     layer->shift_weight = lp_mask(graph, shift, units, order, LP_LAYER_LAST);
     layer->scale_weight = lp_mask(graph, scale, units, order, LP_LAYER_LAST);
     /* The first of many variables may have a shift and a scale that depend on nothing; the half that is seen may not. */
-    if (order == LP_ORDER_EACH)
+    if (order == LP_ORDER_AUTOREGRESSIVE)
         return;
     layer->shift_bias = lp_mask(graph, layer->shift_bias, units, order, LP_LAYER_BIAS);
     layer->scale_bias = lp_mask(graph, layer->scale_bias, units, order, LP_LAYER_BIAS);
@@ -60,7 +60,7 @@ static lp_value *look(lp_graph *graph, const lp_flow_layer *layer, lp_value *x, 
 static lp_value *generate(lp_graph *graph, const lp_flow_layer *layer, int units, lp_value *z, lp_value **log_scale)
 {
     lp_value *x = z;
-    for (int pass = 0; pass < (layer->order == LP_ORDER_EACH ? units : 1); pass++) {
+    for (int pass = 0; pass < (layer->order == LP_ORDER_AUTOREGRESSIVE ? units : 1); pass++) {
         lp_value *shift = look(graph, layer, x, log_scale);
         x = lp_add(graph, lp_multiply(graph, z, lp_exp(graph, *log_scale)), shift);
     }

@@ -45,7 +45,7 @@ static void add_cached(lp_decoder *decoder, lp_value *value)
         listed |= decoder->cached[i] == value;
     if (listed)
         return;
-    value->kept = true;
+    value->retained = true;
     decoder->cached[decoder->cached_count++] = value;
 }
 
@@ -90,10 +90,10 @@ static void mark_constant(const lp_graph *graph, stage *stages)
 {
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
-        stages[i] = node->outputs[0] && lp_value_is_fixed(node->outputs[0]) ? STAGE_ONCE : STAGE_QUERY;
+        stages[i] = node->outputs[0] && lp_value_is_constant(node->outputs[0]) ? STAGE_ONCE : STAGE_QUERY;
         for (int k = 0; stages[i] != STAGE_ONCE && k < node->op->input_count; k++)
-            if (node->inputs[k] && node->inputs[k]->producer && lp_value_is_fixed(node->inputs[k]))
-                node->inputs[k]->kept = true;
+            if (node->inputs[k] && node->inputs[k]->producer && lp_value_is_constant(node->inputs[k]))
+                node->inputs[k]->retained = true;
     }
 }
 
@@ -211,7 +211,7 @@ static void run_constant(lp_decoder *decoder)
                   .scratch = decoder->scratch,
                   .inputs = decoder->inputs,
                   .parameters = decoder->model->parameters,
-                  .stop = decoder->constant_nodes};
+                  .end_node = decoder->constant_nodes};
     if (decoder->constant_nodes > 0)
         decoder->backend->run(decoder->backend->context, &run);
 }
@@ -342,8 +342,8 @@ static void run_nodes(lp_decoder *decoder, lp_run *run, int sample, int skip, in
                                             : data + (decoder->first + run->rows[LP_ROWS_PAST]) * matrix->cols;
         data += matrix_size(decoder, matrix);
     }
-    run->skip = skip;
-    run->stop = stop;
+    run->first_node = skip;
+    run->end_node = stop;
     decoder->backend->run(decoder->backend->context, run);
 }
 

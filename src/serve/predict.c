@@ -111,7 +111,7 @@ static void score_states(const job *j, worker *w)
     const lapse_model *model = j->model;
     const lp_network *network = &w->session->decoder.network;
     const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
-    const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
+    const lp_ranking_kernels *kernels = lp_backend_ranking(lp_backend_find("cpu"));
     int dims = model->config.dims, items = model->config.event_types;
     lp_top_k top[CASES];
     double all[CASES] = {0};
@@ -252,7 +252,7 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
     else
         LP_TRY(lp_translation_init(&j.translation, model, histories, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();
-    threads = lp_backend_find("cpu")->threads(lp_backend_find("cpu")->context, threads);
+    threads = lp_backend_find("cpu")->max_threads(lp_backend_find("cpu")->context, threads);
     lapse_status status = predict_all(&j, threads, error);
     lp_translation_clear(&j.translation);
     return status;

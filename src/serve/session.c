@@ -226,7 +226,7 @@ static void score_items(lapse_session *session)
 {
     const lapse_model *model = session->model;
     const lp_network *network = &session->decoder.network;
-    const lp_cpu_ranking *kernels = lp_cpu_ranking_kernels();
+    const lp_ranking_kernels *kernels = lp_backend_ranking(lp_backend_find("cpu"));
     const float *bias = model->parameters + network->bias->offset;
     int items = model->config.event_types, dims = model->config.dims;
     if (session->items)
@@ -325,7 +325,7 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
     lp_top_k_offer(&found, scores, names, 0, unseen ? was_seen : NULL, session);
     lp_top_k_sort(&found);
     *count = found.size;
-    double all = probable ? 0 : lp_cpu_ranking_kernels()->log_sum(names, scores);
+    double all = probable ? 0 : lp_backend_ranking(lp_backend_find("cpu"))->log_sum(names, scores);
     for (int64_t i = 0; i < *count; i++)
         best[i].probability = probable ? session->probabilities[best[i].item] : exp(best[i].score - all);
     return LAPSE_OK;

@@ -21,7 +21,7 @@ static float *on_host(const lp_trainer *trainer, float *buffer, lp_container *co
         return buffer;
     float *copy = lp_arena_alloc(&container->arena, size);
     if (copy)
-        trainer->backend->copy_out(trainer->backend->context, copy, buffer, size);
+        trainer->backend->copy_to_host(trainer->backend->context, copy, buffer, size);
     return copy;
 }
 
@@ -86,7 +86,7 @@ static lapse_status take(const lp_trainer *trainer, const lp_container *containe
 {
     const void *data = NULL;
     LP_TRY(find(container, name, path, LP_TENSOR_F32, trainer->adam.size, &data, error));
-    trainer->backend->copy_in(trainer->backend->context, buffer, data, trainer->adam.size * sizeof *buffer);
+    trainer->backend->copy_to_device(trainer->backend->context, buffer, data, trainer->adam.size * sizeof *buffer);
     return LAPSE_OK;
 }
 

@@ -33,7 +33,7 @@ static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
     evaluator->states = lp_alloc(cases * dims, sizeof *evaluator->states);
     if (!evaluator->backend->host)
         evaluator->table =
-            evaluator->backend->host_new(evaluator->backend->context, items * (dims + 1) * sizeof *evaluator->table);
+            evaluator->backend->pinned_new(evaluator->backend->context, items * (dims + 1) * sizeof *evaluator->table);
     if (!evaluator->states || (!evaluator->backend->host && !evaluator->table))
         return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
     return LAPSE_OK;
@@ -180,7 +180,7 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_free(evaluator->states);
     lp_free(evaluator->drawn);
     if (evaluator->table)
-        evaluator->backend->host_free(evaluator->backend->context, evaluator->table);
+        evaluator->backend->pinned_free(evaluator->backend->context, evaluator->table);
     if (evaluator->parameters)
         evaluator->backend->buffer_free(evaluator->backend->context, evaluator->parameters);
     lp_ranking_clear(&evaluator->ranking);
@@ -421,7 +421,7 @@ static const float *on_host(lp_evaluator *evaluator, const lp_value *value, cons
 {
     if (evaluator->backend->host)
         return parameters + value->offset;
-    evaluator->backend->copy_out(evaluator->backend->context, copy, parameters + value->offset,
+    evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
                                  (size_t)value->rows * (size_t)value->cols * sizeof *copy);
     return copy;
 }
@@ -451,13 +451,13 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
         evaluator->parameters = backend->buffer_new(backend->context, size);
         if (!evaluator->parameters)
             return lp_fail_memory(error, "the parameters", size);
-        backend->copy_in(backend->context, evaluator->parameters, parameters, size);
+        backend->copy_to_device(backend->context, evaluator->parameters, parameters, size);
         parameters = evaluator->parameters;
     }
     lp_evaluator_run(evaluator, parameters);
     if (ranks(evaluator))
         lp_evaluator_rank(evaluator, parameters);
-    const char *problem = backend->problem ? backend->problem(backend->context) : NULL;
+    const char *problem = backend->device_error ? backend->device_error(backend->context) : NULL;
     return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
 }
 

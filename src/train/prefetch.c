@@ -11,13 +11,13 @@ lapse_status lp_prefetch_init(lp_prefetch *prefetch, const lp_batch_source *sour
                                    source->vocabulary->items, error));
         LP_TRY(lp_union_init(&prefetch->rows, &prefetch->batch, error));
     }
-    prefetch->helper = lp_helper_new();
+    prefetch->worker = lp_worker_new();
     return LAPSE_OK;
 }
 
 void lp_prefetch_clear(lp_prefetch *prefetch)
 {
-    lp_helper_free(prefetch->helper);
+    lp_worker_free(prefetch->worker);
     lp_batch_clear(&prefetch->batch);
     lp_union_clear(&prefetch->rows);
     lp_windows_clear(&prefetch->windows);
@@ -61,20 +61,20 @@ static void make_epoch(void *context)
 
 void lp_prefetch_start_epoch(lp_prefetch *prefetch, uint32_t epoch, uint32_t step)
 {
-    if (!prefetch->helper)
+    if (!prefetch->worker)
         return;
-    lp_helper_wait(prefetch->helper);
+    lp_worker_wait(prefetch->worker);
     prefetch->begun.count = 0;
     prefetch->epoch = epoch;
     prefetch->laid_out = false;
     prefetch->place = (lp_batch_place){.step = step};
-    lp_helper_start(prefetch->helper, make_epoch, prefetch);
+    lp_worker_start(prefetch->worker, make_epoch, prefetch);
 }
 
 bool lp_prefetch_take_epoch(lp_prefetch *prefetch, uint32_t epoch, lp_windows *windows)
 {
-    if (prefetch->helper)
-        lp_helper_wait(prefetch->helper);
+    if (prefetch->worker)
+        lp_worker_wait(prefetch->worker);
     if (!prefetch->laid_out || prefetch->epoch != epoch)
         return false;
     lp_windows other = *windows;
@@ -91,20 +91,20 @@ static bool same(lp_batch_place a, lp_batch_place b)
 
 void lp_prefetch_start(lp_prefetch *prefetch, lp_batch_place place)
 {
-    if (!prefetch->helper || place.count <= 0)
+    if (!prefetch->worker || place.count <= 0)
         return;
     if (same(prefetch->begun, place))
         return;
-    lp_helper_wait(prefetch->helper);
+    lp_worker_wait(prefetch->worker);
     prefetch->laid_out = false;
     prefetch->begun = prefetch->place = place;
-    lp_helper_start(prefetch->helper, make, prefetch);
+    lp_worker_start(prefetch->worker, make, prefetch);
 }
 
 void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *batch, lp_union *rows)
 {
-    if (prefetch->helper)
-        lp_helper_wait(prefetch->helper);
+    if (prefetch->worker)
+        lp_worker_wait(prefetch->worker);
     lp_batch_place made = prefetch->place;
     prefetch->place = place;
     if (prefetch->laid_out || !same(made, place))
@@ -121,8 +121,8 @@ void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *bat
 
 void lp_prefetch_cancel(lp_prefetch *prefetch)
 {
-    if (prefetch->helper)
-        lp_helper_wait(prefetch->helper);
+    if (prefetch->worker)
+        lp_worker_wait(prefetch->worker);
     prefetch->place.count = prefetch->begun.count = 0;
     prefetch->laid_out = false;
 }

@@ -38,7 +38,7 @@ typedef struct lp_prefetch {
     lp_windows windows; /* of the next epoch, where they were laid out; owned */
     uint32_t epoch;     /* which that is */
     bool laid_out;
-    lp_helper *helper; /* NULL: batches are made when they are needed */
+    lp_worker *worker; /* NULL: batches are made when they are needed */
 } lp_prefetch;
 
 /* Batches like this one. */

@@ -288,7 +288,7 @@ static void begin(const lp_ranking *ranking, lp_rank_worker *worker, int i, cons
 }
 
 /* Takes a case past the items first .. first + count - 1, whose scores these are. */
-static void pass(walk *at, int64_t first, int count, const float *scores, lp_reaching_kernel reaching)
+static void pass(walk *at, int64_t first, int count, const float *scores, lp_count_kernel reaching)
 {
     int64_t end = first + count;
     at->reaching[LP_PROTOCOL_FULL] += reaching(count, scores, at->mark);
@@ -318,7 +318,7 @@ static void end(const lp_ranking *ranking, const walk *at)
 
 typedef struct states_task {
     lp_ranking *ranking;
-    const lp_cpu_ranking *kernels;
+    const lp_ranking_kernels *kernels;
     int dims;
     const float *state, *table, *bias;
 } states_task;
@@ -343,7 +343,7 @@ static void rank_states(void *context, int task, int number)
         t->kernels->scores(cases, items, t->dims, state, t->table + (size_t)first * dims,
                            t->bias ? t->bias + first : NULL, worker->scores);
         for (int i = 0; i < cases; i++)
-            pass(&worker->walks[i], first, items, worker->scores + (size_t)i * (size_t)items, t->kernels->reaching);
+            pass(&worker->walks[i], first, items, worker->scores + (size_t)i * (size_t)items, t->kernels->count_at_least);
     }
     for (int i = 0; i < cases; i++)
         end(ranking, &worker->walks[i]);
@@ -356,7 +356,7 @@ static int blocks(const lp_ranking *ranking)
 
 void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const float *table, const float *bias)
 {
-    states_task task = {ranking, lp_cpu_ranking_kernels(), dims, state, table, bias};
+    states_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), dims, state, table, bias};
     lp_threads_run(ranking->setup.threads, blocks(ranking), rank_states, &task);
 }
 
@@ -364,7 +364,7 @@ void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const 
 
 typedef struct rows_task {
     lp_ranking *ranking;
-    const lp_cpu_ranking *kernels;
+    const lp_ranking_kernels *kernels;
     lp_rank_row score;
     void *context;
 } rows_task;
@@ -384,14 +384,14 @@ static void rank_rows(void *context, int task, int number)
         at->mark = 0;
         for (int64_t i = 0; i < items; i++)
             worker->scores[i] = worker->row[i] < mark ? -1 : 0;
-        pass(at, 0, (int)items, worker->scores, t->kernels->reaching);
+        pass(at, 0, (int)items, worker->scores, t->kernels->count_at_least);
         end(ranking, at);
     }
 }
 
 void lp_ranking_rows(lp_ranking *ranking, lp_rank_row score, void *context)
 {
-    rows_task task = {ranking, lp_cpu_ranking_kernels(), score, context};
+    rows_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), score, context};
     lp_threads_run(ranking->setup.threads, blocks(ranking), rank_rows, &task);
 }
 

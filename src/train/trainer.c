@@ -55,7 +55,7 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
         .dataset = trainer->dataset,
         .type = type,
         .items = config->event_types,
-        .threads = trainer->backend->host ? trainer->backend->threads(trainer->backend->context, run->threads)
+        .threads = trainer->backend->host ? trainer->backend->max_threads(trainer->backend->context, run->threads)
                                           : (int)(sizeof trainer->prefetch / sizeof *trainer->prefetch)};
     LP_TRY(lp_batch_vocabulary_init(&trainer->vocabulary, error));
     return lp_union_init(&trainer->rows, &trainer->batch, error);
@@ -66,7 +66,7 @@ lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
     if (!trainer->item_init.vectors)
         return LAPSE_OK;
     LP_TRY(lp_item_init_place(&trainer->item_init, trainer->model, error));
-    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, trainer->model->parameters,
+    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->model->parameters,
                               trainer->adam.size * sizeof *trainer->parameters);
     lp_evaluator_run(&trainer->evaluator, trainer->parameters);
     trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
@@ -81,17 +81,17 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     size_t size = trainer->adam.size * sizeof(float);
     float *initial = trainer->model->parameters;
     trainer->parameters = backend->buffer_new(backend->context, size);
-    trainer->losses = backend->host_new(backend->context, (size_t)LP_LOSS_STEPS * (size_t)run->shards * sizeof(float));
+    trainer->losses = backend->pinned_new(backend->context, (size_t)LP_LOSS_STEPS * (size_t)run->shards * sizeof(float));
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
     lp_network_init_parameters(&trainer->network.graph, run->seed, initial);
     lp_item_init_fill(&trainer->item_init, trainer->model);
-    backend->copy_in(backend->context, trainer->parameters, initial, size);
+    backend->copy_to_device(backend->context, trainer->parameters, initial, size);
     if (!trainer->network.encoding || !trainer->network.encoding->sample)
         return LAPSE_OK;
     LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->network, backend, run->shards, error));
     lp_sampler_store(&trainer->sampler, run->seed, trainer->parameters);
-    backend->copy_out(backend->context, initial, trainer->parameters, size);
+    backend->copy_to_host(backend->context, initial, trainer->parameters, size);
     return LAPSE_OK;
 }
 
@@ -188,7 +188,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     if (trainer->parameters)
         trainer->backend->buffer_free(trainer->backend->context, trainer->parameters);
     if (trainer->losses)
-        trainer->backend->host_free(trainer->backend->context, trainer->losses);
+        trainer->backend->pinned_free(trainer->backend->context, trainer->losses);
     lp_evaluator_clear(&trainer->evaluator);
     *trainer = (lp_trainer){0};
 }
@@ -313,7 +313,7 @@ void lp_trainer_step(lp_trainer *trainer)
     int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
     uint32_t step = (uint32_t)state->step;
     bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
-    bool ready = make_batch(trainer), at_once = ready && !sampled && trainer->backend->learn;
+    bool ready = make_batch(trainer), at_once = ready && !sampled && trainer->backend->train_step;
     if (times)
         times->fill = lap(&mark);
     float *losses = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)trainer->options.run.shards;
@@ -369,7 +369,7 @@ void lp_trainer_score(lp_trainer *trainer)
     if (!(state->score <= state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
-        trainer->backend->copy_out(trainer->backend->context, trainer->model->parameters, trainer->parameters,
+        trainer->backend->copy_to_host(trainer->backend->context, trainer->model->parameters, trainer->parameters,
                                    trainer->adam.size * sizeof *trainer->parameters);
     }
 }

@@ -103,7 +103,7 @@ static bool begin(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 
 static const char *problem(const lp_trainer *trainer)
 {
-    return trainer->backend->problem ? trainer->backend->problem(trainer->backend->context) : NULL;
+    return trainer->backend->device_error ? trainer->backend->device_error(trainer->backend->context) : NULL;
 }
 
 /* A step, beginning a new epoch where the last one is over; returns the mean loss of the step where it waits for it. */
@@ -178,7 +178,7 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
             step(&trainer, false);
         size = trainer.adam.size * sizeof(float);
         parameters[k] = malloc(size);
-        trainer.backend->copy_out(trainer.backend->context, parameters[k], trainer.parameters, size);
+        trainer.backend->copy_to_host(trainer.backend->context, parameters[k], trainer.parameters, size);
         lp_trainer_clear(&trainer);
     }
     snprintf(what, sizeof what, "%s, %s: two runs of 60 steps have the same bits", loss, precision);
@@ -213,7 +213,7 @@ static void time_ops(lp_trainer *trainer)
     lp_backend timed = *trainer->backend;
     const lp_backend *device = trainer->backend;
     timed.run = run_and_time;
-    timed.learn = NULL;
+    timed.train_step = NULL;
     trainer->backend = trainer->runner.backend = &timed;
     const lp_graph *graph = &trainer->network.graph;
     in_all = calloc((size_t)graph->node_count, sizeof *in_all);

@@ -278,9 +278,9 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     back.inputs[9] = matrix(LP_ROWS_TOKENS, b.tokens, widths[3], 0);
     for (int i = 0; i < 5; i++)
         back.outputs[i] = matrix(LP_ROWS_TOKENS, b.tokens, widths[i], 0);
-    ahead.with.heads = back.with.heads = heads;
-    ahead.with.scale = back.with.scale = 0.14;
-    ahead.with.rate = back.with.rate = rate;
+    ahead.attributes.heads = back.attributes.heads = heads;
+    ahead.attributes.scale = back.attributes.scale = 0.14;
+    ahead.attributes.rate = back.attributes.rate = rate;
     double flop = 4 * b.pairs * heads * (cols + extra);
     printf("\n%d segments, %d tokens, %d heads of %d + %d columns, dropout %g\n", segments, b.tokens, heads, cols,
            extra, rate);
@@ -348,7 +348,7 @@ static void norms(int tokens, int cols)
     back.outputs[0] = matrix(LP_ROWS_TOKENS, tokens, cols, 0);
     back.outputs[1] = matrix(LP_ROWS_FIXED, 1, cols, 0);
     back.outputs[2] = matrix(LP_ROWS_FIXED, 1, cols, 0);
-    ahead.with.epsilon = 1e-5;
+    ahead.attributes.epsilon = 1e-5;
     printf("\n%d tokens, %d columns (GB/s where it says TFLOP/s)\n", tokens, cols);
     double bytes = 1e3 * tokens * cols * 4.0;
     say("layer_norm", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm(&ahead, &b.device); }), 2 * bytes);

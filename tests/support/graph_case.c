@@ -1,3 +1,4 @@
+/* graph_case.c: random leaves, runs on kernels or backends, and the collection of results. */
 #include "support/graph_case.h"
 
 #include <stdarg.h>
@@ -19,7 +20,7 @@ void graph_case_gradients(graph_case *this, lp_node *node)
         lp_value *output = node->outputs[i];
         if (!output || i == 1)
             continue;
-        output->kept = true;
+        output->retained = true;
         this->outputs[this->output_count] = output;
         this->seeds[this->output_count++] =
             lp_graph_input(&this->graph, "seed", output->type, output->rows_of, output->rows, output->cols);
@@ -29,7 +30,7 @@ void graph_case_gradients(graph_case *this, lp_node *node)
     for (int i = 0; i < this->graph.value_count; i++) {
         lp_value *value = this->graph.values[i];
         if (value->storage == LP_STORAGE_INPUT && value->gradient && value->gradient->storage == LP_STORAGE_WORK)
-            assert_true(value->gradient->kept);
+            assert_true(value->gradient->retained);
     }
     assert_true(this->graph.value_count <= CASE_VALUES);
 }
@@ -45,7 +46,7 @@ void graph_case_segments(graph_case *this, const int *lengths, int count)
     this->rows[LP_ROWS_ITEMS] = tokens + 3;
 }
 
-/* Normal, at least 0.1 away from 0 where relu has its corner, and exact in float. */
+/* Normal, at least 0.1 away from the kink of relu at 0, and exact in float. */
 static double draw(lp_random *random)
 {
     double x = lp_random_normal(random);
@@ -126,7 +127,7 @@ static void *poisoned(size_t size)
     return memset(block, 0xFF, size);
 }
 
-/* The gradient of a table, from that of the shard's rows. */
+/* Scatters row gradients into the gradient of a table. */
 static void add_rows(const graph_case *this, const lp_run *run, const lp_node *gather, double *gradients)
 {
     const lp_value *table = gather->inputs[0];
@@ -145,7 +146,7 @@ static void collect(const graph_case *this, const lp_run *run, graph_result *res
     *result = (graph_result){0};
     for (int i = 0; i < this->graph.value_count; i++) {
         const lp_value *value = this->graph.values[i];
-        if (value->storage == LP_STORAGE_WORK && value->kept)
+        if (value->storage == LP_STORAGE_WORK && value->retained)
             result->values[i] =
                 from_type(lp_run_data(run, value), graph_case_elements(this, value), value->type, real_size);
     }
@@ -205,26 +206,26 @@ void graph_case_run(graph_case *this, size_t real_size, const lp_kernel *kernels
 
 /* ---- through a backend --------------------------------------------------------------------------------------- */
 
-/* NaN, out of a backend's memory. */
+/* A buffer of a backend, filled with NaN. */
 static void *poisoned_on(const lp_backend *backend, size_t size)
 {
     void *block = backend->buffer_new(backend->context, size), *host = poisoned(size);
     assert_non_null(block);
-    backend->copy_in(backend->context, block, host, size);
+    backend->copy_to_device(backend->context, block, host, size);
     lp_free(host);
     return block;
 }
 
-/* A copy of a backend's memory. */
+/* A host copy of a buffer. */
 static void *fetched(const lp_backend *backend, const void *data, size_t size)
 {
     void *host = lp_alloc(size, 1);
     assert_non_null(host);
-    backend->copy_out(backend->context, host, data, size);
+    backend->copy_to_host(backend->context, host, data, size);
     return host;
 }
 
-/* The leaves in the types of a backend with floats. */
+/* The leaves as float, int32 or double. */
 static void make_inputs(const graph_case *this, void *inputs[CASE_VALUES])
 {
     for (int i = 0; i < this->graph.value_count; i++) {
@@ -238,7 +239,7 @@ static void make_inputs(const graph_case *this, void *inputs[CASE_VALUES])
     }
 }
 
-/* What a run gave, out of copies of its memory. */
+/* Collects the results from host copies of the buffers. */
 static void collect_from(const graph_case *this, const lp_backend *backend, const lp_run *run, size_t sizes[3],
                          graph_result *result)
 {
@@ -252,12 +253,12 @@ static void collect_from(const graph_case *this, const lp_backend *backend, cons
     lp_free(copy.row_gradients);
 }
 
-void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, int times, graph_result *result)
+void graph_case_run_on(graph_case *this, const lp_backend *backend, int extra_tokens, int times, graph_result *result)
 {
     lapse_error error;
     lp_extent extent = extent_of(this);
     for (int i = 1; i < LP_ROWS_COUNT; i++)
-        extent.rows[i] += room;
+        extent.rows[i] += extra_tokens;
     lapse_status planned = this->in_order ? lp_plan_make(&this->plan, &this->graph, &extent, backend->real_size, &error)
                                           : lp_backend_plan(backend, &this->plan, &this->graph, &extent, &error);
     assert_int_equal(planned, LAPSE_OK);
@@ -283,12 +284,12 @@ void graph_case_run_on(graph_case *this, const lp_backend *backend, int room, in
                   .precision = this->precision};
     memcpy(run.rows, this->rows, sizeof run.rows);
     for (int i = 0; i < times; i++) {
-        backend->copy_in(backend->context, parameters, i + 1 < times ? zeros : host, parameter_size);
+        backend->copy_to_device(backend->context, parameters, i + 1 < times ? zeros : host, parameter_size);
         backend->run(backend->context, &run);
     }
     backend->sync(backend->context);
-    if (backend->problem && backend->problem(backend->context))
-        fail_msg("%s", backend->problem(backend->context));
+    if (backend->device_error && backend->device_error(backend->context))
+        fail_msg("%s", backend->device_error(backend->context));
     collect_from(this, backend, &run, sizes, result);
     for (int i = 0; i < this->graph.input_count; i++)
         lp_free(inputs[i]);

@@ -1,3 +1,4 @@
+/* graph_samples.c: graphs of several ops for tests. */
 #include "support/graph_samples.h"
 
 static lp_value *ids(lp_graph *graph, const char *name)
@@ -36,7 +37,7 @@ static lp_node *plain_attention(lp_graph *graph, int cols, int heads, int extra)
     return producer(lp_attention(graph, x, x, x, NULL, NULL, heads, 0.3 / cols, 0, &time_out));
 }
 
-/* No basis, and a matrix for each role. */
+/* No basis; separate query, key and value. */
 static lp_node *bare_attention(lp_graph *graph, int cols, int heads, int extra)
 {
     (void)extra;
@@ -46,8 +47,8 @@ static lp_node *bare_attention(lp_graph *graph, int cols, int heads, int extra)
     return producer(lp_attention(graph, query, key, value, NULL, NULL, heads, 0.3 / cols, 0.2, &time_out));
 }
 
-/* Every input has another use after the attention, so that all of its gradients are added to what is there. */
-static lp_node *met_attention(lp_graph *graph, int cols, int heads, int extra)
+/* Every input has another use, so that all gradients of the attention accumulate. */
+static lp_node *accumulating_attention(lp_graph *graph, int cols, int heads, int extra)
 {
     lp_value *query = lp_example_tokens(graph, "query", heads * cols),
              *key = lp_example_tokens(graph, "key", heads * cols);
@@ -62,8 +63,8 @@ static lp_node *met_attention(lp_graph *graph, int cols, int heads, int extra)
     return producer(lp_linear(graph, basis, v, NULL, lp_add(graph, y, value), 1, false));
 }
 
-/* A gradient handed on to one of two, which then gets more: the other must not see it. */
-static lp_node *handed_on(lp_graph *graph, int cols, int heads, int extra)
+/* A gradient passed to two values, one of which accumulates more: the other must not change. */
+static lp_node *passed_gradient(lp_graph *graph, int cols, int heads, int extra)
 {
     (void)heads;
     (void)extra;
@@ -122,8 +123,8 @@ const graph_sample graph_samples[] = {
     {"plain attention", plain_attention},
     {"bare attention", bare_attention},
     {"lag attention", lag_attention},
-    {"met attention", met_attention},
-    {"handed on", handed_on},
+    {"accumulating attention", accumulating_attention},
+    {"passed gradient", passed_gradient},
     {"rows", rows},
     {"loss", loss},
     {"turns", turns},

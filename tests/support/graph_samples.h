@@ -1,10 +1,10 @@
-/* graph_samples.h: graphs of several ops, by size, for tests that want gradients to meet and shapes to be odd. */
+/* graph_samples.h: graphs of several ops, by size, with accumulating gradients and odd shapes. */
 #ifndef LP_GRAPH_SAMPLES_H
 #define LP_GRAPH_SAMPLES_H
 
 #include "graph/op.h"
 
-/* Builds on leaves of its own and returns the last node. cols: columns of a head; extra: of other things. */
+/* Creates its own leaves and returns the last node. cols: columns per head; extra: other columns. */
 typedef struct graph_sample {
     const char *name;
     lp_node *(*build)(lp_graph *graph, int cols, int heads, int extra);

@@ -1,3 +1,4 @@
+/* graph_slope.c: gradients against finite differences. */
 #include "support/graph_slope.h"
 
 #include "backend/cpu/cpu.h"
@@ -9,7 +10,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-/* The derivative of the loss by *x, from four points around it. */
+/* The derivative of the loss with respect to *x by finite differences of fourth order. */
 static double slope(graph_case *this, double *x, double step)
 {
     static const double steps[] = {-2, -1, 1, 2}, weights[] = {1, -8, 8, -1};
@@ -25,7 +26,7 @@ static double slope(graph_case *this, double *x, double step)
     return sum / (12 * step);
 }
 
-/* A long step is free of rounding, a short one of the corners of a relu. */
+/* A long step avoids rounding errors, a short one the kinks of relu. */
 static bool agrees(graph_case *this, double *x, double gradient, double *wanted)
 {
     for (double step = 1e-4; step > 1e-8; step /= 10) {

@@ -4,7 +4,7 @@
 
 #include "support/graph_case.h"
 
-/* Every `every`-th element of every parameter that learns. Fails the test, naming `what`, where they differ. */
+/* Checks every `every`-th element of every trained parameter. Fails the test, naming `what`, if they differ. */
 void graph_slope_check(graph_case *this, const char *what, int every);
 
 #endif

@@ -1,6 +1,5 @@
+/* naive_attention.c: the attention model from its formulas, in double. */
 #include "support/naive_attention.h"
-
-#include "support/small_model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,26 +64,26 @@ static void norm(const lapse_model *model, int block, const char *name, const do
         out[c] = (x[c] - mean) / sqrt(variance + 1e-5) * element(gain, 0, c) + element(shift, 0, c);
 }
 
-/* Whether it has features at all. */
-static bool sees(const lapse_model *model)
+/* Whether the encoding has features. */
+static bool has_features(const lapse_model *model)
 {
-    return small_encoding(&model->config)->sees_time || lp_model_tensor_find(model, "time.position");
+    return model->config.encoding->sees_time || lp_model_tensor_find(model, "time.position");
 }
 
-/* What the question at `until` sees of event i besides its vector: Phi(until - time), or the place's vector. */
-static void see(const lapse_model *model, int place, double lag, double *features)
+/* The features of an event besides its embedding: Phi(query time - time), or the position embedding. */
+static void event_features(const lapse_model *model, int position, double lag, double *features)
 {
     const lp_model_config *config = &model->config;
-    if (!sees(model))
+    if (!has_features(model))
         return;
-    if (!small_encoding(config)->sees_time) {
+    if (!config->encoding->sees_time) {
         for (int c = 0; c < config->dims; c++)
-            features[c] = element(tensor(model, -1, "time.position"), place, c);
+            features[c] = element(tensor(model, -1, "time.position"), position, c);
         return;
     }
     const lp_tensor *period = tensor(model, -1, "time.log_period");
     const lp_tensor *amplitude = lp_model_tensor_find(model, "time.amplitude");
-    int harmonics = amplitude ? (int)small_config_get(config, "harmonics") : 1, count = (int)period->cols * harmonics;
+    int harmonics = amplitude ? config->harmonics : 1, count = (int)period->cols * harmonics;
     assert_true(2 * count <= FEATURES);
     for (int f = 0; f < count; f++) {
         double tau = exp(element(period, 0, f / harmonics)),
@@ -94,19 +93,19 @@ static void see(const lapse_model *model, int place, double lag, double *feature
     }
 }
 
-/* The lag of event i as the question at `until` sees it; or its time itself, where times are measured from the anchor 0. */
+/* The lag from an event to the query time; or its time relative to the anchor 0 in anchored mode. */
 static double lag_of(const lapse_model *model, double query_time, double time)
 {
-    return small_anchored(&model->config) ? time : query_time - time;
+    return lp_model_config_anchored(&model->config) ? time : query_time - time;
 }
 
 static bool is_mlp(const lapse_model *model, const char *name)
 {
-    lp_projection projection = (lp_projection)small_config_get(&model->config, "projection");
+    lp_projection projection = model->config.projection;
     return projection == LP_PROJECTION_MLP || (projection == LP_PROJECTION_MLP_QUERY && strcmp(name, "query") == 0);
 }
 
-/* relu(x) W^T + b, in place */
+/* relu(x) W^T + b, in position */
 static void outer_layer(const lapse_model *model, int block, const char *name, double *x)
 {
     char full[64];
@@ -128,13 +127,13 @@ static void role(const lapse_model *model, int block, const char *name, const do
     double joined[DIMS];
     memcpy(joined, x, sizeof joined);
     memset(out, 0, DIMS * sizeof *out);
-    if (sees(model) && (int)small_config_get(&model->config, "combine") == LP_COMBINE_ADD)
+    if (has_features(model) && model->config.combine == LP_COMBINE_ADD)
         multiply(model, block, "time.weight", features, joined);
     snprintf(full, sizeof full, "%s.event.weight", name);
     multiply(model, block, full, joined, out);
     snprintf(full, sizeof full, "%s.event.bias", name);
     add_bias(model, block, full, out);
-    if (sees(model) && (int)small_config_get(&model->config, "combine") == LP_COMBINE_CONCATENATE) {
+    if (has_features(model) && model->config.combine == LP_COMBINE_CONCATENATE) {
         snprintf(full, sizeof full, "%s.time.weight", name);
         multiply(model, block, full, features, out);
     }
@@ -142,19 +141,19 @@ static void role(const lapse_model *model, int block, const char *name, const do
         outer_layer(model, block, name, out);
 }
 
-/* out_q of the formulas: what the question after place q gathers from the places before it. */
+/* out_q of the formulas: attention of position q over positions 0 .. q. */
 static void attend(const lapse_model *model, int block, double z[TOKENS][DIMS], const double *normal, int q,
                    const double *time, double query_time, double *out)
 {
-    int dims = model->config.dims, heads = (int)small_config_get(&model->config, "heads"), head = dims / heads;
+    int dims = model->config.dims, heads = model->config.heads, head = dims / heads;
     double query[DIMS], key[DIMS], value[TOKENS][DIMS], score[TOKENS], features[FEATURES];
-    see(model, q, lag_of(model, query_time, time[q]), features);
+    event_features(model, q, lag_of(model, query_time, time[q]), features);
     role(model, block, "query", normal, features, query);
     memset(out, 0, DIMS * sizeof *out);
     for (int h = 0; h < heads; h++) {
         double sum = 0;
         for (int i = 0; i <= q; i++) {
-            see(model, i, lag_of(model, query_time, time[i]), features);
+            event_features(model, i, lag_of(model, query_time, time[i]), features);
             role(model, block, "key", z[i], features, key);
             role(model, block, "value", z[i], features, value[i]);
             score[i] = 0;
@@ -192,7 +191,7 @@ static void run_block(const lapse_model *model, int block, int tokens, double z[
     memcpy(z, next, sizeof next);
 }
 
-/* The event's vector, joined to those of its fields, projected. */
+/* The event embedding concatenated with those of its fields, and projected. */
 static void joint_vector(const lapse_model *model, int32_t type, const double *fields, double *z)
 {
     char full[64];
@@ -226,7 +225,7 @@ void naive_target_answers(const lapse_model *model, lp_target target, int tokens
     assert_true(tokens <= TOKENS && dims <= DIMS);
     for (int t = 0; t < tokens; t++)
         joint_vector(model, type[t], fields ? fields + (ptrdiff_t)t * model->config.field_count : NULL, z[t]);
-    for (int block = 0; block < (int)small_config_get(&model->config, "blocks"); block++)
+    for (int block = 0; block < model->config.blocks; block++)
         run_block(model, block, tokens, z, time, query_time);
     for (int t = 0; t < tokens; t++) {
         double normal[DIMS], sum = 0, *row = out + (ptrdiff_t)t * types;

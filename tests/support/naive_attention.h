@@ -1,5 +1,5 @@
-/* naive_attention.h: the attention model written a second time, straight from its formulas: a key and a value for every
- * pair, in double. Slow, and right by inspection. */
+/* naive_attention.h: a second implementation of the attention model, directly from its formulas: a key and a value per pair,
+ * in double. */
 #ifndef LP_NAIVE_ATTENTION_H
 #define LP_NAIVE_ATTENTION_H
 

@@ -1,12 +1,12 @@
-/* test_device.h: the device that tests of the CUDA backend run on: the emulated one, or a real one where the environment variable
- * LAPSE_TEST_DEVICE is cuda. */
+/* test_device.h: the device of the CUDA tests: the emulation, or a GPU if the environment variable LAPSE_TEST_DEVICE is
+ * "cuda". */
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What opens the device `cuda` from now on gets that one. */
+/* Makes lp_backend_open("cuda") open that device. */
 static inline void test_device_choose(void)
 {
     const char *wanted = getenv("LAPSE_TEST_DEVICE");

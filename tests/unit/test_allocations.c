@@ -1,5 +1,5 @@
-/* test_allocations.c: after its first step training allocates nothing, and after its first question a session: not in the library, not in what it calls. Every way to ask
- * the C library for memory is counted here, which is why this is a program of its own. */
+/* test_allocations.c: training allocates nothing after its first step, and a session after its first query, neither in the
+ * library nor below it. The program replaces all allocation functions of the C library to count calls. */
 #include "support/small_data.h"
 #include "support/small_train.h"
 
@@ -23,7 +23,7 @@
 
 static _Atomic int counting, counted;
 
-/* glibc's own functions under the names it keeps for such programs. */
+/* The original functions of glibc. */
 #if defined(__GLIBC__) && !defined(SANITIZED)
 #define INTERPOSED 1
 void *__libc_malloc(size_t size);
@@ -71,7 +71,7 @@ int posix_memalign(void **block, size_t alignment, size_t size)
 #define INTERPOSED 0
 #endif
 
-/* Up to the newest report: what a run does after its last is no step. */
+/* The count at the last progress report: work after it is not a step. */
 static int counted_when_last_reported;
 
 /* Counts from the first step on. */
@@ -89,30 +89,30 @@ static void training_allocates_nothing(void **state)
     (void)state;
     const char *under = getenv("LAPSE_TEST_UNDER");
     if (!INTERPOSED || (under && strcmp(under, "valgrind") == 0))
-        skip(); /* they bring an allocator of their own */
+        skip(); /* sanitizers replace the allocator */
     lapse_dataset *dataset = small_train_data(1);
-    for (int e = 0; lp_encodings[e]; e++)
+    for (int e = 0; lapse_encoding_names()[e]; e++)
         for (int threads = 1; threads <= 3; threads++) {
             lapse_train_options options = small_train_options();
-            small_set(&options, "encoding", lp_encodings[e]->name);
-            small_set_number(&options, "blocks", 2);
-            options.run.threads = threads;
-            options.model.dims = 8 * threads; /* three threads: two tasks of the optimizer, and two shards */
-            options.run.shards = 5 - threads;
+            options.encoding = lapse_encoding_names()[e];
+            options.blocks = 2;
+            options.threads = threads;
+            options.dims = 8 * threads; /* three threads: two tasks of the optimizer, and two shards */
+            options.shards = 5 - threads;
             int epochs = 0;
             atomic_store(&counted, 0);
             lapse_model *model = small_train(dataset, &options, count_steps, &epochs);
             atomic_store(&counting, 0);
             assert_int_equal(epochs, 3);
             if (counted_when_last_reported != 0)
-                fail_msg("%s, %d threads: %d allocations after the first step", lp_encodings[e]->name, threads,
+                fail_msg("%s, %d threads: %d allocations after the first step", options.encoding, threads,
                          counted_when_last_reported);
             lapse_model_free(model);
         }
     lapse_dataset_close(dataset);
 }
 
-/* A live history: once it has been asked, it may grow and slide and be asked about anything. */
+/* After the first query, appends, sliding windows and further queries allocate nothing. */
 static void sessions_allocate_nothing(void **state)
 {
     (void)state;
@@ -120,12 +120,12 @@ static void sessions_allocate_nothing(void **state)
     if (!INTERPOSED || (under && strcmp(under, "valgrind") == 0))
         skip();
     lapse_dataset *dataset = small_train_data(1);
-    for (int e = 0; lp_encodings[e]; e++) {
+    for (int e = 0; lapse_encoding_names()[e]; e++) {
         lapse_train_options options = small_train_options();
-        small_set(&options, "encoding", lp_encodings[e]->name);
-        small_set(&options, "task", e % 2 ? "recommend" : "classify");
-        options.run.epochs = 1;
-        options.model.context = 5;
+        options.encoding = lapse_encoding_names()[e];
+        options.task = e % 2 ? "recommend" : "classify";
+        options.epochs = 1;
+        options.context = 5;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lapse_session *session = NULL;
         lapse_recommendation best[2];
@@ -145,7 +145,7 @@ static void sessions_allocate_nothing(void **state)
         }
         atomic_store(&counting, 0);
         if (atomic_load(&counted) != 0)
-            fail_msg("%s: %d allocations after the first question", lp_encodings[e]->name, atomic_load(&counted));
+            fail_msg("%s: %d allocations after the first query", options.encoding, atomic_load(&counted));
         lapse_session_free(session);
         lp_free(probabilities);
         lapse_model_free(model);
@@ -153,7 +153,7 @@ static void sessions_allocate_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The counter does count: a test that cannot fail proves nothing. */
+/* The counter works. */
 static void the_counter_counts(void **state)
 {
     (void)state;

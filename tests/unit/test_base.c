@@ -1,4 +1,4 @@
-/* test_base.c: the base room but its files: errors, memory, threads, randomness. */
+/* test_base.c: errors, memory, threads and random numbers of src/base. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -311,7 +311,7 @@ static void test_threads_with_few_tasks(void **state)
     assert_true(lp_threads_available() >= 1);
 }
 
-/* Tasks within tasks, and callers side by side: each task runs once, whoever runs it. */
+/* Nested and concurrent calls: each task runs once. */
 static void run_more(void *context, int task, int worker)
 {
     (void)worker;
@@ -338,7 +338,7 @@ static void test_threads_within_threads(void **state)
             assert_int_equal(sums[i][k], k + 1);
 }
 
-/* A child process has no threads of its parent's pool. */
+/* A child process starts its own pool. */
 static void test_threads_after_a_fork(void **state)
 {
     (void)state;
@@ -363,7 +363,7 @@ static void test_threads_after_a_fork(void **state)
 
 /* ------------------------------------------------------------------------------------------- randomness ------ */
 
-/* The known answers that come with Random123 (Salmon et al. 2011) for philox4x32-10. */
+/* The known-answer test vectors of Random123 (Salmon et al. 2011) for philox4x32-10. */
 static void test_philox_known_answers(void **state)
 {
     (void)state;

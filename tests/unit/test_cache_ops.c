@@ -1,5 +1,5 @@
-/* test_cache_ops.c: the newest events over kept keys and values get what attention over all events gives them: every build of
- * the kernels, on shapes that vectors do not divide. */
+/* test_cache_ops.c: attention_cached agrees with attention over all events, at every instruction-set level, on shapes that
+ * vectors do not divide. */
 #include "backend/cpu/cpu.h"
 
 #include <setjmp.h>
@@ -10,11 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Shapes of one case, and its numbers. */
+/* Shapes and data of one case. */
 typedef struct shape {
     int past, now, heads, cols, extra;
-    bool shared;     /* the heads share keys and values */
-    bool transposed; /* time is turned by moments */
+    bool shared;    /* keys and values are common to all heads */
+    bool reflected; /* with query times */
 } shape;
 
 enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS, UNTIL, PARTS };
@@ -22,15 +22,15 @@ enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS, UNTIL, PARTS };
 static int width(const shape *s, int part)
 {
     if (part == BASIS || part == UNTIL)
-        return part == UNTIL && !s->transposed ? 0 : s->extra;
+        return part == UNTIL && !s->reflected ? 0 : s->extra;
     return part == TIME_QUERY ? s->heads * s->extra : part != QUERY && s->shared ? s->cols : s->heads * s->cols;
 }
 
 typedef struct graph_run {
     lp_graph graph;
     lp_value *out, *time_out;
-    void *inputs[2 * PARTS]; /* where the rows of now begin */
-    void *blocks[2 * PARTS]; /* what was allocated for them */
+    void *inputs[2 * PARTS]; /* first rows of the new events */
+    void *blocks[2 * PARTS]; /* their allocations */
 } graph_run;
 
 static lp_value *input(lp_graph *graph, lp_rows rows, int cols)
@@ -47,9 +47,9 @@ static void run_graph(graph_run *r, int tokens, int past, size_t real_size, cons
     lp_plan plan;
     int32_t segment[] = {0, tokens};
     lapse_error error = {0};
-    r->out->kept = true;
+    r->out->retained = true;
     if (r->time_out)
-        r->time_out->kept = true;
+        r->time_out->retained = true;
     if (lp_plan_make(&plan, &r->graph, &extent, real_size, &error) != LAPSE_OK)
         fail_msg("%s", error.message);
     lp_run run = {.plan = &plan,
@@ -73,7 +73,7 @@ static void run_graph(graph_run *r, int tokens, int past, size_t real_size, cons
     lp_free(run.scratch);
 }
 
-/* Rows from .. from + count of a part in the size of reals. */
+/* Rows from .. from + count as reals of the given size. */
 static void *rows_of(const double *numbers, int cols, int from, int count, size_t real_size)
 {
     void *rows = lp_alloc((size_t)count * (size_t)cols, real_size);
@@ -87,7 +87,7 @@ static void *rows_of(const double *numbers, int cols, int from, int count, size_
     return rows;
 }
 
-/* The same for every head, as attention wants what recall may share. */
+/* Repeated per head, because attention does not share keys and values. */
 static double *repeated(const double *numbers, int rows, int cols, int heads)
 {
     double *all = lp_alloc((size_t)(rows * cols * heads), sizeof *all);
@@ -97,8 +97,7 @@ static double *repeated(const double *numbers, int rows, int cols, int heads)
     return all;
 }
 
-/* What a session keeps of a part on its side: the past, and behind it numbers of older histories, as many as there is room
- * for. */
+/* A transposed cache of the past events, filled up to its capacity with stale numbers. */
 static lp_value *transposed(graph_run *r, lp_value *x, const double *numbers, int past, int capacity, size_t real_size)
 {
     lp_value *value = x ? lp_cache_append(&r->graph, x, capacity) : NULL;
@@ -137,11 +136,10 @@ static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bo
     }
     lp_value **time_out = s->extra ? &r->time_out : NULL;
     if (whole) {
-        lp_value *reflected_query =
-            s->transposed ? lp_reflect(&r->graph, now[TIME_QUERY], now[UNTIL]) : now[TIME_QUERY];
+        lp_value *reflected_query = s->reflected ? lp_reflect(&r->graph, now[TIME_QUERY], now[UNTIL]) : now[TIME_QUERY];
         r->out = lp_attention(&r->graph, now[QUERY], now[KEY], now[VALUE], reflected_query, now[BASIS], s->heads, 0.6,
                               0, time_out);
-        if (s->transposed)
+        if (s->reflected)
             r->time_out = lp_reflect(&r->graph, r->time_out, now[UNTIL]);
     } else {
         lp_kv_cache memory = {.key = transposed(r, now[KEY], numbers[KEY], past, capacity, real_size),
@@ -178,7 +176,7 @@ static void check_level(const shape *s, double *const numbers[PARTS], size_t rea
                 fail_msg("%s: %d past, %d now, %d heads%s, %d columns, %d extra%s: element %d of output %d is %.9g, "
                          "attention says %.9g",
                          level, s->past, s->now, s->heads, s->shared ? " that share" : "", s->cols, s->extra,
-                         s->transposed ? ", turned" : "", i, part, got, should);
+                         s->reflected ? ", reflected" : "", i, part, got, should);
         }
     }
     clear(&r);
@@ -196,7 +194,7 @@ static void attention_says_the_same(void **state)
                    .cols = 1 + (int)lp_random_below(&random, 40),
                    .extra = lp_random_below(&random, 3) ? 2 * (1 + (int)lp_random_below(&random, 40)) : 0,
                    .shared = lp_random_below(&random, 3) == 0};
-        s.transposed = s.extra && lp_random_below(&random, 2);
+        s.reflected = s.extra && lp_random_below(&random, 2);
         double *numbers[PARTS];
         for (int part = 0; part < PARTS; part++) {
             size_t count = (size_t)(s.past + s.now) * (size_t)width(&s, part);
@@ -230,10 +228,10 @@ static void check_mistake(lp_graph *graph, const char *message)
 static void wrong_shapes(void **state)
 {
     (void)state;
-    static const char wide[] = "graph: recall wants kept keys and values as wide as the query, which the heads divide, "
-                               "or as one head of it";
-    static const char moments[] = "graph: recall wants the moments that time is turned by as a basis";
-    static const char timed[] = "graph: recall wants a time query for each head and column of the kept basis";
+    static const char wide[] = "graph: attention_cached needs cached keys and values with the columns of the query, "
+                               "divisible by the heads, or of one head";
+    static const char query_times[] = "graph: attention_cached needs the query times as a basis";
+    static const char timed[] = "graph: attention_cached needs a time query per head and column of the cached basis";
     lp_graph graph = {0};
     for (int i = 0; i < 7; i++) {
         lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *wider = input(&graph, LP_ROWS_TOKENS, 6);
@@ -241,12 +239,12 @@ static void wrong_shapes(void **state)
         lp_value *made = lp_relu(&graph, x);
         lp_kv_cache memories[] = {
             {key, x, NULL, NULL},    /* three heads do not divide four columns */
-            {x, x, NULL, NULL},      /* keys that were not turned */
+            {x, x, NULL, NULL},      /* keys that are not transposed */
             {more, x, NULL, NULL},   /* wider than the query */
-            {key, made, NULL, NULL}, /* not kept at all */
+            {key, made, NULL, NULL}, /* not cached */
             {key, x, NULL, NULL},    /* a time query without a basis */
             {key, x, key, x},        /* a basis as wide as both heads together */
-            {key, x, x, key},        /* either in the place of the other */
+            {key, x, x, key},        /* the two bases swapped */
         };
         assert_null(lp_attention_cached(&graph, x, i > 3 ? x : NULL, NULL, &memories[i],
                                         i == 0   ? 3
@@ -255,20 +253,20 @@ static void wrong_shapes(void **state)
                                         1, NULL));
         check_mistake(&graph, i > 3 ? timed : wide);
     }
-    for (int i = 0; i < 2; i++) { /* moments of another basis; as wide as the basis, but not pairs of cosine and sine */
+    for (int i = 0; i < 2; i++) { /* query times of another width; odd width */
         lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *odd = input(&graph, LP_ROWS_TOKENS, 3);
         lp_value *basis = i ? odd : x;
         lp_kv_cache memory = {lp_cache_append(&graph, x, 10), x, lp_cache_append(&graph, basis, 10), basis};
         assert_null(lp_attention_cached(&graph, x, basis, odd, &memory, 1, 1, NULL));
-        check_mistake(&graph, moments);
+        check_mistake(&graph, query_times);
     }
     assert_null(lp_cache_append(&graph, input(&graph, LP_ROWS_TOKENS, 4), 0));
-    check_mistake(&graph, "graph: remember wants rows of tokens and a capacity");
+    check_mistake(&graph, "graph: cache_append needs rows of tokens and a capacity");
     assert_null(lp_cache_append(&graph, lp_graph_parameter(&graph, "p", 4, 4, LP_INIT_ZEROS, 0), 10));
-    check_mistake(&graph, "graph: remember wants rows of tokens and a capacity");
+    check_mistake(&graph, "graph: cache_append needs rows of tokens and a capacity");
 }
 
-/* The loops of an answer, on odd sizes. */
+/* Ranking kernels on sizes that vectors do not divide. log_sum is as exact as a sum in double. */
 static void scores_and_sums(void **state)
 {
     (void)state;
@@ -285,7 +283,7 @@ static void scores_and_sums(void **state)
     for (int level = 0; lp_cpu_level_name(level); level++)
         for (int c = 0; c < 60; c++) {
             int n = items[c / 6], d = dims[c % 6];
-            const lp_cpu_ranking *kernels = lp_cpu_level_ranking(level);
+            const lp_ranking_kernels *kernels = lp_cpu_level_ranking(level);
             double sum = 0;
             kernels->row_scores(n, d, vector, table, c % 2 ? bias : NULL, scores);
             for (int i = 0; i < n; i++)
@@ -300,7 +298,7 @@ static void scores_and_sums(void **state)
                     fail_msg("%s: score %d of %d items, %d dims", lp_cpu_level_name(level), i, n, d);
                 sum += exp((double)scores[i]);
             }
-            assert_true(fabs(kernels->log_sum(n, scores) - log(sum)) < 1e-5);
+            assert_true(fabs(kernels->log_sum(n, scores) - log(sum)) < 1e-12);
         }
 }
 

@@ -1,5 +1,5 @@
-/* test_cpu_level.c: the choice of kernels: what the environment asks for is taken where it lowers the level. The choice
- * is made once in a process, so every question is put to a child of its own. */
+/* test_cpu_level.c: LAPSE_CPU_LEVEL lowers the selected level, and never raises it. The level is selected once per process,
+ * so every case runs in a child process. */
 #include "backend/cpu/cpu.h"
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static bool gets(const char *wanted, const char *level)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The highest level, asked for in a child too, so that this process has not chosen when it forks. */
+/* The highest level, determined in a child, so that this process has not selected one when it forks. */
 static int highest(void)
 {
     pid_t child = fork();

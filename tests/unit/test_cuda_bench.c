@@ -98,8 +98,8 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
     }
     *size = trainer.adam.size * sizeof(float);
     float *parameters = malloc(*size);
-    trainer.backend->copy_out(trainer.backend->context, parameters, trainer.parameters, *size);
-    assert_null(trainer.backend->problem(trainer.backend->context));
+    trainer.backend->copy_to_host(trainer.backend->context, parameters, trainer.parameters, *size);
+    assert_null(trainer.backend->device_error(trainer.backend->context));
     lp_trainer_clear(&trainer);
     return parameters;
 }

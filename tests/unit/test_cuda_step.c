@@ -67,9 +67,9 @@ static void start(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 static float *on_host(const lp_trainer *trainer, const float *data, size_t count)
 {
     float *host = calloc(count + 1, sizeof *host);
-    trainer->backend->copy_out(trainer->backend->context, host, data, count * sizeof *host);
-    if (trainer->backend->problem && trainer->backend->problem(trainer->backend->context))
-        fail_msg("%s", trainer->backend->problem(trainer->backend->context));
+    trainer->backend->copy_to_host(trainer->backend->context, host, data, count * sizeof *host);
+    if (trainer->backend->device_error && trainer->backend->device_error(trainer->backend->context))
+        fail_msg("%s", trainer->backend->device_error(trainer->backend->context));
     return host;
 }
 
@@ -128,7 +128,7 @@ static void shake(lp_trainer *trainer)
     float *parameters = on_host(trainer, trainer->parameters, trainer->adam.size);
     for (size_t i = 0; i < trainer->adam.size; i++)
         parameters[i] *= (float)(1 + 0.5 * sin((double)i));
-    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, parameters,
+    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, parameters,
                               trainer->adam.size * sizeof *parameters);
     free(parameters);
 }

@@ -69,7 +69,7 @@ static int features_at(const lapse_model *model, const double *times, int count,
     lp_feeds_declare(&graph, NULL, 0, 0, feeds);
     model->network.encoding->build(&graph, &model->network.encoding_config, feeds, &features);
     assert_non_null(features.basis);
-    features.basis->kept = true;
+    features.basis->retained = true;
     lp_extent extent = {.rows = {[LP_ROWS_TOKENS] = count}, .pairs = count, .longest = count};
     assert_int_equal(lp_plan_make(&plan, &graph, &extent, sizeof(double), NULL), LAPSE_OK);
     double parameters[2000] = {0}, amplitude[FEATURES];

@@ -198,7 +198,7 @@ static void test_writer_refuses_an_endless_line(void **state)
     assert_int_equal(lp_writer_open(&writer, in_folder("out"), NULL), LAPSE_OK);
     assert_int_equal(lp_writer_print(&writer, &error, "%1023d", 1), LAPSE_OK);
     assert_int_equal(lp_writer_print(&writer, &error, "%1024d", 1), LAPSE_ERROR_INTERNAL);
-    assert_string_equal(error.message, "a line of over 1024 bytes was to be written");
+    assert_string_equal(error.message, "a line exceeds 1024 bytes");
     lp_writer_abandon(&writer);
 }
 

@@ -1,5 +1,5 @@
-/* test_flow.c: flows: forward and inverse undo one another, the log-determinant is that of a numeric Jacobian, each
- * variable depends on those it may depend on, and the gradients are those of finite differences; and the noise. */
+/* test_flow.c: normalizing flows: inverse(forward(x)) = x, log-determinant against a numeric Jacobian, dependencies between
+ * variables, gradients against finite differences; and the noise op. */
 #include "backend/cpu/cpu.h"
 #include "nn/flow.h"
 #include "nn/inverse_cdf.h"
@@ -28,7 +28,7 @@ static const struct {
 
 static char what[120];
 
-/* A flow there and back again on a row of its own, with random parameters. */
+/* A flow and its inverse on one row, with random parameters. */
 typedef struct flow_case {
     graph_case graph;
     lp_value *z, *x, *back;
@@ -49,13 +49,13 @@ static void start(flow_case *this, int type, int size, int seed)
     this->x = lp_flow_forward(graph, &flow, this->z, this->scales);
     this->back = lp_flow_inverse(graph, &flow, this->x, this->back_scales);
     assert_non_null(this->back);
-    this->x->kept = true;
+    this->x->retained = true;
     for (int i = 0; i < this->layers; i++)
-        this->scales[i]->kept = this->back_scales[i]->kept = true;
+        this->scales[i]->retained = this->back_scales[i]->retained = true;
     graph_case_gradients(&this->graph, this->back->producer);
     graph_case_fill(&this->graph, &random);
     for (size_t i = (size_t)16 * ((this->units + 15) / 16); i < graph->parameter_size; i++)
-        this->graph.parameters[i] *= 0.5; /* larger ones shrink some variable beyond what the numbers hold */
+        this->graph.parameters[i] *= 0.5; /* larger ones shrink some variable below the precision */
 }
 
 static double log_determinant(const flow_case *this, const graph_result *result, lp_value *const *scales)
@@ -93,15 +93,15 @@ static void check_inverse(flow_case *this, int type)
     for (int i = 0; i < this->units; i++) {
         double z = this->graph.parameters[this->z->offset + (size_t)i], back = result.values[this->back->id][i];
         if (!(fabs(back - z) <= 1e-6 * fmax(1, fabs(z))))
-            fail_msg("%s: variable %d was %.9g and came back as %.9g", what, i, z, back);
+            fail_msg("%s: variable %d: %.9g became %.9g", what, i, z, back);
         moved = fmax(moved, fabs(result.values[this->x->id][i] - z));
     }
     if (moved < 1e-3)
-        fail_msg("%s: nothing was moved", what);
+        fail_msg("%s: the flow is the identity", what);
     double there = log_determinant(this, &result, this->scales),
            back = log_determinant(this, &result, this->back_scales);
     if (fabs(there + back) > 1e-6)
-        fail_msg("%s: log-determinants %.9g there and %.9g back", what, there, back);
+        fail_msg("%s: log-determinants %.9g forward and %.9g inverse", what, there, back);
     graph_result_clear(&result);
 }
 
@@ -111,7 +111,7 @@ static void forward_and_inverse(void **state)
     for_each_flow(check_inverse);
 }
 
-/* dx_i / dz_j from four points around z_j */
+/* dx_i / dz_j by finite differences of fourth order */
 static void jacobian(flow_case *this, double matrix[MOST][MOST])
 {
     static const double steps[] = {-2, -1, 1, 2}, weights[] = {1, -8, 8, -1};
@@ -130,7 +130,7 @@ static void jacobian(flow_case *this, double matrix[MOST][MOST])
     }
 }
 
-/* log |det| by elimination with the largest pivot */
+/* log |det| by Gaussian elimination with partial pivoting */
 static double log_det(double matrix[MOST][MOST], int size)
 {
     double sum = 0;
@@ -174,7 +174,7 @@ static void log_determinants(void **state)
     for_each_flow(check_determinant);
 }
 
-/* A coupling leaves the half that is seen as it is. */
+/* A coupling layer does not change the half it conditions on. */
 static void coupling(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void noise(void **state)
     for (uint32_t step = 0; step < 50; step++) {
         run_noise(COUNT, true, 5, step, 0, a);
         for (int i = 0; i < COUNT; i++)
-            assert_true(a[i] > (double)i / COUNT && a[i] < (i + 1.0) / COUNT); /* one in each slice */
+            assert_true(a[i] > (double)i / COUNT && a[i] < (i + 1.0) / COUNT); /* one in each stratum */
         run_noise(COUNT, false, 5, step, 0, a);
         for (int i = 0; i < COUNT; i++) {
             assert_true(i == 0 || a[i] > a[i - 1]);

@@ -1,5 +1,4 @@
-/* test_graph.c: building, gradients' bookkeeping, planning and dumping; every mistake's message; failing allocations.
- */
+/* test_graph.c: building, gradients, planning and dumping of graphs; every error message; failing allocations. */
 #include "graph/plan.h"
 #include "support/graph_samples.h"
 
@@ -31,7 +30,7 @@ static void check_message(lp_graph *graph, const lp_value *made, const char *mes
     assert_null(made);
     assert_int_equal(lp_graph_status(graph, &error), LAPSE_ERROR_INTERNAL);
     assert_string_equal(error.message, message);
-    /* From here on nothing is built, and the first reason stays. */
+    /* Errors are sticky: nothing is built any more, and the first error stays. */
     int values = graph->value_count, nodes = graph->node_count;
     assert_null(tokens(graph, 3));
     assert_null(lp_add(graph, NULL, NULL));
@@ -47,25 +46,25 @@ static void test_mistakes_of_rows(void **state)
 {
     (void)state;
     lp_graph g = {0};
-    check_message(&g, lp_add(&g, tokens(&g, 2), tokens(&g, 3)), "graph: add wants two values of one shape");
-    check_message(&g, lp_add(&g, tokens(&g, 2), NULL), "graph: add wants two values of one shape");
-    check_message(&g, lp_add(&g, fixed(&g, 4, 2), fixed(&g, 5, 2)), "graph: add wants two values of one shape");
-    check_message(&g, lp_embed(&g, fixed(&g, 4, 2), tokens(&g, 1)), "graph: embed wants a table and one id a row");
+    check_message(&g, lp_add(&g, tokens(&g, 2), tokens(&g, 3)), "graph: add needs two values of the same shape");
+    check_message(&g, lp_add(&g, tokens(&g, 2), NULL), "graph: add needs two values of the same shape");
+    check_message(&g, lp_add(&g, fixed(&g, 4, 2), fixed(&g, 5, 2)), "graph: add needs two values of the same shape");
+    check_message(&g, lp_embed(&g, fixed(&g, 4, 2), tokens(&g, 1)), "graph: embed needs a table and one id per row");
     check_message(&g, lp_embed(&g, fixed(&g, 4, 2), typed(&g, LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 2)),
-                  "graph: embed wants a table and one id a row");
+                  "graph: embed needs a table and one id per row");
     check_message(&g, lp_gather(&g, fixed(&g, 4, 2), typed(&g, LP_TYPE_INT32, LP_ROWS_ITEMS, 0, 1)),
-                  "graph: gather wants a table and the rows of the shard's items");
+                  "graph: gather needs a table and the rows of the shard's items");
     check_message(&g, lp_softmax_loss(&g, tokens(&g, 3), fixed(&g, 4, 2), fixed(&g, 4, 1), NULL, tokens(&g, 1)),
-                  "graph: softmax_loss wants a vector and a target a row, and a vector and a bias an item");
-    check_message(&g, lp_relu(&g, typed(&g, LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1)), "graph: relu wants a real value");
+                  "graph: softmax_loss needs a vector and a target per row, and a vector and a bias per item");
+    check_message(&g, lp_relu(&g, typed(&g, LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1)), "graph: relu needs a real value");
     check_message(&g, lp_dropout(&g, typed(&g, LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1), 0.1),
-                  "graph: dropout wants a real value");
+                  "graph: dropout needs a real value");
     check_message(&g, lp_layer_norm(&g, tokens(&g, 3), fixed(&g, 1, 2), fixed(&g, 1, 3), 1e-5),
-                  "graph: layer_norm wants a gain and a shift for each column");
+                  "graph: layer_norm needs a weight and a bias per column");
     check_message(&g, lp_scale_columns(&g, tokens(&g, 3), fixed(&g, 1, 2)),
-                  "graph: scale_columns wants one factor a column");
+                  "graph: scale_columns needs one factor per column");
     check_message(&g, lp_cross_entropy(&g, tokens(&g, 3), tokens(&g, 1)),
-                  "graph: cross_entropy wants one target a row");
+                  "graph: cross_entropy needs one target per row");
 }
 
 static void test_mistakes_of_products(void **state)
@@ -73,24 +72,24 @@ static void test_mistakes_of_products(void **state)
     (void)state;
     lp_graph g = {0};
     check_message(&g, lp_linear(&g, tokens(&g, 3), fixed(&g, 3, 2), NULL, NULL, 2, false),
-                  "graph: linear wants a value, and a weight whose rows the heads divide");
+                  "graph: linear needs a value, and a weight whose rows the heads divide");
     check_message(&g, lp_linear(&g, tokens(&g, 3), fixed(&g, 4, 2), NULL, NULL, 1, false),
-                  "graph: linear: 'x' has 3 columns, the weight 'w' wants 4");
+                  "graph: linear: 'x' has 3 columns, the weight 'w' needs 4");
     check_message(&g, lp_linear(&g, tokens(&g, 3), fixed(&g, 4, 2), NULL, NULL, 2, true),
-                  "graph: linear: 'x' has 3 columns, the weight 'w' wants 4");
+                  "graph: linear: 'x' has 3 columns, the weight 'w' needs 4");
     check_message(&g, lp_linear(&g, tokens(&g, 3), fixed(&g, 3, 2), fixed(&g, 1, 3), NULL, 1, false),
                   "graph: linear: bias or addend of 'w' has the wrong shape");
     check_message(&g, lp_linear(&g, tokens(&g, 3), fixed(&g, 3, 2), NULL, tokens(&g, 3), 1, false),
                   "graph: linear: bias or addend of 'w' has the wrong shape");
     check_message(&g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 5), NULL, NULL, 1, 1, 0, NULL),
-                  "graph: attention wants query, key and value of one shape, divided by the heads");
+                  "graph: attention needs query, key and value of the same shape, divided by the heads");
     check_message(&g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 4), NULL, NULL, 3, 1, 0, NULL),
-                  "graph: attention wants query, key and value of one shape, divided by the heads");
+                  "graph: attention needs query, key and value of the same shape, divided by the heads");
     check_message(
         &g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 4), tokens(&g, 5), tokens(&g, 3), 2, 1, 0, NULL),
-        "graph: attention wants a time query for each head and column of the basis");
+        "graph: attention needs a time query for each head and column of the basis");
     check_message(&g, lp_attention(&g, tokens(&g, 4), tokens(&g, 4), tokens(&g, 4), tokens(&g, 5), NULL, 1, 1, 0, NULL),
-                  "graph: attention wants a time query for each head and column of the basis");
+                  "graph: attention needs a time query for each head and column of the basis");
 }
 
 static void test_mistakes_of_time(void **state)
@@ -98,17 +97,17 @@ static void test_mistakes_of_time(void **state)
     (void)state;
     lp_graph g = {0};
     check_message(&g, lp_harmonics(&g, fixed(&g, 2, 3), 1),
-                  "graph: harmonics wants one row of log periods and at least one harmonic");
+                  "graph: harmonics needs one row of log periods and at least one harmonic");
     check_message(&g, lp_harmonics(&g, fixed(&g, 1, 3), 0),
-                  "graph: harmonics wants one row of log periods and at least one harmonic");
+                  "graph: harmonics needs one row of log periods and at least one harmonic");
     check_message(&g, lp_basis(&g, tokens(&g, 1), lp_harmonics(&g, fixed(&g, 1, 3), 2)),
-                  "graph: basis wants times and one row of frequencies, both double");
+                  "graph: basis needs times and one row of frequencies, both double");
     check_message(&g, lp_basis(&g, typed(&g, LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1), fixed(&g, 1, 3)),
-                  "graph: basis wants times and one row of frequencies, both double");
+                  "graph: basis needs times and one row of frequencies, both double");
     check_message(&g, lp_reflect(&g, tokens(&g, 6), tokens(&g, 3)),
-                  "graph: reflect wants features of each head and one u(t') a row");
+                  "graph: reflect needs features of each head and one u(t') per row");
     check_message(&g, lp_reflect(&g, tokens(&g, 6), tokens(&g, 4)),
-                  "graph: reflect wants features of each head and one u(t') a row");
+                  "graph: reflect needs features of each head and one u(t') per row");
 }
 
 static void test_mistakes_of_gradients(void **state)
@@ -118,7 +117,7 @@ static void test_mistakes_of_gradients(void **state)
     lapse_error error;
     lp_value *y = lp_add(&g, lp_example_tokens(&g, "a", 2), lp_example_tokens(&g, "b", 2)), *seed = tokens(&g, 3);
     assert_int_equal(lp_graph_gradients(&g, 1, &y, &seed, &error), LAPSE_ERROR_INTERNAL);
-    assert_string_equal(error.message, "graph: the seed of 'add' has another shape");
+    assert_string_equal(error.message, "graph: the seed of 'add' has a different shape");
     lp_graph_clear(&g);
 
     lp_value *x = lp_example_tokens(&g, "a", 2), *time_out;
@@ -141,7 +140,7 @@ static void test_mistakes_of_gradients(void **state)
     lp_graph_clear(&g);
 }
 
-/* A copy stays where what it was made of, or itself, is added to before all have read it. */
+/* A copy is eliminated unless it or its source is added to before the last read of the copy. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -150,7 +149,7 @@ static void test_copies(void **state)
         lp_graph g = {0};
         lp_value *x = lp_relu(&g, lp_example_tokens(&g, "a", 2)), *y = lp_affine(&g, x, 2, 0), *again = lp_relu(&g, y);
         lp_value *z = lp_add(&g, x, y), *seed = tokens(&g, 2);
-        if (twice) /* y's gradient is added to, too */
+        if (twice) /* the gradient of y accumulates, too */
             z = lp_add(&g, z, again);
         int forward = g.node_count;
         assert_int_equal(lp_graph_gradients(&g, 1, &z, &seed, &error), LAPSE_OK);
@@ -212,8 +211,8 @@ static size_t size_of(const lp_value *value, const lp_plan *plan)
            lp_type_size(value->type, plan->real_size);
 }
 
-/* Every two values that are alive at once, and every value against the end of the buffer. */
-static void check_plan(const lp_plan *plan, int rest)
+/* Live values must not overlap, nor exceed the buffer. */
+static void check_plan(const lp_plan *plan, int reuse_delay)
 {
     enum { MOST = 256 };
     const lp_graph *graph = plan->graph;
@@ -235,16 +234,16 @@ static void check_plan(const lp_plan *plan, int rest)
             const lp_value *b = graph->values[k];
             if (b->storage != LP_STORAGE_WORK || spans[k].first < 0)
                 continue;
-            bool together = (a->kept || spans[i].last + rest >= spans[k].first) &&
-                            (b->kept || spans[k].last + rest >= spans[i].first);
+            bool together = (a->retained || spans[i].last + reuse_delay >= spans[k].first) &&
+                            (b->retained || spans[k].last + reuse_delay >= spans[i].first);
             bool apart = a->offset + size_of(a, plan) <= b->offset || b->offset + size_of(b, plan) <= a->offset;
             if (together && !apart)
-                fail_msg("values %d and %d live at once and overlap", k, i);
+                fail_msg("values %d and %d overlap in memory and in time", k, i);
         }
     }
 }
 
-/* Adds seeds and gradients to a sample; false after a mistake or out of memory. */
+/* Adds seeds and gradients to a sample; false on error. */
 static bool differentiate(lp_graph *graph, lp_node *node, lapse_error *error)
 {
     lp_value *outputs[LP_NODE_OUTPUTS], *seeds[LP_NODE_OUTPUTS];
@@ -269,7 +268,7 @@ static void test_plan(void **state)
         assert_true(differentiate(&graph, graph_samples[sample].build(&graph, 5, 2, 3), &error));
         for (int size = 0; size < 3; size++)
             for (int kept = 0; kept < 2; kept++) {
-                graph.values[graph.value_count / 2]->kept |= kept;
+                graph.values[graph.value_count / 2]->retained |= kept;
                 assert_int_equal(lp_plan_make(&plan, &graph, &extents[size], size == 1 ? 8 : 4, &error), LAPSE_OK);
                 check_plan(&plan, 0);
                 assert_int_equal(
@@ -281,7 +280,7 @@ static void test_plan(void **state)
     }
 }
 
-/* A chain needs two places however long it is, one more for every node that places rest, and one for every link kept. */
+/* A linear graph needs two buffers, one more per level of reuse delay, and one per retained value. */
 static void test_plan_shares(void **state)
 {
     (void)state;
@@ -296,14 +295,14 @@ static void test_plan_shares(void **state)
     assert_int_equal(lp_plan_make_at(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, NULL, 3, &error),
                      LAPSE_OK);
     assert_int_equal(plan.work_size, 5 * 10 * 16 * 4);
-    graph.values[4]->kept = true;
+    graph.values[4]->retained = true;
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 3 * 10 * 16 * 4);
     lp_graph_clear(&graph);
 }
 
-/* What runs at one moment is alive at once, however its nodes are numbered; what runs in an order of its own shares bytes by that. */
-static void test_plan_moments(void **state)
+/* Values of one schedule level are live at the same time, whatever the order of the nodes; reuse follows the levels. */
+static void test_plan_levels(void **state)
 {
     (void)state;
     enum { LINKS = 6 };
@@ -320,15 +319,15 @@ static void test_plan_moments(void **state)
         pieces[i] = (lp_schedule_level){i, i == 0 ? LINKS - 1 : i};
     }
     assert_int_equal(lp_plan_make_at(&plan, &graph, &extent, 4, together, 0, &error), LAPSE_OK);
-    assert_true(plan.arranged);
+    assert_true(plan.scheduled);
     assert_int_equal(plan.work_size, LINKS * size);
     assert_int_equal(lp_plan_make_at(&plan, &graph, &extent, 4, pairs, 0, &error), LAPSE_OK);
-    assert_int_equal(plan.work_size, 3 * size); /* two of a moment, and the last of the one before */
-    /* The first node's second piece reads what it read at first: its output lives on. */
+    assert_int_equal(plan.work_size, 3 * size); /* two of a level, and the last of the level before */
+    /* The first node spans two levels: its input and output stay live. */
     assert_int_equal(lp_plan_make_at(&plan, &graph, &extent, 4, pieces, 0, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 3 * size);
     assert_int_equal(lp_plan_make(&plan, &graph, &extent, 4, &error), LAPSE_OK);
-    assert_false(plan.arranged);
+    assert_false(plan.scheduled);
     assert_int_equal(plan.work_size, 2 * size);
     lp_graph_clear(&graph);
 }
@@ -342,7 +341,7 @@ static void test_plan_empty(void **state)
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error), LAPSE_OK);
     assert_int_equal(plan.work_size, 0);
     assert_int_equal(plan.scratch_size, 0);
-    lp_graph_mistake(&graph, "wrong on purpose");
+    lp_graph_fail(&graph, "wrong on purpose");
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){{0, 10, 10, 10}, 10, 10}, 4, &error),
                      LAPSE_ERROR_INTERNAL);
     assert_string_equal(error.message, "graph: wrong on purpose");
@@ -351,7 +350,7 @@ static void test_plan_empty(void **state)
 
 /* ----------------------------------------------------------------------------------------- out of memory ------ */
 
-/* Builds, differentiates, plans and dumps; returns how it ended. */
+/* Builds, differentiates, plans and dumps. */
 static lapse_status everything(const graph_sample *sample, lapse_error *error)
 {
     lp_graph graph = {0};
@@ -402,7 +401,7 @@ int main(void)
         cmocka_unit_test(test_dump),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_plan_shares),
-        cmocka_unit_test(test_plan_moments),
+        cmocka_unit_test(test_plan_levels),
         cmocka_unit_test(test_plan_empty),
         cmocka_unit_test(test_memory),
     };

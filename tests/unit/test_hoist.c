@@ -1,5 +1,5 @@
-/* test_hoist.c: a graph whose products with tables and turned weights are made beforehand computes what it did, on every build
- * of the kernels; and the products themselves, on the shapes that vectors do not divide. */
+/* test_hoist.c: constant folding does not change results, at every instruction-set level; and linear kernels on shapes that
+ * vectors do not divide. */
 #include "backend/cpu/cpu.h"
 #include "graph/hoist.h"
 #include "graph/op.h"
@@ -14,7 +14,7 @@
 
 enum { TOKENS = 37, TYPES = 9, PLACES = 40, COLS = 18, WIDE = 35 };
 
-/* A graph that looks events and places up, and what it gives. */
+/* A graph with event and position lookups, and its outputs. */
 typedef struct network {
     lp_graph graph;
     lp_value *out, *joined, *pair;
@@ -25,8 +25,7 @@ static lp_value *weight(lp_graph *graph, const char *name, int rows, int cols)
     return lp_graph_parameter(graph, name, rows, cols, LP_INIT_NORMAL, 0.3);
 }
 
-/* Two heads of the last product, a product with places that joins another, one that is added to a look-up, and one that is
- * wanted twice. */
+/* A product with two heads, a product of positions with an addend, one added to a lookup, and one that is used twice. */
 static void build(network *n)
 {
     lp_graph *graph = &n->graph;
@@ -50,8 +49,8 @@ static void build(network *n)
     n->out = lp_linear(
         graph, lp_add(graph, x, x), weight(graph, "heads", 10, COLS / 2), NULL,
         lp_linear(graph, lp_add(graph, sum, twice), weight(graph, "last", 10, WIDE), NULL, NULL, 1, true), 2, true);
-    lp_relu(graph, twice); /* nobody wants this one */
-    n->out->kept = n->joined->kept = n->pair->kept = true;
+    lp_relu(graph, twice); /* unused */
+    n->out->retained = n->joined->retained = n->pair->retained = true;
     assert_int_equal(lp_graph_status(graph, NULL), LAPSE_OK);
 }
 
@@ -100,7 +99,7 @@ static int count_ops(const lp_graph *graph, lp_op_id id, bool fixed)
 {
     int count = 0;
     for (int i = 0; i < graph->node_count; i++)
-        count += graph->nodes[i]->op->id == id && lp_value_is_fixed(graph->nodes[i]->outputs[0]) == fixed;
+        count += graph->nodes[i]->op->id == id && lp_value_is_constant(graph->nodes[i]->outputs[0]) == fixed;
     return count;
 }
 
@@ -157,8 +156,8 @@ static void rules_apply(void **state)
     assert_int_equal(count_ops(graph, LP_OP_LAYER_NORM, false) + count_ops(graph, LP_OP_RELU, false), 0);
     assert_int_equal(count_ops(graph, LP_OP_TRANSPOSE, true), 4);
     for (int i = 0; i < graph->node_count; i++)
-        if (graph->nodes[i]->op->id == LP_OP_LINEAR && !lp_value_is_fixed(graph->nodes[i]->outputs[0]))
-            assert_false(graph->nodes[i]->with.transpose);
+        if (graph->nodes[i]->op->id == LP_OP_LINEAR && !lp_value_is_constant(graph->nodes[i]->outputs[0]))
+            assert_false(graph->nodes[i]->attributes.transpose);
     lp_graph_clear(&n.graph);
 }
 
@@ -212,14 +211,15 @@ static void products_of_odd_shapes(void **state)
             multiply(&p, lp_cpu_level_kernels(level), sizeof(float), got);
             for (int i = 0; i < p.rows * p.out; i++)
                 if (!(fabs(got[i] - wanted[i]) <= 2e-5))
-                    fail_msg("%s: [%d x %d] to %d columns, turned %d, bias %d, add %d: element %d is %.9g, not %.9g",
-                             lp_cpu_level_name(level), p.rows, p.in, p.out, p.transposed, p.bias, p.add, i, got[i],
-                             wanted[i]);
+                    fail_msg(
+                        "%s: [%d x %d] to %d columns, transposed %d, bias %d, add %d: element %d is %.9g, not %.9g",
+                        lp_cpu_level_name(level), p.rows, p.in, p.out, p.transposed, p.bias, p.add, i, got[i],
+                        wanted[i]);
         }
     }
 }
 
-/* Rows of a known basis are taken where times are equal, and only there. */
+/* Rows of a known basis are copied only where times are equal. */
 static void a_basis_after(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void a_basis_after(void **state)
     assert_null(lp_basis_after(&graph, moments, frequencies, basis));
     lapse_error error = {0};
     lp_graph_status(&graph, &error);
-    assert_string_equal(error.message, "graph: basis wants the times that a basis is known at");
+    assert_string_equal(error.message, "graph: basis needs the times of the known basis");
     lp_graph_clear(&graph);
 }
 

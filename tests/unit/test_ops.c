@@ -1,5 +1,5 @@
-/* test_ops.c: every op, three ways: its gradients against finite differences in double, and every build of the float
- * kernels against the plain ones in double, on random instances and on shapes that vectors do not divide. */
+/* test_ops.c: every op: gradients against finite differences in double, and the float kernels of every instruction-set level
+ * against the reference in double, on random instances and on shapes that vectors do not divide. */
 #include "backend/cpu/cpu.h"
 #include "support/graph_case.h"
 #include "support/graph_samples.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which instance failed: said before the assertion that fails. */
+/* The instance, for failure messages. */
 static char what[200];
 
 static const struct shard {
@@ -21,16 +21,16 @@ static const struct shard {
     {1, {1}}, {1, {7}}, {4, {1, 3, 1, 6}}, {3, {2, 8, 5}}, {6, {1, 1, 1, 1, 1, 2}},
 };
 
-static void check_close(double got, double wanted, double scale, double relative, const char *part, int place)
+static void check_close(double got, double wanted, double scale, double relative, const char *part, int element)
 {
     double bound = relative * scale;
     if (!(fabs(got - wanted) <= bound))
-        fail_msg("%s, %s, element %d: %.9g, should be %.9g within %.3g", what, part, place, got, wanted, bound);
+        fail_msg("%s, %s, element %d: %.9g, should be %.9g within %.3g", what, part, element, got, wanted, bound);
 }
 
 /* ---------------------------------------------------------------------------------- finite differences ------- */
 
-/* The derivative of the loss by *x, from four points around it. */
+/* The derivative of the loss with respect to *x by finite differences of fourth order. */
 static double slope(graph_case *this, double *x)
 {
     static const double steps[] = {-2, -1, 1, 2}, weights[] = {1, -8, 8, -1};
@@ -47,10 +47,10 @@ static double slope(graph_case *this, double *x)
     return sum / (12 * step);
 }
 
-static void check_slope(graph_case *this, double *x, double gradient, const char *name, int place)
+static void check_slope(graph_case *this, double *x, double gradient, const char *name, int element)
 {
     double wanted = slope(this, x);
-    check_close(gradient, wanted, fmax(1, fmax(fabs(gradient), fabs(wanted))), 1e-5, name, place);
+    check_close(gradient, wanted, fmax(1, fmax(fabs(gradient), fabs(wanted))), 1e-5, name, element);
 }
 
 static void check_gradients(graph_case *this)
@@ -110,7 +110,7 @@ static void test_sample_gradients(void **state)
         }
 }
 
-/* Every op is in the table at its own place, and has either an example or is part of a gradient. */
+/* Every op is in the table at its index, and has an example or is part of a gradient. */
 static void test_table(void **state)
 {
     (void)state;
@@ -125,8 +125,8 @@ static void test_table(void **state)
 
 /* --------------------------------------------------------------------------------------- float kernels ------- */
 
-/* A float's sum of n products of numbers near s is off by some n s 6e-8 at worst; our longest sums have 1,000 terms and
- * are far from the worst. Elements are compared on the scale of the largest in their matrix. */
+/* The worst-case error of a float sum of n products near s is n s 6e-8; the longest sums have 1,000 terms and are far from
+ * the worst case. The tolerance is relative to the largest element of the matrix. */
 static void check_matrix(const double *got, const double *wanted, int count, const char *part)
 {
     double largest = 0.1;
@@ -197,7 +197,7 @@ static void test_shapes(void **state)
             }
 }
 
-/* Products with more terms than are summed at a time, and so large that BLAS takes them. */
+/* Products with several passes over terms, and products large enough for BLAS. */
 static void test_large_products(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void test_large_products(void **state)
     }
 }
 
-/* Cosines and sines must be right to a float's last places even after millions of turns. */
+/* Cosines and sines have float precision even after millions of turns. */
 static void test_basis_error(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void test_basis_error(void **state)
     for (int level = 0; lp_cpu_level_name(level); level++) {
         graph_case_run(&this, sizeof(float), lp_cpu_level_kernels(level), &got);
         snprintf(what, sizeof what, "basis, %s", lp_cpu_level_name(level));
-        /* The float log_period is the same number, so the frequencies are, and the phases to 1e-8. */
+        /* log_period is exact in float, so the frequencies are equal, and the phases to 1e-8. */
         for (int k = 0; k < graph_case_elements(&this, u); k++)
             check_close(got.values[u->id][k], wanted.values[u->id][k], 1, 1.5e-7, "u", k);
         graph_result_clear(&got);
@@ -269,7 +269,7 @@ static void check_same_bits(const graph_case *this, const graph_result *a, const
     }
 }
 
-/* Where inputs lie must not change a bit of what comes out; nor may it matter which values share bytes. */
+/* Neither the alignment of inputs nor the sharing of bytes changes a bit of the results. */
 static void test_same_bits(void **state)
 {
     (void)state;
@@ -288,7 +288,7 @@ static void test_same_bits(void **state)
             check_same_bits(&this, &first, &other);
             graph_result_clear(&other);
             for (int i = 0; i < this.graph.value_count; i++)
-                this.graph.values[i]->kept = true;
+                this.graph.values[i]->retained = true;
             graph_case_run(&this, sizeof(float), lp_cpu_level_kernels(level), &other);
             snprintf(what, sizeof what, "%s, %s, nothing shared", graph_samples[sample].name, lp_cpu_level_name(level));
             check_same_bits(&this, &first, &other);
@@ -298,7 +298,7 @@ static void test_same_bits(void **state)
         }
 }
 
-/* A batch cut into shards draws the same masks as one that is whole. */
+/* Dropout masks do not depend on how a batch is split into shards. */
 static void test_shards(void **state)
 {
     (void)state;

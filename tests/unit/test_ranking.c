@@ -32,7 +32,7 @@ static void scores_do_not_depend_on_company(void **state)
         for (size_t d = 0; d < sizeof all_dims / sizeof *all_dims; d++) {
             int dims = all_dims[d];
             static float z[CASES * 300], table[ITEMS * 300], bias[ITEMS], whole[CASES * ITEMS], part[CASES * ITEMS];
-            const lp_cpu_ranking *kernels = lp_cpu_level_ranking(level);
+            const lp_ranking_kernels *kernels = lp_cpu_level_ranking(level);
             fill(&random, z, (size_t)(CASES * dims));
             fill(&random, table, (size_t)(ITEMS * dims));
             fill(&random, bias, ITEMS);
@@ -65,12 +65,12 @@ static void reaching(void **state)
         scores[i] = (float)(i % 10);
     scores[3] = NAN;
     for (int level = 0; lp_cpu_level_name(level); level++) {
-        const lp_cpu_ranking *kernels = lp_cpu_level_ranking(level);
-        assert_int_equal(kernels->reaching(0, scores, 1), 0);
-        assert_int_equal(kernels->reaching(67, scores, 0), 67);
-        assert_int_equal(kernels->reaching(67, scores, 8), 13); /* 8 and 9 six times each, and the NaN */
-        assert_int_equal(kernels->reaching(67, scores, NAN), 67);
-        assert_int_equal(kernels->reaching(67, scores, INFINITY), 1);
+        const lp_ranking_kernels *kernels = lp_cpu_level_ranking(level);
+        assert_int_equal(kernels->count_at_least(0, scores, 1), 0);
+        assert_int_equal(kernels->count_at_least(67, scores, 0), 67);
+        assert_int_equal(kernels->count_at_least(67, scores, 8), 13); /* 8 and 9 six times each, and the NaN */
+        assert_int_equal(kernels->count_at_least(67, scores, NAN), 67);
+        assert_int_equal(kernels->count_at_least(67, scores, INFINITY), 1);
     }
     assert_null(lp_cpu_level_ranking(99));
 }

@@ -1,4 +1,4 @@
-/* test_text.c: numbers, words, moments and lengths of time as text. */
+/* test_text.c: numbers, words, names, timestamps and durations as text. */
 #include "base/timestamp.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -70,7 +70,7 @@ static void what_is_no_number_is_refused(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         double value = 99;
         if (parse(texts[i], &value))
-            fail_msg("'%s' was taken for a number", texts[i]);
+            fail_msg("'%s' was accepted as a number", texts[i]);
         assert_true(value == 99);
     }
     char many[3000];
@@ -79,7 +79,7 @@ static void what_is_no_number_is_refused(void **state)
     assert_false(lp_number_parse(many, many + sizeof many, &value));
 }
 
-/* Doubles of every size, printed in several lengths, come back as strtod reads them. */
+/* Doubles of every magnitude and printed length are parsed like strtod. */
 static void random_numbers_agree_with_strtod(void **state)
 {
     (void)state;
@@ -146,6 +146,31 @@ static void words_and_utf8(void **state)
                  {"\xE2\x82", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(lp_text_is_utf8(cases[i].text, cases[i].text + strlen(cases[i].text)), cases[i].good);
+    static const char text[] = "a\xC3\xA4\xE2\x82\xAC\xF0\x9F\x8E\xB2\xE2\x82"; /* the last character is cut */
+    static const size_t sizes[] = {1, 2, 3, 4, 0};
+    for (size_t i = 0, at = 0; i < sizeof sizes / sizeof *sizes; at += sizes[i++]) {
+        assert_int_equal(lp_utf8_size(text + at, text + sizeof text - 1), sizes[i]);
+        assert_int_equal(lp_utf8_size(text + at, text + at + 4), sizes[i]);
+    }
+}
+
+static void names_are_found(void **state)
+{
+    (void)state;
+    typedef struct row {
+        const char *name;
+        int number;
+    } row;
+    static const row one = {"one", 1}, two = {"two", 2};
+    static const row *const rows[] = {&one, &two, NULL};
+    static const char *const names[] = {"one", "two", NULL};
+    assert_ptr_equal(lp_find_by_name(rows, "one"), &one);
+    assert_ptr_equal(lp_find_by_name(rows, "two"), &two);
+    assert_null(lp_find_by_name(rows, "three"));
+    assert_null(lp_find_by_name(rows, NULL));
+    assert_int_equal(lp_name_index("two", names), 1);
+    assert_int_equal(lp_name_index("three", names), -1);
+    assert_int_equal(lp_name_index(NULL, names), -1);
 }
 
 static void excerpts_fit_a_message(void **state)
@@ -243,7 +268,7 @@ static void bad_moments_say_why(void **state)
     assert_int_equal(lapse_time_parse(NULL, NULL, NULL), LAPSE_ERROR_USAGE);
 }
 
-/* Every day of eight hundred years, forth and back, against the day before. */
+/* Every day of eight hundred years, formatted and parsed, against the day before. */
 static void the_calendar_has_no_gaps(void **state)
 {
     (void)state;
@@ -349,6 +374,7 @@ int main(void)
         cmocka_unit_test(random_numbers_agree_with_strtod),
         cmocka_unit_test(the_locale_does_not_matter),
         cmocka_unit_test(words_and_utf8),
+        cmocka_unit_test(names_are_found),
         cmocka_unit_test(excerpts_fit_a_message),
         cmocka_unit_test(moments_are_read),
         cmocka_unit_test(bad_moments_say_why),

@@ -1,4 +1,4 @@
-/* test_top_k.c: the best of many scores against a plain sort, with ties, scores that are no numbers and some left out. */
+/* test_top_k.c: top-k selection against a full sort, with ties, NaN scores and excluded items. */
 #include "base/random.h"
 #include "serve/top_k.h"
 
@@ -36,7 +36,7 @@ static void sorting_says_the_same(void **state)
         int64_t top = 1 + (int64_t)lp_random_below(&random, MOST + 5);
         bool skipping = lp_random_below(&random, 2);
         for (int i = 0; i < count; i++) {
-            /* Few values, so that many are equal. */
+            /* Few distinct values, for many ties. */
             scores[i] = (float)((int)lp_random_below(&random, 40) - 20) / 4;
             if (lp_random_below(&random, 20) == 0)
                 scores[i] = lp_random_below(&random, 2) ? NAN : -INFINITY;

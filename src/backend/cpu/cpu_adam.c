@@ -1,4 +1,4 @@
-/* cpu_adam.c: Adam's step on this machine's threads. Work is cut into pieces whose sums do not depend on who does them. */
+/* cpu_adam.c: the Adam step on the thread pool. Tasks have fixed sizes, so sums do not depend on the number of threads. */
 #include "backend/adam.h"
 #include "backend/cpu/cpu.h"
 #include "base/threads.h"
@@ -6,22 +6,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 4096, ROWS = 64 }; /* parameters, and rows of tables, that a task takes */
+enum { CHUNK = 4096, ROWS = 64 }; /* dense parameters, or table rows, of a task */
 
 typedef struct adam_job {
     const lp_adam *adam;
-    const lp_union *rows; /* NULL: there are no tables */
+    const lp_union *rows; /* NULL if there are no tables */
     float *parameters;
     const lp_cpu_adam *kernels;
-    int chunks; /* of parameters behind the tables; tasks after those are rows */
+    int chunks; /* tasks of dense parameters; later tasks are table rows */
     lp_adam_factors factors;
     float rate; /* of this step */
 } adam_job;
 
-/* Part of a task: elements of one parameter, and their gradients in the first shard that has them. */
+/* Contiguous elements of a parameter, and their gradients in the first shard that has them. */
 typedef struct span {
     float *parameters, *moment1, *moment2, *gradients;
-    const float *rates; /* of groups of LP_PARAMETER_ALIGN; NULL: `rate` for all */
+    const float *rates; /* per group of LP_PARAMETER_ALIGN elements; NULL: `rate` for all */
     float rate;
     size_t count;
 } span;
@@ -30,20 +30,20 @@ static span dense_span(const adam_job *job, int chunk)
 {
     const lp_adam *adam = job->adam;
     size_t dense = adam->size - adam->table_size, begin = (size_t)chunk * CHUNK;
-    size_t end = begin + CHUNK < dense ? begin + CHUNK : dense, place = adam->table_size + begin;
-    return (span){job->parameters + place,
-                  adam->moment1 + place,
-                  adam->moment2 + place,
+    size_t end = begin + CHUNK < dense ? begin + CHUNK : dense, offset = adam->table_size + begin;
+    return (span){job->parameters + offset,
+                  adam->moment1 + offset,
+                  adam->moment2 + offset,
                   adam->gradients + begin,
                   adam->rates + begin / LP_PARAMETER_ALIGN,
                   0,
                   end - begin};
 }
 
-/* The gradient of row `place` (shard * capacity + row of its list) of a table. */
-static float *row_gradient(const lp_adam *adam, const lp_table *table, int32_t place)
+/* The gradient of a table row, given its index shard * capacity + row of the batch vocabulary. */
+static float *row_gradient(const lp_adam *adam, const lp_table *table, int32_t index)
 {
-    size_t capacity = (size_t)adam->item_capacity, shard = (size_t)place / capacity, row = (size_t)place % capacity;
+    size_t capacity = (size_t)adam->item_capacity, shard = (size_t)index / capacity, row = (size_t)index % capacity;
     return adam->row_gradients + (shard * (size_t)adam->table_cols + (size_t)table->before) * capacity +
            row * (size_t)table->cols;
 }
@@ -51,22 +51,23 @@ static float *row_gradient(const lp_adam *adam, const lp_table *table, int32_t p
 static span row_span(const adam_job *job, const lp_table *table, int row)
 {
     const lp_adam *adam = job->adam;
-    size_t place = table->offset + (size_t)job->rows->row[row] * (size_t)table->cols;
+    size_t offset = table->offset + (size_t)job->rows->row[row] * (size_t)table->cols;
     float *gradients = row_gradient(adam, table, job->rows->place[job->rows->first[row]]);
-    return (span){job->parameters + place, adam->moment1 + place, adam->moment2 + place, gradients, NULL, table->rate,
-                  (size_t)table->cols};
+    return (span){
+        job->parameters + offset, adam->moment1 + offset, adam->moment2 + offset, gradients, NULL, table->rate,
+        (size_t)table->cols};
 }
 
-/* Adds l2 and returns the squared norm. Fixed parameters have no gradient, and so no part in the norm, no moments and no
- * step. */
-static double finish_sum(const lp_cpu_adam *kernels, const span *s, float l2)
+/* Adds the L2 term and returns the squared norm. Gradients of frozen parameters become 0: they have no part in the norm,
+ * no moments and no update. */
+static double add_l2_and_norm(const lp_cpu_adam *kernels, const span *s, float l2)
 {
-    enum { SUMMED = 256 }; /* elements whose squares are summed in float */
+    enum { SUMMED = 256 }; /* elements whose squares are accumulated in float */
     double norm = 0;
     for (size_t group = 0; s->rates && group < s->count / LP_PARAMETER_ALIGN; group++)
         if (s->rates[group] == 0)
             memset(s->gradients + group * LP_PARAMETER_ALIGN, 0, LP_PARAMETER_ALIGN * sizeof *s->gradients);
-    for (size_t i = 0; i < s->count;) { /* stretches that all learn, or of which nothing does */
+    for (size_t i = 0; i < s->count;) { /* runs of trained or of frozen elements */
         bool fixed = s->rates && s->rates[i / LP_PARAMETER_ALIGN] == 0;
         size_t count = 0;
         while (count < SUMMED && i + count < s->count &&
@@ -79,34 +80,34 @@ static double finish_sum(const lp_cpu_adam *kernels, const span *s, float l2)
     return norm;
 }
 
-/* Rows lie anywhere in memory: what a task will need soon is fetched before. */
+/* Rows are scattered in memory: software prefetch, AHEAD rows before use, LINE floats per cache line. */
 enum { AHEAD = 6, LINE = 16 };
 
-static void fetch(const float *row, int cols)
+static void prefetch(const float *row, int cols)
 {
     for (int c = 0; c < cols; c += LINE)
         __builtin_prefetch(row + c, 1);
 }
 
-static void fetch_gradients(const adam_job *job, int row)
+static void prefetch_gradients(const adam_job *job, int row)
 {
     if (row >= job->rows->count)
         return;
     for (int32_t i = job->rows->first[row]; i < job->rows->first[row + 1]; i++)
-        fetch(row_gradient(job->adam, &job->adam->tables[0], job->rows->place[i]), job->adam->tables[0].cols);
+        prefetch(row_gradient(job->adam, &job->adam->tables[0], job->rows->place[i]), job->adam->tables[0].cols);
 }
 
-static void fetch_row(const adam_job *job, int row)
+static void prefetch_row(const adam_job *job, int row)
 {
     if (row >= job->rows->count)
         return;
     span s = row_span(job, &job->adam->tables[0], row);
-    fetch(s.parameters, (int)s.count);
-    fetch(s.moment1, (int)s.count);
-    fetch(s.moment2, (int)s.count);
+    prefetch(s.parameters, (int)s.count);
+    prefetch(s.moment1, (int)s.count);
+    prefetch(s.moment2, (int)s.count);
 }
 
-/* The sum over shards, in their order, into the first one's gradient; and its squared norm. */
+/* Sums gradients over shards, in shard order, into those of the first shard; stores the squared norm. */
 static void reduce_task(void *context, int task, int worker)
 {
     (void)worker;
@@ -117,22 +118,22 @@ static void reduce_task(void *context, int task, int worker)
         span s = dense_span(job, task);
         for (int shard = 1; shard < adam->shards; shard++)
             job->kernels->add(s.count, s.gradients, s.gradients + (size_t)shard * (adam->size - adam->table_size));
-        norm = finish_sum(job->kernels, &s, (float)adam->l2);
+        norm = add_l2_and_norm(job->kernels, &s, (float)adam->l2);
     }
     int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
     for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++) {
-        fetch_gradients(job, row + AHEAD);
+        prefetch_gradients(job, row + AHEAD);
         for (int t = 0; t < adam->table_count; t++) {
             span s = row_span(job, &adam->tables[t], row);
             for (int32_t i = job->rows->first[row] + 1; i < job->rows->first[row + 1]; i++)
                 job->kernels->add(s.count, s.gradients, row_gradient(adam, &adam->tables[t], job->rows->place[i]));
-            norm += finish_sum(job->kernels, &s, (float)adam->l2);
+            norm += add_l2_and_norm(job->kernels, &s, (float)adam->l2);
         }
     }
     adam->norms[task] = norm;
 }
 
-/* Stretches of one rate. */
+/* Splits a span into runs of one learning rate. */
 static void step_span(const adam_job *job, const span *s)
 {
     for (size_t i = 0; i < s->count;) {
@@ -157,9 +158,9 @@ static void step_task(void *context, int task, int worker)
     }
     int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
     for (int row = begin; task >= job->chunks && row < begin + AHEAD; row++)
-        fetch_row(job, row);
+        prefetch_row(job, row);
     for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++) {
-        fetch_row(job, row + AHEAD);
+        prefetch_row(job, row + AHEAD);
         for (int t = 0; t < job->adam->table_count; t++) {
             span s = row_span(job, &job->adam->tables[t], row);
             step_span(job, &s);

@@ -1,4 +1,4 @@
-/* cpu_level.c: which kernels this CPU gets. Decided once, at the first question. */
+/* cpu_level.c: selects the kernels for this CPU's instruction set, once, at the first call. */
 #include "backend/cpu/cpu.h"
 
 #include <cblas.h>
@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What fast/ has at a level (fast.h). */
+/* The functions of fast/ at a level (fast.h). */
 #define DECLARE(level)                                                                                              \
     extern const lp_kernel lp_fast_kernels_##level[LP_OP_COUNT];                                                    \
     void lp_fast_scores_##level(int cases, int items, int dims, const float *state, const float *table,             \
                                 const float *bias, float *scores);                                                  \
-    int lp_fast_reaching_##level(int count, const float *scores, float mark);                                       \
+    int lp_fast_count_at_least_##level(int count, const float *scores, float threshold);                            \
     void lp_fast_transposed_scores_##level(int items, int dims, const float *state, const float *transposed,        \
                                            size_t stride, const float *bias, float *scores);                        \
     void lp_fast_row_scores_##level(int items, int dims, const float *state, const float *table, const float *bias, \
@@ -21,17 +21,17 @@
     void lp_fast_adam_add_##level(size_t count, float *sum, const float *gradients);                                \
     void lp_fast_adam_step_##level(size_t count, const lp_adam_factors *factors, float rate, float *parameters,     \
                                    float *moment1, float *moment2, const float *gradients);                         \
-    double lp_fast_chains_##level(int turns, float *sink)
+    double lp_fast_fma_loop_##level(int turns, float *sink)
 
 #define ADAM(level)                                                                    \
     {                                                                                  \
         lp_fast_adam_norm_##level, lp_fast_adam_add_##level, lp_fast_adam_step_##level \
     }
 
-#define RANKING(level)                                                                \
-    {                                                                                 \
-        lp_fast_scores_##level, lp_fast_reaching_##level, lp_fast_row_scores_##level, \
-            lp_fast_transposed_scores_##level, lp_fast_log_sum_##level                \
+#define RANKING(level)                                                                      \
+    {                                                                                       \
+        lp_fast_scores_##level, lp_fast_count_at_least_##level, lp_fast_row_scores_##level, \
+            lp_fast_transposed_scores_##level, lp_fast_log_sum_##level                      \
     }
 
 DECLARE(portable);
@@ -60,19 +60,19 @@ static bool has_v4(void)
 }
 #endif
 
-/* From the lowest; each level has all of those before it. */
+/* From the lowest; each level includes the instructions of those before it. */
 static const struct level {
     const char *name;
     bool (*present)(void);
     const lp_kernel *fast;
-    lp_cpu_ranking ranking;
+    lp_ranking_kernels ranking;
     lp_cpu_adam adam;
-    double (*chains)(int turns, float *sink);
+    double (*fma_loop)(int turns, float *sink);
 } levels[] = {
-    {"portable", always, lp_fast_kernels_portable, RANKING(portable), ADAM(portable), lp_fast_chains_portable},
+    {"portable", always, lp_fast_kernels_portable, RANKING(portable), ADAM(portable), lp_fast_fma_loop_portable},
 #ifdef __x86_64__
-    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3), ADAM(v3), lp_fast_chains_v3},
-    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4), ADAM(v4), lp_fast_chains_v4},
+    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3), ADAM(v3), lp_fast_fma_loop_v3},
+    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4), ADAM(v4), lp_fast_fma_loop_v4},
 #endif
 };
 
@@ -80,64 +80,64 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static lp_kernel tables[LEVELS][LP_OP_COUNT];
-static int highest, chosen;
+static int highest, selected;
 
-static void choose(void)
+static void select_level(void)
 {
     for (int i = 0; i < LEVELS && levels[i].present(); i++) {
         highest = i;
         for (int op = 0; op < LP_OP_COUNT; op++)
             tables[i][op] = levels[i].fast[op] ? levels[i].fast[op] : lp_reference_kernels_float[op];
     }
-    chosen = highest;
+    selected = highest;
     const char *wanted = getenv("LAPSE_CPU_LEVEL");
     for (int i = 0; wanted && i < highest; i++)
         if (strcmp(levels[i].name, wanted) == 0)
-            chosen = i;
-    /* Shards are what runs side by side; a product within one must not start threads of its own. */
+            selected = i;
+    /* Shards run in parallel; a product within one must not start threads of its own. */
     openblas_set_num_threads(1);
 }
 
 const lp_kernel *lp_cpu_kernels(void)
 {
-    pthread_once(&once, choose);
-    return tables[chosen];
+    pthread_once(&once, select_level);
+    return tables[selected];
 }
 
 const char *lp_cpu_level(void)
 {
-    pthread_once(&once, choose);
-    return levels[chosen].name;
+    pthread_once(&once, select_level);
+    return levels[selected].name;
 }
 
 const char *lp_cpu_level_name(int level)
 {
-    pthread_once(&once, choose);
+    pthread_once(&once, select_level);
     return level <= highest ? levels[level].name : NULL;
 }
 
 const lp_kernel *lp_cpu_level_kernels(int level)
 {
-    pthread_once(&once, choose);
+    pthread_once(&once, select_level);
     return level <= highest ? tables[level] : NULL;
 }
 
-const lp_cpu_ranking *lp_cpu_ranking_kernels(void)
+const lp_ranking_kernels *lp_cpu_ranking_table(void)
 {
-    pthread_once(&once, choose);
-    return &levels[chosen].ranking;
+    pthread_once(&once, select_level);
+    return &levels[selected].ranking;
 }
 
-const lp_cpu_ranking *lp_cpu_level_ranking(int level)
+const lp_ranking_kernels *lp_cpu_level_ranking(int level)
 {
-    pthread_once(&once, choose);
+    pthread_once(&once, select_level);
     return level <= highest ? &levels[level].ranking : NULL;
 }
 
-double lp_cpu_chains(int turns, float *sink)
+double lp_cpu_fma_loop(int turns, float *sink)
 {
-    pthread_once(&once, choose);
-    return levels[highest].chains(turns, sink);
+    pthread_once(&once, select_level);
+    return levels[highest].fma_loop(turns, sink);
 }
 
 bool lp_cpu_threads_safe(void)
@@ -147,6 +147,6 @@ bool lp_cpu_threads_safe(void)
 
 const lp_cpu_adam *lp_cpu_adam_kernels(void)
 {
-    pthread_once(&once, choose);
-    return &levels[chosen].adam;
+    pthread_once(&once, select_level);
+    return &levels[selected].adam;
 }

@@ -179,14 +179,14 @@ __device__ static inline void attention_move_queries(float *to, const attention_
 static inline attention_form attention_form_of(const lp_node *node)
 {
     attention_form form = {};
-    form.heads = node->with.heads;
+    form.heads = node->attributes.heads;
     form.cols = node->inputs[0]->cols / form.heads;
     form.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
     form.cols_wide = tile_pad(form.cols);
     form.extra_wide = tile_pad(form.extra);
-    form.scale = (float)node->with.scale;
-    form.threshold = lp_dropout_threshold(node->with.rate);
-    form.purpose = lp_dropout_purpose(node->with.stream);
+    form.scale = (float)node->attributes.scale;
+    form.threshold = lp_dropout_threshold(node->attributes.rate);
+    form.purpose = lp_dropout_purpose(node->attributes.stream);
     form.kept = (float)(65536.0 / (65536.0 - form.threshold));
     return form;
 }

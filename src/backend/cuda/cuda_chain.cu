@@ -61,7 +61,7 @@ bool row_input(const lp_node *node, int i)
 bool one_head(const lp_node *node)
 {
     if (node->op->id == LP_OP_LINEAR)
-        return node->with.heads == 1;
+        return node->attributes.heads == 1;
     bool turns = node->op->id == LP_OP_REFLECT || node->op->id == LP_OP_REFLECT_GRADIENT;
     return !turns || (node->inputs[0]->cols == node->inputs[1]->cols && node->outputs[0] != node->outputs[1]);
 }
@@ -166,7 +166,7 @@ void note_stored(producer *make, const lp_value *value)
 /* Whether somebody reads the value from memory: outside the chain, or in it. */
 bool shown(const producer *make, const lp_value *value)
 {
-    if (value->storage != LP_STORAGE_WORK || value->kept)
+    if (value->storage != LP_STORAGE_WORK || value->retained)
         return true;
     for (int i = 0; i < make->stored_count; i++)
         if (make->stored[i] == value)
@@ -199,12 +199,12 @@ void fill_own(const lp_node *node, const lp_cuda_run *run, chain_step *step)
         step->head.in_parts = parts_of(node->inputs[0]->cols);
         break;
     case LP_OP_LAYER_NORM:
-        step->shift = (float)node->with.epsilon;
+        step->shift = (float)node->attributes.epsilon;
         step->shifts = rows_of(run, node->inputs[2]).data;
         break;
     case LP_OP_DROPOUT:
-        step->threshold = lp_dropout_threshold(node->with.rate);
-        step->purpose = lp_dropout_purpose(node->with.stream);
+        step->threshold = lp_dropout_threshold(node->attributes.rate);
+        step->purpose = lp_dropout_purpose(node->attributes.stream);
         step->scale = (float)(65536.0 / (65536.0 - step->threshold));
         break;
     case LP_OP_EMBED:
@@ -272,8 +272,8 @@ void write_step(producer *make, const lp_stage_piece *piece, const lp_cuda_run *
     if (!run)
         return;
     step->head.parts = parts_of((node->outputs[0] ? node->outputs[0] : node->inputs[0])->cols);
-    step->scale = (float)node->with.scale;
-    step->shift = (float)node->with.shift;
+    step->scale = (float)node->attributes.scale;
+    step->shift = (float)node->attributes.shift;
     int first = op->main, second = op->other[0];
     if (op->id == LP_OP_ADD && main && main == node->inputs[1]) {
         first = 1;
@@ -421,7 +421,7 @@ void lp_cuda_pack_make(const lp_cuda_stages *stages, const lp_cuda_stage *stage,
                            in_parts,
                            out_parts,
                            weight.stride,
-                           node->with.transpose};
+                           node->attributes.transpose};
         packs[p] = pack;
     }
 }

@@ -171,7 +171,7 @@ void lp_cuda_layer_norm(const lp_node *node, const lp_cuda_run *run)
     task.shift = LP_INPUT(2);
     task.y = LP_OUTPUT(0);
     task.moments_out = LP_OUTPUT(1);
-    task.epsilon = (float)node->with.epsilon;
+    task.epsilon = (float)node->attributes.epsilon;
     int64_t largest = lp_cuda_largest(run, node->inputs[0]);
     if (task.cols <= 64)
         LP_LAUNCH(run, narrow_forward<2>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);

@@ -108,7 +108,7 @@ along_task along_of(const lp_node *node, const lp_cuda_run *run)
     task.from = LP_INPUT(0);
     task.to = LP_OUTPUT_AS(void, 0);
     if (node->op->id == LP_OP_HARMONICS) {
-        task.harmonics = node->with.harmonics;
+        task.harmonics = node->attributes.harmonics;
         task.blocks = (int)lp_blocks(task.cols, THREADS);
         return task;
     }

@@ -206,7 +206,7 @@ static bool fill(lp_cuda_program *program, const lp_run *run)
         return false;
     lp_cuda_run sizes = {run, NULL, NULL, program->largest_segments, 0, NULL, NULL};
     /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
-    if (!lp_cuda_stages_make(graph, !run->plan->arranged, &program->arena, &program->stages))
+    if (!lp_cuda_stages_make(graph, !run->plan->scheduled, &program->arena, &program->stages))
         return false;
     program->slots = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_chain_runs(&sizes), &program->arena);
     if (!program->slots)

@@ -8,7 +8,7 @@
 /* Takes one shard through the graph; returns before it is done. */
 void lp_cuda_program_run(const lp_run *run);
 
-/* lp_backend.learn */
+/* lp_backend.train_step */
 void lp_cuda_program_learn(const lp_run *run, const lp_train_step *learning);
 
 /* lp_backend.run_profiled */

@@ -217,7 +217,7 @@ bool packs_make(const candidate *all, int count, const lp_node *node)
         if (!found)
             return false;
     }
-    return found && !node->outputs[0]->kept;
+    return found && !node->outputs[0]->retained;
 }
 
 /* When a product's weight has been made; -1: before the step. */

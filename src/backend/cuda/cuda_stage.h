@@ -95,7 +95,7 @@ static inline bool lp_piece_lazy(lp_cuda_stage_type type, const lp_stage_piece *
 /* one_by_one: a stage for each node, in their order. False when out of memory. */
 bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages);
 
-/* lp_backend.arrange */
+/* lp_backend.schedule */
 bool lp_cuda_arrange(const lp_graph *graph, lp_schedule_level *moments);
 
 #endif

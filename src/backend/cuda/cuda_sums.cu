@@ -111,10 +111,10 @@ static void fill_outer(sums_task *task, const lp_node *node)
 {
     const lp_value *out = node->outputs[0];
     task->type = SUMS_OUTER;
-    task->heads = node->with.heads;
+    task->heads = node->attributes.heads;
     task->a = out->rows / task->heads;
     task->b = out->cols;
-    task->q_summed = node->with.transpose;
+    task->q_summed = node->attributes.transpose;
     task->p_width = (signed char)lp_width((uintptr_t)task->p, task->a);
     task->q_width = (signed char)lp_width((uintptr_t)task->q, task->b);
     cut_outer(task);

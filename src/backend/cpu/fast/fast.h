@@ -1,11 +1,11 @@
-/* fast.h: the fast float kernels, written once and built for each level of CPU.
+/* fast.h: SIMD float kernels, written once and compiled for each instruction-set level.
  *
- * The files of this folder are plain C that the compiler turns into vectors: they are built once for the compiler's own
- * baseline ("portable") and, on x86-64, again with AVX2 and with AVX-512. cpu_level.c picks one build at start. Rules
- * that keep a run the same to the bit on any number of threads:
- *   - a sum's order depends on shapes alone, never on where the data happens to lie in memory;
+ * The files of this folder are plain C that the compiler vectorizes: they are built for the compiler's baseline
+ * ("portable") and, on x86-64, again with AVX2 and with AVX-512. cpu_level.c selects one build at run time. Two rules make
+ * results bit-identical for any number of threads:
+ *   - the order of a sum depends on shapes only, never on memory alignment;
  *   - matrix products are single-threaded.
- * The plain kernels of reference/ say what each op means; only what differs from them is explained here.
+ * The kernels of reference/ define each op; comments here explain only what differs from them.
  */
 #ifndef LP_FAST_H
 #define LP_FAST_H
@@ -51,30 +51,30 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run);
 void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run);
 void LP_FAST(bce_loss_gradient)(const lp_node *node, const lp_run *run);
 
-/* What lp_cpu_ranking promises. */
+/* lp_ranking_kernels */
 void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
                      float *scores);
-int LP_FAST(reaching)(int count, const float *scores, float mark);
+int LP_FAST(count_at_least)(int count, const float *scores, float threshold);
 void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores);
 void LP_FAST(transposed_scores)(int items, int dims, const float *state, const float *transposed, size_t stride,
                                 const float *bias, float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
 
-/* What lp_cpu_adam promises. */
+/* lp_cpu_adam */
 float LP_FAST(adam_norm)(size_t count, float l2, const float *parameters, float *gradients);
 void LP_FAST(adam_add)(size_t count, float *sum, const float *gradients);
 void LP_FAST(adam_step)(size_t count, const lp_adam_factors *factors, float rate, float *parameters, float *moment1,
                         float *moment2, const float *gradients);
-/* What lp_cpu_chains promises. */
-double LP_FAST(chains)(int turns, float *sink);
+/* lp_cpu_fma_loop */
+double LP_FAST(fma_loop)(int turns, float *sink);
 
-/* By op; NULL where the plain kernel is fast enough. */
+/* By op; NULL: the reference kernel is fast enough. */
 extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];
 
-/* Data of input or output i of the node at hand; NULL where it is absent or not wanted. */
+/* Data of input or output i of `node`; NULL if absent or unused. */
 #define INPUT(i) ((const float *)(node->inputs[i] ? lp_run_data(run, node->inputs[i]) : NULL))
 #define OUTPUT(i) ((float *)(node->outputs[i] ? lp_run_data(run, node->outputs[i]) : NULL))
-/* Whether output i is added to. */
+/* Whether output i accumulates. */
 #define ADDED(i) ((node->accumulate >> (i)&1) != 0)
 
 static inline size_t element_count(const lp_run *run, const lp_value *value)

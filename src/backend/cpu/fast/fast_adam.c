@@ -1,4 +1,4 @@
-/* fast_adam.c: Adam's step over a stretch of parameters, element by element. */
+/* fast_adam.c: element-wise kernels of the Adam step. */
 #include "backend/cpu/fast/fast.h"
 
 #include <math.h>

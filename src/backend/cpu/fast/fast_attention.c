@@ -1,32 +1,32 @@
-/* fast_attention.c: causal attention as blocks of matrix products.
+/* fast_attention.c: causal attention in tiles of matrix products.
  *
- * A segment's queries are taken some rows at a time against all keys up to the last of them, so that little is computed
- * above the diagonal. Scores of a block are two products (event columns, time columns), then each row becomes
- * probabilities, then two products give the outputs. The gradient keeps the probabilities and their gradients of a
- * whole segment, so that the products that sum over queries have long sums.
+ * A tile of query rows is multiplied with all keys up to its last row, so that little is computed above the diagonal. The
+ * scores of a tile are two products (event columns, time columns), then a softmax per row, then two products for the
+ * outputs. The gradient stores the probabilities and their gradients of a whole segment, so that the products that reduce
+ * over queries have many terms.
  *
- * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: running over the padding
- * costs less than a loop's remainder.
+ * Rows of the scratch matrices are padded to whole vectors with scores of minus infinity: computing the padding is faster
+ * than a remainder loop.
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
-/* Two tiles of a product: fewer rows cost more calls, more rows more pairs above the diagonal. */
+/* Two register tiles of a product: fewer rows need more calls, more rows compute more pairs above the diagonal. */
 enum { ROWS = 2 * FAST_ROWS };
 _Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 
-/* One head of one segment. Matrices begin at the segment's first token and the head's first column. */
+/* One head of one segment. Matrices start at the first token of the segment and the first column of the head. */
 typedef struct part {
     int length, stride; /* tokens of the segment; columns of the scratch matrices */
     int first;          /* the segment's first token in the shard */
-    int number, heads;  /* which head, of how many */
-    int cols, extra;    /* columns of query, key, value; of the basis (0: no time half) */
+    int number, heads;  /* head index, and number of heads */
+    int cols, extra;    /* columns of query, key and value; of the basis (0: no time columns) */
     matrix query, key, value, time_query, basis;
     float *key_transposed, *value_transposed, *basis_transposed; /* [cols or extra x stride] */
     float scale;
     float *scores, *dscores; /* [length x stride] */
-    uint16_t *bits;          /* random bits of a block of rows, or zeros for one row where nothing is dropped */
+    uint16_t *bits;          /* random bits of a tile of rows; without dropout, zeros for one row */
     uint64_t *element;
 } part;
 
@@ -35,24 +35,24 @@ static int block_end(const part *p, int from)
     return from + ROWS < p->length ? from + ROWS : p->length;
 }
 
-/* The columns of head `number` from the segment's first token on. */
+/* The columns of head `number`, from the first token of the segment. */
 static matrix slice(const lp_node *node, const lp_run *run, int input, const part *p)
 {
     const lp_value *value = node->inputs[input];
     if (!value)
         return (matrix){0};
-    int share = input == 4 ? 0 : value->cols / p->heads * p->number; /* the heads share the basis */
-    return (matrix){INPUT(input) + (size_t)p->first * value->cols + share, value->cols, false};
+    int column = input == 4 ? 0 : value->cols / p->heads * p->number; /* the basis is common to all heads */
+    return (matrix){INPUT(input) + (size_t)p->first * value->cols + column, value->cols, false};
 }
 
 static part part_of(const lp_node *node, const lp_run *run, int segment, int number)
 {
-    part p = {.first = run->segment[segment], .number = number, .heads = node->with.heads};
+    part p = {.first = run->segment[segment], .number = number, .heads = node->attributes.heads};
     p.length = run->segment[segment + 1] - p.first;
     p.stride = fast_padded(p.length);
     p.cols = node->inputs[0]->cols / p.heads;
     p.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
-    p.scale = (float)node->with.scale;
+    p.scale = (float)node->attributes.scale;
     p.query = slice(node, run, 0, &p);
     p.key = slice(node, run, 1, &p);
     p.value = slice(node, run, 2, &p);
@@ -74,18 +74,17 @@ static matrix rows_from(matrix m, int row)
     return (matrix){m.data + (size_t)row * m.stride, m.stride, m.transposed};
 }
 
-/* Where output i of this head and segment begins, from row on; its columns in all are *stride. */
-static float *place(const lp_node *node, const lp_run *run, int output, const part *p, int row, int *stride)
+/* The address of output i of this head and segment at `row`; *stride receives its row stride. */
+static float *output_at(const lp_node *node, const lp_run *run, int output, const part *p, int row, int *stride)
 {
     const lp_value *value = node->outputs[output];
     *stride = value->cols;
-    int share = node->op->id == LP_OP_ATTENTION_GRADIENT && output == 4 ? 0 : value->cols / p->heads * p->number;
-    return OUTPUT(output) + (size_t)(p->first + row) * value->cols + share;
+    int column = node->op->id == LP_OP_ATTENTION_GRADIENT && output == 4 ? 0 : value->cols / p->heads * p->number;
+    return OUTPUT(output) + (size_t)(p->first + row) * value->cols + column;
 }
 
-/* What the scratch of a segment and head holds before its first block. Keys are turned once for all blocks of queries;
- * the heads share a basis. */
-static void start(const part *p)
+/* Fills the scratch of a head: transposed keys, and the transposed basis at the first head. */
+static void prepare_scratch(const part *p)
 {
     memset(p->bits, 0, (size_t)p->stride * sizeof *p->bits);
     fast_transpose(p->length, p->cols, p->key.data, p->key.stride, p->key_transposed, p->stride);
@@ -93,7 +92,7 @@ static void start(const part *p)
         fast_transpose(p->length, p->extra, p->basis.data, p->basis.stride, p->basis_transposed, p->stride);
 }
 
-/* Random bits for the rows from `from` to `to`, one row behind the other, row q being fast_padded(q + 1) long. */
+/* Random bits of rows from .. to, contiguous; row q has fast_padded(q + 1) of them. */
 static void draw(const lp_node *node, const lp_run *run, const part *p, int from, int to)
 {
     int count = 0;
@@ -103,11 +102,11 @@ static void draw(const lp_node *node, const lp_run *run, const part *p, int from
         for (int k = 0; k < wide; k++)
             p->element[count++] = row * 65536 + (uint64_t)k;
     }
-    fast_random_bits(run->seed, lp_dropout_purpose(node->with.stream), run->step, p->element, count, p->bits);
+    fast_random_bits(run->seed, lp_dropout_purpose(node->attributes.stream), run->step, p->element, count, p->bits);
 }
 
-/* Scores of rows from .. to against keys 0 .. to, and what lies behind these in the scratch: whole vectors are faster
- * than edges, and nothing reads past `to`. */
+/* Scores of rows from .. to with keys 0 .. to, rounded up to whole vectors: faster than edges, and the excess is never
+ * read. */
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
@@ -119,18 +118,17 @@ static void score_block(const part *p, int from, int to)
                      scores, p->stride);
 }
 
-/* Makes a row of `count` scores probabilities, with dropout, and zeros from there to `wide`; returns the log of the sum
- * of exp. */
+/* Softmax and dropout of a row of `count` scores, in place, with zeros from count to wide. Returns the log-sum-exp. */
 static float softmax_row(float *restrict row, int count, int wide, const uint16_t *restrict bits, uint32_t threshold)
 {
     int length = fast_padded(count);
     fast_fill(row, count, -INFINITY);
     float largest = fast_largest(row, length);
     float sum = fast_powers(row, row, length, largest);
-    float share = (float)(65536.0 / (65536.0 - threshold)) / sum;
+    float scale = (float)(65536.0 / (65536.0 - threshold)) / sum;
 #pragma omp simd
     for (int i = 0; i < length; i++)
-        row[i] = bits[i] >= threshold ? row[i] * share : 0;
+        row[i] = bits[i] >= threshold ? row[i] * scale : 0;
     for (int i = length; i < wide; i++)
         row[i] = 0;
     return largest + (float)log((double)sum);
@@ -138,7 +136,7 @@ static float softmax_row(float *restrict row, int count, int wide, const uint16_
 
 static void forward(const lp_node *node, const lp_run *run, const part *p)
 {
-    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    uint32_t threshold = lp_dropout_threshold(node->attributes.rate);
     float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
     for (int from = 0; from < p->length; from += ROWS) {
         int to = block_end(p, from), stride;
@@ -150,12 +148,12 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
             log_sum[(size_t)q * p->heads] = softmax_row(p->scores + (size_t)q * p->stride, q + 1, to, bits, threshold);
             bits += threshold ? fast_padded(q + 1) : 0;
         }
-        matrix chances = {p->scores + (size_t)from * p->stride, p->stride, false};
-        float *out = place(node, run, 0, p, from, &stride);
-        fast_product(to - from, p->cols, to, 1, chances, p->value, false, out, stride);
+        matrix probabilities = {p->scores + (size_t)from * p->stride, p->stride, false};
+        float *out = output_at(node, run, 0, p, from, &stride);
+        fast_product(to - from, p->cols, to, 1, probabilities, p->value, false, out, stride);
         if (p->extra) {
-            out = place(node, run, 2, p, from, &stride);
-            fast_product(to - from, p->extra, to, 1, chances, p->basis, false, out, stride);
+            out = output_at(node, run, 2, p, from, &stride);
+            fast_product(to - from, p->extra, to, 1, probabilities, p->basis, false, out, stride);
         }
     }
 }
@@ -163,9 +161,9 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 void LP_FAST(attention)(const lp_node *node, const lp_run *run)
 {
     for (int s = 0; s < run->segments; s++)
-        for (int number = 0; number < node->with.heads; number++) {
+        for (int number = 0; number < node->attributes.heads; number++) {
             part p = part_of(node, run, s, number);
-            start(&p);
+            prepare_scratch(&p);
             forward(node, run, &p);
         }
 }
@@ -181,30 +179,30 @@ static float dot(const float *restrict a, const float *restrict b, int count)
     return sum;
 }
 
-/* From the scores and the gradients of the probabilities of a row: the probabilities after dropout and the gradients of
- * the scores, in the same places, with zeros from count to wide. */
+/* Replaces a row of scores by probabilities after dropout, and the gradients of the probabilities by those of the scores,
+ * with zeros from count to wide. */
 static void softmax_row_gradient(float *restrict row, float *restrict drow, int count, int wide,
                                  const uint16_t *restrict bits, uint32_t threshold, float log_sum, float delta,
                                  float scale)
 {
-    float share = (float)(65536.0 / (65536.0 - threshold));
+    float survival = (float)(65536.0 / (65536.0 - threshold));
     int length = fast_padded(count);
     fast_fill(row, count, -INFINITY);
     fast_fill(drow, count, 0);
 #pragma omp simd
     for (int i = 0; i < length; i++) {
-        float chance = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? share : 0;
-        row[i] = factor * chance;
-        drow[i] = scale * chance * (factor * drow[i] - delta);
+        float probability = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? survival : 0;
+        row[i] = factor * probability;
+        drow[i] = scale * probability * (factor * drow[i] - delta);
     }
     for (int i = length; i < wide; i++)
         row[i] = drow[i] = 0;
 }
 
-/* Rows from .. to of scores and dscores: the products on the query's side. */
+/* Rows from .. to of scores and dscores, and the gradients of the queries. */
 static void backward_block(const lp_node *node, const lp_run *run, const part *p, int from, int to)
 {
-    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    uint32_t threshold = lp_dropout_threshold(node->attributes.rate);
     matrix out = slice(node, run, 6, p), dout = slice(node, run, 7, p);
     matrix time_out = slice(node, run, 8, p), dtime_out = slice(node, run, 9, p);
     const float *log_sum = INPUT(5) + (size_t)p->first * p->heads + p->number;
@@ -226,46 +224,46 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
                              threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
         bits += threshold ? fast_padded(q + 1) : 0;
     }
-    matrix slopes = {dscores, p->stride, false};
+    matrix rows = {dscores, p->stride, false};
     if (node->outputs[0]) {
-        float *dquery = place(node, run, 0, p, from, &stride);
-        fast_product(count, p->cols, to, 1, slopes, p->key, ADDED(0), dquery, stride);
+        float *dquery = output_at(node, run, 0, p, from, &stride);
+        fast_product(count, p->cols, to, 1, rows, p->key, ADDED(0), dquery, stride);
     }
     if (node->outputs[3]) {
-        float *dtime_query = place(node, run, 3, p, from, &stride);
-        fast_product(count, p->extra, to, 1, slopes, p->basis, ADDED(3), dtime_query, stride);
+        float *dtime_query = output_at(node, run, 3, p, from, &stride);
+        fast_product(count, p->extra, to, 1, rows, p->basis, ADDED(3), dtime_query, stride);
     }
 }
 
-/* Keys from .. to: the products that sum over the queries at and after them. */
+/* The gradients of keys, values and basis from .. to: products that reduce over the queries at and after them. */
 static void backward_keys(const lp_node *node, const lp_run *run, const part *p, int from, int to)
 {
     size_t corner = (size_t)from * p->stride + (size_t)from;
-    matrix slopes = {p->dscores + corner, p->stride, true}, chances = {p->scores + corner, p->stride, true};
+    matrix dscores = {p->dscores + corner, p->stride, true}, probabilities = {p->scores + corner, p->stride, true};
     matrix dout = slice(node, run, 7, p), dtime_out = slice(node, run, 9, p);
     int stride, count = to - from, later = p->length - from;
     if (node->outputs[1]) {
-        float *dkey = place(node, run, 1, p, from, &stride);
-        fast_product(count, p->cols, later, 1, slopes, rows_from(p->query, from), ADDED(1), dkey, stride);
+        float *dkey = output_at(node, run, 1, p, from, &stride);
+        fast_product(count, p->cols, later, 1, dscores, rows_from(p->query, from), ADDED(1), dkey, stride);
     }
     if (node->outputs[2]) {
-        float *dvalue = place(node, run, 2, p, from, &stride);
-        fast_product(count, p->cols, later, 1, chances, rows_from(dout, from), ADDED(2), dvalue, stride);
+        float *dvalue = output_at(node, run, 2, p, from, &stride);
+        fast_product(count, p->cols, later, 1, probabilities, rows_from(dout, from), ADDED(2), dvalue, stride);
     }
     if (node->outputs[4]) {
-        float *dbasis = place(node, run, 4, p, from, &stride);
+        float *dbasis = output_at(node, run, 4, p, from, &stride);
         bool added = ADDED(4) || p->number > 0;
-        fast_product(count, p->extra, later, 1, slopes, rows_from(p->time_query, from), added, dbasis, stride);
-        fast_product(count, p->extra, later, 1, chances, rows_from(dtime_out, from), true, dbasis, stride);
+        fast_product(count, p->extra, later, 1, dscores, rows_from(p->time_query, from), added, dbasis, stride);
+        fast_product(count, p->extra, later, 1, probabilities, rows_from(dtime_out, from), true, dbasis, stride);
     }
 }
 
 void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
 {
     for (int s = 0; s < run->segments; s++)
-        for (int number = 0; number < node->with.heads; number++) {
+        for (int number = 0; number < node->attributes.heads; number++) {
             part p = part_of(node, run, s, number);
-            start(&p);
+            prepare_scratch(&p);
             fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_transposed, p.stride);
             for (int from = 0; from < p.length; from += ROWS)
                 backward_block(node, run, &p, from, block_end(&p, from));

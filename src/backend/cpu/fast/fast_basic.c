@@ -1,16 +1,16 @@
-/* fast_basic.c: kernels element by element: add, embed, relu, dropout. */
+/* fast_basic.c: element-wise kernels: add, embed, affine, relu, dropout. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 
 #include <assert.h>
 
-/* y may be a or b: gradients that meet are added in place. */
+/* y may alias a or b: gradients accumulate in place. */
 void LP_FAST(add)(const lp_node *node, const lp_run *run)
 {
     const float *a = INPUT(0), *b = INPUT(1);
     float *y = OUTPUT(0);
     size_t size = element_count(run, node->outputs[0]);
-    assert(!b || !ADDED(0)); /* only gradients are added to, and those come one by one */
+    assert(!b || !ADDED(0)); /* only gradients accumulate, and they have one input */
     if (!b && !ADDED(0)) {
         memcpy(y, a, size * sizeof *y);
         return;
@@ -21,7 +21,7 @@ void LP_FAST(add)(const lp_node *node, const lp_run *run)
         y[i] = other[i] + a[i];
 }
 
-/* A row as whole vectors, the last of which ends with it: rows are short, and a call takes as long as one. */
+/* Copies a row as whole vectors, the last of which ends with the row: rows are short, so a memcpy call would dominate. */
 static inline void copy_row(float *restrict to, const float *restrict from, int cols)
 {
     if (cols < FAST_LANES) {
@@ -43,7 +43,7 @@ void LP_FAST(embed)(const lp_node *node, const lp_run *run)
         copy_row(y + (size_t)t * cols, table + (size_t)ids[t] * cols, cols);
 }
 
-/* to = a + b, as above */
+/* to = a + b in the same way */
 static inline void add_row(float *restrict to, const float *restrict a, const float *restrict b, int cols)
 {
     for (int c = 0; c < cols - FAST_LANES; c += FAST_LANES)
@@ -84,13 +84,13 @@ void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run)
 
 void LP_FAST(gather)(const lp_node *node, const lp_run *run)
 {
-    LP_FAST(embed)(node, run); /* the kernel is the same; the gradients differ */
+    LP_FAST(embed)(node, run); /* same kernel, different gradient */
 }
 
 void LP_FAST(affine)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0);
-    float *y = OUTPUT(0), scale = (float)node->with.scale, shift = (float)node->with.shift;
+    float *y = OUTPUT(0), scale = (float)node->attributes.scale, shift = (float)node->attributes.shift;
     size_t size = element_count(run, node->outputs[0]);
     bool added = ADDED(0);
 #pragma omp simd
@@ -121,7 +121,7 @@ void LP_FAST(relu_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* Random bits are drawn for a piece of a row at once, so that there are enough blocks to fill the vectors. */
+/* Elements whose random bits are generated at once: enough Philox blocks to fill the vectors. */
 enum { PIECE = 1024 };
 
 static void drop_piece(const float *x, float *y, const uint16_t *bits, int count, uint32_t threshold, bool added)
@@ -134,13 +134,14 @@ static void drop_piece(const float *x, float *y, const uint16_t *bits, int count
     }
 }
 
-/* As many whole rows as fit in a piece, or a row cut into pieces. */
+/* Processes several whole rows per piece, or long rows in pieces. */
 void LP_FAST(dropout)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0);
     float *y = OUTPUT(0);
     int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
-    uint32_t threshold = lp_dropout_threshold(node->with.rate), purpose = lp_dropout_purpose(node->with.stream);
+    uint32_t threshold = lp_dropout_threshold(node->attributes.rate),
+             purpose = lp_dropout_purpose(node->attributes.stream);
     int width = (cols + 7) / 8, together = PIECE / 8 / width > 1 ? PIECE / 8 / width : 1;
     uint64_t element[PIECE / 8];
     uint16_t bits[PIECE];
@@ -153,9 +154,9 @@ void LP_FAST(dropout)(const lp_node *node, const lp_run *run)
                     element[r * wide + k] = (run->first_token + (uint64_t)(t + r)) * 65536 + (uint64_t)(first + k);
             fast_random_bits(run->seed, purpose, run->step, element, height * wide, bits);
             for (int r = 0; r < height; r++) {
-                size_t place = (size_t)(t + r) * cols + (size_t)first * 8;
+                size_t offset = (size_t)(t + r) * cols + (size_t)first * 8;
                 int count = cols - first * 8 < wide * 8 ? cols - first * 8 : wide * 8;
-                drop_piece(x + place, y + place, bits + r * wide * 8, count, threshold, ADDED(0));
+                drop_piece(x + offset, y + offset, bits + r * wide * 8, count, threshold, ADDED(0));
             }
         }
     }

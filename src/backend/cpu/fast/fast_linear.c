@@ -1,11 +1,11 @@
-/* fast_linear.c: products with weights, and sums over rows. */
+/* fast_linear.c: linear layers and column reductions. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_product.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* y = bias + add: what the product is then added to. */
+/* y = bias + add, before the product accumulates onto it. */
 static void fill(float *y, const float *bias, const float *add, int rows, int cols)
 {
     for (int t = 0; t < rows; t++) {
@@ -21,11 +21,11 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0), *weight = INPUT(1), *bias = INPUT(2), *add = INPUT(3);
     float *y = OUTPUT(0);
-    int heads = node->with.heads, a = node->inputs[1]->rows / heads, b = node->inputs[1]->cols;
-    bool transpose = node->with.transpose;
-    int in = transpose ? b : a, out = transpose ? a : b; /* columns of a head */
+    int heads = node->attributes.heads, a = node->inputs[1]->rows / heads, b = node->inputs[1]->cols;
+    bool transpose = node->attributes.transpose;
+    int in = transpose ? b : a, out = transpose ? a : b; /* columns per head */
     int rows = lp_run_rows(run, node->outputs[0]), stride = heads * out;
-    assert(!(bias || add) || !ADDED(0)); /* a product that is a gradient has neither */
+    assert(!(bias || add) || !ADDED(0)); /* gradients have neither */
     if (bias && add)
         fill(y, bias, add, rows, stride);
     const float *base = bias ? bias : add;
@@ -39,7 +39,7 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* y [cols] = the sums of the columns of x [rows x cols], or more by that */
+/* y [cols] = column sums of x [rows x cols], or y += them if `added` */
 static void sum_columns(float *y, const float *x, int rows, int cols, bool added)
 {
     if (!added)
@@ -62,13 +62,13 @@ void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run)
 {
     const float *p = INPUT(0), *q = INPUT(1); /* [T x H*a], [T x H*b] */
     float *out = OUTPUT(0);                   /* [H*a x b] */
-    int heads = node->with.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
+    int heads = node->attributes.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
     int rows = lp_run_rows(run, node->inputs[0]);
     for (int h = 0; h < heads; h++)
         fast_product(a, b, rows, 1, (matrix){p + h * a, heads * a, true}, (matrix){q + h * b, heads * b, false},
                      ADDED(0), out + (size_t)h * a * b, b);
     if (node->outputs[1])
-        sum_columns(OUTPUT(1), node->with.transpose ? q : p, rows, node->outputs[1]->cols, ADDED(1));
+        sum_columns(OUTPUT(1), node->attributes.transpose ? q : p, rows, node->outputs[1]->cols, ADDED(1));
 }
 
 void LP_FAST(column_sum)(const lp_node *node, const lp_run *run)

@@ -1,7 +1,7 @@
-/* fast_loss.c: the losses.
+/* fast_loss.c: loss functions.
  *
- * softmax_loss goes over the items panel by panel: a panel is turned on its side once, and the logits of some rows with it
- * are a product in cache that is used at once. Each row keeps its largest score so far and the sum of exp below it.
+ * softmax_loss processes the items in panels: a panel is transposed once, and its logits with a tile of rows are a product
+ * in cache, consumed at once by an online softmax (running maximum and sum per row).
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
@@ -14,7 +14,7 @@ static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
 
 /* ---------------------------------------------------------------------------------------- cross_entropy ------ */
 
-/* powers = exp(row - most) for the one vector at row; returns the sum of its lanes from `overlap` on. */
+/* powers = exp(row - most) of one vector; returns the sum of its lanes from `overlap` on. */
 static float last_powers(const float *row, float *restrict powers, int overlap, float most)
 {
     float own[FAST_LANES];
@@ -26,8 +26,8 @@ static float last_powers(const float *row, float *restrict powers, int overlap, 
     return fast_lanes_sum((const fast_lanes *)own);
 }
 
-/* powers[c] = exp(row[c] - largest); returns their sum. Short rows are the rule, so the last columns are a vector that
- * begins among those already done, or is padded where the row has less than one, and not a loop's remainder. */
+/* powers[c] = exp(row[c] - largest); returns their sum. Rows are short: instead of a remainder loop the last vector overlaps
+ * the one before, or a row of less than one vector is padded. */
 static float row_powers(const float *row, int cols, float *restrict powers, float *largest)
 {
     int full = cols / FAST_LANES * FAST_LANES, last = cols - FAST_LANES;
@@ -68,10 +68,10 @@ void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
     bool added = ADDED(0);
     for (int t = 0; t < rows; t++) {
         float *out = dlogits + (size_t)t * cols, scale = *dloss;
-        float share = scale / row_powers(logits + (size_t)t * cols, cols, powers, &largest);
+        float factor = scale / row_powers(logits + (size_t)t * cols, cols, powers, &largest);
 #pragma omp simd
         for (int c = 0; c < cols; c++)
-            out[c] = added ? out[c] + share * powers[c] : share * powers[c];
+            out[c] = added ? out[c] + factor * powers[c] : factor * powers[c];
         out[target[t]] -= scale;
     }
 }
@@ -80,19 +80,19 @@ void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
 
 enum { TILE_ROWS = LP_SOFTMAX_ROWS, TILE_ITEMS = LP_SOFTMAX_ITEMS };
 
-/* What both directions share: sizes, sides and scratch. */
+/* Operands and scratch of softmax_loss and its gradient. */
 typedef struct catalogue {
-    const float *z, *items, *bias, *shift; /* [A x cols], [C x cols], [C], [C] or NULL */
+    const float *z, *items, *bias, *logq; /* [A x cols], [C x cols], [C], [C] or NULL */
     int rows, count, cols;
     float *tile;          /* [TILE_ROWS x TILE_ITEMS] */
-    float *panel;         /* [cols x TILE_ITEMS]: items on their side */
-    float *amount;        /* [TILE_ITEMS]: bias and shift, minus infinity behind the last item */
+    float *panel;         /* [cols x TILE_ITEMS]: transposed items */
+    float *amount;        /* [TILE_ITEMS]: bias + logq; minus infinity past the last item */
     float *largest, *sum; /* [A] */
 } catalogue;
 
 static catalogue catalogue_of(const lp_node *node, const lp_run *run)
 {
-    catalogue c = {.z = INPUT(0), .items = INPUT(1), .bias = INPUT(2), .shift = INPUT(3)};
+    catalogue c = {.z = INPUT(0), .items = INPUT(1), .bias = INPUT(2), .logq = INPUT(3)};
     c.rows = lp_run_rows(run, node->inputs[0]);
     c.count = lp_run_rows(run, node->inputs[1]);
     c.cols = node->inputs[0]->cols;
@@ -104,8 +104,8 @@ static catalogue catalogue_of(const lp_node *node, const lp_run *run)
     return c;
 }
 
-/* Turns the items from `first` on; returns their number, padded. */
-static int start_panel(const catalogue *c, int first)
+/* Transposes the panel of items from `first` on; returns their number, padded. */
+static int load_panel(const catalogue *c, int first)
 {
     int count = c->count - first < TILE_ITEMS ? c->count - first : TILE_ITEMS, wide = fast_padded(count);
     for (int i = count; i < wide; i++)
@@ -113,11 +113,11 @@ static int start_panel(const catalogue *c, int first)
             c->panel[(size_t)k * TILE_ITEMS + i] = 0;
     fast_transpose(count, c->cols, c->items + (size_t)first * c->cols, c->cols, c->panel, TILE_ITEMS);
     for (int i = 0; i < wide; i++)
-        c->amount[i] = i < count ? c->bias[first + i] + (c->shift ? c->shift[first + i] : 0) : -INFINITY;
+        c->amount[i] = i < count ? c->bias[first + i] + (c->logq ? c->logq[first + i] : 0) : -INFINITY;
     return wide;
 }
 
-/* The scores of rows from .. from + rows with the panel. */
+/* Scores of rows from .. from + rows with the panel. */
 static void score_tile(const catalogue *c, int from, int rows, int wide)
 {
     fast_product(rows, wide, c->cols, 1, (matrix){c->z + (size_t)from * c->cols, c->cols, false},
@@ -130,8 +130,8 @@ static void score_tile(const catalogue *c, int from, int rows, int wide)
     }
 }
 
-/* Takes a row's next scores into its running sum. The scores are overwritten. */
-static void take_scores(float *row, int wide, float *largest, float *sum)
+/* One step of the online softmax of a row. Overwrites the scores. */
+static void update_sum(float *row, int wide, float *largest, float *sum)
 {
     float most = fast_largest(row, wide);
     if (most > *largest) {
@@ -150,23 +150,23 @@ void LP_FAST(softmax_loss)(const lp_node *node, const lp_run *run)
 {
     catalogue c = catalogue_of(node, run);
     const int32_t *target = ids(node, run, 4); /* [A] */
-    float *logs = OUTPUT(1);                   /* [A]: the target's score at first */
+    float *logs = OUTPUT(1);                   /* [A]: first the score of the target, then the log-sum-exp */
     double loss = 0;
     for (int t = 0; t < c.rows; t++) {
         c.largest[t] = -1e30f;
         c.sum[t] = 0;
     }
     for (int first = 0; first < c.count; first += TILE_ITEMS) {
-        int wide = start_panel(&c, first);
+        int wide = load_panel(&c, first);
         for (int from = 0; from < c.rows; from += TILE_ROWS) {
             int to = tile_end(&c, from);
             score_tile(&c, from, to - from, wide);
             for (int t = from; t < to; t++) {
                 float *row = c.tile + (size_t)(t - from) * TILE_ITEMS;
-                int place = target[t] - first;
-                if (place >= 0 && place < TILE_ITEMS)
-                    logs[t] = row[place];
-                take_scores(row, wide, &c.largest[t], &c.sum[t]);
+                int column = target[t] - first;
+                if (column >= 0 && column < TILE_ITEMS)
+                    logs[t] = row[column];
+                update_sum(row, wide, &c.largest[t], &c.sum[t]);
             }
         }
     }
@@ -185,18 +185,18 @@ static void clear_unless_added(const lp_node *node, const lp_run *run, int outpu
         memset(data, 0, element_count(run, node->outputs[output]) * sizeof *data);
 }
 
-/* Scores become slopes, with zeros behind the last item. */
-static void slopes(const catalogue *c, int from, int rows, int wide, int first, const int32_t *target,
-                   const float *logs, float dloss)
+/* Replaces scores by their gradients, which are 0 past the last item. */
+static void score_gradients(const catalogue *c, int from, int rows, int wide, int first, const int32_t *target,
+                            const float *logs, float dloss)
 {
     for (int r = 0; r < rows; r++) {
         float *row = c->tile + (size_t)r * TILE_ITEMS, log_sum = logs[from + r];
-        int place = target[from + r] - first;
+        int column = target[from + r] - first;
 #pragma omp simd
         for (int i = 0; i < wide; i++)
             row[i] = dloss * fast_exp(row[i] - log_sum);
-        if (place >= 0 && place < TILE_ITEMS)
-            row[place] -= dloss;
+        if (column >= 0 && column < TILE_ITEMS)
+            row[column] -= dloss;
     }
 }
 
@@ -209,11 +209,11 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
     for (int i = 0; i < 3; i++)
         clear_unless_added(node, run, i);
     for (int first = 0; first < c.count; first += TILE_ITEMS) {
-        int wide = start_panel(&c, first), count = c.count - first < TILE_ITEMS ? c.count - first : TILE_ITEMS;
+        int wide = load_panel(&c, first), count = c.count - first < TILE_ITEMS ? c.count - first : TILE_ITEMS;
         for (int from = 0; from < c.rows; from += TILE_ROWS) {
             int rows = tile_end(&c, from) - from;
             score_tile(&c, from, rows, wide);
-            slopes(&c, from, rows, wide, first, target, logs, dloss);
+            score_gradients(&c, from, rows, wide, first, target, logs, dloss);
             matrix tile = {c.tile, TILE_ITEMS, false}, transposed = {c.tile, TILE_ITEMS, true};
             matrix items = {c.items + (size_t)first * c.cols, c.cols, false};
             matrix z = {c.z + (size_t)from * c.cols, c.cols, false};
@@ -242,15 +242,15 @@ static float dot(const float *restrict a, const float *restrict b, int count)
     return sum;
 }
 
-/* From scores to slopes, in place; returns the loss. One exp serves both: with e = exp(-|s|), log(1 + exp(s)) is
- * max(s, 0) + log(1 + e) and the sigmoid 1 / (1 + e) or e / (1 + e). */
-static double choose(float *row, int count)
+/* Replaces scores by their gradients; returns the loss. Both use e = exp(-|s|): log(1 + exp(s)) is max(s, 0) + log(1 + e),
+ * and the sigmoid is 1 / (1 + e) or e / (1 + e). */
+static double bce_row(float *row, int count)
 {
     double loss = 0;
     for (int i = 0; i < count; i++) {
         double s = (double)row[i], power = exp(-fabs(s));
-        double toward = i ? s : -s; /* what must be small */
-        loss += (toward > 0 ? toward : 0) + log1p(power);
+        double margin = i ? s : -s; /* the loss is softplus(margin) */
+        loss += (margin > 0 ? margin : 0) + log1p(power);
         row[i] = (float)((s > 0 ? 1 : power) / (1 + power) - (i ? 0 : 1));
     }
     return loss;
@@ -260,16 +260,16 @@ void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run)
 {
     const float *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2);
     const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
-    float *slope = OUTPUT(1);                                                 /* [A x (1 + N)] */
+    float *dscore = OUTPUT(1);                                                /* [A x (1 + N)] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->outputs[1]->cols;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
-        float *row = slope + (size_t)t * count;
+        float *row = dscore + (size_t)t * count;
         for (int i = 0; i < count; i++) {
             int c = i ? negative[(size_t)t * (count - 1) + i - 1] : target[t];
             row[i] = dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c];
         }
-        loss += choose(row, count);
+        loss += bce_row(row, count);
     }
     *OUTPUT(0) = (float)loss;
 }
@@ -283,7 +283,7 @@ static void add_scaled(float *restrict to, const float *restrict from, float sca
 
 void LP_FAST(bce_loss_gradient)(const lp_node *node, const lp_run *run)
 {
-    const float *z = INPUT(0), *items = INPUT(1), *slope = INPUT(4), dloss = *INPUT(5);
+    const float *z = INPUT(0), *items = INPUT(1), *dscore = INPUT(4), dloss = *INPUT(5);
     const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);
     float *dz = OUTPUT(0), *ditems = OUTPUT(1), *dbias = OUTPUT(2);
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->inputs[4]->cols;
@@ -292,7 +292,7 @@ void LP_FAST(bce_loss_gradient)(const lp_node *node, const lp_run *run)
     for (int t = 0; t < rows; t++)
         for (int i = 0; i < count; i++) {
             size_t c = (size_t)(i ? negative[(size_t)t * (count - 1) + i - 1] : target[t]);
-            float amount = dloss * slope[(size_t)t * count + i];
+            float amount = dloss * dscore[(size_t)t * count + i];
             if (dz)
                 add_scaled(dz + (size_t)t * cols, items + c * cols, amount, cols);
             if (ditems)

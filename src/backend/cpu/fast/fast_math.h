@@ -1,6 +1,5 @@
-/* fast_math.h: exp, cosine and sine, and random bits, written so that a loop over them becomes vectors.
- *
- * No branches, no calls, no tables. The errors named here are checked by tests/unit/test_fast_math.c.
+/* fast_math.h: exp, cosine and sine, reductions and random bits as inline functions that the compiler can vectorize: no
+ * branches, no calls, no lookup tables. tests/unit/test_fast_math.c checks the error bounds stated here.
  */
 #ifndef LP_FAST_MATH_H
 #define LP_FAST_MATH_H
@@ -10,10 +9,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* e^x of a number that is between -87 and 88. */
+/* e^x for -87 <= x <= 88. */
 static inline float fast_exp_within(float x)
 {
-    /* Adding 1.5 * 2^23 rounds to the nearest whole number, which then stands in the lowest bits. */
+    /* Adding 1.5 * 2^23 rounds to the nearest integer, which is then in the lowest bits. */
     union {
         float value;
         uint32_t bits;
@@ -34,22 +33,50 @@ static inline float fast_exp_within(float x)
     return power * scale.value;
 }
 
-/* e^x within 2e-7 of itself for x in [-87, 88]; 0 below (also for -infinity), e^88 above. */
+/* e^x with a relative error below 2e-7 for x in [-87, 88]; 0 below (also for -infinity), e^88 above. */
 static inline float fast_exp(float x)
 {
     float power = fast_exp_within(x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x);
     return x < -87.0f ? 0.0f : power;
 }
 
-/* The same for x that is not above 88. */
+/* The same for x <= 88. */
 static inline float fast_exp_low(float x)
 {
     float power = fast_exp_within(x < -87.0f ? -87.0f : x);
     return x < -87.0f ? 0.0f : power;
 }
 
-/* Rows that are summed or searched are padded to whole lanes, and their lanes are brought together as a tree: a
- * compiler left to itself adds sixteen numbers one after the other. */
+/* e^x in double with a relative error below 5e-13 for x in [-708, 0]; 0 below (also for -infinity). */
+static inline double fast_exp_double(double x)
+{
+    const double round = 6755399441055744.0; /* 1.5 * 2^52: rounds as above */
+    double bounded = x < -708.0 ? -708.0 : x;
+    union {
+        double value;
+        uint64_t bits;
+    } rounded = {.value = bounded * 1.4426950408889634 + round};
+    double whole = rounded.value - round;
+    double rest = bounded - whole * 0.6931471805599453;
+    double power = 1.0 / 3628800; /* Taylor: |rest| <= ln(2) / 2 */
+    power = power * rest + 1.0 / 362880;
+    power = power * rest + 1.0 / 40320;
+    power = power * rest + 1.0 / 5040;
+    power = power * rest + 1.0 / 720;
+    power = power * rest + 1.0 / 120;
+    power = power * rest + 1.0 / 24;
+    power = power * rest + 1.0 / 6;
+    power = power * rest + 0.5;
+    power = power * rest * rest + rest + 1.0;
+    union {
+        uint64_t bits;
+        double value;
+    } scale = {.bits = (rounded.bits - 0x4338000000000000u + 1023u) << 52};
+    return x < -708.0 ? 0.0 : power * scale.value;
+}
+
+/* Rows to reduce are padded to whole vectors of FAST_LANES, and the lanes are reduced as a tree: the compiler by itself
+ * adds sixteen numbers one after the other. */
 enum { FAST_LANES = 16 };
 typedef float fast_lanes __attribute__((vector_size(FAST_LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t fast_mask __attribute__((vector_size(FAST_LANES * sizeof(float))));
@@ -69,7 +96,7 @@ static inline float fast_lanes_sum(const fast_lanes *lanes)
 }
 
 #ifdef __AVX512F__
-/* Lane i of the result is the sum of all lanes of s[i]. */
+/* Lane i of the result is the sum of the lanes of s[i]. */
 static inline fast_lanes fast_lanes_sums(const fast_lanes s[FAST_LANES])
 {
     fast_lanes quarter[4], pair[2];
@@ -101,8 +128,8 @@ static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
         (*most)[l] = (*other)[l] > (*most)[l] ? (*other)[l] : (*most)[l];
 }
 
-/* Elements of a row from `count` on become `rest`, up to a whole vector. The vector is written as one: single elements would
- * have to leave the store buffer before it can be read again. */
+/* Sets the elements of a row from `count` to the end of its last vector to `rest`. One vector store: element stores would
+ * stall the next vector load (store forwarding). */
 static inline void fast_fill(float *row, int count, float rest)
 {
     int first = fast_padded(count) - FAST_LANES;
@@ -112,7 +139,7 @@ static inline void fast_fill(float *row, int count, float rest)
     *last = (fast_lanes)(((fast_mask)*last & own) | ((fast_mask)other & ~own));
 }
 
-/* The largest of a padded row, four vectors at a time: one comparison need not wait for the last. */
+/* The maximum of a padded row, with four accumulators to hide latency. */
 static inline float fast_largest(const float *row, int length)
 {
     enum { WIDE = 4 };
@@ -138,7 +165,7 @@ static inline float fast_largest(const float *row, int length)
     return v[0] > v[1] ? v[0] : v[1];
 }
 
-/* out = exp(in - most), padded rows that may be one, with nothing above `most`; returns the sum. */
+/* out = exp(in - most) of padded rows, where no element exceeds `most`; in may be out. Returns the sum. */
 static inline float fast_powers(const float *in, float *out, int length, float most)
 {
     fast_lanes sum = {0};
@@ -151,17 +178,17 @@ static inline float fast_powers(const float *in, float *out, int length, float m
     return fast_lanes_sum(&sum);
 }
 
-/* Cosine and sine of a phase given in turns, within 1.5e-7. Whole and quarter turns are dropped in double, so the phase
- * may be millions of turns; past 2^51 of them a double has no fraction worth the name, and the phase counts as 0. */
+/* Cosine and sine of a phase in turns, with an absolute error below 1.5e-7. The range reduction is in double, so the phase
+ * may be millions of turns; from 2^51 turns on a double has no fraction left, and the phase counts as 0. */
 static inline void fast_turn(double turns, float *cosine, float *sine)
 {
-    const double round = 6755399441055744.0; /* 1.5 * 2^52: adding and taking it away rounds */
+    const double round = 6755399441055744.0; /* 1.5 * 2^52: adding and subtracting it rounds */
     double whole = (turns + round) - round;
     double part = fabs(turns) >= 0x1p51 ? 0.0 : 4.0 * (turns - whole); /* quarter turns, -2 .. 2, or NaN */
     union {
         double value;
         uint64_t bits;
-    } rounded = {.value = part + round}; /* the whole number stands in the lowest bits */
+    } rounded = {.value = part + round}; /* the integer is in the lowest bits */
     double quarters = rounded.value - round;
     float x = (float)((part - quarters) * 1.5707963267948966), square = x * x;
     uint32_t quarter = (uint32_t)rounded.bits;
@@ -174,7 +201,7 @@ static inline void fast_turn(double turns, float *cosine, float *sine)
     *sine = quarter & 2 ? -high : high;
 }
 
-/* y [2F] = M x for the moment whose basis is u, or with `added` y += that; y may be x. */
+/* y [2F] = M x for the time whose basis is u, or y += M x if `added`; y may be x. */
 static inline void fast_reflect(const float *x, const float *u, float *y, int count, bool added)
 {
     const float *xs = x + count, *sine = u + count;
@@ -187,8 +214,8 @@ static inline void fast_reflect(const float *x, const float *u, float *y, int co
     }
 }
 
-/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. The words stay in
- * 64 bits, the upper half clear, so that products need no widening in between. */
+/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. Words are
+ * held in 64 bits with the upper half clear, so that products need no widening. */
 #define FAST_PHILOX_ROUND                                  \
     do {                                                   \
         uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c; \
@@ -200,8 +227,8 @@ static inline void fast_reflect(const float *x, const float *u, float *y, int co
         k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;             \
     } while (0)
 
-/* The random bits of blocks `element[0 .. count-1]`, 16 for each of a block's 8 columns in their order, as
- * lp_dropout_keep counts them. */
+/* The random bits of blocks `element[0 .. count-1]`: 16 for each of a block's 8 columns, in the order of
+ * lp_dropout_keep. */
 static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t step, const uint64_t *restrict element,
                                     int count, uint16_t *restrict bits)
 {

@@ -1,13 +1,13 @@
-/* fast_peak.c: what this CPU can do at most: multiply-adds on sums that stay in registers and never wait for one another. */
+/* fast_peak.c: peak FLOP/s of this CPU: multiply-adds on independent accumulators in registers. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_product.h"
 
-/* More chains than an addition takes cycles on two units, fewer than there are registers. */
+/* Dependency chains: more than latency x throughput of a multiply-add (4 x 2), fewer than registers. */
 enum { CHAINS = 12 };
 
 typedef float vector __attribute__((vector_size(FAST_WIDTH * sizeof(float))));
 
-double LP_FAST(chains)(int turns, float *sink)
+double LP_FAST(fma_loop)(int turns, float *sink)
 {
     vector sum[CHAINS], factor, amount;
     for (int l = 0; l < FAST_WIDTH; l++) {

@@ -1,10 +1,10 @@
-/* fast_product.c: matrix products of the sizes a shard has: a few hundred rows, tens of columns.
+/* fast_product.c: small matrix products: a few hundred rows, tens of columns.
  *
- * There a BLAS spends much of its time on packing, on transposed sides and on odd edges; these few loops keep a tile of
- * the result in registers and read both sides in place (docs/performance.md has the numbers). The right side is copied
- * only where it is transposed or ends within a vector. Large products go to BLAS, which blocks for all caches.
+ * At these sizes a BLAS spends much of its time on packing, transposed operands and edges. These kernels hold a tile of the
+ * result in registers and read both operands without packing (measurements: docs/performance.md). The right operand is
+ * copied only if it is transposed or ends within a vector. Large products go to BLAS, which blocks for all caches.
  *
- * Vectors are the compiler's own (vector_size), so the same lines serve every CPU.
+ * Vectors are GCC vector extensions (vector_size), so one source serves every instruction set.
  */
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
@@ -14,8 +14,8 @@
 
 enum { LANES = FAST_WIDTH, ROWS = FAST_ROWS, VECTORS = FAST_VECTORS, HALF = LANES >= 16 ? LANES / 2 : LANES };
 
-/* Terms summed at a time, so that a copied piece of the right side stays in the cache; and the most elements of a
- * matrix that this file is better at than BLAS. */
+/* Terms per pass, so that a copied panel of the right operand stays in cache; and the number of elements above which BLAS is
+ * faster. */
 enum { DEPTH = 256, LARGE = 1 << 18 };
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
@@ -23,7 +23,7 @@ typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
 typedef float half __attribute__((vector_size(HALF * sizeof(float)), aligned(4), may_alias));
 typedef int32_t half_mask __attribute__((vector_size(HALF * sizeof(float))));
 
-/* The loops over a tile must vanish, or its sums would live in memory. */
+/* Tile loops must be fully unrolled, or the accumulators would spill. */
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define UNROLL16 UNROLL
@@ -32,7 +32,7 @@ typedef int32_t half_mask __attribute__((vector_size(HALF * sizeof(float))));
 #define UNROLL16 _Pragma("GCC unroll 16")
 #endif
 
-/* One piece of a product: element (i, p) of the left side is a[i * row + p * step]. */
+/* A panel of a product: element (i, p) of the left operand is a[i * row + p * step]. */
 typedef struct piece {
     const float *a, *b;
     size_t row, step; /* of a */
@@ -41,13 +41,13 @@ typedef struct piece {
     int k;
     float alpha;
     const float
-        *base; /* what the product is added to: c itself, other rows, one row for all (base_stride 0), or NULL */
+        *base; /* the product is added to this: c itself, another matrix, one row for all (base_stride 0), or NULL */
     size_t base_stride;
-    int overlap; /* lanes of an edge's vector that the tile before it has already added to c */
-    bool alike;  /* every element is to be summed in the same order, whatever its place */
+    int overlap; /* lanes of an edge vector that the tile before has already added to c */
+    bool alike;  /* the summation order of an element must not depend on its position */
 } piece;
 
-/* What an edge adds: nothing in the lanes that overlap. */
+/* Zeroes the overlapping lanes of an edge vector. */
 static inline void hide_overlap(vector *amount, int overlap)
 {
     mask keep;
@@ -56,7 +56,7 @@ static inline void hide_overlap(vector *amount, int overlap)
     *amount = (vector)((mask)*amount & keep);
 }
 
-/* c [rows x vectors * LANES], and where it begins in the base; inlined with constant rows and vectors, so that the sums stay in
+/* Computes c [rows x vectors * LANES]; inlined with constant rows and vectors, so that the accumulators stay in
  * registers. */
 static inline __attribute__((always_inline)) void tile(const piece *x, const float *a, const float *base, float *c,
                                                        int rows, int vectors)
@@ -118,8 +118,8 @@ static inline __attribute__((always_inline)) void rows_of_tiles(const piece *x, 
     }
 }
 
-/* The same for one vector of half the width, where vectors are so wide that a CPU may take half of one in half the time: few
- * columns left over cost that much less. */
+/* The same for one vector of half the width, which takes half the time on a CPU that splits the widest vectors: cheaper for
+ * few remaining columns. */
 static inline __attribute__((always_inline)) void half_tile(const piece *x, const float *a, const float *base, float *c,
                                                             int rows)
 {
@@ -169,15 +169,15 @@ static void half_strip(const piece *x, int m)
 }
 
 #ifdef __AVX512F__
-/* A few columns left over, of rows that lie in place: dot products along the terms, sixteen of them at a time, which are
- * brought together as one vector. A vector along the columns would be mostly empty. */
+/* At most THIN remaining columns, with unit-stride rows: sixteen dot products at a time, reduced into one vector. A vector
+ * along the columns would be mostly empty. */
 enum { THIN = 4 };
 
-/* The columns of the right side, one behind the other. The last terms stand once more as a vector that ends with them,
- * with zeros for those that it shares with the one before. */
+/* The columns of the right operand, contiguous. A last vector ends with the last term, with zeros where it overlaps the one
+ * before. */
 typedef struct thin_right {
     float terms[THIN][DEPTH + LANES];
-    int whole, last; /* terms in vectors before the last one; where that begins in a row of the left side */
+    int whole, last; /* terms before the last vector's own; first term of the last vector */
 } thin_right;
 
 static void gather_thin(const piece *x, int cols, thin_right *right)
@@ -195,7 +195,7 @@ static void gather_thin(const piece *x, int cols, thin_right *right)
     }
 }
 
-/* Elements of `rows` x `cols`, sixteen in all. */
+/* A tile of rows x cols = 16 elements. */
 static inline __attribute__((always_inline)) vector thin_tile(const piece *x, const thin_right *right, const float *a,
                                                               int rows, int cols)
 {
@@ -220,8 +220,8 @@ static inline __attribute__((always_inline)) vector thin_tile(const piece *x, co
     return fast_lanes_sums(sum);
 }
 
-/* As many rows as fill tiles of rows x wide; returns them. Where c is not read, the last tile ends with the last row, and rows
- * that it shares with the one before are written twice alike. */
+/* Processes whole tiles of rows x wide; returns the rows done. If c is not read, the last tile ends with the last row, and
+ * overlapping rows are written twice with the same values. */
 static inline __attribute__((always_inline)) int thin_rows(const piece *x, const thin_right *right, int m, int rows,
                                                            int wide, int cols)
 {
@@ -272,7 +272,7 @@ static void strip(const piece *x, int m, int vectors)
         rows_of_tiles(x, m, VECTORS);
 }
 
-/* The right side's `cols` columns, copied with zeros up to whole vectors. */
+/* Copies `cols` columns of the right operand, zero-padded to whole vectors. */
 static void copy_right(piece *x, int cols, int width, bool transposed, float *copy)
 {
     for (int p = 0; p < x->k && width > cols; p++)
@@ -287,7 +287,7 @@ static void copy_right(piece *x, int cols, int width, bool transposed, float *co
     x->b_stride = (size_t)width;
 }
 
-/* A result of less than a vector's columns, by way of a buffer. */
+/* A result narrower than a vector, through a buffer. */
 static void narrow(piece x, int m, int cols)
 {
     float buffer[ROWS * LANES], *c = x.c;
@@ -309,8 +309,8 @@ static void narrow(piece x, int m, int cols)
     }
 }
 
-/* `cols` columns of the result, less than VECTORS + 1 vectors, for x->k terms. Where whole vectors lie in place, x is handed
- * on as it is: a copy of it would have to wait for its parts to be written. */
+/* `cols` columns of the result, less than VECTORS + 1 vectors, for x->k terms. Without edges x is passed on unchanged: a
+ * copy of the struct would stall on store forwarding. */
 static void column_strip(const piece *x, int m, int cols, bool transposed)
 {
     float copy[DEPTH * (VECTORS + 1) * LANES];
@@ -336,7 +336,7 @@ static void column_strip(const piece *x, int m, int cols, bool transposed)
     int done = thin_strip(&y, m, rest);
     if (done == m)
         return;
-    /* The last columns as one more vector that ends with them and begins among those already done. */
+    /* The last columns as one more vector that ends with them and overlaps the one before. */
     int last = rest <= HALF ? HALF : LANES;
     m -= done;
     y.a += (size_t)done * y.row;
@@ -344,7 +344,8 @@ static void column_strip(const piece *x, int m, int cols, bool transposed)
     y.c += (size_t)done * y.c_stride - (size_t)(last - rest);
     if (y.base)
         y.base += (size_t)done * y.base_stride - (size_t)(last - rest);
-    y.overlap = y.base == y.c ? last - rest : 0; /* where c is not read, columns are written twice alike */
+    y.overlap = y.base == y.c ? last - rest
+                              : 0; /* if c is not read, overlapping columns are written twice with the same values */
     if (last == HALF)
         half_strip(&y, m);
     else
@@ -357,7 +358,7 @@ static void clear(int m, int n, float *c, int stride)
         memset(c + (size_t)i * stride, 0, (size_t)n * sizeof *c);
 }
 
-/* The base of a product in c. */
+/* The matrix that a product is added to. */
 typedef struct product_base {
     const float *data; /* NULL: none */
     int stride;
@@ -378,7 +379,7 @@ static void tiled(int m, int n, int k, float alpha, matrix a, matrix b, product_
         if (p > 0)
             base = (product_base){c, stride};
         for (int done = 0, cols; done < n; done += cols) {
-            /* The last strip has at least a vector's columns, unless n has not; and two strips are of like width. */
+            /* Balances the last two strips, so that the last has at least one vector of columns if n has. */
             int left = n - done, most = VECTORS * LANES;
             cols = left < most + LANES ? left : left < most + 2 * LANES ? most - LANES : most;
             x.b = b.data + (b.transposed ? (size_t)done * b.stride + (size_t)p : (size_t)p * b.stride + (size_t)done);
@@ -439,11 +440,11 @@ void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base,
     fast_product(m, n, k, 1, a, b, true, c, stride);
 }
 
-/* ------------------------------------------------------------------------------------------------ turning ----- */
+/* ------------------------------------------------------------------------------------------------ transpose --- */
 
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
-static void turn_four(const float *in, size_t in_stride, float *out, size_t out_stride)
+static void transpose_four(const float *in, size_t in_stride, float *out, size_t out_stride)
 {
     four a = *(const four *)in, b = *(const four *)(in + in_stride);
     four c = *(const four *)(in + 2 * in_stride), d = *(const four *)(in + 3 * in_stride);
@@ -461,8 +462,8 @@ void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, floa
     for (; r + 4 <= rows; r += 4) {
         int c = 0;
         for (; c + 4 <= cols; c += 4)
-            turn_four(in + (size_t)r * in_stride + c, (size_t)in_stride, out + (size_t)c * out_stride + r,
-                      (size_t)out_stride);
+            transpose_four(in + (size_t)r * in_stride + c, (size_t)in_stride, out + (size_t)c * out_stride + r,
+                           (size_t)out_stride);
         for (; c < cols; c++)
             for (int i = r; i < r + 4; i++)
                 out[(size_t)c * out_stride + i] = in[(size_t)i * in_stride + c];

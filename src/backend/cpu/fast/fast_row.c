@@ -1,7 +1,7 @@
-/* fast_row.c: one row times a matrix: what a question is made of.
+/* fast_row.c: vector-matrix products, the cost of a session query.
  *
- * On its side, each element is a dot product of two rows that lie in place, so nothing is turned or copied; several of them share
- * the loads of the row and hide one another's waiting. */
+ * With a transposed matrix each element is a dot product of two contiguous rows, so nothing is copied; several of them are
+ * interleaved to reuse the loads of the row and hide latency. */
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
@@ -38,8 +38,8 @@ static float one_dot(const float *restrict a, const float *restrict b, int count
 }
 
 #ifdef __AVX512F__
-/* Sixteen dot products at a time, brought together as one vector, and the terms left over as a vector that ends with the
- * row, with zeros for what it shares with the one before. Returns the rows done. */
+/* Sixteen dot products at a time, reduced into one vector. The last terms are a vector that ends with the row, with zeros
+ * where it overlaps the one before. Returns the rows done. */
 static int sixteen_dots(int n, int k, float alpha, const float *a, const float *b, size_t stride, bool add, float *c)
 {
     if (k < LANES)
@@ -89,13 +89,13 @@ void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float
 
 /* ------------------------------------------------------------------------------------- not on its side ------- */
 
-/* Sums of a strip that may be under way at once: a multiply-add waits four times as long as it takes. */
+/* Accumulators of a strip: enough to hide the latency of multiply-adds (4 cycles, 2 per cycle). */
 enum { STRIP = 8 };
 
 typedef float row_vector __attribute__((vector_size(FAST_WIDTH * sizeof(float)), aligned(4), may_alias));
 
-/* `vectors` vectors of c, the last of which begins at column `last`. What is added to is read before anything is written,
- * as the last one may begin among the columns of the one before. */
+/* `vectors` vectors of c, the last of which starts at column `last`. The base is read before c is written, because the last
+ * vector may overlap the one before. */
 static inline __attribute__((always_inline)) void row_strip(int vectors, int last, int k, float alpha, const float *a,
                                                             const float *b, size_t stride, const float *base, float *c)
 {
@@ -126,7 +126,7 @@ bool LP_FAST(row_times)(int n, int k, float alpha, const float *a, const float *
     if (n < FAST_WIDTH)
         return false;
     for (int s = 0; s < strips; s++) {
-        /* Of like width, so that the last has two vectors at least where it needs them. */
+        /* Strips of nearly equal width, so that the last has at least two vectors if it needs them. */
         int count = vectors * (s + 1) / strips - vectors * s / strips;
         int last = s + 1 < strips ? (count - 1) * FAST_WIDTH : n - done - FAST_WIDTH;
         const float *right = b + done, *under = base ? base + done : NULL;

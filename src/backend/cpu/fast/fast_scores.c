@@ -1,4 +1,4 @@
-/* fast_scores.c: scores of items for states, how many of them reach a mark, and what they sum up to: the loops of a ranking. */
+/* fast_scores.c: ranking kernels: catalogue scores, counts above a threshold, log-sum-exp. */
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
@@ -18,13 +18,13 @@ void LP_FAST(scores)(int cases, int items, int dims, const float *state, const f
                        items);
 }
 
-int LP_FAST(reaching)(int count, const float *scores, float mark)
+int LP_FAST(count_at_least)(int count, const float *scores, float threshold)
 {
-    int reached = 0;
-#pragma omp simd reduction(+ : reached)
+    int found = 0;
+#pragma omp simd reduction(+ : found)
     for (int i = 0; i < count; i++)
-        reached += !(scores[i] < mark);
-    return reached;
+        found += !(scores[i] < threshold);
+    return found;
 }
 
 void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores)
@@ -46,20 +46,15 @@ void LP_FAST(transposed_scores)(int items, int dims, const float *state, const f
     }
 }
 
-/* Sums of a thousand in float, and of these in double. */
 double LP_FAST(log_sum)(int count, const float *scores)
 {
-    enum { PIECE = 1024 };
-    float largest = scores[0], powers[PIECE];
+    float largest = scores[0];
 #pragma omp simd reduction(max : largest)
     for (int i = 1; i < count; i++)
         largest = scores[i] > largest ? scores[i] : largest;
     double sum = 0;
-    for (int done = 0; done < count; done += PIECE) {
-        int size = count - done < PIECE ? count - done : PIECE, whole = size / FAST_LANES * FAST_LANES;
-        sum += (double)fast_powers(scores + done, powers, whole, largest);
-        for (int i = whole; i < size; i++)
-            sum += (double)fast_exp(scores[done + i] - largest);
-    }
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < count; i++)
+        sum += fast_exp_double((double)scores[i] - (double)largest);
     return (double)largest + log(sum);
 }

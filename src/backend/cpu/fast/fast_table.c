@@ -1,4 +1,4 @@
-/* fast_table.c: the ops that have a fast kernel. */
+/* fast_table.c: the SIMD kernels by op. */
 #include "backend/cpu/fast/fast.h"
 
 const lp_kernel LP_FAST(kernels)[LP_OP_COUNT] = {

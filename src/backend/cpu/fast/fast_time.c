@@ -1,8 +1,8 @@
-/* fast_time.c: the time features. */
+/* fast_time.c: time features: basis and reflect. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 
-/* The row of a known basis at this time, if it is that of row t or of the one after it; otherwise NULL. */
+/* The row of the known basis at this time, if it is row t or t + 1; otherwise NULL. */
 static const float *known_row(const lp_node *node, const lp_run *run, int t, int rows, double time)
 {
     const double *known = node->inputs[2] ? lp_run_data(run, node->inputs[2]) : NULL; /* [T] */
@@ -12,8 +12,8 @@ static const float *known_row(const lp_node *node, const lp_run *run, int t, int
     return NULL;
 }
 
-/* Whole vectors of a row; the last ends with the last frequency and shares some with the one before. */
-static void turn_row(double time, const double *frequency, float *cosine, float *sine, int count)
+/* Whole vectors of a row; the last ends with the last frequency and may overlap the one before. */
+static void basis_row(double time, const double *frequency, float *cosine, float *sine, int count)
 {
     for (int f = 0; f < count && count < FAST_LANES; f++)
         fast_turn(time * frequency[f], &cosine[f], &sine[f]);
@@ -39,7 +39,7 @@ void LP_FAST(basis)(const lp_node *node, const lp_run *run)
             memcpy(cosine, known, 2 * (size_t)count * sizeof *known);
             continue;
         }
-        turn_row(scaled, frequency, cosine, sine, count);
+        basis_row(scaled, frequency, cosine, sine, count);
     }
 }
 

@@ -1,6 +1,6 @@
-/* reference.h: the plain kernels, written once and built for float and for double.
+/* reference.h: the reference kernels, compiled for float and for double.
  *
- * They are the definition of every op: no tricks, one obvious loop after another. A shape stands beside every pointer.
+ * They define every op: plain loops without optimizations, with the shape beside every pointer.
  */
 #ifndef LP_REFERENCE_H
 #define LP_REFERENCE_H
@@ -23,7 +23,7 @@ void LP_REFERENCE(linear_outer)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(column_sum)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(column_dot)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(scale_columns)(const lp_node *node, const lp_run *run);
-void LP_REFERENCE(turn)(const lp_node *node, const lp_run *run);
+void LP_REFERENCE(transpose)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(embed_gradient)(const lp_node *node, const lp_run *run);
 void LP_REFERENCE(embed_pair)(const lp_node *node, const lp_run *run);
@@ -59,11 +59,11 @@ void LP_REFERENCE(mask)(const lp_node *node, const lp_run *run);
 
 extern const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT];
 
-/* Data of input or output i of the node at hand; NULL where it is absent or not wanted. */
+/* Data of input or output i of `node`; NULL if absent or unused. */
 #define INPUT(i) ((const real *)(node->inputs[i] ? lp_run_data(run, node->inputs[i]) : NULL))
 #define OUTPUT(i) ((real *)(node->outputs[i] ? lp_run_data(run, node->outputs[i]) : NULL))
 
-/* Writes, or adds where output i is accumulated. */
-#define STORE(i, place, amount) ((place) = (real)((node->accumulate >> (i)&1) ? (place) + (amount) : (amount)))
+/* target = amount, or target += amount if output i accumulates. */
+#define STORE(i, target, amount) ((target) = (real)((node->accumulate >> (i)&1) ? (target) + (amount) : (amount)))
 
 #endif

@@ -1,18 +1,18 @@
-/* reference_attention.c: plain causal attention, one query at a time. */
+/* reference_attention.c: causal attention, one query at a time. */
 #include "backend/cpu/reference/reference.h"
 
 #include <string.h>
 
 /* The matrices of one head. */
 typedef struct head {
-    int cols, stride;        /* of query, key, value and out: columns of this head, and of all heads */
-    int extra, extra_stride; /* of time_query and time_out; basis has extra columns for all heads */
+    int cols, stride;        /* of query, key, value and out: columns per head, and of all heads */
+    int extra, extra_stride; /* of time_query and time_out; the basis has `extra` columns, common to all heads */
     int number, heads;
 } head;
 
 static head head_of(const lp_node *node, int number)
 {
-    int heads = node->with.heads, extra = node->inputs[4] ? node->inputs[4]->cols : 0;
+    int heads = node->attributes.heads, extra = node->inputs[4] ? node->inputs[4]->cols : 0;
     return (head){node->inputs[0]->cols / heads, node->inputs[0]->cols, extra, heads * extra, number, heads};
 }
 
@@ -33,19 +33,19 @@ static real score(const lp_node *node, const lp_run *run, const head *h, int q, 
     if (basis)
         sum += dot(time_query + (size_t)q * h->extra_stride + h->number * h->extra, basis + (size_t)i * h->extra,
                    h->extra);
-    return (real)node->with.scale * sum;
+    return (real)node->attributes.scale * sum;
 }
 
-/* What dropout makes of a probability: its factor for query q and the key that is `place` into the segment. */
-static real factor(const lp_node *node, const lp_run *run, const head *h, int q, int place)
+/* The dropout factor of the probability of query q and key `position` of the segment. */
+static real factor(const lp_node *node, const lp_run *run, const head *h, int q, int position)
 {
-    uint32_t threshold = lp_dropout_threshold(node->with.rate);
+    uint32_t threshold = lp_dropout_threshold(node->attributes.rate);
     if (threshold == 0)
         return 1;
     uint64_t row = (run->first_token + (uint64_t)q) * (uint64_t)h->heads + (uint64_t)h->number;
-    lp_random_block block =
-        lp_philox(run->seed, lp_dropout_purpose(node->with.stream), run->step, row * 65536 + (uint64_t)place / 8);
-    return lp_dropout_keep(&block, place, threshold) ? (real)(65536.0 / (65536.0 - threshold)) : 0;
+    lp_random_block block = lp_philox(run->seed, lp_dropout_purpose(node->attributes.stream), run->step,
+                                      row * 65536 + (uint64_t)position / 8);
+    return lp_dropout_keep(&block, position, threshold) ? (real)(65536.0 / (65536.0 - threshold)) : 0;
 }
 
 static void forward_query(const lp_node *node, const lp_run *run, const head *h, int first, int q)
@@ -78,15 +78,15 @@ static void forward_query(const lp_node *node, const lp_run *run, const head *h,
 void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run)
 {
     for (int s = 0; s < run->segments; s++)
-        for (int number = 0; number < node->with.heads; number++) {
+        for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
                 forward_query(node, run, &h, run->segment[s], q);
         }
 }
 
-/* ds(q, i) = p * (factor * dout_q . value_i + ... - delta), delta = dout_q . out_q: the softmax's gradient; then every
- * product hands it on. */
+/* ds(q, i) = p * (factor * dout_q . value_i + ... - delta), delta = dout_q . out_q: the gradient of the softmax; then
+ * that of the products. */
 static void backward_query(const lp_node *node, const lp_run *run, const head *h, int first, int q)
 {
     const real *query = INPUT(0), *key = INPUT(1), *value = INPUT(2), *time_query = INPUT(3), *basis = INPUT(4);
@@ -104,7 +104,7 @@ static void backward_query(const lp_node *node, const lp_run *run, const head *h
         real dp = dot(dout + mine, value + other, h->cols);
         if (basis)
             dp += dot(dtime_out + mine_extra, basis + other_extra, h->extra);
-        real ds = (real)node->with.scale * p * (f * dp - delta);
+        real ds = (real)node->attributes.scale * p * (f * dp - delta);
         for (int c = 0; c < h->cols; c++) {
             if (dquery)
                 dquery[mine + c] += ds * key[other + c];
@@ -129,7 +129,7 @@ void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run)
             memset(lp_run_data(run, node->outputs[i]), 0,
                    (size_t)run->rows[LP_ROWS_TOKENS] * (size_t)node->outputs[i]->cols * sizeof(real));
     for (int s = 0; s < run->segments; s++)
-        for (int number = 0; number < node->with.heads; number++) {
+        for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
                 backward_query(node, run, &h, run->segment[s], q);

@@ -1,4 +1,4 @@
-/* reference_basic.c: plain kernels row by row: add, embed, gather, relu, dropout, layer norm. */
+/* reference_basic.c: row-wise kernels: add, embed, gather, relu, dropout, layer norm. */
 #include "backend/cpu/reference/reference.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ void LP_REFERENCE(embed_pair)(const lp_node *node, const lp_run *run)
 
 void LP_REFERENCE(gather)(const lp_node *node, const lp_run *run)
 {
-    LP_REFERENCE(embed)(node, run); /* the kernel is the same; the gradients differ */
+    LP_REFERENCE(embed)(node, run); /* same kernel, different gradient */
 }
 
 void LP_REFERENCE(relu)(const lp_node *node, const lp_run *run)
@@ -75,7 +75,8 @@ void LP_REFERENCE(dropout)(const lp_node *node, const lp_run *run)
     const real *x = INPUT(0);
     real *y = OUTPUT(0);
     int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
-    uint32_t threshold = lp_dropout_threshold(node->with.rate), purpose = lp_dropout_purpose(node->with.stream);
+    uint32_t threshold = lp_dropout_threshold(node->attributes.rate),
+             purpose = lp_dropout_purpose(node->attributes.stream);
     real scale = (real)(65536.0 / (65536.0 - threshold));
     for (int t = 0; t < rows; t++) {
         lp_random_block block = {{0}};
@@ -90,8 +91,8 @@ void LP_REFERENCE(dropout)(const lp_node *node, const lp_run *run)
 
 void LP_REFERENCE(layer_norm)(const lp_node *node, const lp_run *run)
 {
-    const real *x = INPUT(0), *gain = INPUT(1), *shift = INPUT(2); /* [T x cols], [cols], [cols] */
-    real *y = OUTPUT(0), *moments = OUTPUT(1);                     /* [T x cols], [T x 2] */
+    const real *x = INPUT(0), *weight = INPUT(1), *bias = INPUT(2); /* [T x cols], [cols], [cols] */
+    real *y = OUTPUT(0), *moments = OUTPUT(1);                      /* [T x cols], [T x 2] */
     int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols;
     for (int t = 0; t < rows; t++) {
         const real *row = x + (size_t)t * cols;
@@ -101,40 +102,40 @@ void LP_REFERENCE(layer_norm)(const lp_node *node, const lp_run *run)
         mean /= (real)cols;
         for (int c = 0; c < cols; c++)
             variance += (row[c] - mean) * (row[c] - mean);
-        real inverse = (real)(1 / sqrt((double)(variance / (real)cols) + node->with.epsilon));
+        real inverse = (real)(1 / sqrt((double)(variance / (real)cols) + node->attributes.epsilon));
         for (int c = 0; c < cols; c++)
-            y[(size_t)t * cols + c] = (row[c] - mean) * inverse * gain[c] + shift[c];
+            y[(size_t)t * cols + c] = (row[c] - mean) * inverse * weight[c] + bias[c];
         moments[2 * t] = mean;
         moments[2 * t + 1] = inverse;
     }
 }
 
-/* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
+/* With n = (x - mean) * inverse and g = dy * weight:  dx = inverse * (g - mean(g) - n * mean(g n)) */
 void LP_REFERENCE(layer_norm_gradient)(const lp_node *node, const lp_run *run)
 {
-    const real *x = INPUT(0), *gain = INPUT(1), *moments = INPUT(2), *dy = INPUT(3);
-    real *dx = OUTPUT(0), *dgain = OUTPUT(1), *dshift = OUTPUT(2);
+    const real *x = INPUT(0), *weight = INPUT(1), *moments = INPUT(2), *dy = INPUT(3);
+    real *dx = OUTPUT(0), *dweight = OUTPUT(1), *dbias = OUTPUT(2);
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     for (int c = 0; c < cols; c++) {
-        if (dgain)
-            STORE(1, dgain[c], 0);
-        if (dshift)
-            STORE(2, dshift[c], 0);
+        if (dweight)
+            STORE(1, dweight[c], 0);
+        if (dbias)
+            STORE(2, dbias[c], 0);
     }
     for (int t = 0; t < rows; t++) {
         const real *row = x + (size_t)t * cols, *drow = dy + (size_t)t * cols;
         real mean = moments[2 * t], inverse = moments[2 * t + 1], sum = 0, dot = 0;
         for (int c = 0; c < cols; c++) {
-            real normal = (row[c] - mean) * inverse, g = drow[c] * gain[c];
+            real normal = (row[c] - mean) * inverse, g = drow[c] * weight[c];
             sum += g;
             dot += g * normal;
-            if (dgain)
-                dgain[c] += drow[c] * normal;
-            if (dshift)
-                dshift[c] += drow[c];
+            if (dweight)
+                dweight[c] += drow[c] * normal;
+            if (dbias)
+                dbias[c] += drow[c];
         }
         for (int c = 0; dx && c < cols; c++) {
-            real normal = (row[c] - mean) * inverse, g = drow[c] * gain[c];
+            real normal = (row[c] - mean) * inverse, g = drow[c] * weight[c];
             STORE(0, dx[(size_t)t * cols + c], inverse * (g - sum / (real)cols - normal * dot / (real)cols));
         }
     }

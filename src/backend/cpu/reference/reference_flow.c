@@ -1,4 +1,4 @@
-/* reference_flow.c: plain kernels of noise and of what flows are made of. */
+/* reference_flow.c: noise, and the ops of normalizing flows. */
 #include "backend/cpu/reference/reference.h"
 
 static size_t size_of(const lp_run *run, const lp_value *value)
@@ -10,10 +10,10 @@ void LP_REFERENCE(noise)(const lp_node *node, const lp_run *run)
 {
     real *y = OUTPUT(0);
     size_t size = size_of(run, node->outputs[0]);
-    lp_random random = lp_random_start(run->seed, (uint32_t)LP_PURPOSE_NOISE | node->with.stream << 8, run->step);
+    lp_random random = lp_random_start(run->seed, (uint32_t)LP_PURPOSE_NOISE | node->attributes.stream << 8, run->step);
     for (size_t i = 0; i < size; i++) {
-        double share = ((double)i + lp_random_uniform(&random)) / (double)size;
-        y[i] = (real)(node->with.uniform ? share : lp_normal_quantile(share));
+        double p = ((double)i + lp_random_uniform(&random)) / (double)size;
+        y[i] = (real)(node->attributes.uniform ? p : lp_normal_quantile(p));
     }
 }
 
@@ -28,7 +28,7 @@ void LP_REFERENCE(multiply)(const lp_node *node, const lp_run *run)
 void LP_REFERENCE(affine)(const lp_node *node, const lp_run *run)
 {
     const real *x = INPUT(0);
-    real *y = OUTPUT(0), scale = (real)node->with.scale, shift = (real)node->with.shift;
+    real *y = OUTPUT(0), scale = (real)node->attributes.scale, shift = (real)node->attributes.shift;
     for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
         STORE(0, y[i], scale * x[i] + shift);
 }
@@ -45,7 +45,7 @@ void LP_REFERENCE(tanh)(const lp_node *node, const lp_run *run)
 {
     const real *x = INPUT(0);
     real *y = OUTPUT(0);
-    double bound = node->with.scale;
+    double bound = node->attributes.scale;
     for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
         y[i] = (real)(bound * tanh((double)x[i] / bound));
 }
@@ -53,7 +53,7 @@ void LP_REFERENCE(tanh)(const lp_node *node, const lp_run *run)
 void LP_REFERENCE(tanh_gradient)(const lp_node *node, const lp_run *run)
 {
     const real *y = INPUT(0), *dy = INPUT(1);
-    real *dx = OUTPUT(0), bound = (real)node->with.scale;
+    real *dx = OUTPUT(0), bound = (real)node->attributes.scale;
     for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
         STORE(0, dx[i], dy[i] * (1 - y[i] / bound * (y[i] / bound)));
 }
@@ -66,6 +66,6 @@ void LP_REFERENCE(mask)(const lp_node *node, const lp_run *run)
     for (int r = 0; r < lp_run_rows(run, node->outputs[0]); r++)
         for (int c = 0; c < cols; c++) {
             size_t i = (size_t)r * (size_t)cols + (size_t)c;
-            STORE(0, y[i], lp_mask_keeps(&node->with, r, c) ? x[i] : 0);
+            STORE(0, y[i], lp_mask_keeps(&node->attributes, r, c) ? x[i] : 0);
         }
 }

@@ -1,25 +1,25 @@
-/* reference_linear.c: plain products and sums over rows. */
+/* reference_linear.c: linear layers and column reductions. */
 #include "backend/cpu/reference/reference.h"
 
 void LP_REFERENCE(linear)(const lp_node *node, const lp_run *run)
 {
     const real *x = INPUT(0), *weight = INPUT(1), *bias = INPUT(2), *add = INPUT(3);
     real *y = OUTPUT(0);
-    int heads = node->with.heads, a = node->inputs[1]->rows / heads, b = node->inputs[1]->cols;
-    bool transpose = node->with.transpose;
-    int in = transpose ? b : a, out = transpose ? a : b; /* columns of a head */
+    int heads = node->attributes.heads, a = node->inputs[1]->rows / heads, b = node->inputs[1]->cols;
+    bool transpose = node->attributes.transpose;
+    int in = transpose ? b : a, out = transpose ? a : b; /* columns per head */
     int rows = lp_run_rows(run, node->outputs[0]);
     for (int t = 0; t < rows; t++)
         for (int h = 0; h < heads; h++)
             for (int o = 0; o < out; o++) {
                 const real *row = x + ((size_t)t * heads + h) * in;
                 const real *head = weight + (size_t)h * a * b; /* [a x b] */
-                size_t place = ((size_t)t * heads + h) * out + o;
+                size_t element = ((size_t)t * heads + h) * out + o;
                 real sum = 0;
                 for (int i = 0; i < in; i++)
                     sum += row[i] * (transpose ? head[(size_t)o * b + i] : head[(size_t)i * b + o]);
-                sum += (bias ? bias[h * out + o] : 0) + (add ? add[place] : 0);
-                STORE(0, y[place], sum);
+                sum += (bias ? bias[h * out + o] : 0) + (add ? add[element] : 0);
+                STORE(0, y[element], sum);
             }
 }
 
@@ -38,7 +38,7 @@ void LP_REFERENCE(linear_outer)(const lp_node *node, const lp_run *run)
 {
     const real *p = INPUT(0), *q = INPUT(1); /* [T x H*a], [T x H*b] */
     real *out = OUTPUT(0);                   /* [H*a x b] */
-    int heads = node->with.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
+    int heads = node->attributes.heads, a = node->outputs[0]->rows / heads, b = node->outputs[0]->cols;
     int rows = lp_run_rows(run, node->inputs[0]);
     for (int h = 0; h < heads; h++)
         for (int i = 0; i < a; i++)
@@ -49,7 +49,7 @@ void LP_REFERENCE(linear_outer)(const lp_node *node, const lp_run *run)
                 STORE(0, out[((size_t)h * a + i) * b + j], sum);
             }
     if (node->outputs[1])
-        sum_columns(node, 1, OUTPUT(1), node->with.transpose ? q : p, rows, node->outputs[1]->cols);
+        sum_columns(node, 1, OUTPUT(1), node->attributes.transpose ? q : p, rows, node->outputs[1]->cols);
 }
 
 void LP_REFERENCE(column_sum)(const lp_node *node, const lp_run *run)
@@ -80,11 +80,11 @@ void LP_REFERENCE(scale_columns)(const lp_node *node, const lp_run *run)
             STORE(0, y[(size_t)t * cols + c], x[(size_t)t * cols + c] * scale[c]);
 }
 
-void LP_REFERENCE(turn)(const lp_node *node, const lp_run *run)
+void LP_REFERENCE(transpose)(const lp_node *node, const lp_run *run)
 {
     const real *weight = INPUT(0); /* [H*a x b] */
     real *out = OUTPUT(0);         /* [H*b x a] */
-    int heads = node->with.heads, a = node->inputs[0]->rows / heads, b = node->inputs[0]->cols;
+    int heads = node->attributes.heads, a = node->inputs[0]->rows / heads, b = node->inputs[0]->cols;
     for (int h = 0; h < heads; h++)
         for (int i = 0; i < a; i++)
             for (int j = 0; j < b; j++)

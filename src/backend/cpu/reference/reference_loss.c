@@ -1,4 +1,4 @@
-/* reference_loss.c: the losses, plain. */
+/* reference_loss.c: loss functions. */
 #include "backend/cpu/reference/reference.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
     return lp_run_data(run, node->inputs[input]);
 }
 
-/* log of the sum of exp of a row, without overflow */
+/* log-sum-exp of a row */
 static real log_sum(const real *row, int cols)
 {
     real largest = row[0];
@@ -54,12 +54,12 @@ void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run
 /* The score of item c at row t: z_t . items_c + bias_c + shift_c */
 static real score(const lp_node *node, const lp_run *run, int t, int c)
 {
-    const real *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2), *shift = INPUT(3);
+    const real *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2), *logq = INPUT(3);
     int cols = node->inputs[0]->cols;
     real sum = 0;
     for (int k = 0; k < cols; k++)
         sum += z[(size_t)t * cols + k] * items[(size_t)c * cols + k];
-    return sum + bias[c] + (shift ? shift[c] : 0);
+    return sum + bias[c] + (logq ? logq[c] : 0);
 }
 
 void LP_REFERENCE(softmax_loss)(const lp_node *node, const lp_run *run)
@@ -91,20 +91,20 @@ static void clear(const lp_node *node, const lp_run *run, int output)
                (size_t)lp_run_rows(run, node->outputs[output]) * (size_t)node->outputs[output]->cols * sizeof *data);
 }
 
-/* What the slope of the score of item c at row t adds to the gradients. */
-static void spread(const lp_node *node, const lp_run *run, int t, int c, real slope)
+/* Adds the contributions of dscore, the gradient of the score of item c at row t. */
+static void backpropagate(const lp_node *node, const lp_run *run, int t, int c, real dscore)
 {
     const real *z = INPUT(0), *items = INPUT(1);
     real *dz = OUTPUT(0), *ditems = OUTPUT(1), *dbias = OUTPUT(2);
     int cols = node->inputs[0]->cols;
     for (int k = 0; k < cols; k++) {
         if (dz)
-            dz[(size_t)t * cols + k] += slope * items[(size_t)c * cols + k];
+            dz[(size_t)t * cols + k] += dscore * items[(size_t)c * cols + k];
         if (ditems)
-            ditems[(size_t)c * cols + k] += slope * z[(size_t)t * cols + k];
+            ditems[(size_t)c * cols + k] += dscore * z[(size_t)t * cols + k];
     }
     if (dbias)
-        dbias[c] += slope;
+        dbias[c] += dscore;
 }
 
 void LP_REFERENCE(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
@@ -117,7 +117,7 @@ void LP_REFERENCE(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
     for (int t = 0; t < rows; t++)
         for (int c = 0; c < count; c++) {
             real probability = (real)exp((double)(score(node, run, t, c) - logs[t]));
-            spread(node, run, t, c, *dloss * (probability - (c == target[t] ? 1 : 0)));
+            backpropagate(node, run, t, c, *dloss * (probability - (c == target[t] ? 1 : 0)));
         }
 }
 
@@ -127,8 +127,8 @@ static double softplus(double x)
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
-/* From scores to slopes, in place; returns the loss. The first is the target's. */
-static double choose(real *row, int count)
+/* Replaces scores by their gradients; returns the loss. The first score is that of the target. */
+static double bce_row(real *row, int count)
 {
     double loss = 0;
     for (int i = 0; i < count; i++) {
@@ -142,15 +142,15 @@ static double choose(real *row, int count)
 void LP_REFERENCE(bce_loss)(const lp_node *node, const lp_run *run)
 {
     const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
-    real *slope = OUTPUT(1);                                                  /* [A x (1 + N)] */
+    real *dscore = OUTPUT(1);                                                 /* [A x (1 + N)] */
     int rows = lp_run_rows(run, node->inputs[0]), count = node->outputs[1]->cols;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
         const int32_t *others = negative + (size_t)t * (count - 1);
-        real *row = slope + (size_t)t * count;
+        real *row = dscore + (size_t)t * count;
         for (int i = 0; i < count; i++)
             row[i] = score(node, run, t, i ? others[i - 1] : target[t]);
-        loss += choose(row, count);
+        loss += bce_row(row, count);
     }
     *OUTPUT(0) = (real)loss;
 }
@@ -158,12 +158,12 @@ void LP_REFERENCE(bce_loss)(const lp_node *node, const lp_run *run)
 void LP_REFERENCE(bce_loss_gradient)(const lp_node *node, const lp_run *run)
 {
     const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);
-    const real *slope = INPUT(4), *dloss = INPUT(5);
+    const real *dscore = INPUT(4), *dloss = INPUT(5);
     int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[4]->cols;
     for (int i = 0; i < 3; i++)
         clear(node, run, i);
     for (int t = 0; t < rows; t++)
         for (int i = 0; i < count; i++)
-            spread(node, run, t, i ? negative[(size_t)t * (count - 1) + i - 1] : target[t],
-                   *dloss * slope[(size_t)t * count + i]);
+            backpropagate(node, run, t, i ? negative[(size_t)t * (count - 1) + i - 1] : target[t],
+                          *dloss * dscore[(size_t)t * count + i]);
 }

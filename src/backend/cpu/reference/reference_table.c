@@ -1,4 +1,4 @@
-/* reference_table.c: the plain kernel of every op. */
+/* reference_table.c: the reference kernels by op. */
 #include "backend/cpu/reference/reference.h"
 
 const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT] = {
@@ -8,7 +8,7 @@ const lp_kernel LP_REFERENCE(kernels)[LP_OP_COUNT] = {
     [LP_OP_COLUMN_SUM] = LP_REFERENCE(column_sum),
     [LP_OP_COLUMN_DOT] = LP_REFERENCE(column_dot),
     [LP_OP_SCALE_COLUMNS] = LP_REFERENCE(scale_columns),
-    [LP_OP_TRANSPOSE] = LP_REFERENCE(turn),
+    [LP_OP_TRANSPOSE] = LP_REFERENCE(transpose),
     [LP_OP_EMBED] = LP_REFERENCE(embed),
     [LP_OP_EMBED_GRADIENT] = LP_REFERENCE(embed_gradient),
     [LP_OP_EMBED_PAIR] = LP_REFERENCE(embed_pair),

@@ -1,4 +1,4 @@
-/* reference_time.c: plain kernels of the time features. */
+/* reference_time.c: time features. */
 #include "backend/cpu/reference/reference.h"
 
 static const double TWO_PI = 6.283185307179586476925;
@@ -7,7 +7,7 @@ void LP_REFERENCE(harmonics)(const lp_node *node, const lp_run *run)
 {
     const real *log_period = INPUT(0);                      /* [n] */
     double *frequency = lp_run_data(run, node->outputs[0]); /* [n*k] */
-    int count = node->with.harmonics;
+    int count = node->attributes.harmonics;
     for (int i = 0; i < node->inputs[0]->cols; i++)
         for (int j = 0; j < count; j++)
             frequency[i * count + j] = TWO_PI * (j + 1) * exp(-(double)log_period[i]);
@@ -18,7 +18,7 @@ void LP_REFERENCE(harmonics_gradient)(const lp_node *node, const lp_run *run)
 {
     const double *frequency = lp_run_data(run, node->inputs[0]), *dfrequency = lp_run_data(run, node->inputs[1]);
     real *dlog_period = OUTPUT(0);
-    int count = node->with.harmonics;
+    int count = node->attributes.harmonics;
     for (int i = 0; i < node->outputs[0]->cols; i++) {
         double sum = 0;
         for (int j = 0; j < count; j++)
