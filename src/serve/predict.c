@@ -6,7 +6,7 @@
  * A catalogue may be far larger than a cache, and reading it once per query would be most of the work. So the states of a
  * recommender are collected and scored together against one tile of the catalogue after another.
  */
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "base/threads.h"
 #include "model/translate.h"
 #include "serve/session.h"

@@ -5,7 +5,7 @@
  */
 #include "serve/session.h"
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "serve/top_k.h"
 
 #include <math.h>

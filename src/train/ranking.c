@@ -3,7 +3,7 @@
  * needs are those of the tile at hand: no score is computed twice, and ties are exact. */
 #include "train/ranking.h"
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "base/random.h"
 #include "base/threads.h"
 

@@ -1,6 +1,8 @@
 /* naive_attention.c: the attention model from its formulas, in double. */
 #include "support/naive_attention.h"
 
+#include "support/small_model.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +69,7 @@ static void norm(const lapse_model *model, int block, const char *name, const do
 /* Whether the encoding has features. */
 static bool has_features(const lapse_model *model)
 {
-    return model->config.encoding->sees_time || lp_model_tensor_find(model, "time.position");
+    return small_encoding(&model->config)->sees_time || lp_model_tensor_find(model, "time.position");
 }
 
 /* The features of an event besides its embedding: Phi(query time - time), or the position embedding. */
@@ -76,14 +78,14 @@ static void event_features(const lapse_model *model, int position, double lag, d
     const lp_model_config *config = &model->config;
     if (!has_features(model))
         return;
-    if (!config->encoding->sees_time) {
+    if (!small_encoding(config)->sees_time) {
         for (int c = 0; c < config->dims; c++)
             features[c] = element(tensor(model, -1, "time.position"), position, c);
         return;
     }
     const lp_tensor *period = tensor(model, -1, "time.log_period");
     const lp_tensor *amplitude = lp_model_tensor_find(model, "time.amplitude");
-    int harmonics = amplitude ? config->harmonics : 1, count = (int)period->cols * harmonics;
+    int harmonics = amplitude ? (int)small_config_get(config, "harmonics") : 1, count = (int)period->cols * harmonics;
     assert_true(2 * count <= FEATURES);
     for (int f = 0; f < count; f++) {
         double tau = exp(element(period, 0, f / harmonics)),
@@ -96,12 +98,12 @@ static void event_features(const lapse_model *model, int position, double lag, d
 /* The lag from an event to the query time; or its time relative to the anchor 0 in anchored mode. */
 static double lag_of(const lapse_model *model, double query_time, double time)
 {
-    return lp_model_config_anchored(&model->config) ? time : query_time - time;
+    return small_anchored(&model->config) ? time : query_time - time;
 }
 
 static bool is_mlp(const lapse_model *model, const char *name)
 {
-    lp_projection projection = model->config.projection;
+    lp_projection projection = (lp_projection)small_config_get(&model->config, "projection");
     return projection == LP_PROJECTION_MLP || (projection == LP_PROJECTION_MLP_QUERY && strcmp(name, "query") == 0);
 }
 
@@ -127,13 +129,13 @@ static void role(const lapse_model *model, int block, const char *name, const do
     double joined[DIMS];
     memcpy(joined, x, sizeof joined);
     memset(out, 0, DIMS * sizeof *out);
-    if (has_features(model) && model->config.combine == LP_COMBINE_ADD)
+    if (has_features(model) && (int)small_config_get(&model->config, "combine") == LP_COMBINE_ADD)
         multiply(model, block, "time.weight", features, joined);
     snprintf(full, sizeof full, "%s.event.weight", name);
     multiply(model, block, full, joined, out);
     snprintf(full, sizeof full, "%s.event.bias", name);
     add_bias(model, block, full, out);
-    if (has_features(model) && model->config.combine == LP_COMBINE_CONCATENATE) {
+    if (has_features(model) && (int)small_config_get(&model->config, "combine") == LP_COMBINE_CONCATENATE) {
         snprintf(full, sizeof full, "%s.time.weight", name);
         multiply(model, block, full, features, out);
     }
@@ -145,7 +147,7 @@ static void role(const lapse_model *model, int block, const char *name, const do
 static void attend(const lapse_model *model, int block, double z[TOKENS][DIMS], const double *normal, int q,
                    const double *time, double query_time, double *out)
 {
-    int dims = model->config.dims, heads = model->config.heads, head = dims / heads;
+    int dims = model->config.dims, heads = (int)small_config_get(&model->config, "heads"), head = dims / heads;
     double query[DIMS], key[DIMS], value[TOKENS][DIMS], score[TOKENS], features[FEATURES];
     event_features(model, q, lag_of(model, query_time, time[q]), features);
     role(model, block, "query", normal, features, query);
@@ -225,7 +227,7 @@ void naive_target_answers(const lapse_model *model, lp_target target, int tokens
     assert_true(tokens <= TOKENS && dims <= DIMS);
     for (int t = 0; t < tokens; t++)
         joint_vector(model, type[t], fields ? fields + (ptrdiff_t)t * model->config.field_count : NULL, z[t]);
-    for (int block = 0; block < model->config.blocks; block++)
+    for (int block = 0; block < (int)small_config_get(&model->config, "blocks"); block++)
         run_block(model, block, tokens, z, time, query_time);
     for (int t = 0; t < tokens; t++) {
         double normal[DIMS], sum = 0, *row = out + (ptrdiff_t)t * types;

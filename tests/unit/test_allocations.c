@@ -91,21 +91,21 @@ static void training_allocates_nothing(void **state)
     if (!INTERPOSED || (under && strcmp(under, "valgrind") == 0))
         skip(); /* sanitizers replace the allocator */
     lapse_dataset *dataset = small_train_data(1);
-    for (int e = 0; lapse_encoding_names()[e]; e++)
+    for (int e = 0; lp_encodings[e]; e++)
         for (int threads = 1; threads <= 3; threads++) {
             lapse_train_options options = small_train_options();
-            options.encoding = lapse_encoding_names()[e];
-            options.blocks = 2;
-            options.threads = threads;
-            options.dims = 8 * threads; /* three threads: two tasks of the optimizer, and two shards */
-            options.shards = 5 - threads;
+            small_set(&options, "encoding", lp_encodings[e]->name);
+            small_set_number(&options, "blocks", 2);
+            options.run.threads = threads;
+            options.model.dims = 8 * threads; /* three threads: two tasks of the optimizer, and two shards */
+            options.run.shards = 5 - threads;
             int epochs = 0;
             atomic_store(&counted, 0);
             lapse_model *model = small_train(dataset, &options, count_steps, &epochs);
             atomic_store(&counting, 0);
             assert_int_equal(epochs, 3);
             if (counted_when_last_reported != 0)
-                fail_msg("%s, %d threads: %d allocations after the first step", options.encoding, threads,
+                fail_msg("%s, %d threads: %d allocations after the first step", lp_encodings[e]->name, threads,
                          counted_when_last_reported);
             lapse_model_free(model);
         }
@@ -120,12 +120,12 @@ static void sessions_allocate_nothing(void **state)
     if (!INTERPOSED || (under && strcmp(under, "valgrind") == 0))
         skip();
     lapse_dataset *dataset = small_train_data(1);
-    for (int e = 0; lapse_encoding_names()[e]; e++) {
+    for (int e = 0; lp_encodings[e]; e++) {
         lapse_train_options options = small_train_options();
-        options.encoding = lapse_encoding_names()[e];
-        options.task = e % 2 ? "recommend" : "classify";
-        options.epochs = 1;
-        options.context = 5;
+        small_set(&options, "encoding", lp_encodings[e]->name);
+        small_set(&options, "task", e % 2 ? "recommend" : "classify");
+        options.run.epochs = 1;
+        options.model.context = 5;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lapse_session *session = NULL;
         lapse_recommendation best[2];
@@ -145,7 +145,7 @@ static void sessions_allocate_nothing(void **state)
         }
         atomic_store(&counting, 0);
         if (atomic_load(&counted) != 0)
-            fail_msg("%s: %d allocations after the first query", options.encoding, atomic_load(&counted));
+            fail_msg("%s: %d allocations after the first query", lp_encodings[e]->name, atomic_load(&counted));
         lapse_session_free(session);
         lp_free(probabilities);
         lapse_model_free(model);
