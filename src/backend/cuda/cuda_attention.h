@@ -20,30 +20,30 @@
 #include "backend/cuda/cuda_tile.h"
 
 /* One use of attention, the same for all its blocks. */
-typedef struct attention_form {
-    int heads, cols, extra;       /* of one head; of the basis */
-    int cols_wide, extra_wide;    /* the same, padded */
-    int rows, steps;              /* of a tile; multiples of 16 and 8 */
-    int buffers;                  /* 2: the next step is on its way while one is worked on; 1: it is not */
-    int warp_rows, warp_cols;     /* rows == 16 * warp_rows */
-    int key_stride, query_stride; /* of tokens in shared memory; a query's is that of its gradients too */
-    int share_stride;             /* of shares [rows x steps] */
-    float scale;                  /* of scores */
-    uint32_t threshold, purpose;  /* of dropout */
-    float kept;                   /* what dropout scales the rest up by */
-} attention_form;
+typedef struct attention_config {
+    int heads, head_dim, basis_dim; /* of one head; of the basis */
+    int head_padded, basis_padded;  /* the same, padded */
+    int rows, inner_rows;           /* of a tile; multiples of 16 and 8 */
+    int buffers;                    /* 2: the next step is on its way while one is worked on; 1: it is not */
+    int warp_rows, warp_cols;       /* rows == 16 * warp_rows */
+    int key_stride, query_stride;   /* of tokens in shared memory; a query's is that of its gradients too */
+    int score_stride;               /* of shares [rows x steps] */
+    float scale;                    /* of scores */
+    uint32_t dropout_threshold, dropout_purpose; /* of dropout */
+    float dropout_scale;                         /* what dropout scales the rest up by */
+} attention_config;
 
 /* The matrices of one head, and their strides. */
 typedef struct attention_head {
-    int64_t stride, extra_stride;
-    int first, extra_first; /* columns */
-    int number;
+    int64_t stride, basis_stride;
+    int first, basis_first; /* columns */
+    int index;
 } attention_head;
 
-__device__ static inline attention_head attention_head_of(const attention_form *form, int number)
+__device__ static inline attention_head attention_head_of(const attention_config *config, int index)
 {
-    attention_head head = {(int64_t)form->heads * form->cols, (int64_t)form->heads * form->extra, number * form->cols,
-                           number * form->extra, number};
+    attention_head head = {(int64_t)config->heads * config->head_dim, (int64_t)config->heads * config->basis_dim,
+                           index * config->head_dim, index * config->basis_dim, index};
     return head;
 }
 
@@ -62,8 +62,8 @@ __device__ static inline int attention_segment(const int32_t *segment, int segme
 }
 
 /* Where the segments of a tile's tokens begin and end; `end` may be NULL. Tokens beyond the last count as the last. */
-__device__ static inline void attention_spans(const lp_cuda_shard *shard, const int32_t *segment, int first, int rows,
-                                              int *start, int *end)
+__device__ static inline void attention_segment_bounds(const lp_cuda_shard *shard, const int32_t *segment, int first,
+                                                       int rows, int *start, int *end)
 {
     int tokens = shard->rows[LP_ROWS_TOKENS];
     for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x) {
@@ -91,7 +91,7 @@ __device__ static inline int attention_bits_start(const attention_bits *bits, in
     return bits->start[min(query - bits->origin, bits->known - 1)];
 }
 
-__device__ static inline void attention_bits_draw(const attention_bits *bits, const attention_form *form,
+__device__ static inline void attention_bits_draw(const attention_bits *bits, const attention_config *config,
                                                   const lp_cuda_shard *shard, int head, int first_query, int queries,
                                                   int first_key)
 {
@@ -100,25 +100,26 @@ __device__ static inline void attention_bits_draw(const attention_bits *bits, co
         int block = ((first_key - start) >> 3) + i % bits->stride;
         if (block < 0 || block * 8 > query - start)
             continue;
-        uint64_t row = (shard->first_token + (uint64_t)query) * (uint64_t)form->heads + (uint64_t)head;
-        lp_random_block words = lp_philox(shard->seed, form->purpose, shard->step, row * 65536 + (uint64_t)block);
-        unsigned kept = 0;
+        uint64_t row = (shard->first_token + (uint64_t)query) * (uint64_t)config->heads + (uint64_t)head;
+        lp_random_block words =
+            lp_philox(shard->seed, config->dropout_purpose, shard->step, row * 65536 + (uint64_t)block);
+        unsigned keep = 0;
 #pragma unroll
-        for (int place = 0; place < 8; place++)
-            kept |= (unsigned)lp_dropout_keep(&words, place, form->threshold) << place;
-        bits->bytes[i] = (unsigned char)kept;
+        for (int bit = 0; bit < 8; bit++)
+            keep |= (unsigned)lp_dropout_keep(&words, bit, config->dropout_threshold) << bit;
+        bits->bytes[i] = (unsigned char)keep;
     }
 }
 
 /* What dropout makes of the share of one pair. */
-__device__ static inline float attention_factor(const attention_bits *bits, const attention_form *form, int first_query,
-                                                int first_key, int query, int key)
+__device__ static inline float attention_dropout_factor(const attention_bits *bits, const attention_config *config,
+                                                        int first_query, int first_key, int query, int key)
 {
-    if (form->threshold == 0)
+    if (config->dropout_threshold == 0)
         return 1;
-    int start = attention_bits_start(bits, query), place = key - start;
-    int byte = (query - first_query) * bits->stride + (place >> 3) - ((first_key - start) >> 3);
-    return bits->bytes[byte] >> (place & 7) & 1 ? form->kept : 0.0f;
+    int start = attention_bits_start(bits, query), position = key - start;
+    int byte = (query - first_query) * bits->stride + (position >> 3) - ((first_key - start) >> 3);
+    return bits->bytes[byte] >> (position & 7) & 1 ? config->dropout_scale : 0.0f;
 }
 
 /* ---- what a group of rows sees ------------------------------------------------------------------------------- */
@@ -130,68 +131,95 @@ typedef struct attention_range {
     int from, count; /* the warp's own: tile j * warp_cols + warp_col for from <= j < count */
 } attention_range;
 
-__device__ static inline attention_range attention_range_of(const attention_form *form, int first, int low, int high,
-                                                            int warp_col)
+__device__ static inline attention_range attention_range_of(const attention_config *config, int first, int low,
+                                                            int high, int warp_col)
 {
     attention_range range;
-    range.low = min(max(low - first, 0), form->steps) / 8;
-    range.high = min(tile_pad(max(high - first, 0)), form->steps) / 8;
-    range.from = max(range.low - warp_col + form->warp_cols - 1, 0) / form->warp_cols;
-    range.count = max(range.high - warp_col + form->warp_cols - 1, 0) / form->warp_cols;
+    range.low = min(max(low - first, 0), config->inner_rows) / 8;
+    range.high = min(tile_pad(max(high - first, 0)), config->inner_rows) / 8;
+    range.from = max(range.low - warp_col + config->warp_cols - 1, 0) / config->warp_cols;
+    range.count = max(range.high - warp_col + config->warp_cols - 1, 0) / config->warp_cols;
     return range;
 }
 
 /* ---- to shared memory ---------------------------------------------------------------------------------------- */
 
 /* Tokens [first, first + present) as keys. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void attention_move_keys(float *to, const attention_form *form, attention_head head,
-                                                  const float *key, const float *basis, const float *value, int first,
-                                                  int present, int rows)
+template <bool tensor, tile_phase phase>
+__device__ static inline void attention_stage_keys(float *to, const attention_config *config, attention_head head,
+                                                   const float *key, const float *basis, const float *value, int first,
+                                                   int present, int rows)
 {
-    int stride = form->key_stride, wide = form->cols_wide;
-    tile_move<tensor, moment>(to, stride, rows, wide, key + first * head.stride + head.first, head.stride, present,
-                              form->cols);
-    if (form->extra)
-        tile_move<tensor, moment>(to + wide, stride, rows, form->extra_wide, basis + (int64_t)first * form->extra,
-                                  form->extra, present, form->extra);
-    tile_move<tensor, moment>(to + wide + form->extra_wide, stride, rows, wide,
-                              value + first * head.stride + head.first, head.stride, present, form->cols);
+    int stride = config->key_stride, head_padded = config->head_padded;
+    tile_stage<tensor, phase>(to, stride, rows, head_padded, key + first * head.stride + head.first, head.stride,
+                              present, config->head_dim);
+    if (config->basis_dim)
+        tile_stage<tensor, phase>(to + head_padded, stride, rows, config->basis_padded,
+                                  basis + (int64_t)first * config->basis_dim, config->basis_dim, present,
+                                  config->basis_dim);
+    tile_stage<tensor, phase>(to + head_padded + config->basis_padded, stride, rows, head_padded,
+                              value + first * head.stride + head.first, head.stride, present, config->head_dim);
 }
 
 /* Tokens [first, first + present) as queries. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void attention_move_queries(float *to, const attention_form *form, attention_head head,
-                                                     const float *query, const float *time_query, int first,
-                                                     int present, int rows)
+template <bool tensor, tile_phase phase>
+__device__ static inline void attention_stage_queries(float *to, const attention_config *config, attention_head head,
+                                                      const float *query, const float *time_query, int first,
+                                                      int present, int rows)
 {
-    tile_move<tensor, moment>(to, form->query_stride, rows, form->cols_wide, query + first * head.stride + head.first,
-                              head.stride, present, form->cols);
-    if (form->extra)
-        tile_move<tensor, moment>(to + form->cols_wide, form->query_stride, rows, form->extra_wide,
-                                  time_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                                  form->extra);
+    tile_stage<tensor, phase>(to, config->query_stride, rows, config->head_padded,
+                              query + first * head.stride + head.first, head.stride, present, config->head_dim);
+    if (config->basis_dim)
+        tile_stage<tensor, phase>(to + config->head_padded, config->query_stride, rows, config->basis_padded,
+                                  time_query + first * head.basis_stride + head.basis_first, head.basis_stride, present,
+                                  config->basis_dim);
 }
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
 /* What a node asks for; tiles and warps are left to the kernels' own tables. */
-static inline attention_form attention_form_of(const lp_node *node)
+static inline attention_config attention_config_of(const lp_node *node)
 {
-    attention_form form = {};
-    form.heads = node->with.heads;
-    form.cols = node->inputs[0]->cols / form.heads;
-    form.extra = node->inputs[4] ? node->inputs[4]->cols : 0;
-    form.cols_wide = tile_pad(form.cols);
-    form.extra_wide = tile_pad(form.extra);
-    form.scale = (float)node->with.scale;
-    form.threshold = lp_dropout_threshold(node->with.rate);
-    form.purpose = lp_dropout_purpose(node->with.stream);
-    form.kept = (float)(65536.0 / (65536.0 - form.threshold));
-    return form;
+    attention_config config = {};
+    config.heads = node->with.heads;
+    config.head_dim = node->inputs[0]->cols / config.heads;
+    config.basis_dim = node->inputs[4] ? node->inputs[4]->cols : 0;
+    config.head_padded = tile_pad(config.head_dim);
+    config.basis_padded = tile_pad(config.basis_dim);
+    config.scale = (float)node->with.scale;
+    config.dropout_threshold = lp_dropout_threshold(node->with.rate);
+    config.dropout_purpose = lp_dropout_purpose(node->with.stream);
+    config.dropout_scale = (float)(65536.0 / (65536.0 - config.dropout_threshold));
+    return config;
 }
 
-/* The most bytes of shared memory a block may have, and with which two of them fit. */
-enum { ATTENTION_MOST_SHARED = 227 * 1024, ATTENTION_HALF_SHARED = 113 * 1024 };
+/* A task with the fields set that every attention kernel has: inputs 0 to 4 of attention and of its gradient. */
+template <typename task_type> static inline task_type attention_task_of(const lp_node *node, const lp_cuda_run *run)
+{
+    task_type task = {};
+    task.config = attention_config_of(node);
+    task.shard = run->shard;
+    task.segment = run->segment;
+    task.query = LP_INPUT(0);
+    task.key = LP_INPUT(1);
+    task.value = LP_INPUT(2);
+    task.time_query = LP_INPUT(3);
+    task.basis = LP_INPUT(4);
+    return task;
+}
+
+/* The same with the gradient's other inputs, 5 to 9. A task may declare results of attention as non-const. */
+template <typename task_type>
+static inline task_type attention_gradient_task_of(const lp_node *node, const lp_cuda_run *run)
+{
+    task_type task = attention_task_of<task_type>(node, run);
+    task.lse = (decltype(task.lse))LP_INPUT(5);
+    task.out = (decltype(task.out))LP_INPUT(6);
+    task.dout = LP_INPUT(7);
+    task.time_out = (decltype(task.time_out))LP_INPUT(8);
+    task.dtime_out = LP_INPUT(9);
+    task.accumulate = (int)node->accumulate;
+    return task;
+}
 
 #endif

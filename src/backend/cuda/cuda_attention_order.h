@@ -18,7 +18,7 @@ static inline size_t lp_cuda_attention_order_count(int64_t tokens)
 }
 
 /* Fills it, for a shard of these segments. */
-void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order);
+void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t max_tokens, int32_t *order);
 
 /* The list on the device. */
 static inline const int32_t *lp_cuda_attention_order_of(const lp_cuda_run *run)

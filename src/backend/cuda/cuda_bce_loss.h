@@ -5,10 +5,10 @@
 #include "backend/cuda/cuda.h"
 
 /* loss: a node of bce_loss. gradient: that of its bce_loss_gradient, of which the first output (dz) is made. */
-void lp_cuda_choice(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run);
+void lp_cuda_bce_loss_fused(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run);
 
 /* Whether one of these is the gradient of the other. */
-static inline bool lp_cuda_same_choice(const lp_node *loss, const lp_node *gradient)
+static inline bool lp_cuda_bce_loss_fusable(const lp_node *loss, const lp_node *gradient)
 {
     return loss->op->id == LP_OP_BCE_LOSS && gradient->op->id == LP_OP_BCE_LOSS_GRADIENT &&
            loss->outputs[1] == gradient->inputs[4];

@@ -10,14 +10,14 @@
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_rows.h"
 
-enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MOST_WARPS = 16, LP_BY_ID_MANY = 48 };
+enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MAX_WARPS = 16, LP_BY_ID_BLOCK_THRESHOLD = 48 };
 enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id with few elements */
 
 /* Where the sums go: out [ids x cols] or NULL, weights [ids] or NULL. */
-typedef struct lp_by_id_place {
+typedef struct lp_by_id_output {
     float *out, *weights;
-    int cols, adds, weights_add;
-} lp_by_id_place;
+    int cols, accumulate, weights_accumulate;
+} lp_by_id_output;
 
 /* The elements of an id in up to two lists, one after the other: where they begin in each, and how many they are. */
 typedef struct lp_id_elements {
@@ -27,23 +27,24 @@ typedef struct lp_id_elements {
 /* All is read at once, whether it means something or not. */
 __device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, int *begin)
 {
-    int place = min(id, lists.largest_ids), ids = *lists.ids, end = lists.starts[place + 1];
-    *begin = lists.starts[place];
+    int index = min(id, lists.largest_ids), ids = *lists.ids, end = lists.starts[index + 1];
+    *begin = lists.starts[index];
     return id < ids ? end - *begin : 0;
 }
 
 /* Columns that some lanes hold of a row, a piece of n after every lanes * n columns. */
 template <int n, int lanes> struct lp_row_pieces {
     enum { PIECES = lanes < 32 ? 4 : 1, WIDE = lanes * n * PIECES };
-    lp_floats<n> piece[PIECES];
+    lp_vector<n> piece[PIECES];
 };
 
 /* `lanes` lanes side by side: columns c and on of the sum over terms number begin .. end - 1 of term.weight(i) * row term.row(i) of source;
  * *weights gets the lane's share of the sum of weights. Lanes find rows and weights each for its own term, and hand them round. most: the
  * most terms that any lanes of this warp have. */
 template <int n, int lanes, typename term_type>
-__device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end, int most,
-                                                                  const float *source, int cols, int c, float *weights)
+__device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end,
+                                                                  int max_terms, const float *source, int cols, int c,
+                                                                  float *weights)
 {
     enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows under way at once */
     typedef lp_row_pieces<n, lanes> pieces;
@@ -51,8 +52,8 @@ __device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_typ
     pieces sum = {};
     *weights = 0;
 #pragma unroll 1
-    for (int first = 0; first < most; first += lanes) {
-        int count = end - begin - first, here = min(most - first, lanes), row = 0;
+    for (int first = 0; first < max_terms; first += lanes) {
+        int count = end - begin - first, here = min(max_terms - first, lanes), row = 0;
         float weight = 0;
         if (lane < count)
             term.find(begin + first + lane, &row, &weight);
@@ -62,13 +63,13 @@ __device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_typ
             pieces x[AHEAD];
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
-                int there = __shfl_sync(0xFFFFFFFFu, row, k + i, lanes);
+                int source_row = __shfl_sync(0xFFFFFFFFu, row, k + i, lanes);
 #pragma unroll
                 for (int m = 0; m < pieces::PIECES; m++) {
                     int at = c + m * lanes * n;
                     x[i].piece[m] = {};
                     if (k + i < count && at < cols)
-                        x[i].piece[m] = lp_read<n>(source + (size_t)there * cols + at);
+                        x[i].piece[m] = lp_vector_load<n>(source + (size_t)source_row * cols + at);
                 }
             }
 #pragma unroll
@@ -97,39 +98,39 @@ template <typename lists_type> struct lp_id_terms {
 
 /* Some lanes take an id; the others of their warp have at most so many elements. */
 template <int n, int lanes, typename lists_type>
-__device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements, int most,
-                                        const float *source, lp_by_id_place to)
+__device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements,
+                                        int max_terms, const float *source, lp_by_id_output to)
 {
     typedef lp_row_pieces<n, lanes> pieces;
     int lane = (int)threadIdx.x & (lanes - 1), cols = to.out ? to.cols : 0;
     lp_id_terms<lists_type> terms = {lists, elements};
     for (int first = 0; first == 0 || first < cols; first += pieces::WIDE) {
         float weights;
-        pieces sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], most, source, cols,
-                                                first + n * lane, &weights);
+        pieces sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], max_terms, source,
+                                                cols, first + n * lane, &weights);
 #pragma unroll
         for (int m = 0; m < pieces::PIECES; m++) {
             int c = first + n * (lane + m * lanes);
             if (have && c < cols)
-                lp_write<n>(to.out + (size_t)id * to.cols + c, sum.piece[m], to.adds);
+                lp_vector_store<n>(to.out + (size_t)id * to.cols + c, sum.piece[m], to.accumulate);
         }
         if (first == 0 && to.weights) {
 #pragma unroll
-            for (int apart = lanes / 2; apart > 0; apart >>= 1)
-                weights += __shfl_xor_sync(0xFFFFFFFFu, weights, apart);
+            for (int mask = lanes / 2; mask > 0; mask >>= 1)
+                weights += __shfl_xor_sync(0xFFFFFFFFu, weights, mask);
             if (have && lane == 0)
-                lp_store(&to.weights[id], weights, to.weights_add);
+                lp_store(&to.weights[id], weights, to.weights_accumulate);
         }
     }
 }
 
 /* All warps of a block take an id. */
 template <int n, typename lists_type>
-__device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id_elements elements, const float *source,
-                                          lp_by_id_place to)
+__device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id, lp_id_elements elements,
+                                                 const float *source, lp_by_id_output to)
 {
     enum { WIDE = 32 * n };
-    __shared__ float sums[LP_BY_ID_MOST_WARPS][WIDE + 1];
+    __shared__ float sums[LP_BY_ID_MAX_WARPS][WIDE + 1];
     int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32), warps = (int)(blockDim.x / 32);
     int count = elements.count[0] + elements.count[1], each = (count + warps - 1) / warps;
     int begin = min(warp * each, count), end = min(begin + each, count), cols = to.out ? to.cols : 0;
@@ -149,9 +150,9 @@ __device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id
             for (int k = 0; k < warps; k++)
                 sum += sums[k][i];
             if (i < WIDE && first + i < cols)
-                lp_store(&to.out[(size_t)id * to.cols + first + i], sum, to.adds);
+                lp_store(&to.out[(size_t)id * to.cols + first + i], sum, to.accumulate);
             else if (i == WIDE && first == 0 && to.weights)
-                lp_store(&to.weights[id], sum, to.weights_add);
+                lp_store(&to.weights[id], sum, to.weights_accumulate);
         }
         __syncthreads();
     }
@@ -160,33 +161,33 @@ __device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id
 /* A block takes `each` ids (at most as many as it has lanes for) from `first` on, of `count` there are. Every thread must come. */
 template <int n, int lanes, typename lists_type>
 __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int each, int count, const float *source,
-                                         lp_by_id_place to)
+                                         lp_by_id_output to)
 {
-    __shared__ lp_id_elements all[LP_BY_ID_MOST_WARPS * (32 / lanes)];
-    int place = (int)threadIdx.x / lanes, id = first + place;
+    __shared__ lp_id_elements all[LP_BY_ID_MAX_WARPS * (32 / lanes)];
+    int slot = (int)threadIdx.x / lanes, id = first + slot;
     lp_id_elements mine = {{0, 0}, {0, 0}};
     if (first >= count)
         return;
-    if (place < each)
+    if (slot < each)
         mine = lists.elements(id);
-    bool have = place < each && id < count;
+    bool have = slot < each && id < count;
     int elements = have ? mine.count[0] + mine.count[1] : 0;
-    bool many = elements > LP_BY_ID_MANY;
+    bool by_block = elements > LP_BY_ID_BLOCK_THRESHOLD;
     if (((int)threadIdx.x & (lanes - 1)) == 0)
-        all[place] = mine;
-    if (!have || many)
+        all[slot] = mine;
+    if (!have || by_block)
         mine = {{0, 0}, {0, 0}};
-    int most = many ? 0 : elements;
+    int max_terms = by_block ? 0 : elements;
 #pragma unroll
-    for (int apart = lanes; apart < 32; apart *= 2)
-        most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, apart));
-    lp_sum_id<n, lanes>(lists, id, have && !many, mine, most, source, to);
-    if (!__syncthreads_or(many))
+    for (int mask = lanes; mask < 32; mask *= 2)
+        max_terms = max(max_terms, __shfl_xor_sync(0xFFFFFFFFu, max_terms, mask));
+    lp_sum_id<n, lanes>(lists, id, have && !by_block, mine, max_terms, source, to);
+    if (!__syncthreads_or(by_block))
         return;
 #pragma unroll 1
     for (int i = 0; i < each && first + i < count; i++)
-        if (all[i].count[0] + all[i].count[1] > LP_BY_ID_MANY)
-            lp_share_id<n>(lists, first + i, all[i], source, to);
+        if (all[i].count[0] + all[i].count[1] > LP_BY_ID_BLOCK_THRESHOLD)
+            lp_sum_id_by_block<n>(lists, first + i, all[i], source, to);
 }
 
 /* How a launch for so many ids and elements is cut into blocks. Where ids are few and elements many, an id has a block to itself. */
@@ -197,20 +198,20 @@ typedef struct lp_by_id_shape {
 
 static inline lp_by_id_shape lp_by_id_shape_of(int64_t ids, int64_t elements)
 {
-    bool crowded = elements > ids * LP_BY_ID_MANY, few = elements <= ids;
-    int lanes = few ? LP_BY_ID_FEW_LANES : 32, warps = crowded ? LP_BY_ID_MOST_WARPS : LP_BY_ID_WARPS;
+    bool crowded = elements > ids * LP_BY_ID_BLOCK_THRESHOLD, few = elements <= ids;
+    int lanes = few ? LP_BY_ID_FEW_LANES : 32, warps = crowded ? LP_BY_ID_MAX_WARPS : LP_BY_ID_WARPS;
     int each = crowded ? 1 : warps * (32 / lanes);
     lp_by_id_shape shape = {each, (int)lp_blocks(ids, each), 32 * warps, lanes};
     return shape;
 }
 
 /* Calls launch with the lanes of an id as a constant. */
-template <typename launcher> static inline void lp_by_lanes(const lp_by_id_shape &shape, const launcher &launch)
+template <typename launcher> static inline void lp_with_lanes(const lp_by_id_shape &shape, const launcher &launch)
 {
     if (shape.lanes == 32)
-        launch(lp_width_is<32>());
+        launch(lp_constant<32>());
     else
-        launch(lp_width_is<LP_BY_ID_FEW_LANES>());
+        launch(lp_constant<LP_BY_ID_FEW_LANES>());
 }
 
 #endif

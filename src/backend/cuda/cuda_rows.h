@@ -12,26 +12,26 @@
 enum { LP_ROW_THREADS = 256 };
 
 /* Floats that are read and written as one. */
-template <int n> struct __align__(4 * n) lp_floats
+template <int n> struct __align__(4 * n) lp_vector
 {
     float at[n];
 };
 
-template <int n> __device__ static inline lp_floats<n> lp_read(const float *from)
+template <int n> __device__ static inline lp_vector<n> lp_vector_load(const float *from)
 {
-    return *(const lp_floats<n> *)from;
+    return *(const lp_vector<n> *)from;
 }
 
 /* Writes, or adds. */
-template <int n> __device__ static inline void lp_write(float *to, lp_floats<n> amount, int adds)
+template <int n> __device__ static inline void lp_vector_store(float *to, lp_vector<n> amount, int accumulate)
 {
-    if (adds) {
-        lp_floats<n> old = lp_read<n>(to);
+    if (accumulate) {
+        lp_vector<n> old = lp_vector_load<n>(to);
 #pragma unroll
         for (int i = 0; i < n; i++)
             amount.at[i] = old.at[i] + amount.at[i];
     }
-    *(lp_floats<n> *)to = amount;
+    *(lp_vector<n> *)to = amount;
 }
 
 /* Frequency i of periods that have `count` harmonics each. */
@@ -50,31 +50,31 @@ static inline dim3 lp_row_block(int vectors)
 }
 
 /* The row of this thread. */
-__device__ static inline int lp_row_here(void)
+__device__ static inline int lp_row_index(void)
 {
     return (int)(blockIdx.x * blockDim.y + threadIdx.y);
 }
 
 /* How many floats may be taken at a time: 4, 2 or 1. All pointers, combined by |, and all numbers of columns they are moved by. */
-static inline int lp_width(uintptr_t pointers, int cols)
+static inline int lp_vector_width(uintptr_t pointers, int cols)
 {
     uintptr_t all = pointers | (uintptr_t)(4 * (unsigned)cols);
     return all % 16 == 0 ? 4 : all % 8 == 0 ? 2 : 1;
 }
 
 /* Calls launch with the width as a constant: launch(lp_width_is<2>()). */
-template <int n> struct lp_width_is {
+template <int n> struct lp_constant {
     static constexpr int value = n;
 };
 
-template <typename launcher> static inline void lp_by_width(int width, const launcher &launch)
+template <typename launcher> static inline void lp_with_vector_width(int width, const launcher &launch)
 {
     if (width == 4)
-        launch(lp_width_is<4>());
+        launch(lp_constant<4>());
     else if (width == 2)
-        launch(lp_width_is<2>());
+        launch(lp_constant<2>());
     else
-        launch(lp_width_is<1>());
+        launch(lp_constant<1>());
 }
 
 #endif
