@@ -1,10 +1,12 @@
-/* cuda_adam.cu: Adam's step on the device: all parameters, dense ones and the rows of tables that occurred, in two launches: one
- * sums squares for the norm of the gradient, one steps.
+/* cuda_adam.cu: Adam with lazy rows on the device, in two launches: adam_norm_kernel sums squares for gradient
+ * clipping by global norm, adam_step_kernel updates.
  *
- * A batch is one shard here, so gradients are there as they are needed: row i of the optimizer's list has row i of the shard's
- * gradients. What there is to do is cut into pieces, one for a block that steps: the dense parameters first, then the tables one after
- * another. The blocks that sum are few, so that every block that steps can add up what they found, always in the same order.
- * That one has asked for all it needs before: it begins while the other still runs.
+ *     m = beta1 m + (1 - beta1) g     v = beta2 v + (1 - beta2) g^2     p -= rate m / (sqrt(v) correction2 + epsilon)
+ *
+ * A batch is one shard here: row i of the optimizer's list has row i of the shard's gradients. Parameters form groups
+ * (the dense ones, then each table), and groups are cut into chunks, one for each block of adam_step_kernel.
+ * adam_norm_kernel has few blocks, so that every block of adam_step_kernel can add their results, in a fixed order.
+ * adam_step_kernel starts by programmatic dependent launch: it loads its first chunk before it waits for the norm.
  */
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_reduce.h"
@@ -13,11 +15,11 @@
 enum { DENSE = 4, THREADS = 256, WARPS = THREADS / 32, GROUPS = 1 + LP_TABLE_LIMIT, NORM_BLOCKS = 528 };
 static_assert(LP_PARAMETER_ALIGN % DENSE == 0, "what a thread takes has one rate");
 
-/* The dense parameters (one long row), or the rows of a table that occurred. A row is taken by `lanes` threads side by side, each of
- * which takes `width` columns at a time. */
+/* The dense parameters (one long row), or the rows of a table that the batch uses. `lanes` threads own a row, `width`
+ * columns each at a time. */
 typedef struct group {
     float *parameters, *moment1, *moment2, *gradients;
-    const float *rates; /* of groups of LP_PARAMETER_ALIGN; NULL: `rate` */
+    const float *rates; /* for each LP_PARAMETER_ALIGN parameters; NULL: `rate` */
     float rate;
     int cols, width, lanes, chunks;
     bool table;
@@ -26,20 +28,20 @@ typedef struct group {
 typedef struct adam_task {
     group groups[GROUPS];
     const lp_cuda_adam_args *args;
-    double *norms; /* of the blocks that sum */
+    double *norms; /* of the blocks of adam_norm_kernel */
     float beta1, beta2, epsilon, l2;
     double clip;
-    int chunks, norm_blocks; /* sums: blocks that sum; 0: any norm will do */
+    int chunks, norm_blocks; /* norm_blocks: 0: no clipping */
 } adam_task;
 
-/* What a thread takes of a piece: columns c, c + step, .. of a row that begins at `place` among parameters and moments, and at `gradient`
- * among gradients. */
+/* Elements of a chunk that a thread owns: columns c, c + step, .. of a row at offset `at_parameter` of parameters and
+ * moments, and at offset `gradient` of gradients. */
 typedef struct span {
     size_t at_parameter, gradient;
     int c, step, end;
 } span;
 
-/* The part that the piece belongs to, whose own number it then is. */
+/* The group of a chunk; *chunk becomes its index within the group. */
 __device__ static inline const group &group_of(const adam_task &task, int *chunk)
 {
     int number = 0;
@@ -65,7 +67,7 @@ __device__ static inline float rate_at(const group &p, int c)
     return p.rates ? p.rates[c / LP_PARAMETER_ALIGN] : p.rate;
 }
 
-/* More by l2 of the parameter, and 0 of what is fixed. */
+/* Gradient with L2 regularization; 0 for parameters whose rate is 0. */
 template <int n>
 __device__ static inline lp_vector<n> gradient_at(const adam_task &task, const group &p, const span &at)
 {
@@ -116,7 +118,7 @@ __global__ void __launch_bounds__(THREADS) adam_norm_kernel(const __grid_constan
         task.norms[blockIdx.x] = norm;
 }
 
-/* What the gradient is multiplied with so that its norm is no longer than `clip`. Every thread must come. */
+/* Factor that clips the global norm to `clip`. Every thread of the block must call it. */
 __device__ static inline float clip_scale(const adam_task &task)
 {
     __shared__ float scale;
@@ -160,14 +162,14 @@ __device__ static inline void update(const adam_task &task, const group &p, cons
         x.second.at[i] = task.beta2 * x.second.at[i] + (1 - task.beta2) * g * g;
         x.parameter.at[i] -= rate * x.first.at[i] / (sqrtf(x.second.at[i]) * correction + task.epsilon);
     }
-    if (task.l2 != 0 || x.rate == 0) /* others find it as it was stepped by */
+    if (task.l2 != 0 || x.rate == 0) /* readers of gradients see the one that was applied */
         lp_vector_store<n>(p.gradients + at.gradient + at.c, x.gradient, 0);
     lp_vector_store<n>(p.moment1 + at.at_parameter + at.c, x.first, 0);
     lp_vector_store<n>(p.moment2 + at.at_parameter + at.c, x.second, 0);
     lp_vector_store<n>(p.parameters + at.at_parameter + at.c, x.parameter, 0);
 }
 
-/* What is read first comes while the norm is still being summed. */
+/* The first values are loaded before the wait for the norm. */
 template <int n> __device__ static inline void step_chunk(const adam_task &task, const group &p, int chunk)
 {
     span at = span_of(task, p, chunk);
@@ -198,7 +200,7 @@ __global__ void __launch_bounds__(THREADS) adam_step_kernel(const __grid_constan
         *task.args->loss_to = *task.args->loss;
 }
 
-/* ---- parts --------------------------------------------------------------------------------------------------- */
+/* ---- parameter groups ---------------------------------------------------------------------------------------- */
 
 static group dense_group(const lp_adam *adam, float *parameters)
 {
@@ -263,7 +265,7 @@ void lp_cuda_adam_launch(const lp_train_step *train, const lp_cuda_adam_args *ar
     LP_LAUNCH_EARLY(&none, adam_step_kernel, chunks, THREADS, 0, task);
 }
 
-/* ---- what changes from step to step -------------------------------------------------------------------------- */
+/* ---- per-step arguments -------------------------------------------------------------------------------------- */
 
 size_t lp_cuda_adam_size(int64_t max_rows)
 {
@@ -284,7 +286,7 @@ void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_ad
         memcpy(args + 1, train->rows->row, (size_t)args->rows * sizeof(int32_t));
 }
 
-static char *pinned_args[LP_DEVICE_MARKS], *device_args[LP_DEVICE_MARKS]; /* on the host, and on the device */
+static char *pinned_args[LP_DEVICE_MARKS], *device_args[LP_DEVICE_MARKS]; /* pinned host memory, device memory */
 static size_t capacity;
 static uint64_t step_count;
 
@@ -301,7 +303,7 @@ static bool reserve(size_t size)
         pinned_args[i] = (char *)lp_device_pinned(size);
         ok = ok && device_args[i] && pinned_args[i];
     }
-    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
+    lp_device_sync(); /* the copies are not ordered after the stream's clearing of new memory */
     capacity = ok ? size : 0;
     return ok;
 }

@@ -1,23 +1,23 @@
-/* cuda_adam.h: the optimizer's step on the device. */
+/* cuda_adam.h: Adam's step on the device. */
 #ifndef LP_CUDA_ADAM_H
 #define LP_CUDA_ADAM_H
 
 #include "backend/cuda/cuda_device.h"
 
-/* What changes from step to step comes from the host: these numbers, and behind them the rows of tables that occurred. So the launches
- * are the same for every step. */
+/* Per-step arguments from the host, followed by the table rows that the batch uses. The launches are the same for
+ * every step, so they can be replayed. */
 typedef struct lp_cuda_adam_args {
     int32_t rows;
-    float rate, correction2; /* the learning rate and the second moment, corrected for the number of the step */
-    const float *loss;       /* *loss_to = *loss, if there is one */
+    float rate, correction2; /* bias-corrected learning rate; bias correction of the second moment */
+    const float *loss;       /* *loss_to = *loss, if loss_to is not NULL */
     float *loss_to;
 } lp_cuda_adam_args;
 
-/* Bytes for as many rows as the optimizer may meet. */
+/* Bytes of the arguments with at most `max_rows` rows. */
 size_t lp_cuda_adam_size(int64_t max_rows);
-/* Fills them; loss: where it lies on the device. */
+/* Fills the arguments; loss: device address. */
 void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args);
-/* now: on the device, and filled by the time that the launches run. */
+/* args: device address, filled by the time the launches run. */
 void lp_cuda_adam_launch(const lp_train_step *train, const lp_cuda_adam_args *args);
 
 /* lp_backend.adam_step */

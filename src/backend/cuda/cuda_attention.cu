@@ -1,9 +1,13 @@
-/* cuda_attention.cu: causal attention over packed segments, without a matrix of pairs.
+/* cuda_attention.cu: causal attention over packed segments with online softmax; no score matrix is stored.
  *
- * A block goes over the keys of its tile of queries from the first to the last, and keeps for every query the largest score so far, the
- * sum of exp of all scores less that, and the weighted sums of values and basis, which are scaled down whenever a larger score
- * appears. The shares of a step lie in shared memory between the two products: warps that share a group of rows split the keys in
- * the first and the columns in the second.
+ *     s(q, i) = scale (query_q . key_i + time_query_q . basis_i)      p = softmax of s over i <= q in q's segment
+ *     out_q = sum_i f p value_i    time_out_q = sum_i f p basis_i    lse_q = log sum_i exp s   (f: dropout factor)
+ *
+ * Grid: (query tiles, heads); 256 threads, 16 or 32 query rows. A thread block iterates over the keys of its query
+ * tile and keeps for every query the row maximum, the row sum of exp(s - maximum) and the output accumulators; a
+ * larger maximum rescales them. The warps of a row group divide the keys in the first product and the columns in the
+ * second, so the probabilities of a step pass through shared memory. Shared memory (forward_layout): double-buffered
+ * keys, queries, probabilities; choose_tiles picks the inner tile that lets two blocks run on a multiprocessor.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
@@ -18,7 +22,7 @@ typedef struct forward_task {
     float *out, *lse, *time_out;
 } forward_task;
 
-/* The parts of shared memory, in floats from its beginning; the last is its size. */
+/* Offsets in shared memory, in floats; size is the total. */
 typedef struct forward_layout {
     int keys, queries, probabilities, start, row_max, bits, size;
 } forward_layout;
@@ -36,20 +40,21 @@ __host__ __device__ forward_layout forward_layout_of(const attention_config *con
     return at;
 }
 
-/* What a lane keeps of one of its two rows, g and g + 8 of the warp's group. */
+/* State of one of a lane's two rows, g and g + 8 of the row group. */
 typedef struct row_state {
-    int query, start; /* query < start where there is no such token: it sees no key */
-    float row_max, sum;
+    int query, start; /* query < start if there is no such token: all keys are masked */
+    float row_max, row_sum;
 } row_state;
 
-/* Where a warp stands. */
+/* Part of the output that a warp computes. */
 typedef struct warp_tile {
-    int group_row, warp_col;     /* first row of its group in the tile; which of the group's warps */
-    int first_tile, count;       /* its tiles of 8 columns of the output */
-    int group_first, group_last; /* the keys that the group sees */
+    int group_row, warp_col;     /* first row of its group in the tile; index within the group */
+    int first_tile, count;       /* its 8-column tiles of the output */
+    int group_first, group_last; /* visible keys of the group */
 } warp_tile;
 
-/* Scores of the warp's keys, masked; the largest of each row goes to `peak` for the other warps of the group. */
+/* Scaled scores of the warp's keys, masked with -infinity; row maxima go to `row_max` for the other warps of the
+ * group. */
 template <bool tensor, int tiles>
 __device__ void compute_scores(const attention_config *config, attention_range range, const float *queries,
                                const float *keys, int first_key, int warp_col, const row_state (&row)[2],
@@ -83,7 +88,7 @@ __device__ void compute_scores(const attention_config *config, attention_range r
     }
 }
 
-/* Takes the largest score of the step into account; returns what earlier sums are worth now. */
+/* Online softmax: updates the maximum with that of the step; returns the factor that rescales earlier sums. */
 __device__ float update_row_max(row_state *row, const float *row_max, int stride, int warp_cols)
 {
     float new_max = row->row_max;
@@ -91,11 +96,11 @@ __device__ float update_row_max(row_state *row, const float *row_max, int stride
         new_max = fmaxf(new_max, row_max[i * stride]);
     float rescale = row->row_max == -INFINITY ? 0 : __expf(row->row_max - new_max);
     row->row_max = new_max;
-    row->sum *= rescale;
+    row->row_sum *= rescale;
     return rescale;
 }
 
-/* Shares of the warp's keys, from scores. What is masked is known by its -infinity; what is not a number stays so. */
+/* Probabilities of the warp's keys from scores. Tests for -infinity, so that NaN scores propagate. */
 template <bool tensor, int tiles>
 __device__ void write_probabilities(const attention_config *config, attention_range range, const attention_bits *bits,
                                     int first_query, int first_key, int warp_col, row_state (&row)[2],
@@ -116,7 +121,7 @@ __device__ void write_probabilities(const attention_config *config, attention_ra
                 float x = score[j][2 * half + i];
                 if (x != -INFINITY) {
                     probability[i] = __expf(x - mine->row_max);
-                    mine->sum += probability[i];
+                    mine->row_sum += probability[i];
                     probability[i] *= attention_dropout_factor(bits, config, first_query, first_key, mine->query,
                                                                first_key + col + i);
                 }
@@ -127,14 +132,15 @@ __device__ void write_probabilities(const attention_config *config, attention_ra
     }
 }
 
-/* The sum of exp over all warps of the group: each lays its own in `parts` [warp_cols x rows], and all add them in the same order. */
+/* Row sums over all warps of the group: each stores its own in `parts` [warp_cols x rows]; all add them in the same
+ * order. */
 __device__ void reduce_row_sums(const attention_config *config, warp_tile at, row_state (&row)[2], float *parts)
 {
     tile_lane me = tile_lane_now();
     __syncthreads();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = row[half].sum;
+        float sum = row[half].row_sum;
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
         if (me.member == 0)
@@ -143,13 +149,14 @@ __device__ void reduce_row_sums(const attention_config *config, warp_tile at, ro
     __syncthreads();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        row[half].sum = 0;
+        row[half].row_sum = 0;
         for (int i = 0; i < config->warp_cols; i++)
-            row[half].sum += parts[i * config->rows + at.group_row + me.group + 8 * half];
+            row[half].row_sum += parts[i * config->rows + at.group_row + me.group + 8 * half];
     }
 }
 
-/* Columns of the basis come first, then those of the values; they go through the shared memory of the queries, which is as wide. */
+/* Output columns: first the basis, then the values. They pass through the buffer of the queries, which has the same
+ * width. */
 template <int tiles>
 __device__ void store_rows(const forward_task *task, attention_head head, warp_tile at, float *queries, int first,
                            int present, const row_state (&row)[2], float (&sum)[tiles][4])
@@ -157,7 +164,7 @@ __device__ void store_rows(const forward_task *task, attention_head head, warp_t
     const attention_config *config = &task->config;
     tile_lane me = tile_lane_now();
     int stride = config->query_stride;
-    float rescale[2] = {1 / row[0].sum, 1 / row[1].sum};
+    float rescale[2] = {1 / row[0].row_sum, 1 / row[1].row_sum};
 #pragma unroll
     for (int j = 0; j < tiles; j++)
 #pragma unroll
@@ -167,7 +174,8 @@ __device__ void store_rows(const forward_task *task, attention_head head, warp_t
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (at.warp_col == 0 && me.member == 0 && row[half].query >= row[half].start)
-            task->lse[(int64_t)row[half].query * config->heads + head.index] = row[half].row_max + logf(row[half].sum);
+            task->lse[(int64_t)row[half].query * config->heads + head.index] =
+                row[half].row_max + logf(row[half].row_sum);
     __syncthreads();
     if (config->basis_dim)
         tile_store_global(task->time_out + first * head.basis_stride + head.basis_first, head.basis_stride, present,
@@ -189,7 +197,7 @@ __device__ warp_tile warp_tile_of(const attention_config *config, const int *sta
     return at;
 }
 
-/* One step: the block's rows and the keys from `first_key` on. */
+/* One step: the block's queries and the inner tile of keys from `first_key` on. */
 template <bool tensor, int score_tiles, int out_tiles>
 __device__ void process_keys(const attention_config *config, forward_layout parts, float *memory, warp_tile at,
                              const attention_bits *bits, int first, int first_key, const float *keys,
@@ -225,7 +233,7 @@ __device__ void process_keys(const attention_config *config, forward_layout part
                                config->key_stride, 8 * (range.high - range.low));
 }
 
-/* Keys from `first` on, up to `last`. */
+/* Stages keys from `first` to at most `last`. */
 template <bool tensor, tile_phase phase>
 __device__ void stage_keys(const forward_task *task, attention_head head, float *keys, int first, int last)
 {
@@ -289,8 +297,7 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
     store_rows(&task, head, at, memory + parts.queries, first, present, row, sum);
 }
 
-/* Tiles for the widths at hand: few columns leave room for more warps with less each. Returns how many tiles of 8 columns of the output
- * a warp takes. */
+/* Chooses warps and tiles for the node's widths. Returns the 8-column output tiles of a warp. */
 int choose_tiles(attention_config *config)
 {
     int tiles = (config->head_padded + config->basis_padded) / 8;

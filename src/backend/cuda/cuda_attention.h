@@ -1,42 +1,42 @@
-/* cuda_attention.h: what attention and its gradient share on the device.
+/* cuda_attention.h: what the attention kernels and their gradient share.
  *
- * A block of threads takes a tile of `rows` tokens that lie side by side, whichever segments they belong to, and goes over the tokens on
- * the other side of its pairs, `steps` at a time: a query looks back at the keys of its segment, a key forward at the queries.
- * So short segments share a tile, and a launch depends on the number of tokens alone. Where a segment begins and ends is looked up
- * once for every row of the tile; pairs that reach into another segment are masked.
+ * Layout: a thread block owns a tile of `rows` consecutive tokens, of any segments, and iterates over the tokens of
+ * the other side, `inner_rows` at a time: a query tile iterates over keys of its segments backwards in time, a key
+ * tile over queries forwards. Short segments share a tile, so a launch depends on the number of tokens only. The
+ * bounds of the segments are looked up once for every row of the tile; pairs across segments are masked.
  *
- * In shared memory a token is one row, in which the parts that are multiplied together stand together:
+ * A token is one row of shared memory. Operands of one product are adjacent:
  *
  *     as a key      [ key | basis | value ]                               2 d + e columns
  *     as a query    [ query | time query ]                                  d + e
  *     in gradients  [ query | time query | d time out | d out ]           2 d + 2 e
  *
- * with d and e the columns of a head and of the basis, each padded to multiples of 8. Warps stand in `warp_rows` groups of 16 rows each; the
- * `warp_cols` warps of a group share the columns of every product.
+ * d and e are the columns of a head and of the basis, each padded to a multiple of 8. The warps form `warp_rows`
+ * groups of 16 rows; the `warp_cols` warps of a group divide the columns of every product.
  */
 #ifndef LP_CUDA_ATTENTION_H
 #define LP_CUDA_ATTENTION_H
 
 #include "backend/cuda/cuda_tile.h"
 
-/* One use of attention, the same for all its blocks. */
+/* Constants of one attention node. */
 typedef struct attention_config {
-    int heads, head_dim, basis_dim; /* of one head; of the basis */
-    int head_padded, basis_padded;  /* the same, padded */
-    int rows, inner_rows;           /* of a tile; multiples of 16 and 8 */
-    int buffers;                    /* 2: the next step is on its way while one is worked on; 1: it is not */
+    int heads, head_dim, basis_dim; /* head_dim: columns of a head; basis_dim: of the basis */
+    int head_padded, basis_padded;  /* padded to a multiple of 8 */
+    int rows, inner_rows;           /* of the outer and the inner tile; multiples of 16 and 8 */
+    int buffers;                    /* 2: double buffering of the inner tile */
     int warp_rows, warp_cols;       /* rows == 16 * warp_rows */
-    int key_stride, query_stride;   /* of tokens in shared memory; a query's is that of its gradients too */
-    int score_stride;               /* of shares [rows x steps] */
+    int key_stride, query_stride;   /* of tokens in shared memory, in floats; the gradients of a query lie in its row */
+    int score_stride;               /* of score tiles [rows x inner_rows] */
     float scale;                    /* of scores */
-    uint32_t dropout_threshold, dropout_purpose; /* of dropout */
-    float dropout_scale;                         /* what dropout scales the rest up by */
+    uint32_t dropout_threshold, dropout_purpose; /* random stream (random.h) */
+    float dropout_scale;                         /* 1 / (1 - rate) */
 } attention_config;
 
-/* The matrices of one head, and their strides. */
+/* Strides and first columns of one head in the matrices of tokens. */
 typedef struct attention_head {
     int64_t stride, basis_stride;
-    int first, basis_first; /* columns */
+    int first, basis_first; /* first columns */
     int index;
 } attention_head;
 
@@ -47,7 +47,7 @@ __device__ static inline attention_head attention_head_of(const attention_config
     return head;
 }
 
-/* The number of the segment that holds this token: the last that begins at or before it. */
+/* Index of the segment that contains a token. */
 __device__ static inline int attention_segment(const int32_t *segment, int segments, int token)
 {
     int low = 0, high = segments;
@@ -61,7 +61,8 @@ __device__ static inline int attention_segment(const int32_t *segment, int segme
     return low;
 }
 
-/* Where the segments of a tile's tokens begin and end; `end` may be NULL. Tokens beyond the last count as the last. */
+/* Bounds of the segments of a tile's tokens; `end` may be NULL. Rows beyond the last token get the last token's
+ * segment. */
 __device__ static inline void attention_segment_bounds(const lp_cuda_shard *shard, const int32_t *segment, int first,
                                                        int rows, int *start, int *end)
 {
@@ -76,9 +77,9 @@ __device__ static inline void attention_segment_bounds(const lp_cuda_shard *shar
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
 
-/* Random bits of pairs, a byte for 8 keys side by side in their segment (backend.h): bytes [queries x (keys / 8 + 1)], the first for
- * the place of key `first_key` in the query's segment. start holds where segments begin from the query `origin` on, for
- * `known` queries; a tile's last token tells for those after it. */
+/* Dropout bits of the pairs of a tile, a byte for 8 consecutive keys of a segment (backend.h): bytes [queries x (keys
+ * / 8 + 1)]. The first byte of a row holds key `first_key`'s position in the query's segment. start: begin of the
+ * segments of `known` queries from query `origin` on; later queries belong to the segment of the last one. */
 typedef struct attention_bits {
     unsigned char *bytes;
     int stride;
@@ -111,7 +112,7 @@ __device__ static inline void attention_bits_draw(const attention_bits *bits, co
     }
 }
 
-/* What dropout makes of the share of one pair. */
+/* Dropout factor of one pair: 0, or 1 / (1 - rate). */
 __device__ static inline float attention_dropout_factor(const attention_bits *bits, const attention_config *config,
                                                         int first_query, int first_key, int query, int key)
 {
@@ -122,13 +123,13 @@ __device__ static inline float attention_dropout_factor(const attention_bits *bi
     return bits->bytes[byte] >> (position & 7) & 1 ? config->dropout_scale : 0.0f;
 }
 
-/* ---- what a group of rows sees ------------------------------------------------------------------------------- */
+/* ---- visible range of a row group ---------------------------------------------------------------------------- */
 
-/* Of the step that begins at some token, the tiles of 8 tokens that hold any of [low, high): all, and those of one of the group's warps, which
- * are every warp_cols-th. */
+/* The 8-token tiles of an inner tile that contain any of the tokens [low, high): all of them, and those of one warp of
+ * the group, which takes every warp_cols-th. */
 typedef struct attention_range {
-    int low, high;   /* tiles of the step */
-    int from, count; /* the warp's own: tile j * warp_cols + warp_col for from <= j < count */
+    int low, high;   /* tiles of the inner tile */
+    int from, count; /* the warp's tiles: j * warp_cols + warp_col for from <= j < count */
 } attention_range;
 
 __device__ static inline attention_range attention_range_of(const attention_config *config, int first, int low,
@@ -142,9 +143,9 @@ __device__ static inline attention_range attention_range_of(const attention_conf
     return range;
 }
 
-/* ---- to shared memory ---------------------------------------------------------------------------------------- */
+/* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Tokens [first, first + present) as keys. */
+/* Stages tokens [first, first + present) as keys. */
 template <bool tensor, tile_phase phase>
 __device__ static inline void attention_stage_keys(float *to, const attention_config *config, attention_head head,
                                                    const float *key, const float *basis, const float *value, int first,
@@ -161,7 +162,7 @@ __device__ static inline void attention_stage_keys(float *to, const attention_co
                               value + first * head.stride + head.first, head.stride, present, config->head_dim);
 }
 
-/* Tokens [first, first + present) as queries. */
+/* Stages tokens [first, first + present) as queries. */
 template <bool tensor, tile_phase phase>
 __device__ static inline void attention_stage_queries(float *to, const attention_config *config, attention_head head,
                                                       const float *query, const float *time_query, int first,
@@ -177,7 +178,7 @@ __device__ static inline void attention_stage_queries(float *to, const attention
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* What a node asks for; tiles and warps are left to the kernels' own tables. */
+/* The constants of a node; each kernel chooses its tiles and warps. */
 static inline attention_config attention_config_of(const lp_node *node)
 {
     attention_config config = {};
@@ -193,7 +194,7 @@ static inline attention_config attention_config_of(const lp_node *node)
     return config;
 }
 
-/* A task with the fields set that every attention kernel has: inputs 0 to 4 of attention and of its gradient. */
+/* A task with the fields that every attention kernel has: inputs 0 to 4 of attention and of its gradient. */
 template <typename task_type> static inline task_type attention_task_of(const lp_node *node, const lp_cuda_run *run)
 {
     task_type task = {};

@@ -1,17 +1,19 @@
-/* cuda_attention_gradient.cu: the gradient of attention, without a matrix of pairs and without sums whose order is left to chance.
+/* cuda_attention_gradient.cu: gradient of causal attention; no score matrix and no atomics, so results are
+ * deterministic.
  *
- * With p the shares, f what dropout makes of them, and D_q = dout_q . out_q + dtime_out_q . time_out_q:
+ * With p the probabilities, f the dropout factor, and delta_q = dout_q . out_q + dtime_out_q . time_out_q:
  *
  *     dp(q, i) = dout_q . value_i + dtime_out_q . basis_i
- *     ds(q, i) = p (f dp - D_q)
+ *     ds(q, i) = p (f dp - delta_q)
  *
  *     dquery_q = scale sum_i ds key_i        dtime_query_q = scale sum_i ds basis_i
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * One kernel makes D. In the next, half of the blocks take a tile of keys each and go over its queries, and the others take a tile of
- * queries and go over its keys: both make the shares again from the log of each row's sum. Making them twice costs two more products
- * than adding to dquery from many blocks would, and nothing waits for anything.
+ * compute_delta runs first. In attention_backward, row 0 of the grid owns key tiles and iterates over their queries;
+ * rows 1 to heads own query tiles and iterate over their keys. Both recompute p = exp(s - lse). That costs two more
+ * products than atomic adds to dquery, but no block waits for another. 256 threads; 16 or 32 rows a tile; at most 113
+ * KiB of shared memory where it fits, so that two blocks run on a multiprocessor (backward_layout).
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
@@ -23,12 +25,12 @@ typedef struct backward_task {
     const lp_cuda_shard *shard;
     const int32_t *segment;
     const float *query, *key, *value, *time_query, *basis, *lse, *out, *dout, *time_out, *dtime_out;
-    float *delta; /* [T x H]: D */
+    float *delta; /* [T x H] */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    int accumulate; /* bit i: output i is added to */
+    int accumulate; /* bit i: output i accumulates */
 } backward_task;
 
-/* ---- D ------------------------------------------------------------------------------------------------------- */
+/* ---- delta --------------------------------------------------------------------------------------------------- */
 
 __device__ float lane_dot(const float *a, const float *b, int count)
 {
@@ -38,7 +40,7 @@ __device__ float lane_dot(const float *a, const float *b, int count)
     return sum;
 }
 
-/* A warp for each token and head. */
+/* One warp for each token and head. */
 __global__ void __launch_bounds__(256) compute_delta(backward_task task)
 {
     const attention_config *config = &task.config;
@@ -55,10 +57,10 @@ __global__ void __launch_bounds__(256) compute_delta(backward_task task)
         task.delta[i] = sum;
 }
 
-/* ---- what both sides share ----------------------------------------------------------------------------------- */
+/* ---- both kinds of tiles ------------------------------------------------------------------------------------- */
 
-/* The parts of shared memory, in floats from its beginning; the last is its size. A block has the tokens of its tile and those of a
- * step, in either role; log_sum and inner belong to whichever are queries. */
+/* Offsets in shared memory, in floats; size is the total. lse and delta belong to the queries, which are the outer or
+ * the inner tile. */
 typedef struct backward_layout {
     int keys, queries, probabilities, dscores, start, end, lse, delta, bits, size;
 } backward_layout;
@@ -81,7 +83,7 @@ __host__ __device__ backward_layout backward_layout_of(const attention_config *c
     return at;
 }
 
-/* Tokens [first, first + present) as queries with the gradients of their outputs, their log sums and D. */
+/* Stages tokens [first, first + present) as queries with dout, dtime_out, lse and delta. */
 template <bool tensor, tile_phase phase>
 __device__ void stage_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
                               int buffer, int first, int present, int rows)
@@ -103,7 +105,7 @@ __device__ void stage_queries(const backward_task *task, attention_head head, fl
     }
 }
 
-/* Tokens [first, first + present) as keys. */
+/* Stages tokens [first, first + present) as keys. */
 template <bool tensor, tile_phase phase>
 __device__ void stage_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
                            int rows)
@@ -112,7 +114,7 @@ __device__ void stage_keys(const backward_task *task, attention_head head, float
                                         rows);
 }
 
-/* Scores and dp of the warp's tiles: rows of a tile, columns of a step. */
+/* Scores and dp of the warp's tiles: outer rows by inner rows. */
 template <bool tensor, int tiles>
 __device__ void compute_pairs(const attention_config *config, attention_range range, const float *rows, int row_stride,
                               const float *cols, int col_stride, int row_second, int col_second, int warp_col,
@@ -139,11 +141,11 @@ __device__ float2 pair_of(float scale, float score, float dp, float lse, float d
     return both;
 }
 
-/* Where a warp stands. */
+/* Part of the gradients that a warp computes. */
 typedef struct warp_tile {
-    int group_row, warp_col; /* first row of its group in the tile; which of the group's warps */
-    int first_tile, count;   /* its tiles of 8 columns of the sums */
-    int low, high;           /* the tokens on the other side that its group has pairs with */
+    int group_row, warp_col; /* first row of its group in the tile; index within the group */
+    int first_tile, count;   /* its 8-column tiles of the accumulators */
+    int low, high;           /* inner tokens visible to its group */
 } warp_tile;
 
 __device__ warp_tile warp_tile_of(const attention_config *config, int all, int tiles)
@@ -154,9 +156,9 @@ __device__ warp_tile warp_tile_of(const attention_config *config, int all, int t
     return at;
 }
 
-/* ---- a tile of keys ------------------------------------------------------------------------------------------ */
+/* ---- key tiles ----------------------------------------------------------------------------------------------- */
 
-/* Shares and slopes of the pairs of the warp's tiles, keys by queries. */
+/* Probabilities (times f) and dscores of the warp's tiles, keys by queries. */
 template <bool tensor, int tiles>
 __device__ void write_key_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
                                 int first_key, int first_query, int group_row, int warp_col, const int *end,
@@ -191,8 +193,8 @@ __device__ void write_key_pairs(const attention_config *config, attention_range 
     }
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. They go through the shared
- * memory of the keys, which stand in the same order. */
+/* dkey and dvalue belong to one head, so their accumulators restart with the next; dbasis sums over heads. Results
+ * pass through the buffer of the keys, which has the same column order. */
 template <int tiles>
 __device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
                            warp_tile at, float (&sum)[tiles][4])
@@ -217,7 +219,7 @@ __device__ void store_keys(const backward_task *task, attention_head head, float
             sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
 }
 
-/* One step: the block's keys and the queries from `first_query` on, which lie in buffer `turn`. */
+/* One step: the block's keys and the inner tile of queries from `first_query` on, in buffer `buffer`. */
 template <bool tensor, int score_tiles, int out_tiles>
 __device__ void process_queries(const attention_config *config, backward_layout parts, float *memory, warp_tile at,
                                 const attention_bits *bits, int first, int first_query, int buffer, const int *end,
@@ -272,7 +274,7 @@ __device__ void key_tile(const backward_task *task, float *memory)
     for (int head_index = 0; head_index < config->heads; head_index++) {
         attention_head head = attention_head_of(config, head_index);
         int buffer = 0;
-        __syncthreads(); /* the last head has left */
+        __syncthreads(); /* all warps have finished the previous head */
         stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, first, present, config->rows);
         stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first,
                                          min(config->inner_rows, query_end - first), config->inner_rows);
@@ -300,9 +302,9 @@ __device__ void key_tile(const backward_task *task, float *memory)
     }
 }
 
-/* ---- a tile of queries --------------------------------------------------------------------------------------- */
+/* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* Slopes of the pairs of the warp's tiles, queries by keys. */
+/* dscores of the warp's tiles, queries by keys. */
 template <bool tensor, int tiles>
 __device__ void write_query_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
                                   int first_query, int present, int first_key, int group_row, int warp_col,
@@ -333,7 +335,7 @@ __device__ void write_query_pairs(const attention_config *config, attention_rang
     }
 }
 
-/* Through the shared memory of the queries. */
+/* Results pass through the buffer of the queries. */
 template <int tiles>
 __device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present,
                               warp_tile at, const float (&sum)[tiles][4])
@@ -351,7 +353,7 @@ __device__ void store_queries(const backward_task *task, attention_head head, fl
                           config->basis_dim, queries + config->head_padded, stride, task->accumulate & 8);
 }
 
-/* One step: the block's queries and the keys from `first_key` on. */
+/* One step: the block's queries and the inner tile of keys from `first_key` on. */
 template <bool tensor, int score_tiles, int out_tiles>
 __device__ void process_keys(const attention_config *config, backward_layout parts, float *memory, warp_tile at,
                              const attention_bits *bits, int first, int present, int first_key, const float *keys,
@@ -424,7 +426,7 @@ __device__ void query_tile(const backward_task *task, float *memory, int head_in
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Row 0 of the grid takes keys, the others the queries of a head each. */
+/* Row 0 of the grid: key tiles; row 1 + h: query tiles of head h. */
 template <bool tensor, int score_tiles, int out_tiles>
 __global__ void __launch_bounds__(256, out_tiles <= 7 ? 2 : 1)
     attention_backward(const __grid_constant__ backward_task task)
@@ -442,7 +444,7 @@ int backward_size(const attention_config *config)
     return keys > queries ? keys : queries;
 }
 
-/* Tiles for the widths at hand. Returns how many tiles of 8 columns of the output a warp takes. */
+/* Chooses warps and tiles for the node's widths. Returns the 8-column output tiles of a warp. */
 int choose_tiles(attention_config *config)
 {
     int tiles = (2 * config->head_padded + config->basis_padded) / 8;
@@ -472,7 +474,7 @@ template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *
         LP_LAUNCH(run, (attention_backward<tensor, 1, 16>), grid, threads, size, with);
 }
 
-/* Whether two of the outputs are the same matrix, as where a query is its own key. */
+/* Whether two outputs are the same matrix, for example if the query is also the key. */
 bool outputs_alias(float *const (&outputs)[5])
 {
     for (int i = 0; i < 5; i++)
@@ -503,7 +505,7 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     if (!task.delta)
         return;
     LP_LAUNCH(run, compute_delta, lp_blocks(tokens * task.config.heads, 8), 256, 0, task);
-    /* Gradients that meet in one matrix come one after another. */
+    /* Gradients into the same matrix run one after another. */
     int rounds = outputs_alias(outputs) ? 5 : 1;
     for (int i = 0; i < rounds; i++) {
         select_outputs(&task, outputs, rounds == 1 ? 31 : 1 << i);

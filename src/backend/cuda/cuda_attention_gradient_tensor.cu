@@ -1,10 +1,12 @@
-/* cuda_attention_gradient_tensor.cu: the gradient of attention for heads whose sums fit into a warp's registers
- * (cuda_attention_tensor.h; the equations are those of cuda_attention_gradient.cu).
+/* cuda_attention_gradient_tensor.cu: gradient of attention on tensor cores (cuda_attention_tensor.h); equations in
+ * cuda_attention_gradient.cu.
  *
- * One kernel makes D; what dropout keeps was left by attention, or is drawn here where that did not run. In the next, which begins
- * meanwhile, some blocks take tiles of keys and go over their queries, 16 at a time, the others take queries and go over keys; those with most
- * to do begin first (cuda_attention_order.h). A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
- * one run over the columns, and shares and slopes go from there to the next products without leaving its registers.
+ * `prepare` computes delta, and draws the dropout mask if attention did not save it. tensor_backward starts meanwhile
+ * by programmatic dependent launch and waits only before it reads them. Grid: (2 * token tiles, heads); a block owns
+ * 64 keys and iterates over queries, or 64 queries and iterates over keys, in the order of cuda_attention_order.h
+ * (longest first). 128 threads; a warp computes score and dp of its 16 rows and 16 inner rows in one loop over the
+ * columns, and feeds probabilities and dscores to the next mma from registers. Shared memory: the outer tile and a
+ * double-buffered inner tile of 16 or 32 rows, at most 109 KiB: two blocks run on a multiprocessor.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
@@ -13,10 +15,10 @@ namespace
 
 enum { UNIT = 16, TILES = UNIT / 8, ROWS = ATTENTION_ROWS, THREADS = 256 /* of prepare */ };
 
-/* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
+/* ---- delta and dropout mask ---------------------------------------------------------------------------------- */
 
-/* The product of out and dout, with dout as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. 8
- * threads have a row; `count` numbers of it are asked for at once. */
+/* Row operand of the dot product of out and dout. dout is rounded as in dp, so that the dscores of a row, which sum to
+ * 0, leave less error. 8 threads own a row and load `count` numbers at a time. */
 template <int count, int tiles> struct row_part {
     float x[tiles][count];
 
@@ -54,7 +56,7 @@ __device__ __forceinline__ float dot(const row_part<count, tiles> &dout, const r
     return sum;
 }
 
-/* 8 threads for each token and head. `even`: rows may be read by pairs, those of the basis by fours. */
+/* 8 threads for each token and head. vectorized: head rows can be read by float2, basis rows by float4. */
 template <bool bf16, bool vectorized>
 __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ attention_task task)
 {
@@ -90,20 +92,20 @@ __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ at
         task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum * config->scale);
 }
 
-/* ---- what both sides share ----------------------------------------------------------------------------------- */
+/* ---- both kinds of tiles ------------------------------------------------------------------------------------- */
 
-/* The tiles of one kernel: `steps` tokens on the other side at a time. */
-template <typename a_shape, int a_steps> struct backward_tiles {
+/* Tiles of one kernel: `inner_rows` tokens in an inner tile. */
+template <typename a_shape, int a_inner_rows> struct backward_tiles {
     typedef a_shape shape;
-    static constexpr int rows = ROWS, inner_rows = a_steps, threads = 2 * rows;
-    /* shared memory, in floats from its beginning: of a block that takes keys */
+    static constexpr int rows = ROWS, inner_rows = a_inner_rows, threads = 2 * rows;
+    /* offsets in shared memory, in floats, of a block that owns keys */
     static constexpr int key_queries = rows * shape::key_stride;
     static constexpr int key_raw = key_queries + 2 * inner_rows * shape::gradient_stride;
     static constexpr int key_start = key_raw + (shape::bf16 ? inner_rows * shape::gradient_raw : 0);
     static constexpr int key_end = key_start + rows;
     static constexpr int key_row_stats = key_end + rows;
     static constexpr int key_size = key_row_stats + 4 * inner_rows;
-    /* and of one that takes queries */
+    /* and of one that owns queries */
     static constexpr int query_keys = rows * shape::gradient_stride;
     static constexpr int query_raw = query_keys + 2 * inner_rows * shape::key_stride;
     static constexpr int query_size = query_raw + (shape::bf16 ? inner_rows * shape::key_raw : 0);
@@ -111,7 +113,7 @@ template <typename a_shape, int a_steps> struct backward_tiles {
     static_assert(rows % 32 == 0 && inner_rows % UNIT == 0, "rows fill warps and delta rows fill units");
 };
 
-/* Scores and dp of 16 rows and 16 others: `second` is where dp's columns begin. */
+/* Scores and dp of 16 outer and 16 inner rows; `second`: first column of dp's operand. */
 template <typename shape, int right_stride, int left_second, int right_second>
 __device__ __forceinline__ void compute_pairs(tile_address left, tile_address right, float (&score)[TILES][4],
                                               float (&dscore)[TILES][4])
@@ -131,9 +133,9 @@ __device__ __forceinline__ void compute_pairs(tile_address left, tile_address ri
     }
 }
 
-/* The factors of a pair that are the same for all. */
+/* Factors that all pairs share. */
 typedef struct pair_scale {
-    float score, dropout, dscore; /* scale * log2 e; what dropout scales by; that times scale */
+    float score, dropout, dscore; /* scale * log2 e; dropout scale; dropout scale * scale */
 } pair_scale;
 
 __device__ static inline pair_scale pair_scale_of(const attention_config *config)
@@ -142,7 +144,7 @@ __device__ static inline pair_scale pair_scale_of(const attention_config *config
     return scale;
 }
 
-/* From score and dp of a pair: score becomes f p, slope scale * ds. */
+/* In: score and dp of a pair. Out: score = f p, dscore = scale * ds. */
 __device__ __forceinline__ void finish_pair(pair_scale scale, bool visible, bool keep, float2 stats, float *score,
                                             float *dscore)
 {
@@ -152,14 +154,14 @@ __device__ __forceinline__ void finish_pair(pair_scale scale, bool visible, bool
     *dscore = visible ? ds : 0;
 }
 
-/* ---- a tile of keys ------------------------------------------------------------------------------------------ */
+/* ---- key tiles ----------------------------------------------------------------------------------------------- */
 
-/* Where a warp stands. */
+/* Rows and visible queries of a warp. */
 typedef struct key_warp {
-    int group_row;   /* its first row in the tile */
-    int key, end[2]; /* of the lane's first row; where the segments of its two rows end: 0 for no row */
-    int high;        /* where the warp's queries end */
-    int all_end;     /* where those end that all its rows see */
+    int group_row;   /* first row in the tile */
+    int key, end[2]; /* the lane's first key; segment ends of its two rows, 0 if there is no row */
+    int high;        /* end of the queries visible to some row */
+    int all_end;     /* end of the queries visible to all rows */
 } key_warp;
 
 template <bool unmasked>
@@ -184,7 +186,7 @@ __device__ __forceinline__ void finish_queries(pair_scale scale, key_warp mine, 
     }
 }
 
-/* The warp's keys and 16 queries, with their marks. */
+/* Processes the warp's keys and 16 queries with their row_stats. */
 template <typename tiles>
 __device__ __forceinline__ void process_queries(const attention_task *task, key_warp mine, tile_address keys,
                                                 const float *queries, const float2 *row_stats, const int *start,
@@ -196,7 +198,7 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
     uint2 loaded = {};
     int from = 0;
     if (task->mask_stride) {
-        /* Lane i of 16 looks up the bits of query i for the warp's keys. */
+        /* Lane i of 16 loads the mask of query i for the warp's keys. */
         int query = min(first_query + (me.lane & 15), mine.high - 1);
         from = origin + mine.group_row - start[min(query - origin, tiles::rows - 1)];
         loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
@@ -220,7 +222,7 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
                                                                               queries + shape::at(shape::qk_dim));
 }
 
-/* Asks for the queries from `first` on, and for their marks. */
+/* Starts the copy of row_stats and of queries from `first` on. */
 template <typename tiles>
 __device__ __forceinline__ void copy_row_stats(const attention_task *task, int head, float *memory, int buffer,
                                                int first, int end)
@@ -243,7 +245,8 @@ __device__ __forceinline__ void copy_queries(const attention_task *task, int hea
         task->queries, ATTENTION_GRADIENTS, task->aligned, head, to, first, end - first);
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. `key` is the warp's first. */
+/* dkey and dvalue belong to one head, so their accumulators restart with the next; dbasis sums over heads. `key`: the
+ * warp's first. */
 template <typename shape>
 __device__ __forceinline__ void store_keys(const attention_task *task, attention_head head, int64_t key, int tokens,
                                            float (&sum)[shape::key_sums][2][4])
@@ -264,7 +267,7 @@ __device__ __forceinline__ void store_keys(const attention_task *task, attention
             attention_store_tiles<shape::bf16, rest, 0, shape::basis_dim>(
                 task->dbasis + key * config->basis_dim, config->basis_dim, present, config->basis_dim,
                 task->vectorized & 16, task->accumulate & 16, sum);
-    /* A lane's columns of one tile may be of the basis and of the values. */
+    /* A tile can hold columns of both the basis and the values. */
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int m = 0; m < shape::key_sums; m++)
@@ -335,15 +338,15 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
                                            query + offset, head_index, sum);
         }
         store_keys<shape>(task, attention_head_of(config, head_index), first + mine.group_row, tokens, sum);
-        __syncthreads(); /* before keys of the next head come */
+        __syncthreads(); /* before the next head overwrites the keys */
     }
 }
 
-/* ---- a tile of queries --------------------------------------------------------------------------------------- */
+/* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* One of the lane's two rows. */
+/* State of one of the lane's two rows. */
 typedef struct query_row {
-    int query, start; /* query < start where there is no such token */
+    int query, start; /* query < start if there is no such token */
     float2 stats;
     const uint32_t *mask;
 } query_row;
@@ -366,7 +369,7 @@ __device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&
     }
 }
 
-/* The warp's queries and 16 keys; whole: all see all of them. */
+/* Processes the warp's queries and 16 keys; unmasked: every query sees every key. */
 template <typename shape>
 __device__ __forceinline__ void process_keys(const attention_task *task, tile_address queries, const float *keys,
                                              int first_key, bool unmasked, const query_row (&row)[2],
@@ -394,7 +397,7 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
     tile_mma_nn_transposed<shape::bf16, shape::key_stride, 0, shape::query_sums>(sum, dscore, keys);
 }
 
-/* Asks for the keys from `first` on. */
+/* Starts the copy of keys from `first` on. */
 template <typename tiles>
 __device__ __forceinline__ void copy_keys(const attention_task *task, int head, float *memory, int buffer, int first,
                                           int end)
@@ -406,7 +409,7 @@ __device__ __forceinline__ void copy_keys(const attention_task *task, int head, 
         task->keys, ATTENTION_KEYS, task->aligned, head, to, first, end - first);
 }
 
-/* `query` is the warp's first. */
+/* `query`: the warp's first. */
 template <typename shape>
 __device__ __forceinline__ void store_queries(const attention_task *task, attention_head head, int64_t query, int end,
                                               float (&sum)[shape::query_sums][2][4])
@@ -439,7 +442,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
         task->queries, ATTENTION_GRADIENTS, task->aligned, head_index, memory, first, end - first);
     attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
     copy_keys<tiles>(task, head_index, memory, 0, cursor.begin, end);
-    /* the lane's rows, and the warp's first and last */
+    /* Tokens whose segment this lane needs: its two rows, and the warp's first and last row. */
     int group_row = 16 * me.warp, from = first + group_row + me.group;
     int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
                        min(first + group_row + 15, end - 1)};
@@ -481,7 +484,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* The sums of the basis are of all heads, so where there is one a block of keys takes them all. */
+/* dbasis sums over heads: with a basis, a key tile's block iterates over all heads. */
 template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
@@ -522,7 +525,7 @@ void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t 
         LP_LAUNCH(run, (prepare<false, false>), blocks, THREADS, 0, with);
 }
 
-/* Two blocks of each fit on a multiprocessor. */
+/* Two blocks of each run on a multiprocessor. */
 typedef backward_tiles<attention_shape<7, 13>, 16> with_basis;
 typedef backward_tiles<attention_shape<7, 13, true>, 32> with_basis_two;
 typedef backward_tiles<attention_shape<8, 0>, 32> without_basis;
@@ -544,7 +547,7 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     return task;
 }
 
-/* Marks, and `words` bytes of words where attention left none. */
+/* Allocates row_stats, and `mask_size` bytes for the mask if attention did not save it. */
 bool allocate_scratch(attention_task *task, const lp_cuda_run *run, int64_t tokens, size_t mask_size)
 {
     size_t row_stats = (size_t)tokens * (size_t)task->config.heads;

@@ -1,10 +1,12 @@
-/* cuda_attention_order.cu: the list of cuda_attention_order.h, made on the host: some microseconds for 240 tiles. */
+/* cuda_attention_order.cu: counting sort of attention's gradient tiles by cost, on the host (cuda_attention_order.h).
+ * It takes microseconds for 240 tiles. */
 #include "backend/cuda/cuda_attention_order.h"
 
 namespace
 {
 
-/* Costs are counted in units of so many tokens on the other side, with some for beginning and end; a unit takes longer as keys. */
+/* A tile costs a fixed amount and one unit for every 16 rows of the other side; a unit of a key tile takes longer than
+ * one of a query tile. */
 enum { UNIT = 16, FIXED_COST = 3, KEY_TILE_COST = 4, QUERY_TILE_COST = 3, COSTS = 1024 };
 
 int cost_of(int rows, int unit)
@@ -13,7 +15,7 @@ int cost_of(int rows, int unit)
     return cost < COSTS ? cost : COSTS - 1;
 }
 
-/* Calls act(tile, cost as keys, cost as queries) for all tiles that hold tokens. */
+/* Calls act(tile, cost as keys, cost as queries) for all tiles that contain tokens. */
 template <typename action> void each_tile(const int32_t *segment, int segments, const action &act)
 {
     int tokens = segment[segments], at_first = 0, at_last = 0;

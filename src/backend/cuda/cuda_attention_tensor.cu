@@ -1,40 +1,43 @@
-/* cuda_attention_tensor.cu: attention for heads whose sums fit into a warp's registers (cuda_attention_tensor.h).
+/* cuda_attention_tensor.cu: attention on tensor cores (cuda_attention_tensor.h); equations in cuda_attention.cu.
  *
- * As in cuda_attention.cu a query keeps the largest score so far, the sum of exp of all scores less that, and its sums of values and
- * basis; only that a larger score is taken note of when it is larger by far, since until then no number grows too large.
+ * Grid: (query tiles of 64, heads); 128 threads, 16 query rows a warp; 32 or 64 keys an inner tile, double-buffered.
+ * Shared memory: 75 to 100 KiB, so two blocks run on a multiprocessor. The online softmax rescales its accumulators
+ * only if the row maximum rises by more than RESCALE_THRESHOLD: until then no number overflows. Scores are multiplied
+ * by log2 e and exponentiated by 2^x.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
 namespace
 {
 
-/* The tiles of one kernel: `rows` queries, 16 to a warp, and `steps` keys at a time, in units of 8 * `tiles`. */
-template <typename a_shape, int a_rows, int a_steps, int a_tiles> struct forward_tiles {
+/* Tiles of one kernel: `rows` queries, 16 for each warp; `inner_rows` keys, processed in units of 8 * `tiles`. */
+template <typename a_shape, int a_rows, int a_inner_rows, int a_tiles> struct forward_tiles {
     typedef a_shape shape;
-    static constexpr int rows = a_rows, inner_rows = a_steps, tiles = a_tiles, unit = 8 * tiles, threads = 2 * rows;
-    /* shared memory, in floats from its beginning */
+    static constexpr int rows = a_rows, inner_rows = a_inner_rows, tiles = a_tiles, unit = 8 * tiles,
+                         threads = 2 * rows;
+    /* offsets in shared memory, in floats */
     static constexpr int raw = 2 * inner_rows * shape::key_stride;
     static constexpr int queries = raw + (shape::bf16 ? inner_rows * shape::key_raw : 0);
     static constexpr int mask = queries + rows * shape::query_stride;
     static_assert(rows % 32 == 0 && inner_rows % unit == 0, "rows fill warps and delta rows fill units");
 
-    /* Floats of shared memory, with the words of all rows. */
+    /* Floats of shared memory, mask included. */
     static int size(int mask_stride)
     {
         return mask + (mask_stride ? rows * mask_stride + 2 : 0);
     }
 };
 
-/* What a lane keeps of one of its two rows, g and g + 8 of the warp's. */
+/* State of one of a lane's two rows, g and g + 8 of the warp's 16. */
 typedef struct row_state {
-    int query, start;   /* query < start where there is no such token: it sees no key */
-    float row_max, sum; /* of scores times log2 e; the sum of this lane's own keys */
+    int query, start;       /* query < start if there is no such token: all keys are masked */
+    float row_max, row_sum; /* of scores times log2 e; the sum over this lane's keys */
     const uint32_t *mask;
 } row_state;
 
-/* ---- what dropout keeps -------------------------------------------------------------------------------------- */
+/* ---- dropout mask -------------------------------------------------------------------------------------------- */
 
-/* Where a block would have many words to draw: 8 threads for each token and head. */
+/* For segments longer than a block draws itself: 8 threads for each token and head. */
 __global__ void __launch_bounds__(256) draw_mask(const __grid_constant__ attention_task task)
 {
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3;
@@ -48,10 +51,10 @@ __global__ void __launch_bounds__(256) draw_mask(const __grid_constant__ attenti
 
 /* ---- one unit of keys ---------------------------------------------------------------------------------------- */
 
-/* By how much a score must be larger than the largest to take its place; a power of 2. */
+/* log2 of the growth of a score over the row maximum that forces a rescale. */
 enum { RESCALE_THRESHOLD = 8 };
 
-/* Masks and scales the scores; returns the largest of each row, with those before. */
+/* Scales and masks the scores; returns the row maxima, those before included. */
 template <bool unmasked, int tiles>
 __device__ __forceinline__ void mask_scores(float scale, int first_key, const row_state (&row)[2],
                                             float (&score)[tiles][4], float (&new_max)[2])
@@ -75,7 +78,7 @@ __device__ __forceinline__ void mask_scores(float scale, int first_key, const ro
     }
 }
 
-/* Sums of a lane are of other rows than its scores. */
+/* Accumulators of a lane belong to other rows than its scores. */
 template <int all> __device__ __forceinline__ void rescale_sums(const float (&rescale)[2], float (&sum)[all][2][4])
 {
     int member = tile_lane_now().member;
@@ -93,7 +96,7 @@ template <int all> __device__ __forceinline__ void rescale_sums(const float (&re
     }
 }
 
-/* The warp's rows and 8 * tiles keys. */
+/* Processes the warp's rows and 8 * tiles keys. */
 template <typename shape, int tiles>
 __device__ void process_unit(const attention_task *task, tile_address queries, const float *keys, int first_key,
                              bool unmasked, row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
@@ -125,7 +128,7 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
         mask_scores<false>(config->scale * TILE_LOG2_E, first_key, row, score, new_max);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        /* Where no key was seen yet the largest is -infinity, and may not be taken from itself. */
+        /* Before the first visible key the maximum is -infinity, and -infinity - -infinity is NaN. */
         if (!(new_max[half] <= row[half].row_max + RESCALE_THRESHOLD))
             rescale_any = 1;
         else
@@ -133,13 +136,13 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
         float base = new_max[half] == -INFINITY ? 0 : new_max[half];
         rescale[half] = tile_exp2(row[half].row_max - base);
         row[half].row_max = new_max[half];
-        row[half].sum *= rescale[half];
+        row[half].row_sum *= rescale[half];
 #pragma unroll
         for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 float probability = tile_exp2(score[j][2 * half + i] - base);
-                row[half].sum += probability;
+                row[half].row_sum += probability;
                 score[j][2 * half + i] = keep[half] >> (8 * j + i) & 1 ? probability : 0;
             }
     }
@@ -149,10 +152,10 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
                                                                                  keys + shape::at(shape::head_dim));
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Joins the lanes of a row, and stores what comes out: columns of the basis stand first, then those of the values. `first` is the warp's
- * first query. */
+/* Reduces the row sums over lanes, and stores the output: columns of the basis first, then the values. `first`: the
+ * warp's first query. */
 template <typename shape>
 __device__ __forceinline__ void finish_rows(const attention_task *task, attention_head head, int64_t first, int present,
                                             row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
@@ -161,12 +164,12 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, attentio
     float rescale[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        row[half].sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, 1);
-        row[half].sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, 2);
-        rescale[half] = config->dropout_scale / row[half].sum;
+        row[half].row_sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, 1);
+        row[half].row_sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, 2);
+        rescale[half] = config->dropout_scale / row[half].row_sum;
         if (tile_lane_now().member == 0 && row[half].query >= row[half].start)
             task->lse[(int64_t)row[half].query * config->heads + head.index] =
-                row[half].row_max * TILE_LN_2 + logf(row[half].sum);
+                row[half].row_max * TILE_LN_2 + logf(row[half].row_sum);
     }
     rescale_sums(rescale, sum);
     if constexpr (shape::basis_dim > 0)
@@ -180,7 +183,7 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, attentio
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Asks for keys from `first` on. */
+/* Starts the copy of keys from `first` on. */
 template <typename tiles>
 __device__ __forceinline__ void copy_keys(const attention_task *task, int head, float *memory, int buffer, int first,
                                           int last)
@@ -192,7 +195,7 @@ __device__ __forceinline__ void copy_keys(const attention_task *task, int head, 
         task->keys, ATTENTION_KEYS, task->aligned, head, to, first, last + 1 - first);
 }
 
-/* What the block has drawn, for the gradient. */
+/* Saves the mask that the block has drawn for the gradient. */
 template <int threads>
 __device__ __forceinline__ void save_mask(const attention_task *task, const uint32_t *mask, int head, int first,
                                           int rows)
@@ -223,8 +226,8 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
     attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, first);
     copy_keys<tiles>(&task, head.index, memory, 0, cursor.begin, last);
 
-    /* The lane's rows, the warp's first and last, and the one whose words it draws: two threads for each, and those of long segments in
-     * all warps. */
+    /* Tokens whose segment this lane needs: its two rows, the warp's first and last row, and the row whose mask it
+     * draws. Two threads draw a row, and neighbouring rows go to different warps, which balances long segments. */
     int group_row = 16 * me.warp, drawn = (me.lane >> 1) * (tiles::threads / 32) + me.warp;
     int tokens_of[] = {min(first + group_row + me.group, last), min(first + group_row + me.group + 8, last),
                        min(first + group_row, last), min(first + group_row + 15, last), min(first + drawn, last)};
@@ -235,7 +238,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
         attention_mask_draw<2, 2>(&task, mask + drawn * task.mask_stride, head.index, first + drawn, start[4],
                                   me.lane & 1);
 
-    /* The keys that some of the warp's rows see, and those that all of them do. */
+    /* Keys visible to some of the warp's rows; keys visible to all. */
     int low = start[2], high = tokens_of[3];
     int all_low = start[3], all_high = first + group_row + 15 <= last ? first + group_row : -1;
     row_state row[2];
@@ -284,7 +287,7 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
               (unsigned)tiles::threads, size, task);
 }
 
-/* Two blocks of each fit on a multiprocessor. */
+/* Two blocks of each run on a multiprocessor. */
 typedef forward_tiles<attention_shape<7, 13>, 64, 32, 4> with_basis;
 typedef forward_tiles<attention_shape<7, 13, true>, 64, 32, 4> with_basis_two;
 typedef forward_tiles<attention_shape<8, 0>, 64, 64, 4> without_basis;
@@ -302,7 +305,7 @@ attention_task task_of(const lp_node *node, const lp_cuda_run *run)
     return task;
 }
 
-/* Words of a row that are drawn by its block, into shared memory. */
+/* Mask words of a row that a block draws itself, into shared memory. */
 enum { MAX_BLOCK_WORDS = 16 };
 
 } // namespace

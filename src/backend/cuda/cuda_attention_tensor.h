@@ -1,15 +1,16 @@
-/* cuda_attention_tensor.h: attention on tensor cores for heads of common widths, whose sums fit into the registers of a warp.
+/* cuda_attention_tensor.h: attention on tensor cores for heads whose accumulators fit in the registers of a warp.
  *
- * A warp has 16 rows to itself, all their columns included, so the pairs that it makes never leave its registers, and it waits
- * for the others only where tokens come into shared memory. Widths are known to the compiler (in tiles of 8 columns, `wide` of a head and
- * `extra` of the basis; narrower ones are padded with zeros), so that products are straight runs of loads and multiplications: what
- * attention takes is the time from one to the next, not their number. Wider heads go the way of cuda_attention.cu, as does float.
+ * Layout: a warp owns 16 rows and all their columns, so scores and probabilities stay in its registers, and warps
+ * synchronize only when a tile is staged to shared memory. Widths are compile-time constants (head_tiles and
+ * basis_tiles of 8 columns; narrower heads are padded with zeros), so that products unroll to straight-line ldmatrix
+ * and mma: latency between them, not their number, bounds these kernels. Wider heads and fp32 use cuda_attention.cu.
  *
- * Which pairs dropout keeps is drawn before the products, a bit for each pair, 32 keys of the query's segment a word: by the block itself
- * while its first tokens come, for long segments by a kernel of its own. They are left for the gradient beside the log sums.
+ * Dropout bits are drawn before the products, one for each pair, 32 keys of the query's segment in a word: by the
+ * block while its first tile is copied, or for long segments by a kernel of its own. Attention saves them for its
+ * gradient next to lse.
  *
- * Tokens are not rounded for tf32: tensor cores cut off what they do not read, half a unit on the average where rounding would be
- * right on the average. Shares and slopes, which are made here, are rounded.
+ * Tokens are not rounded to tf32: tensor cores truncate, with an error of half a unit on average, which rounding would
+ * avoid at the cost of a pass over shared memory. Probabilities and dscores are rounded.
  */
 #ifndef LP_CUDA_ATTENTION_TENSOR_H
 #define LP_CUDA_ATTENTION_TENSOR_H
@@ -17,80 +18,81 @@
 #include "backend/cuda/cuda_attention.h"
 #include "backend/cuda/cuda_attention_order.h"
 
-/* One matrix of tokens on its way to shared memory. */
+/* Source matrix of some columns of a token, staged to shared memory. */
 typedef struct attention_part {
     const float *from;
-    int stride, head_step; /* floats from token to token, and from head to head */
-    int cols, cols_padded; /* columns, and with padding */
-    int first;             /* where they begin in a row of shared memory */
-    int vector;            /* floats that a thread takes at once; 1: two, one by one */
+    int stride, head_step; /* in floats: from token to token, from head to head */
+    int cols, cols_padded; /* without and with padding */
+    int first;             /* first column in the token's row of shared memory */
+    int vector;            /* floats per copy; 1: a thread copies two, separately */
 } attention_part;
 
-/* The parts of a token, in the order of its row. */
+/* Number of parts of a token, in the order of its row. */
 enum { ATTENTION_KEYS = 3, ATTENTION_QUERIES = 2, ATTENTION_GRADIENTS = 4 };
 
 typedef struct attention_task {
     attention_config config;
     const lp_cuda_shard *shard;
     const int32_t *segment;
-    int max_segments; /* in any shard */
+    int max_segments; /* upper bound over all shards */
     const float *query, *key, *value, *time_query, *basis;
     const float *dout, *dtime_out;
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     float *out, *lse, *time_out;                 /* attention writes them, its gradient reads them */
-    float2 *row_stats;    /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
-    const int32_t *order; /* which tiles the gradient's blocks take: cuda_attention_order.h */
+    float2 *row_stats;    /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
+    const int32_t *order; /* tile order of the gradient's blocks: cuda_attention_order.h */
     int tiles;
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    int accumulate;  /* bit i: gradient i is added to */
-    bool aligned;    /* wide parts come in pairs, extra ones in fours */
-    int vectorized;  /* bit i: numbers of result i may be stored in pairs */
-    uint32_t *mask;  /* [T x H x mask_stride], with a word before and one after that may be read, and mean nothing */
-    int mask_stride; /* of a query and head; 0 for no dropout */
-    uint32_t *saved_mask; /* where attention leaves words for its gradient, as in `words`; NULL: nowhere */
+    int accumulate;       /* bit i: gradient i accumulates */
+    bool aligned;         /* head parts can be copied by float2, basis parts by float4 */
+    int vectorized;       /* bit i: result i can be stored by float2 */
+    uint32_t *mask;       /* dropout bits [T x H x mask_stride], with one readable word before and after */
+    int mask_stride;      /* words of a query and head; 0: no dropout */
+    uint32_t *saved_mask; /* where attention saves the mask for its gradient; NULL: not saved */
 } attention_task;
 
-/* The tiles of 8 columns that a kernel is made for; two: in bf16, a float of shared memory holding two numbers. Strides are in floats. */
+/* Compile-time widths of a kernel. bf16: a float of shared memory holds two numbers. Strides are in floats. */
 template <int head_tiles, int basis_tiles, bool use_bf16 = false> struct attention_shape {
     static constexpr bool bf16 = use_bf16;
     static constexpr int head_dim = 8 * head_tiles, basis_dim = 8 * basis_tiles;
-    static constexpr int depth = head_tiles + basis_tiles; /* tiles of 8 columns of a product of pairs */
+    static constexpr int depth = head_tiles + basis_tiles; /* 8-column tiles of the score product */
     static constexpr int qk_dim = head_dim + basis_dim;
-    /* Sums come in tiles of 16 columns: a query's over all it has, a key's over the wide part and, from where that ends, over the rest. */
+    /* Accumulators have tiles of 16 columns. A query's cover head and basis; a key's cover the head, then basis and
+     * value. */
     static constexpr int query_sums = (head_dim + basis_dim) / 16, head_sums = (head_dim + 15) / 16;
     static constexpr int key_sums = head_sums + query_sums;
     static_assert((head_dim + basis_dim) % 16 == 0, "columns fill 16-column tiles");
-    static constexpr int k_steps = bf16 ? depth / 2 : depth; /* steps of a product of pairs */
+    static constexpr int k_steps = bf16 ? depth / 2 : depth; /* of the score product */
     static_assert(!bf16 || depth % 2 == 0, "a bf16 k-step is bf16 8-column tiles");
 
     __host__ __device__ static constexpr int at(int cols)
     {
         return bf16 ? cols / 2 : cols;
     }
-    /* Where part p of a token begins: one is wide, then come one or two extra, then another is wide. */
+    /* First column of part p of a token: a head part, then one or two basis parts, then a head part. */
     __host__ __device__ static constexpr int offset(bool packed, int p)
     {
         int cols = p == 0 ? 0 : head_dim + (p - 1) * basis_dim;
         return packed ? cols / 2 : cols;
     }
-    /* 4 modulo 8, as tile_ldmatrix wants it */
+    /* 4 modulo 8: ldmatrix without bank conflicts */
     __host__ __device__ static constexpr int stride(int cols)
     {
         return at(cols) + 4 - at(cols) % 8 / 4 * 4;
     }
     static constexpr int key_raw = 2 * head_dim + basis_dim,
-                         gradient_raw = 16 * depth; /* as they come, before they are bf16 */
+                         gradient_raw = 16 * depth; /* fp32 columns, before packing to bf16 */
     static constexpr int key_stride = stride(key_raw);
     static constexpr int query_stride = stride(8 * depth); /* forward */
     static constexpr int gradient_stride = stride(gradient_raw);
 };
 
-/* ---- to shared memory ---------------------------------------------------------------------------------------- */
+/* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Tokens come by cp.async straight to where they are multiplied; tensor cores do not read the last 13 bits of a float. For bf16 they
- * come to a place of their own, and every thread then packs what it asked for itself. A thread has the same columns of every so
- * many rows, padding among them: that is written as zeros. */
+/* tf32: cp.async copies tokens to the buffer that is multiplied (ATTENTION_COPY). bf16: cp.async copies them to a raw
+ * buffer, and every thread then packs the elements that it copied itself (ATTENTION_PACK). Padding is written as
+ * zeros. */
 enum attention_phase { ATTENTION_COPY, ATTENTION_PACK };
 
 template <attention_phase phase, int count>
@@ -112,8 +114,8 @@ __device__ static __forceinline__ void attention_stage_vector(float *to, const f
     }
 }
 
-/* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. Rows from `first` on
- * are taken, `present` of which are there. Addresses are products of 32 bits: those of 64 took longer than the copies. */
+/* Stages the columns from c on that 32 lanes cover in one pass; a warp copies a row. Rows from `first` on, of which
+ * `present` exist. Offsets are 32-bit products: 64-bit ones took longer than the copies. */
 template <attention_phase phase, int count, int stride, int rows, int threads, int unroll = 16>
 __device__ static __forceinline__ void attention_stage_pass(int cols, int cols_padded, float *to, const float *from,
                                                             int from_stride, int first, int present, int c)
@@ -160,8 +162,8 @@ __device__ static __forceinline__ void attention_stage_part(const attention_part
                                                                  first, present);
 }
 
-/* Tokens [first, first + present) of the first `count` parts, and zeros up to `rows`. Where all have the sizes that `plain` means there are
- * no loops, and nothing is looked up. */
+/* Stages tokens [first, first + present) of the first `used` parts, and zeros up to `rows`. With `aligned`, all widths
+ * are compile-time constants. */
 template <typename shape, attention_phase phase, int stride, int rows, int threads, int count>
 __device__ static __forceinline__ void attention_stage_tokens(const attention_part (&parts)[count], int used,
                                                               bool aligned, int head, float *to, int first, int present)
@@ -192,7 +194,7 @@ __device__ static __forceinline__ void attention_stage_tokens(const attention_pa
             parts[p].from + head * parts[p].head_step, parts[p].stride, first, present);
 }
 
-/* Packs rows that this thread asked for. */
+/* Packs the raw rows that this thread copied. */
 template <typename shape, int stride, int from_stride, int rows, int threads, int count>
 __device__ static __forceinline__ void attention_pack_tokens(const attention_part (&parts)[count], bool aligned,
                                                              float *to, const float *from)
@@ -221,9 +223,9 @@ __device__ static __forceinline__ void attention_pack_tokens(const attention_par
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Tiles of sums (tile_spread_transposed) to global memory: tile m of them holds columns 16 m and on of a row in which the part begins at column
- * `begin` and has `cols` of `wide`. `to` is where row 0 of the warp's 16 begins; `present` of them are there. With `pairs` all
- * rows begin at multiples of 8 bytes. */
+/* Stores accumulator tiles (tile_mma_nn_transposed) to global memory: tile m holds columns 16 m to 16 m + 15 of a row
+ * in which this part begins at column `begin` and has `cols` columns, padded to `cols_padded`. `to`: row 0 of the
+ * warp's 16 rows, of which `present` exist. vectorized: all rows are 8-byte aligned. */
 template <bool bf16, int first, int begin, int cols_padded, int all>
 __device__ static __forceinline__ void attention_store_tiles(float *to, int64_t stride, int present, int cols,
                                                              bool vectorized, int accumulate, float (&sum)[all][2][4])
@@ -232,8 +234,8 @@ __device__ static __forceinline__ void attention_store_tiles(float *to, int64_t 
     tile_lane me = tile_lane_now();
     int group = bf16 ? me.group : 2 * me.group;
     float *mine = to + 2 * me.member * stride - begin + group;
-    /* i is the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; what is not there has no columns. Those of a part before this one count
-     * from below 0: a tile may hold two parts. */
+    /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. A tile can
+     * span two parts: columns of the part before this one are negative. */
     auto each = [&](auto act) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -268,14 +270,14 @@ __device__ static __forceinline__ void attention_store_tiles(float *to, int64_t 
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
 
-/* Where segments begin is what a block waits for first. So a warp looks at 128 of them at once, which mostly are all, and has something else
- * to do until they come; where the next 32 begin then stays in its registers. */
+/* A block needs the segment offsets first. A warp loads 128 of them, mostly all, in one coalesced read, and hides the
+ * latency behind other work; the next 32 offsets then stay in its registers. */
 
 typedef struct attention_probe {
-    int begin[4]; /* of segments 4 i to 4 i + 3, of lane i */
+    int begin[4]; /* lane i: begin of segments 4 i to 4 i + 3 */
 } attention_probe;
 
-/* Needs no number of the shard, so that it need not wait for them. */
+/* Depends on no shard variable, so the load is issued at once. */
 __device__ static inline attention_probe attention_probe_of(const attention_task *task)
 {
     attention_probe probe;
@@ -285,7 +287,7 @@ __device__ static inline attention_probe attention_probe_of(const attention_task
     return probe;
 }
 
-/* Where segment i < 128 begins, for every lane another one. */
+/* Begin of segment i < 128; i can differ between lanes. */
 __device__ static inline int attention_probe_at(attention_probe probe, int i)
 {
     int begin = 0;
@@ -297,7 +299,7 @@ __device__ static inline int attention_probe_at(attention_probe probe, int i)
     return begin;
 }
 
-/* attention_segment, by a warp. */
+/* attention_segment, computed by a warp. */
 __device__ static inline int attention_segment_by_warp(const int32_t *segment, int segments, attention_probe probe,
                                                        int token)
 {
@@ -317,10 +319,10 @@ __device__ static inline int attention_segment_by_warp(const int32_t *segment, i
     return low;
 }
 
-/* The segments from that of some token on. */
+/* The segment of a token, and those after it. */
 typedef struct attention_cursor {
-    int head_index, begin; /* of the first */
-    int next;              /* lane i: where the i-th after it begins */
+    int index, begin; /* of the token's segment */
+    int next;         /* lane i: begin of the i-th segment after it */
 } attention_cursor;
 
 __device__ static inline attention_cursor attention_cursor_of(const int32_t *segment, int segments, int tokens,
@@ -339,7 +341,8 @@ __device__ static inline attention_cursor attention_cursor_of(const int32_t *seg
     return cursor;
 }
 
-/* Where the segments of these tokens begin and end: none is before that of `near`, or after `last`. All of a warp take part. */
+/* Bounds of the segments of these tokens, none of which is before the cursor's segment or after token `last`. Every
+ * lane of the warp must call it. */
 template <int count>
 __device__ static inline void attention_find_bounds(const int32_t *segment, int segments, attention_cursor cursor,
                                                     int last, const int (&token)[count], int (&start)[count],
@@ -350,7 +353,7 @@ __device__ static inline void attention_find_bounds(const int32_t *segment, int 
         start[i] = end[i] = cursor.begin;
     for (int k = 0;; k++) {
         if (k && k % 32 == 0)
-            cursor.next = segment[min(cursor.head_index + 1 + k + ((int)threadIdx.x & 31), segments)];
+            cursor.next = segment[min(cursor.index + 1 + k + ((int)threadIdx.x & 31), segments)];
         int next = __shfl_sync(0xFFFFFFFFu, cursor.next, k % 32);
 #pragma unroll
         for (int i = 0; i < count; i++) {
@@ -364,14 +367,14 @@ __device__ static inline void attention_find_bounds(const int32_t *segment, int 
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
 
-/* Words of a query and head. */
+/* Mask words of a query and head. */
 __device__ static inline uint32_t *attention_mask_row(const attention_task *task, int query, int head)
 {
     return task->mask + 1 + ((int64_t)query * task->config.heads + head) * task->mask_stride;
 }
 
-/* Two words from this place in the query's segment on; asked for well before attention_keep makes 32 keys of them. Bits of keys that the
- * query does not see mean nothing. */
+/* Loads two words from a key position in the query's segment on. Issued well before attention_mask_extract shifts them
+ * to 32 keys. Bits of masked keys are undefined. */
 __device__ static inline uint2 attention_mask_load(const attention_task *task, const uint32_t *mask, int position)
 {
     int word = min(max(position >> 5, -1), task->mask_stride - 1);
@@ -384,8 +387,8 @@ __device__ static inline uint32_t attention_mask_extract(uint2 both, int positio
     return tile_funnel_shift(both.x, both.y, position);
 }
 
-/* Draws the words of one query and head. `parts` threads share them, and thread `part` of them has every so many bytes, `together` of
- * which it draws side by side: one waits for itself. */
+/* Draws the mask of one query and head with `parts` threads: thread `part` draws every parts-th byte, `together` of
+ * them interleaved to hide the latency of Philox. */
 template <int parts, int together>
 __device__ static __forceinline__ void attention_mask_draw(const attention_task *task, uint32_t *mask, int head,
                                                            int token, int start, int part)
@@ -414,21 +417,19 @@ __device__ static __forceinline__ void attention_mask_draw(const attention_task 
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* 2^x and logarithms of base 2 take an instruction less than e^x. */
-
-/* Whether the columns of all heads may be read `count` at a time. */
+/* Whether the columns of all heads can be read `vector` floats at a time. */
 static inline bool attention_aligned(const float *from, int cols, int vector)
 {
     return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
 }
 
-/* by_head: every head has `cols` columns of its own; otherwise they share them. */
+/* by_head: every head has `cols` columns of its own; otherwise all heads use the same. */
 static inline attention_part attention_part_of(const float *from, int cols, int heads, bool by_head, int first,
                                                int cols_padded)
 {
     attention_part part = {
         from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, from ? cols_padded : 0, first, 1};
-    /* By fours where 32 threads have not enough with pairs. */
+    /* float4 if 32 lanes do not cover the columns with float2. */
     if (cols > 64 && attention_aligned(from, cols, 4))
         part.vector = 4;
     else if (attention_aligned(from, cols, 2))
@@ -436,7 +437,7 @@ static inline attention_part attention_part_of(const float *from, int cols, int 
     return part;
 }
 
-/* What comes in, for kernels of this shape; `dout` and `dtime_out` may be NULL. */
+/* Sets the parts of keys and queries for kernels of this shape; `dout` and `dtime_out` can be NULL. */
 template <typename shape> static inline void attention_parts(attention_task *task)
 {
     int heads = task->config.heads, head_dim = task->config.head_dim, basis_dim = task->config.basis_dim;
@@ -455,7 +456,7 @@ template <typename shape> static inline void attention_parts(attention_task *tas
         task->aligned = task->aligned && (!task->queries[i].from || task->queries[i].vector == (i % 3 ? 4 : 2));
 }
 
-/* Bytes of the words of all queries, and the most of them. */
+/* Bytes of the mask of all queries, and their limit. */
 enum { ATTENTION_MASK_LIMIT = 256 * 1024 * 1024 };
 
 static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run *run, int64_t tokens)
@@ -466,15 +467,13 @@ static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run
                : 0;
 }
 
-/* Whether bf16 may do. */
-
-/* Whether the kernels' shapes have room for this one. */
+/* Whether the shapes that are compiled cover this node. */
 static inline bool attention_fits(const attention_config *config)
 {
     return config->basis_dim ? config->head_dim <= 56 && config->basis_dim <= 104 : config->head_dim <= 64;
 }
 
-/* Whether there is a kernel for this node, and memory for its words; if so, it is launched. */
+/* Launch the node and return true, or return false if no kernel covers it or its mask exceeds the limit. */
 bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run);
 bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *run);
 

@@ -1,9 +1,9 @@
-/* cuda_basic.cu: what works on each element by itself, and what draws. */
+/* cuda_basic.cu: elementwise ops, masks of autoregressive layers, dropout and noise. */
 #include "backend/cuda/cuda_rows.h"
 
 /* ---- elementwise --------------------------------------------------------------------------------------------- */
 
-/* y = f(a, b), four elements a thread: as one where `whole` says that all begin at multiples of 16 bytes. b may be NULL. */
+/* y = f(a, b), four elements a thread: as float4 if `aligned` (all pointers 16-byte aligned). b can be NULL. */
 template <typename function>
 __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *a,
                                    const float *b, float *y, int accumulate, bool aligned, function f)
@@ -141,7 +141,7 @@ void lp_cuda_tanh_gradient(const lp_node *node, const lp_cuda_run *run)
     each_element(node, run, f);
 }
 
-/* ---- mask: op.h has the degrees ------------------------------------------------------------------------------ */
+/* ---- mask: degrees are defined in op.h ----------------------------------------------------------------------- */
 
 typedef struct mask_rule {
     int units, order, layer;
@@ -198,7 +198,7 @@ typedef struct dropout_task {
     int accumulate;
 } dropout_task;
 
-/* The bits of which of the eight columns from 8 * group on are kept. */
+/* Dropout bits of the eight columns from 8 * group on; 1: kept. */
 __device__ static inline unsigned char keep_bits(const dropout_task &task, int row, int group)
 {
     const lp_cuda_shard *shard = task.shard;
@@ -211,8 +211,8 @@ __device__ static inline unsigned char keep_bits(const dropout_task &task, int r
     return (unsigned char)bits;
 }
 
-/* A block of random words serves eight columns: a thread each draws them for all rows of the block, and the bits go through shared
- * memory, so that elements are read and written side by side. */
+/* One Philox block serves eight columns: a thread draws it, and the bits pass through shared memory (a byte for eight
+ * columns), so that elements are read and written coalesced. */
 template <int n> __global__ void __launch_bounds__(LP_ROW_THREADS) dropout_kernel(dropout_task task)
 {
     LP_SHARED(unsigned char, keep);
@@ -259,7 +259,7 @@ void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
 
 /* ---- noise --------------------------------------------------------------------------------------------------- */
 
-/* Element i has the words that the sequence of random.h gives its i-th uniform number: two of block i / 2. */
+/* Element i uses the words of the i-th uniform number of the sequence in random.h: two of Philox block i / 2. */
 __global__ void noise_kernel(const lp_cuda_shard *shard, int size, uint32_t purpose, int uniform, float *y)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);

@@ -1,20 +1,24 @@
-/* cuda_bce_loss.cu: the choice between a target and its negatives.
+/* cuda_bce_loss.cu: binary cross-entropy of a target and its negative samples.
  *
- * Forward a few lanes take a row, so that all rows are under way at once, and where the gradient of the row is wanted too they go on to it
- * with what they have: a step of training launches one kernel for both (lp_cuda_bce_loss_fused). Of the gradients by item a warp takes an item.
+ *     s(t, c) = z_t . item_c + bias_c
+ *     loss = -sum over targets log sigmoid(s) - sum over negatives log sigmoid(-s)
+ *     dscore = sigmoid(s) - [c = target_t]   dz_t = dloss sum_c dscore item_c     ditem_c = dloss sum_t dscore z_t
+ *
+ * Forward: 8 lanes (a warp, if rows are wide) own a row of z; 512 threads a block. If dz is needed too, the same
+ * launch computes it (lp_cuda_bce_loss_fused). Gradients of items and bias are reductions by id (cuda_by_id.h).
  */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_bce_loss.h"
 #include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 16 };                         /* of a block forward */
-enum { NARROW_LANES = 8, NARROW_COLS = 64 }; /* lanes for a row of up to so many columns; a warp for others */
+enum { WARPS = 16 };                         /* of a forward block */
+enum { NARROW_LANES = 8, NARROW_COLS = 64 }; /* lanes of a row of up to NARROW_COLS columns; otherwise a warp */
 
-/* What the scores are made of. */
+/* Inputs of the scores. */
 typedef struct bce_inputs {
     const float *z, *items, *bias;
     const int32_t *target, *negative;
-    int cols, count; /* of scores: 1 + negatives */
+    int cols, count; /* scores of a row: 1 + negatives */
 } bce_inputs;
 
 __device__ static inline int item_of(const bce_inputs &in, int row, int i)
@@ -22,28 +26,28 @@ __device__ static inline int item_of(const bce_inputs &in, int row, int i)
     return i ? in.negative[(size_t)row * (in.count - 1) + i - 1] : in.target[row];
 }
 
-/* What is made of the scores: slopes, and where somebody wants it dz = dloss * sum of slope * item. */
+/* dscores, and dz = dloss * sum of dscore * item if it is not NULL. */
 typedef struct bce_outputs {
     float *dscores, *dz;
     const float *dloss;
     int accumulate;
 } bce_outputs;
 
-/* The lanes of a row, side by side in a warp. */
+/* Index of a lane among the lanes of its row. */
 template <int lanes> __device__ static inline int lane_index(void)
 {
     return (int)threadIdx.x & (lanes - 1);
 }
 
-/* What lane k of the row's lanes has. */
+/* The value of lane k of the row's lanes. */
 template <int lanes, typename type> __device__ static inline type lane_value(type value, int k)
 {
     return __shfl_sync(0xFFFFFFFFu, value, k, lanes);
 }
 
-/* Pieces of n columns that a lane has of a row at once, one after every lanes * n columns. Loops over more of them, and over items, are
- * not unrolled: every row is under way at once, and what counts is that there are few instructions, each of which is new at first. */
-enum { VECTORS = 4, ITEMS_AHEAD = 2 /* items */ };
+/* Vectors of n columns that a lane loads of a row, one in every lanes * n columns. Loops over columns and items are
+ * not unrolled: all rows run at once, and each instruction is fetched for the first time. */
+enum { VECTORS = 4, ITEMS_AHEAD = 2 };
 
 template <int n, int lanes>
 __device__ static inline void load_vectors(lp_vector<n> (&x)[VECTORS], const float *row, int first, int cols)
@@ -57,7 +61,7 @@ __device__ static inline void load_vectors(lp_vector<n> (&x)[VECTORS], const flo
     }
 }
 
-/* Products of a row of z with those of `count` items, of which every lane holds one: lane k gets that of item k. */
+/* Scores of a row of z with `count` items, one item ID a lane: lane k receives the score of item k. */
 template <int n, int lanes>
 __device__ static inline float score_items(const bce_inputs &in, const float *z, int item, int count)
 {
@@ -94,7 +98,8 @@ __device__ static inline float score_items(const bce_inputs &in, const float *z,
     return score;
 }
 
-/* dz = (adds: dz +) the sum of `count` items, of which every lane holds one, and its weight. dz: NULL where it is not kept. */
+/* dz = (accumulate: dz +) the weighted sum of `count` items, one item ID and weight a lane. dz is NULL for a row that
+ * does not exist. */
 template <int n, int lanes>
 __device__ static inline void add_items(const bce_inputs &in, int item, float weight, int count, float *dz,
                                         int accumulate)
@@ -121,7 +126,7 @@ __device__ static inline void add_items(const bce_inputs &in, int item, float we
     }
 }
 
-/* The slope of -log sigmoid(score) for a target, of -log sigmoid(-score) for others; *loss gets it too. */
+/* dscore and loss: -log sigmoid(score) for a target, -log sigmoid(-score) for a negative. */
 __device__ static inline float dscore_of(float score, bool target, float *loss)
 {
     float x = target ? -score : score, small = __expf(-fabsf(x));
@@ -130,7 +135,8 @@ __device__ static inline float dscore_of(float score, bool target, float *loss)
     return target ? -dscore : dscore;
 }
 
-/* A row; returns what the lane has of its loss. Lanes whose row is not there go along with another, and keep nothing. */
+/* Processes a row; returns the lane's part of its loss. Lanes without a row of their own repeat another and store
+ * nothing. */
 template <int n, int lanes>
 __device__ static inline float bce_row(const bce_inputs &in, const bce_outputs &out, int row, bool valid, float dloss)
 {
@@ -154,7 +160,7 @@ __device__ static inline float bce_row(const bce_inputs &in, const bce_outputs &
     return loss;
 }
 
-/* partial: what each block has of the loss. */
+/* partial: sum of the losses of each block. */
 template <int n, int lanes>
 __global__ void __launch_bounds__(WARPS * 32, 2)
     bce_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, bce_inputs in, bce_outputs out, double *partial)
@@ -180,14 +186,15 @@ __global__ void __launch_bounds__(WARPS * 32) add_losses_kernel(const double *pa
         *loss = (float)sum;
 }
 
-/* The loss and the slopes may be made by two pieces of the node, the slopes first: what blocks have of the loss stays the node's own. */
+/* The loss and the dscores may be computed by two pieces of the node, the dscores first: partial losses belong to the
+ * node. */
 static void launch_bce(const lp_node *node, const lp_cuda_run *run, bce_outputs out)
 {
     const lp_value *z = node->inputs[0];
     bool narrow = z->cols <= NARROW_COLS;
-    /* One block at the least: an empty shard has a loss too. */
+    /* At least one block: the loss of an empty shard is 0. */
     unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (narrow ? NARROW_LANES : 32));
-    /* Its two pieces share them, each of which lacks what the other makes. */
+    /* Each piece lacks the other's output; the producer has both. */
     const lp_value *owner = (node->outputs[0] ? node->outputs[0] : node->outputs[1])->producer->outputs[0];
     double *partial = (double *)lp_cuda_kept(run, owner, blocks * sizeof *partial);
     if (!partial)
@@ -231,11 +238,11 @@ void lp_cuda_bce_loss_fused(const lp_node *loss, const lp_node *gradient, const 
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* What the gradients by item are summed over: the places whose target an item is, then those which have it for a negative. */
+/* Elements of an item: the rows that have it as target, then the rows that have it as negative. */
 struct bce_lists {
     lp_cuda_lists targets, negatives;
     const float *dscores, *dloss;
-    int count; /* slopes of a row */
+    int count; /* dscores of a row */
     __device__ lp_id_elements elements(int id) const
     {
         lp_id_elements all = {{0, 0}, {0, 0}};
@@ -257,7 +264,7 @@ struct bce_lists {
     }
 };
 
-/* The items of a row, weighted by their slopes. */
+/* The items of a row, weighted by their dscores. */
 struct row_terms {
     const bce_inputs &in;
     const float *dscore, *dloss;
@@ -269,7 +276,7 @@ struct row_terms {
     }
 };
 
-/* A warp: dz of a row = dloss * sum of slope * item */
+/* One warp: dz of a row. */
 template <int n>
 __device__ static inline void state_gradient(const bce_inputs &in, const bce_lists &lists, int row, float *dz,
                                              int accumulate)
@@ -289,13 +296,13 @@ typedef struct gradient_task {
     bce_inputs in;
     bce_lists lists;
     lp_cuda_rows rows, items;
-    lp_by_id_shape shape; /* no blocks: nobody wants gradients by item */
+    lp_by_id_shape shape; /* no blocks: gradients by item are not computed */
     lp_by_id_output to;
     float *dz;
     int accumulate;
 } gradient_task;
 
-/* The first blocks take items, the rest rows: neither waits for the other. */
+/* The first blocks own items, the others rows. */
 template <int n, int lanes>
 __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
     bce_gradient_kernel(const lp_cuda_shard *shard, gradient_task task)

@@ -1,8 +1,10 @@
-/* cuda_by_id.h: sums of rows that share an id, without atomics and always in one order, in one launch.
+/* cuda_by_id.h: reduction of rows by id (gradients of embeddings): out[id] = sum of weight * row over the elements of
+ * id. One launch, no atomics, fixed order.
  *
- * The host has sorted the ids of the shard (cuda_lists.h). A warp sums the elements of one id, or a quarter of one where most ids have one
- * element or none, and writes zeros for an id without any, so that nothing has to be cleared before. An id with many elements would keep
- * its lanes busy long after all others are done: the warps of its block share it, and their sums are added in the order of the warps.
+ * The host sorts the ids of the shard (cuda_lists.h). A warp reduces one id; 8 lanes do if most ids have at most one
+ * element. An id without elements gets zeros, so outputs need no clearing. An id with more than
+ * LP_BY_ID_BLOCK_THRESHOLD elements would delay its warp: all warps of the block reduce it together, and their sums
+ * are added in the order of the warps.
  */
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
@@ -11,20 +13,20 @@
 #include "backend/cuda/cuda_rows.h"
 
 enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MAX_WARPS = 16, LP_BY_ID_BLOCK_THRESHOLD = 48 };
-enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id with few elements */
+enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id, if most ids have few elements */
 
-/* Where the sums go: out [ids x cols] or NULL, weights [ids] or NULL. */
+/* Outputs: out [ids x cols] or NULL, weights [ids] or NULL. */
 typedef struct lp_by_id_output {
     float *out, *weights;
     int cols, accumulate, weights_accumulate;
 } lp_by_id_output;
 
-/* The elements of an id in up to two lists, one after the other: where they begin in each, and how many they are. */
+/* Elements of an id in up to two lists: first index and count in each. */
 typedef struct lp_id_elements {
     int begin[2], count[2];
 } lp_id_elements;
 
-/* All is read at once, whether it means something or not. */
+/* Loads unconditionally, so that all loads are issued at once. */
 __device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, int *begin)
 {
     int index = min(id, lists.largest_ids), ids = *lists.ids, end = lists.starts[index + 1];
@@ -32,21 +34,21 @@ __device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, 
     return id < ids ? end - *begin : 0;
 }
 
-/* Columns that some lanes hold of a row, a piece of n after every lanes * n columns. */
+/* Columns of a row that a lane holds: a vector of n in every lanes * n columns. */
 template <int n, int lanes> struct lp_row_pieces {
     enum { PIECES = lanes < 32 ? 4 : 1, WIDE = lanes * n * PIECES };
     lp_vector<n> piece[PIECES];
 };
 
-/* `lanes` lanes side by side: columns c and on of the sum over terms number begin .. end - 1 of term.weight(i) * row term.row(i) of source;
- * *weights gets the lane's share of the sum of weights. Lanes find rows and weights each for its own term, and hand them round. most: the
- * most terms that any lanes of this warp have. */
+/* Columns c and on of the sum over terms begin .. end - 1 of weight * row of source, by `lanes` lanes; *weights
+ * receives the lane's part of the sum of weights. Each lane looks up row and weight of its own term and passes them on
+ * by shuffles. max_terms: the most terms of any lanes of this warp. */
 template <int n, int lanes, typename term_type>
 __device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end,
                                                                   int max_terms, const float *source, int cols, int c,
                                                                   float *weights)
 {
-    enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows under way at once */
+    enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows in flight */
     typedef lp_row_pieces<n, lanes> pieces;
     int lane = (int)threadIdx.x & (lanes - 1);
     pieces sum = {};
@@ -86,7 +88,7 @@ __device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_typ
     return sum;
 }
 
-/* The terms of an id, as a type of lists numbers them: lists.find(elements, i, &row, &weight). */
+/* The terms of an id: lists.find(elements, i, &row, &weight). */
 template <typename lists_type> struct lp_id_terms {
     const lists_type &lists;
     lp_id_elements elements;
@@ -96,7 +98,7 @@ template <typename lists_type> struct lp_id_terms {
     }
 };
 
-/* Some lanes take an id; the others of their warp have at most so many elements. */
+/* `lanes` lanes reduce an id; no id of the warp has more than max_terms elements. */
 template <int n, int lanes, typename lists_type>
 __device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements,
                                         int max_terms, const float *source, lp_by_id_output to)
@@ -124,7 +126,7 @@ __device__ static inline void lp_sum_id(const lists_type &lists, int id, bool ha
     }
 }
 
-/* All warps of a block take an id. */
+/* All warps of a block reduce an id. */
 template <int n, typename lists_type>
 __device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id, lp_id_elements elements,
                                                  const float *source, lp_by_id_output to)
@@ -158,7 +160,8 @@ __device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id
     }
 }
 
-/* A block takes `each` ids (at most as many as it has lanes for) from `first` on, of `count` there are. Every thread must come. */
+/* A block reduces `each` ids from `first` on, of `count` in all; `each` is at most threads / lanes. Every thread must
+ * call it. */
 template <int n, int lanes, typename lists_type>
 __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int each, int count, const float *source,
                                          lp_by_id_output to)
@@ -190,7 +193,7 @@ __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int
             lp_sum_id_by_block<n>(lists, first + i, all[i], source, to);
 }
 
-/* How a launch for so many ids and elements is cut into blocks. Where ids are few and elements many, an id has a block to itself. */
+/* Launch shape for this many ids and elements. With few ids and many elements, an id has a block of its own. */
 typedef struct lp_by_id_shape {
     int each, blocks, threads; /* ids of a block */
     int lanes;                 /* of an id: 32, or LP_BY_ID_FEW_LANES */
@@ -205,7 +208,7 @@ static inline lp_by_id_shape lp_by_id_shape_of(int64_t ids, int64_t elements)
     return shape;
 }
 
-/* Calls launch with the lanes of an id as a constant. */
+/* Calls launch with the lanes of an id as a compile-time constant. */
 template <typename launcher> static inline void lp_with_lanes(const lp_by_id_shape &shape, const launcher &launch)
 {
     if (shape.lanes == 32)

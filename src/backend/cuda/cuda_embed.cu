@@ -1,4 +1,5 @@
-/* cuda_embed.cu: rows of tables, and the sums of gradients by row. */
+/* cuda_embed.cu: embedding lookup y = table[ids], and its gradient: the sum of dy over the tokens of each id
+ * (cuda_by_id.h). */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
 #include "backend/cuda/cuda_rows.h"
@@ -33,7 +34,7 @@ void lp_cuda_embed(const lp_node *node, const lp_cuda_run *run)
     });
 }
 
-/* The rows of a table that the shard lists: its gradient is that of the rows. */
+/* Gathers the table rows that the shard lists; the gradient stays in those rows. */
 void lp_cuda_gather(const lp_node *node, const lp_cuda_run *run)
 {
     lp_cuda_embed(node, run);
@@ -63,8 +64,8 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
     lp_sum_ids<n, lanes>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
 }
 
-/* Tables of few rows, such as those of a field with two categories: `parts` blocks sum the tokens of a row between them, and the block
- * that comes last adds up the parts in their order. */
+/* Tables of few rows, such as a field with two categories: `parts` blocks reduce the tokens of a row, and the last
+ * block adds the parts in their order. */
 enum { PART_TOKENS = 512 };
 
 template <int n>
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
     }
 }
 
-/* How many blocks share the tokens of a row. The rows of a table that is the shard's own are another number in every shard. */
+/* Blocks that reduce the tokens of a row. Tables whose number of rows differs between shards have one. */
 static int parts_of(const lp_value *table, const token_lists &lists)
 {
     int64_t most = (int64_t)table->rows * PART_TOKENS;

@@ -1,36 +1,36 @@
-/* cuda_linear.cu: products with weights.
+/* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head.
  *
- * Rows are many (tokens), columns few (tens to hundreds), so a product moves more than it multiplies: what counts is that a block asks
- * for all it needs at once. A block makes 64 rows of up to 64 columns; its rows of x and its part of the weight go to shared memory whole,
- * up to 128 terms at a time, which for most layers is all of them. Results leave from the registers that they were summed in, with bias and
- * addend.
+ * Rows are many (tokens), columns few (tens to hundreds), so the product is bound by memory latency: a block issues
+ * all its loads at once. Grid: (column tiles, row tiles, heads); 256 threads, 4 x 2 warps. A block computes 64 rows by
+ * up to 64 columns; its rows of x and its part of the weight are staged in shared memory, 128 of the depth at a time,
+ * which is the whole depth of most layers (at most 68 KiB). Results are stored from registers, with bias and addend.
  *
- * Kernels are short: between two launches of a product a step runs through more code than a multiprocessor keeps, so every instruction is
- * fetched anew, and unrolled loops cost more than they save.
+ * Loops are hardly unrolled: between two launches a training step runs more code than the instruction cache holds, so
+ * every instruction is fetched again.
  *
- * Gradients of weights are sums over rows (cuda_sums.h).
+ * Gradients of weights are reductions over rows (cuda_sums.h).
  */
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 enum { ROWS = 64, COLS = 64, BLOCK_K = 128, ROW_WARPS = 4, COL_WARPS = 2, THREADS = 32 * ROW_WARPS * COL_WARPS };
-/* Tiles of 16 x 8 that a warp has side by side. */
+/* 16 x 8 tiles of a warp. */
 enum { TILES = COLS / 8 / COL_WARPS };
 
-/* Columns of each part, where so many are cut into as few parts as may be. */
+/* Columns of a block: `count` columns divided evenly among as few blocks as possible, in multiples of `unit`. */
 static int block_width(int count, int unit)
 {
     int parts = (int)lp_blocks(count, COLS), each = (count + parts - 1) / parts;
     return (each + unit - 1) / unit * unit;
 }
 
-/* Floats from row to row where lanes read rows t and columns g, or pairs of columns: 8 modulo 16. */
+/* Stride in floats where lanes read rows t and columns g, or pairs of columns: 8 modulo 16. */
 static int pair_stride(int cols)
 {
     return (cols + 7) / 16 * 16 + 8;
 }
 
-/* The tiles of a warp: `count` from column 8 * `first` on, in the 16 rows from `row` on. */
+/* A warp's tiles: `count` from column 8 * `first` on, in the 16 rows from `row` on. */
 typedef struct warp_tile {
     int row, first, count;
 } warp_tile;
@@ -42,7 +42,8 @@ __device__ static inline warp_tile warp_tile_of(int block_cols)
     return part;
 }
 
-/* Begins to copy to [rows x cols_wide] = from [present x cols] and zeros elsewhere, `width` floats at a time. A warp takes a row. */
+/* Starts to copy to [rows x cols_padded] = from [present x cols], zeros elsewhere, `width` floats at a time. A warp
+ * copies a row. */
 template <int width>
 __device__ static inline void copy_tile(float *to, int stride, int rows, int cols_padded, const float *from,
                                         int from_stride, int present, int cols)
@@ -76,7 +77,7 @@ typedef struct linear_task {
     int x_stride, weight_stride;
 } linear_task;
 
-/* The terms from `from` on of this block's rows of x: [64 x deep]. */
+/* x [64 x depth_padded] of this block, from depth `from` on. */
 template <int width> __device__ static inline void copy_x(const linear_task &task, float *x, int present, int from)
 {
     int depth = min(task.in - from, (int)BLOCK_K);
@@ -84,7 +85,7 @@ template <int width> __device__ static inline void copy_x(const linear_task &tas
     copy_tile<width>(x, task.x_stride, ROWS, tile_pad(depth), first, task.heads * task.in, present, depth);
 }
 
-/* And of its columns of the weight: [wide x deep] where it is transposed, else [deep x wide]. */
+/* The block's columns of the weight: [block_cols x depth_padded] if transposed, else [depth_padded x block_cols]. */
 template <bool transpose, int width>
 __device__ static inline void copy_weight(const linear_task &task, float *weight, int from)
 {
@@ -97,8 +98,8 @@ __device__ static inline void copy_weight(const linear_task &task, float *weight
                      transpose ? depth : cols);
 }
 
-/* sum[j] += x w_j on tensor cores, x [16 x deep], w_j the 8 columns from 8 j on; numbers are rounded on their way. A warp makes all of its
- * tiles, even those beyond the weight, which nobody looks at. */
+/* sum[j] += x w_j on tensor cores: x [16 x depth_padded], w_j: the 8 columns from 8 j on. Operands are rounded to tf32
+ * when loaded. A warp computes all of its tiles; those beyond the weight are not stored. */
 template <bool transpose>
 __device__ static inline void matmul_tensor(float (&sum)[TILES][4], const float *x, int x_stride, const float *weight,
                                             int weight_stride, int depth_padded)
@@ -120,7 +121,7 @@ __device__ static inline void matmul_tensor(float (&sum)[TILES][4], const float 
     }
 }
 
-/* What a lane has at places c, c + 1 (or c alone, with a width of 1) of one of its rows: sum += from, or to = sum. */
+/* A lane's columns c and c + 1 of a row (c only, if width is 1): sum += from, and to = sum. */
 template <int width> __device__ static inline void add_pair(float *sum, const float *from)
 {
     lp_vector<width> more = lp_vector_load<width>(from);
@@ -138,8 +139,8 @@ template <int width> __device__ static inline void store_pair(const float *sum, 
     lp_vector_store<width>(to, all, 0);
 }
 
-/* Calls each(sums, row, column) for all that the lane has summed and that is there: rows are 0 and 8, and columns those of the tiles, from
- * the lane's first ones on. */
+/* Calls each(sums, row, column) for the lane's accumulators inside the result: rows 0 and 8, columns of the tiles,
+ * both relative to the lane's first. */
 template <int width, typename function>
 __device__ static inline void for_each_pair(float (&sum)[TILES][4], int rows, int cols, const function &each)
 {
@@ -153,7 +154,7 @@ __device__ static inline void for_each_pair(float (&sum)[TILES][4], int rows, in
                     each(&sum[j][2 * half + c], 8 * half, 8 * j + c);
 }
 
-/* Adds bias, addend and what was there, each in one go so that all of it is under way at once, and stores. */
+/* Adds bias, addend and the old value, one loop for each so that its loads are issued together, and stores. */
 template <int width>
 __device__ static inline void finish_rows(const linear_task &task, const warp_tile &part, int present,
                                           float (&sum)[TILES][4])
@@ -180,7 +181,7 @@ __device__ static inline void finish_rows(const linear_task &task, const warp_ti
                          [=](float *pair, int r, int c) { store_pair<width>(pair, y + r * stride + c); });
 }
 
-/* Grid: (column parts, row tiles, heads). The weight is asked for first, since it need not wait for the number of rows. */
+/* Grid: (column tiles, row tiles, heads). The weight is copied first: it does not depend on the number of rows. */
 template <bool tensor, bool transpose, int width>
 __global__ void __launch_bounds__(THREADS, 4) linear_kernel(linear_task task)
 {
@@ -223,7 +224,7 @@ static void linear_launch(const lp_cuda_run *run, const linear_task &task, int l
     uintptr_t pointers = (uintptr_t)task.x | (uintptr_t)task.weight | (uintptr_t)task.bias | (uintptr_t)task.add;
     int width = lp_vector_width(pointers | (uintptr_t)task.y, task.in | task.out);
     int depth_padded = tile_pad(task.in < BLOCK_K ? task.in : BLOCK_K);
-    /* The weight with room for the tiles beyond it. */
+    /* The weight, padded to whole tiles of all warps. */
     int weight_size = transpose ? COLS * task.weight_stride : depth_padded * task.weight_stride + COLS;
     size_t size = (size_t)(ROWS * task.x_stride + weight_size) * sizeof(float);
     lp_with_vector_width(width, [&](auto by) {

@@ -1,9 +1,10 @@
-/* cuda_loss.cu: cross entropy over stored logits. A warp takes a row. */
+/* cuda_loss.cu: cross-entropy over stored logits, loss = lse - logit[target], and its gradient dlogit = dloss (softmax
+ * - [target]). One warp for each row. */
 #include "backend/cuda/cuda.h"
 
-enum { WARPS = 8 }; /* rows a block takes */
+enum { WARPS = 8 }; /* rows of a block */
 
-/* log of the sum of exp of a row, without overflow; the same in every lane */
+/* log-sum-exp of a row, in every lane */
 __device__ static float row_lse(const float *row, int cols, int lane)
 {
     float row_max = -INFINITY;
@@ -27,7 +28,7 @@ __global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows ro
         losses[row] = lse - logits[(size_t)row * cols + target[row]];
 }
 
-/* The losses of all rows in one block and a fixed order, in double. */
+/* Sum of the losses of all rows, by one block in a fixed order and in double. */
 __global__ void loss_sum_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *losses, float *loss)
 {
     int count = lp_rows_now(rows, shard), each = (count + (int)blockDim.x - 1) / (int)blockDim.x;

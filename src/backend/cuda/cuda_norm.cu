@@ -1,9 +1,9 @@
-/* cuda_norm.cu: layer norm, a warp for each row.
+/* cuda_norm.cu: layer normalization y = (x - mean) rstd weight + bias, one warp for each row, 8 warps a block.
  *
- * Rows of up to 256 columns are read once and stay in registers, two rows at a time, so that the sums of one wait while those of the other
- * go on. Wider rows are read again for each sum.
+ * Rows of up to 256 columns are loaded once and stay in registers; a warp interleaves two rows to hide the latency of
+ * its reductions. Wider rows are loaded again for each reduction.
  *
- * The gradients of gain and shift are sums over all rows, and made with others of that event type (cuda_sums.h).
+ * The gradients of weight and bias are column reductions, deferred to cuda_sums.h.
  */
 #include "backend/cuda/cuda_sums.h"
 
@@ -24,7 +24,7 @@ typedef struct norm_task {
 
 /* ---- narrow rows: `each` columns a lane ---------------------------------------------------------------------- */
 
-/* Columns lane, lane + 32, .. of a row; 0 where there is none. */
+/* Columns lane, lane + 32, .. of a row; 0 beyond the last. */
 template <int each> __device__ static inline void read_row(float (&to)[each], const float *row, int cols, bool valid)
 {
     int lane = (int)threadIdx.x & 31;
@@ -69,7 +69,7 @@ template <int each> __global__ void __launch_bounds__(32 * WARPS) narrow_forward
     }
 }
 
-/* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
+/* With n = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g) - n * mean(g n)) */
 template <int each> __global__ void __launch_bounds__(32 * WARPS) narrow_backward(norm_task task)
 {
     const float inverse_cols = 1.0f / (float)task.cols;
@@ -135,7 +135,6 @@ __global__ void __launch_bounds__(32 * WARPS) wide_forward(norm_task task)
     }
 }
 
-/* As above. */
 __global__ void __launch_bounds__(32 * WARPS) wide_backward(norm_task task)
 {
     const float inverse_cols = 1.0f / (float)task.cols;
@@ -158,54 +157,48 @@ __global__ void __launch_bounds__(32 * WARPS) wide_backward(norm_task task)
     }
 }
 
+/* ---- launches ------------------------------------------------------------------------------------------------ */
+
+norm_task task_of(const lp_node *node, const lp_cuda_run *run)
+{
+    norm_task task = {};
+    task.shard = run->shard;
+    task.rows = lp_cuda_rows_of(node->inputs[0]);
+    task.cols = node->inputs[0]->cols;
+    task.x = LP_INPUT(0);
+    task.weight = LP_INPUT(1);
+    return task;
+}
+
+/* Kernels for up to 64, up to 256, and more columns. */
+void launch(const lp_cuda_run *run, norm_task task, int64_t rows, void (*narrow)(norm_task), void (*medium)(norm_task),
+            void (*wide)(norm_task))
+{
+    void (*kernel)(norm_task) = task.cols <= 64 ? narrow : task.cols <= 256 ? medium : wide;
+    LP_LAUNCH(run, kernel, lp_blocks(rows, task.cols <= 256 ? PAIR * WARPS : WARPS), 32 * WARPS, 0, task);
+}
+
 } // namespace
 
 void lp_cuda_layer_norm(const lp_node *node, const lp_cuda_run *run)
 {
-    norm_task task = {};
-    task.shard = run->shard;
-    task.rows = lp_cuda_rows_of(node->inputs[0]);
-    task.cols = node->inputs[0]->cols;
-    task.x = LP_INPUT(0);
-    task.weight = LP_INPUT(1);
+    norm_task task = task_of(node, run);
     task.bias = LP_INPUT(2);
     task.y = LP_OUTPUT(0);
     task.stats_out = LP_OUTPUT(1);
     task.epsilon = (float)node->with.epsilon;
-    int64_t largest = lp_cuda_largest(run, node->inputs[0]);
-    if (task.cols <= 64)
-        LP_LAUNCH(run, narrow_forward<2>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
-    else if (task.cols <= 256)
-        LP_LAUNCH(run, narrow_forward<8>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
-    else
-        LP_LAUNCH(run, wide_forward, lp_blocks(largest, WARPS), 32 * WARPS, 0, task);
-}
-
-/* The gradient of x, row by row. */
-static void rows_backward(const lp_node *node, const lp_cuda_run *run)
-{
-    norm_task task = {};
-    task.shard = run->shard;
-    task.rows = lp_cuda_rows_of(node->inputs[0]);
-    task.cols = node->inputs[0]->cols;
-    task.x = LP_INPUT(0);
-    task.weight = LP_INPUT(1);
-    task.stats = LP_INPUT(2);
-    task.dy = LP_INPUT(3);
-    task.dx = LP_OUTPUT(0);
-    task.accumulate = LP_ADDS(0);
-    int64_t largest = lp_cuda_largest(run, node->inputs[0]);
-    if (task.cols <= 64)
-        LP_LAUNCH(run, narrow_backward<2>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
-    else if (task.cols <= 256)
-        LP_LAUNCH(run, narrow_backward<8>, lp_blocks(largest, PAIR * WARPS), 32 * WARPS, 0, task);
-    else
-        LP_LAUNCH(run, wide_backward, lp_blocks(largest, WARPS), 32 * WARPS, 0, task);
+    launch(run, task, lp_cuda_largest(run, node->inputs[0]), narrow_forward<2>, narrow_forward<8>, wide_forward);
 }
 
 void lp_cuda_layer_norm_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    if (node->outputs[0])
-        rows_backward(node, run);
+    if (node->outputs[0]) {
+        norm_task task = task_of(node, run);
+        task.stats = LP_INPUT(2);
+        task.dy = LP_INPUT(3);
+        task.dx = LP_OUTPUT(0);
+        task.accumulate = LP_ADDS(0);
+        launch(run, task, lp_cuda_largest(run, node->inputs[0]), narrow_backward<2>, narrow_backward<8>, wide_backward);
+    }
     lp_cuda_sums_alone(node, run);
 }

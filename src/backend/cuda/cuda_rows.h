@@ -1,8 +1,8 @@
-/* cuda_rows.h: kernels that go over rows of a few columns.
+/* cuda_rows.h: elementwise kernels over rows of few columns.
  *
- * The threads of a block lie side by side along the columns and below one another along the rows, so that none has to divide to know
- * where it is: a division of 64 bits costs more than all else that an elementwise kernel does. Columns are taken one, two or four at a
- * time, as the addresses allow; rows of 50 floats begin at multiples of 8 bytes.
+ * Layout: threadIdx.x along the columns, threadIdx.y along the rows, so that no thread divides to find its element: a
+ * 64-bit division costs more than the rest of an elementwise kernel. Columns are loaded by 1, 2 or 4 floats, as
+ * alignment allows; rows of 50 floats are 8-byte aligned.
  */
 #ifndef LP_CUDA_ROWS_H
 #define LP_CUDA_ROWS_H
@@ -11,7 +11,7 @@
 
 enum { LP_ROW_THREADS = 256 };
 
-/* Floats that are read and written as one. */
+/* n floats that are loaded and stored in one instruction. */
 template <int n> struct __align__(4 * n) lp_vector
 {
     float at[n];
@@ -22,7 +22,7 @@ template <int n> __device__ static inline lp_vector<n> lp_vector_load(const floa
     return *(const lp_vector<n> *)from;
 }
 
-/* Writes, or adds. */
+/* to = amount, or to += amount. */
 template <int n> __device__ static inline void lp_vector_store(float *to, lp_vector<n> amount, int accumulate)
 {
     if (accumulate) {
@@ -34,13 +34,13 @@ template <int n> __device__ static inline void lp_vector_store(float *to, lp_vec
     *(lp_vector<n> *)to = amount;
 }
 
-/* Frequency i of periods that have `count` harmonics each. */
+/* Angular frequency i of periods that have `count` harmonics each. */
 __device__ static inline double lp_harmonic(const float *log_period, int i, int count)
 {
     return 6.283185307179586476925 * (i % count + 1) * exp(-(double)log_period[i / count]);
 }
 
-/* Threads for rows of so many vectors. */
+/* Thread block for rows of `vectors` vectors. */
 static inline dim3 lp_row_block(int vectors)
 {
     unsigned across = 4;
@@ -49,20 +49,20 @@ static inline dim3 lp_row_block(int vectors)
     return dim3(across, LP_ROW_THREADS / across);
 }
 
-/* The row of this thread. */
+/* Row of this thread. */
 __device__ static inline int lp_row_index(void)
 {
     return (int)(blockIdx.x * blockDim.y + threadIdx.y);
 }
 
-/* How many floats may be taken at a time: 4, 2 or 1. All pointers, combined by |, and all numbers of columns they are moved by. */
+/* Floats of a vector load: 4, 2 or 1. pointers: all addresses combined by |. cols: the row strides combined by |. */
 static inline int lp_vector_width(uintptr_t pointers, int cols)
 {
     uintptr_t all = pointers | (uintptr_t)(4 * (unsigned)cols);
     return all % 16 == 0 ? 4 : all % 8 == 0 ? 2 : 1;
 }
 
-/* Calls launch with the width as a constant: launch(lp_width_is<2>()). */
+/* Calls launch with the width as a compile-time constant: launch(lp_constant<2>()). */
 template <int n> struct lp_constant {
     static constexpr int value = n;
 };

@@ -1,13 +1,16 @@
-/* cuda_softmax_loss.cu: the loss over a catalogue, whose scores are never stored.
+/* cuda_softmax_loss.cu: softmax cross-entropy over a catalogue; the score matrix is never stored.
  *
- * With s(t, c) = z_t . item_c + bias_c + shift_c, a block of threads holds a tile of rows on one side and goes over the other, `steps` at
- * a time. The gradient makes the scores again, twice: once by rows of z for dz, once by items for ditems and dbias, so that nothing is
- * added to from two blocks.
+ *     s(t, c) = z_t . item_c + bias_c + logq_c        loss_t = lse_t - s(t, target_t),  lse_t = log sum_c exp s(t, c)
+ *     ds(t, c) = dloss (exp(s - lse_t) - [c = target_t])    dz = ds items    ditems = ds^T z    dbias = column sums of ds
  *
- *     ds(t, c) = dloss (exp(s - log_sum_t) - one at target)      dz = ds items      ditems = ds^T z      dbias = sum of ds
+ * Grid: (tiles of the resident side, splits of the other side); 256 threads, 16 or 64 resident rows. A thread block
+ * iterates over its split, `inner_rows` at a time, with an online softmax. The gradient recomputes the scores twice:
+ * with z resident for dz, with items resident for ditems and dbias, so no two blocks add to the same element. Shared
+ * memory (loss_layout): the resident tile, a double-buffered streamed tile and the dscores; choose_tiles picks the
+ * streamed tile that lets two blocks run on a multiprocessor.
  *
- * Where the tiles are too few to fill the device, the other side is cut into slices, each with a block and sums of its own, which are
- * then added in their order. How many slices there are depends on the largest shard alone.
+ * If the tiles are too few to fill the device, the streamed side is split (split-K); partial results are added in a
+ * fixed order. The number of splits depends on the largest shard only.
  */
 #include "backend/cuda/cuda_softmax_loss.h"
 
@@ -16,7 +19,7 @@ namespace
 
 enum { WARPS = 8, FULL_DEVICE = 384 };
 
-/* Products of a warp's rows with its columns of a step. */
+/* Scores of a warp's rows and its columns of the streamed tile, without terms. */
 template <bool tensor, int tiles>
 __device__ void compute_scores(const loss_config *config, const float *resident, const float *streamed, int warp_col,
                                float (&score)[tiles][4])
@@ -34,7 +37,7 @@ __device__ void compute_scores(const loss_config *config, const float *resident,
 
 /* ---- forward ------------------------------------------------------------------------------------------------- */
 
-/* Every lane keeps the sum of its own columns, and they are joined at the end. */
+/* Online softmax of a lane's own columns; lanes are merged at the end. */
 template <int tiles>
 __device__ void update_softmax(const loss_config *config, const float *term, int warp_col,
                                const float (&score)[tiles][4], loss_softmax (&row)[2])
@@ -129,7 +132,7 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
     }
 }
 
-/* A warp for each row: its slices joined, and the loss at its target. */
+/* One warp for each row: merges its splits and computes the loss at its target. */
 __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_constant__ loss_task task)
 {
     int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
@@ -155,7 +158,7 @@ __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_con
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* Slopes of the warp's pairs to shared memory; their sums by rows to total. */
+/* Writes the dscores of the warp's pairs to shared memory and adds their row sums to row_total. */
 template <bool tensor, bool by_items, int tiles>
 __device__ void write_dscores(const loss_config *config, const float *term, const int *target, float scale,
                               int first_row, int first_col, int warp_col, const loss_operand (&row)[2],
@@ -185,7 +188,7 @@ __device__ void write_dscores(const loss_config *config, const float *term, cons
     }
 }
 
-/* Sums by rows over all warps of a group: to the bias's gradient, or the slice's part of it. */
+/* Row sums of dscores over all warps of a group: to dbias, or to the split's part of it. */
 __device__ void store_row_sums(const loss_task *task, float *reduction, int first, int count, int group_row,
                                int warp_col, const float (&row_total)[2])
 {
@@ -211,7 +214,7 @@ __device__ void store_row_sums(const loss_task *task, float *reduction, int firs
     }
 }
 
-/* Rows are those of z, or items; out [rows x cols] is the gradient of the one, and column that of the bias. */
+/* Resident rows are z, or items. out [rows x cols] is their gradient; dbias is written with items resident. */
 template <bool tensor, bool by_items, int score_tiles, int out_tiles>
 __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
     loss_backward(const __grid_constant__ loss_task task)
@@ -285,7 +288,7 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
         store_row_sums(&task, memory + layout.reduction, first, rows, group_row, warp_col, row_total);
 }
 
-/* out [rows x cols] = the sum of [slices x largest x cols], in their order. */
+/* out [rows x cols] = sum over splits of [splits x capacity x cols], in their order. */
 __global__ void __launch_bounds__(256) add_splits(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *partial,
                                                   int64_t capacity, int cols, int splits, float *out, int adds)
 {
@@ -300,8 +303,8 @@ __global__ void __launch_bounds__(256) add_splits(const lp_cuda_shard *shard, lp
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Tiles for these widths; slices for at most so many rows, and so many on the other side. Returns the tiles of 8 columns of the
- * output that a warp takes; 0 where there are kernels for just these. */
+/* Chooses tiles for these widths, and splits for at most `rows` resident and `others` streamed rows. Returns the
+ * 8-column output tiles of a warp; 0: use the tensor-core kernels. */
 int choose_tiles(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others)
 {
     if (tile_tensor(run) && lp_cuda_softmax_tensor(run, config, cols, rows, others))
@@ -334,7 +337,7 @@ void launch_backward(const lp_cuda_run *run, const loss_task *task, int64_t rows
         LP_LAUNCH(run, (loss_backward<tensor, by_items, 4, 16>), grid, 32 * WARPS, size, with);
 }
 
-/* One side of the gradient: by rows of z, or by items. */
+/* Gradient of one side: rows of z, or items. */
 void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t rows, int out_tiles)
 {
     const loss_config *config = &task->config;
@@ -416,7 +419,7 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     by_items.out_accumulate = LP_ADDS(1);
     by_items.dbias = LP_OUTPUT(2);
     by_items.dbias_accumulate = LP_ADDS(2);
-    /* The two come one after the other, and may use the same bytes. */
+    /* The two passes run one after the other and share scratch. */
     size_t row_size = by_rows.config.splits > 1 ? (size_t)by_rows.config.splits * (size_t)rows * (size_t)cols : 0;
     size_t item_size =
         by_items.config.splits > 1 ? (size_t)by_items.config.splits * (size_t)items * ((size_t)cols + 1) : 0;

@@ -1,35 +1,37 @@
-/* cuda_softmax_loss.h: what the two ways of making the loss over a catalogue share on the device: cuda_softmax_loss.cu for any widths
- * and for float, cuda_softmax_loss_tensor.cu for common widths on tensor cores. */
+/* cuda_softmax_loss.h: what the two implementations of the softmax loss over a catalogue share: cuda_softmax_loss.cu
+ * for any width and fp32, cuda_softmax_loss_tensor.cu for common widths on tensor cores. Equations are in
+ * cuda_softmax_loss.cu. */
 #ifndef LP_CUDA_SOFTMAX_LOSS_H
 #define LP_CUDA_SOFTMAX_LOSS_H
 
 #include "backend/cuda/cuda_tile.h"
 
-/* One pass over all pairs. */
+/* Constants of one pass over all pairs. The resident side stays on chip, the other is streamed. */
 typedef struct loss_config {
-    int cols, cols_padded;    /* of z and items; the same, padded */
-    int rows, inner_rows;     /* of a tile */
+    int cols, cols_padded;    /* of z and items; padded to a multiple of 8 */
+    int rows, inner_rows;     /* of the resident and the streamed tile */
     int warp_rows, warp_cols; /* rows == 16 * warp_rows */
-    int stride, score_stride; /* in shared memory */
-    int buffers;              /* as in attention: 2 to have the next step on its way */
+    int stride, score_stride; /* of rows and of dscores in shared memory, in floats */
+    int buffers;              /* 2: double buffering of the streamed tile */
     int splits;
 } loss_config;
 
 typedef struct loss_task {
     loss_config config;
     const lp_cuda_shard *shard;
-    lp_cuda_rows targets, items; /* how many rows z and the catalogue have */
+    lp_cuda_rows targets, items; /* rows of z, rows of the catalogue */
     const float *z, *table, *bias, *logq, *lse, *dloss;
     const int32_t *target;
-    int64_t capacity; /* rows that sums of a slice have room for */
-    float *partial,
-        *partial_sums; /* [slices x largest]: forward; or [slices x largest x cols] and [slices x largest] */
+    int64_t capacity; /* rows of a split's partial results */
+    /* forward: row maxima and row sums [splits x capacity]; backward: out [splits x capacity x cols] and dbias
+     * [splits x capacity] */
+    float *partial, *partial_sums;
     float *out, *dbias;
     int out_accumulate, dbias_accumulate;
     float *losses;
 } loss_task;
 
-/* The parts of shared memory, in floats from its beginning; the last is its size. */
+/* Offsets in shared memory, in floats; size is the total. */
 typedef struct loss_layout {
     int resident, streamed, probabilities, terms, targets, reduction, size;
 } loss_layout;
@@ -47,7 +49,7 @@ __host__ __device__ static inline loss_layout loss_layout_of(const loss_config *
     return layout;
 }
 
-/* What is added to the score of an item; no item has one of -infinity. */
+/* bias + logQ correction of an item; -infinity beyond the last. */
 __device__ static inline float loss_offset(const loss_task *task, int item, int items)
 {
     if (item >= items)
@@ -55,7 +57,7 @@ __device__ static inline float loss_offset(const loss_task *task, int item, int 
     return task->bias[item] + (task->logq ? task->logq[item] : 0);
 }
 
-/* The part of the other side that a block takes. */
+/* Range of the streamed side that this block takes. */
 __device__ static inline void loss_split(const loss_config *config, int count, int *begin, int *end)
 {
     int64_t tiles = (count + config->inner_rows - 1) / config->inner_rows, split = blockIdx.y;
@@ -63,7 +65,7 @@ __device__ static inline void loss_split(const loss_config *config, int count, i
     *end = min((int)(tiles * (split + 1) / config->splits) * config->inner_rows, count);
 }
 
-/* Rows of z or items from `first` on, `rows` of them in shared memory. */
+/* Stages `rows` rows of z or items from `first` on. */
 template <bool tensor, tile_phase phase>
 __device__ static inline void loss_stage(const loss_config *config, float *to, int rows, const float *from, int first,
                                          int count)
@@ -72,7 +74,7 @@ __device__ static inline void loss_stage(const loss_config *config, float *to, i
                               config->cols, min(rows, count - first), config->cols);
 }
 
-/* The largest score and the sum of exp less that, of some of a row's items. */
+/* Online softmax state over some items of a row: maximum, and sum of exp(score - maximum). */
 typedef struct loss_softmax {
     float row_max, row_sum;
 } loss_softmax;
@@ -85,7 +87,7 @@ __device__ static inline loss_softmax loss_softmax_merge(loss_softmax a, loss_so
     return both;
 }
 
-/* What a side brings to a pair: an item its offset, a row of z its log sum and target. */
+/* Term of one side of a pair. An item: bias + logQ correction; a row of z: its lse and target. */
 typedef struct loss_operand {
     float term;
     int target;
@@ -103,7 +105,7 @@ template <bool item> __device__ static inline loss_operand loss_operand_of(const
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* Splits of the streamed side that fill the device with `full_device` thread blocks; a split has at least four inner tiles. */
+/* Splits of the streamed side that give `full_device` thread blocks; a split has at least four streamed tiles. */
 static inline int loss_splits_of(const loss_config *config, int64_t rows, int64_t others, int full_device)
 {
     int64_t blocks = lp_blocks(rows, config->rows), most = lp_blocks(others, 4 * config->inner_rows);
@@ -112,11 +114,12 @@ static inline int loss_splits_of(const loss_config *config, int64_t rows, int64_
     return (int)(splits < 1 ? 1 : splits);
 }
 
-/* ---- for common widths --------------------------------------------------------------------------------------- */
+/* ---- tensor-core kernels ------------------------------------------------------------------------------------- */
 
-/* Whether there are kernels for so many columns. If so, what is left to fill in of a form, for at most so many rows and others. */
+/* Returns whether a kernel covers `cols` columns, and sets the config for at most `rows` resident and `others`
+ * streamed rows. */
 bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others);
-/* Largest scores and sums of every slice; and one side of the gradient. */
+/* Forward: row maxima and row sums of every split. Backward: the gradient of one side. */
 void lp_cuda_softmax_tensor_forward(const lp_cuda_run *run, const loss_task *task, int64_t rows);
 void lp_cuda_softmax_tensor_backward(const lp_cuda_run *run, const loss_task *task, bool by_items, int64_t rows);
 

@@ -1,11 +1,10 @@
-/* cuda_softmax_loss_tensor.cu: the loss over a catalogue on tensor cores, for common widths (cuda_softmax_loss.cu says what is made).
+/* cuda_softmax_loss_tensor.cu: softmax loss over a catalogue on tensor cores for up to 128 columns (equations and
+ * splits: cuda_softmax_loss.cu).
  *
- * A warp has 16 rows of one side to itself, and keeps them in registers in the form the tensor cores want, next to its sums. The other side
- * goes by in shared memory, 32 rows at a time; what comes out of a product of pairs is turned into slopes and multiplied again
- * where it is. Widths are known to the compiler, in tiles of 8 columns.
- *
- * In tf32 the next step is on its way while one is worked on. In bf16, where numbers are turned into others as they come, it is
- * not, and steps are longer.
+ * Layout: 256 threads; a warp owns 16 of the 128 resident rows and keeps them in registers as mma fragments next to
+ * its accumulators. The other side is streamed through shared memory and processed 32 rows at a time; scores become
+ * dscores in registers and feed the next mma. Widths are compile-time constants. tf32 double-buffers 64 streamed rows;
+ * bf16 packs while it loads, so it has one buffer of 128 rows. Two blocks run on a multiprocessor up to 64 columns.
  */
 #include "backend/cuda/cuda_softmax_loss.h"
 
@@ -14,21 +13,19 @@ namespace
 
 enum { WARPS = 8, ROWS = 16 * WARPS, TILES = 4, UNIT = 8 * TILES, FULL_DEVICE = 264 };
 
-/* e^x = 2^(x log2 e) */
-
-/* Tiles of 8 columns; two: bf16, a float of shared memory holding two numbers. */
+/* Widths in 8-column tiles. bf16: a float of shared memory holds two numbers. */
 template <int column_tiles, bool use_bf16> struct loss_shape {
     static constexpr bool bf16 = use_bf16;
     static constexpr int tiles = column_tiles;
     static constexpr int k_steps = bf16 ? tiles / 2 : tiles;
     static constexpr int stride = 8 * k_steps + 4;
-    static constexpr int out_stride = 8 * tiles + 4; /* stride of sums on their way out, in the place of all rows */
+    static constexpr int out_stride = 8 * tiles + 4; /* of the results, which overwrite all of shared memory */
     static constexpr int inner_rows = bf16 ? 128 : 64;
     static constexpr int buffers = bf16 ? 1 : 2;
     static_assert(!bf16 || tiles % 2 == 0, "a bf16 k-step is bf16 8-dbias tiles");
 };
 
-/* Products of the warp's 16 rows with 32 others. */
+/* Scores of the warp's 16 rows and 32 streamed rows. */
 template <typename shape>
 __device__ void compute_scores(const float (&resident)[shape::k_steps][4], const float *streamed,
                                float (&score)[TILES][4])
@@ -44,7 +41,7 @@ __device__ void compute_scores(const float (&resident)[shape::k_steps][4], const
         tile_mma_nt<shape::bf16, shape::stride>(score, resident[k], right, k);
 }
 
-/* Rows of z or items from `first` on. */
+/* Stages rows of z or items from `first` on. */
 template <typename shape, tile_phase phase>
 __device__ void stage_rows(const loss_config *config, float *to, int rows, const float *from, int first, int count)
 {
@@ -55,7 +52,7 @@ __device__ void stage_rows(const loss_config *config, float *to, int rows, const
                         min(rows, count - first), config->cols);
 }
 
-/* The rows that stay, [ROWS x wide], and the first step of those that go by. */
+/* Loads the resident rows into fragments and starts to stage the first streamed tile. */
 template <typename shape>
 __device__ void load_tiles(const loss_config *config, float *memory, loss_layout layout, const float *x, int first,
                            int rows, const float *y, int from, int others, float (&resident)[shape::k_steps][4])
@@ -75,7 +72,7 @@ __device__ void load_tiles(const loss_config *config, float *memory, loss_layout
 
 /* ---- forward ------------------------------------------------------------------------------------------------- */
 
-/* Every lane keeps the sum of its own columns, in powers of 2; they are joined at the end. */
+/* Online softmax of a lane's own columns, with scores times log2 e; lanes are merged at the end. */
 __device__ void update_softmax(const float *term, const float (&score)[TILES][4], loss_softmax (&row)[2])
 {
     float x[TILES][4];
@@ -166,7 +163,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* Slopes in place of scores; their sums by rows to total. Numbers are times log2 e. */
+/* Replaces scores by dscores and adds their row sums to row_total. Terms are multiplied by log2 e. */
 template <bool by_items>
 __device__ void compute_dscores(const float *term, const int *target, float scale, int first_row, int first_col,
                                 const loss_operand (&row)[2], float (&score)[TILES][4], float (&row_total)[2])
@@ -191,7 +188,7 @@ __device__ void compute_dscores(const float *term, const int *target, float scal
     }
 }
 
-/* Sums by rows: to the bias's gradient, or the slice's part of it. */
+/* Row sums of dscores: to dbias, or to the split's part of it. */
 __device__ void store_row_sums(const loss_task *task, int first, int count, const float (&row_total)[2])
 {
     tile_lane me = tile_lane_now();
@@ -210,7 +207,7 @@ __device__ void store_row_sums(const loss_task *task, int first, int count, cons
     }
 }
 
-/* Rows are those of z, or items; out [rows x cols] is the gradient of the one, and column that of the bias. */
+/* Resident rows are z, or items. out [rows x cols] is their gradient; dbias is written with items resident. */
 template <bool by_items, typename shape>
 __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
     tensor_loss_backward(const __grid_constant__ loss_task task)
@@ -283,7 +280,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Calls act(shape) for the kernels of these columns. */
+/* Calls act(shape) with the compile-time shape for these columns. */
 template <typename action> void with_shape(const lp_cuda_run *run, int cols, const action &act)
 {
     if (tile_bf16(run))

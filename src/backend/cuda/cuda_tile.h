@@ -1,23 +1,27 @@
-/* cuda_tile.h: products of small matrices in shared memory, for kernels that never store what they multiply: attention and the
- * fused loss.
+/* cuda_tile.h: warp-level matrix multiply (mma) on operands in shared memory, for the kernels that never store a score
+ * matrix: attention and the fused softmax loss.
  *
- * A warp owns tiles of 16 rows and 8 columns of a result, in the layout of the tensor cores' m16n8: lane 4 g + t holds
+ * A warp owns 16 x 8 tiles of a result in the accumulator fragment layout of mma.m16n8. With PTX's groupID g = lane /
+ * 4 and threadID_in_group t = lane % 4 a lane holds
  *
- *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: the same of row g + 8
+ *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: row g + 8, the same columns
  *
- * Ordinary multiply-adds keep that layout, so a kernel is written once for both: `tensor` says which. With tensor cores all that is
- * multiplied has been rounded to tf32 when it was written to shared memory (but for attention's tokens, cuda_attention_tensor.h); sums
- * are float in any case.
+ * The fp32 path keeps this layout with ordinary fused multiply-adds, so a kernel is written once; the template
+ * argument `tensor` selects the path. Operands of tensor cores are rounded to tf32 when they are written to shared
+ * memory (except attention's tokens, cuda_attention_tensor.h). Accumulators are always fp32.
  *
- * Strides of matrices are 4 modulo 8 floats (tile_stride), so that the loads below meet every bank once: lanes read rows g (apart by the
- * stride) and columns t, or rows 2t and columns g. Matrices of shares, read in pairs of columns, have strides of 8 modulo 16.
+ * Shared-memory strides are 4 modulo 8 floats (tile_stride), so that the loads below have no bank conflicts: lanes
+ * read rows g and columns t, or rows 2t and columns g. Score tiles are read as pairs of columns and have strides of 8
+ * modulo 16.
+ *
+ * The #else branch emulates the PTX instructions on the CPU (tests/emulate).
  */
 #ifndef LP_CUDA_TILE_H
 #define LP_CUDA_TILE_H
 
 #include "backend/cuda/cuda.h"
 
-/* Whether products may go to the tensor cores. */
+/* Whether products may use tensor cores. */
 static inline bool tile_tensor(const lp_cuda_run *run)
 {
     return run->run->precision != LP_PRECISION_FP32;
@@ -37,7 +41,7 @@ __host__ __device__ static inline int tile_pad(int count)
     return (count + 7) / 8 * 8;
 }
 
-/* Floats from row to row of a matrix with so many columns. */
+/* Stride in floats of a shared-memory matrix of `cols` columns; and of a score tile. */
 static inline int tile_stride(int cols)
 {
     return tile_pad(cols) + 4;
@@ -48,12 +52,12 @@ static inline int tile_score_stride(int cols)
     return (cols + 15) / 16 * 16 + 8;
 }
 
-/* Bytes of dynamic shared memory: the limit of a thread block, and the limit at which two blocks fit on a multiprocessor. */
+/* Bytes of shared memory: the limit of a thread block, and the limit at which two blocks run on a multiprocessor. */
 enum { TILE_MAX_SHARED = 227 * 1024, TILE_HALF_SHARED = 113 * 1024 };
 
-/* Sets inner_rows, buffers and score_stride of a config: the first of `choices` {inner_rows, buffers} with which two thread
- * blocks fit on a multiprocessor, or one that is single-buffered and has at most `single_rows` rows; else the last choice.
- * size() returns the floats of shared memory that the config takes. */
+/* Sets inner_rows, buffers and score_stride of a config: the first of `choices` {inner_rows, buffers} with which two
+ * blocks run on a multiprocessor, or one that is single-buffered, fits a block and has at most `single_rows` rows; else
+ * the last. size() returns the floats of shared memory that the config takes. */
 template <typename config_type, int count, typename size_function>
 static inline void tile_choose_inner(config_type *config, const int (&choices)[count][2], int single_rows,
                                      const size_function &size)
@@ -69,9 +73,9 @@ static inline void tile_choose_inner(config_type *config, const int (&choices)[c
     }
 }
 
-/* A lane's place in the tiles of its warp. */
+/* Position of a lane in the fragments of its warp. */
 typedef struct tile_lane {
-    int warp, lane, group, member; /* group is the row, member the pair of columns */
+    int warp, lane, group, member; /* group: PTX's groupID (row); member: threadID_in_group (pair of columns) */
 } tile_lane;
 
 __device__ static inline tile_lane tile_lane_now(void)
@@ -81,17 +85,17 @@ __device__ static inline tile_lane tile_lane_now(void)
     return now;
 }
 
-/* What tensor cores read of a float. */
+/* Truncates to tf32, as tensor cores do: they ignore the 13 low bits of the mantissa. */
 __device__ static inline float tile_truncate_tf32(float x)
 {
     return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
 }
 
-/* ---- one step of a tensor core ------------------------------------------------------------------------------- */
+/* ---- PTX instructions ---------------------------------------------------------------------------------------- */
 
 #ifdef __CUDACC__
 
-/* The nearest number with 10 bits of mantissa. */
+/* Rounds to the nearest tf32 (10 bits of mantissa). */
 __device__ static inline float tile_round_tf32(float x)
 {
     uint32_t bits;
@@ -99,7 +103,8 @@ __device__ static inline float tile_round_tf32(float x)
     return __uint_as_float(bits);
 }
 
-/* sum [16 x 8] += a [16 x 8] b [8 x 8]: a holds rows g, g + 8, g, g + 8 of depths t, t, t + 4, t + 4; b column g of depths t, t + 4. */
+/* sum [16 x 8] += a [16 x 8] b [8 x 8]. Fragment a: rows g, g + 8, g, g + 8 at k = t, t, t + 4, t + 4. Fragment b:
+ * column g at k = t, t + 4. */
 __device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
@@ -109,7 +114,7 @@ __device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4]
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-/* Where a lane reads in shared memory. */
+/* Shared-memory address from which a lane reads. */
 typedef uint32_t tile_address;
 
 __device__ static inline tile_address tile_address_of(const float *shared)
@@ -117,8 +122,8 @@ __device__ static inline tile_address tile_address_of(const float *shared)
     return (tile_address)__cvta_generic_to_shared(shared);
 }
 
-/* Four matrices of 8 rows by 4 columns at once: lane 8 i + r says where row r of matrix i begins (`offset` floats from its source), and lane
- * 4 g + t gets element (g, t) of every one. */
+/* Loads four 8 x 4 float matrices: lane 8 i + r gives the address of row r of matrix i, plus `offset` floats; lane 4 g
+ * + t receives element (g, t) of each. */
 __device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine, int offset)
 {
     uint32_t bits[4];
@@ -130,7 +135,8 @@ __device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine
         parts[i] = __uint_as_float(bits[i]);
 }
 
-/* The same of four matrices of 8 rows by 8 numbers of 16 bits, turned on their side: lane 4 g + t gets elements (2t, g) and (2t + 1, g). */
+/* Loads four 8 x 8 matrices of bf16, transposed: lane 4 g + t receives elements (2t, g) and (2t + 1, g), packed in a
+ * float. */
 __device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_address mine, int offset)
 {
     uint32_t bits[4];
@@ -142,7 +148,7 @@ __device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_addres
         parts[i] = __uint_as_float(bits[i]);
 }
 
-/* The nearest bf16 of two numbers, in the bits of one float. */
+/* Rounds two numbers to bf16 and packs them into one float. */
 __device__ static inline float tile_pack_bf16(float low, float high)
 {
     uint32_t bits;
@@ -150,7 +156,8 @@ __device__ static inline float tile_pack_bf16(float low, float high)
     return __uint_as_float(bits);
 }
 
-/* tile_mma_tf32 with 16 depths of bf16, two of them in a float: 2t and 2t + 1 where it has t, 2t + 8 and 2t + 9 where it has t + 4. */
+/* tile_mma_tf32 with a depth of 16 bf16 numbers, two in a float: k = 2t and 2t + 1 replace t, 2t + 8 and 2t + 9
+ * replace t + 4. */
 __device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
@@ -160,7 +167,8 @@ __device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4]
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-/* 32 bits of 64, from bit `place` modulo 32 on. It stays where it is written: what it waits for should be on its way for long. */
+/* 32 bits of the 64-bit high:low, from bit `shift` modulo 32 on. Volatile: the compiler must not move it up to the
+ * loads of its operands, which would wait for them. */
 __device__ static inline uint32_t tile_funnel_shift(uint32_t low, uint32_t high, int shift)
 {
     uint32_t bits;
@@ -168,7 +176,7 @@ __device__ static inline uint32_t tile_funnel_shift(uint32_t low, uint32_t high,
     return bits;
 }
 
-/* 2^x, to some 22 bits. */
+/* 2^x, with about 22 correct bits. */
 __device__ static inline float tile_exp2(float x)
 {
     float y;
@@ -176,7 +184,7 @@ __device__ static inline float tile_exp2(float x)
     return y;
 }
 
-/* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
+/* Starts an asynchronous copy of `count` floats (1, 2 or 4) to shared memory; writes zeros if not `valid`. */
 template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
@@ -184,7 +192,7 @@ template <int count> __device__ static inline void tile_cp_async(float *to, cons
                  : "memory");
 }
 
-/* Waits for what this thread has begun to copy. */
+/* Waits for the copies that this thread has started. */
 __device__ static inline void tile_cp_async_wait(void)
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -257,7 +265,7 @@ __device__ static inline float tile_round_tf32(float x)
     return x;
 }
 
-/* The lanes lay their parts side by side, and each sums its own four elements. */
+/* The lanes exchange their fragments through thread-local memory; each sums its own four elements. */
 __device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     static thread_local float parts[32][32][6];
@@ -274,7 +282,7 @@ __device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4]
     __syncwarp();
 }
 
-/* The high halves are one product, the low ones another. */
+/* The high halves are one tf32 product, the low halves another. */
 __device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     for (int high = 0; high < 2; high++) {
@@ -290,15 +298,15 @@ __device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4]
 
 #endif
 
-/* The nearest bf16. */
+/* Rounds to the nearest bf16. */
 __device__ static inline float tile_round_bf16(float x)
 {
     return __uint_as_float(__float_as_uint(tile_pack_bf16(0, x)) & 0xFFFF0000u);
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------ */
+/* ---- products of tiles --------------------------------------------------------------------------------------- */
 
-/* What goes to shared memory to be multiplied. */
+/* Rounds a computed operand for the path that multiplies it. */
 template <bool tensor> __device__ static inline float tile_operand(float x)
 {
     return tensor ? tile_round_tf32(x) : x;
@@ -309,7 +317,8 @@ __device__ static inline float tile_dot(float sum, float4 a, float4 b)
     return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
 }
 
-/* sum[j] += a b_j^T for from <= j < count: a [16 x depth], b_j the 8 rows from b + j * step rows on. Depths are multiples of 8. */
+/* sum[j] += a b_j^T for from <= j < count: a [16 x depth]; b_j: the 8 rows from b + j * step rows on. depth is a
+ * multiple of 8. */
 template <bool tensor, int tiles>
 __device__ static inline void tile_matmul_nt(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
                                              const float *b, int b_stride, int step, int depth)
@@ -342,8 +351,8 @@ __device__ static inline void tile_matmul_nt(float (&sum)[tiles][4], int from, i
     }
 }
 
-/* sum[j] += a b_j for from <= j < count: a [16 x depth] a matrix of shares, b_j [depth x 8] the columns from b + 8 j on. Depths may
- * come in any order, if it is the same on both sides: 2t and 2t + 1 stand for t and t + 4. */
+/* sum[j] += a b_j for from <= j < count: a [16 x depth] is a score tile; b_j [depth x 8]: the columns from b + 8 j on.
+ * Both operands permute k the same way: 2t and 2t + 1 stand for t and t + 4. */
 template <bool tensor, int tiles>
 __device__ static inline void tile_matmul_nn(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
                                              const float *b, int b_stride, int depth)
@@ -371,9 +380,10 @@ __device__ static inline void tile_matmul_nn(float (&sum)[tiles][4], int from, i
     }
 }
 
-/* The same for a warp that has all columns of its rows to itself: no matrix of shares, and widths known to the compiler. */
+/* Below: variants for a warp that owns all columns of its rows. Scores stay in registers and widths are compile-time
+ * constants. */
 
-/* Where this lane begins to read 16 rows as the left side of tile_ldmatrix, and as the right side. */
+/* ldmatrix addresses of this lane for 16 rows as operand A, and as operand B. */
 __device__ static inline tile_address tile_a_address(const float *rows, int stride)
 {
     int lane = tile_lane_now().lane;
@@ -386,7 +396,7 @@ __device__ static inline tile_address tile_b_address(const float *rows, int stri
     return tile_address_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
 }
 
-/* tf32, or two numbers of bf16 in the place of one: then 8 columns below are 16. */
+/* tf32, or bf16 with two numbers in a float: 8 columns of shared memory then hold 16. */
 template <bool bf16> __device__ static inline void tile_mma(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     if constexpr (bf16)
@@ -395,7 +405,7 @@ template <bool bf16> __device__ static inline void tile_mma(float (&sum)[4], con
         tile_mma_tf32(sum, a, b0, b1);
 }
 
-/* sum[j] += a b_j^T: step k of 8 columns, from b_first on, b_j the 8 rows from 8 j on. An even number of tiles. */
+/* sum[j] += a b_j^T, k-step k of 8 columns from b_first on; b_j: the 8 rows from 8 j on. `tiles` is even. */
 template <bool bf16, int stride, int tiles>
 __device__ static inline void tile_mma_nt(float (&sum)[tiles][4], const float (&left)[4], tile_address b, int k,
                                           int b_first = 0)
@@ -409,8 +419,8 @@ __device__ static inline void tile_mma_nt(float (&sum)[tiles][4], const float (&
     }
 }
 
-/* sum[first + n] += share b_n for n < count: share [16 x 8 tiles] as it came out of tile_pairs, b_n the n-th 8 columns of as many
- * rows. With bf16, tiles and count are even. */
+/* sum[first + n] += score b_n for n < count: score [16 x 8 tiles] in accumulator layout, b_n: the n-th 8 columns of 8
+ * tiles rows. In bf16, tiles and count are even. */
 template <bool bf16, int stride, int first, int count, int tiles, int all>
 __device__ static __forceinline__ void tile_mma_nn(float (&sum)[all][4], const float (&score)[tiles][4], const float *b)
 {
@@ -443,10 +453,11 @@ __device__ static __forceinline__ void tile_mma_nn(float (&sum)[all][4], const f
     }
 }
 
-/* The same turned: sum[first + m] += (share b_m)^T for m < count, b_m the m-th 16 columns. Columns are then the rows of the tensor core's
- * tile, so that a lane reads two of them at once, and shares are its other side as they are. sum[m][h] holds rows 8 h and on of the
- * shares: elements 0 and 1 are those of rows 2t and 2t + 1 and of the lane's first column, 2 and 3 those of its second; these are 2g and
- * 2g + 1, in bf16 g and g + 8. `whole`: whether columns 8 to 15 of the last tile count. */
+/* The transposed product: sum[first + m] += (score b_m)^T for m < count, b_m: the m-th 16 columns. The columns of b
+ * are the rows of the mma tile, so a lane loads two of them at once, and the scores are operand B in the layout that
+ * they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0 and 1 are rows 2t and 2t + 1 at the lane's
+ * first column, 2 and 3 the same rows at its second column. These columns are 2g and 2g + 1; in bf16 g and g + 8.
+ * full: whether columns 8 to 15 of the last tile are used. */
 template <bool bf16, int stride, int first, int count, bool full = true, int tiles, int all>
 __device__ static __forceinline__ void tile_mma_nn_transposed(float (&sum)[all][2][4], const float (&score)[tiles][4],
                                                               const float *b)
@@ -484,13 +495,13 @@ __device__ static __forceinline__ void tile_mma_nn_transposed(float (&sum)[all][
     }
 }
 
-/* ---- to shared memory ---------------------------------------------------------------------------------------- */
+/* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Rows on their way take two calls with the same arguments: tile_ask begins, and after tile_cp_async_wait every thread rounds what it asked for
- * itself (tile_settle), before the block meets at a barrier. */
+/* Staging takes two calls with the same arguments: TILE_COPY starts the copies; after tile_cp_async_wait every thread
+ * rounds the elements that it copied itself (TILE_ROUND), before the __syncthreads that publishes them. */
 enum tile_phase { TILE_COPY, TILE_ROUND };
 
-/* Rounds `count` floats (1, 2 or 4) that lie as they were copied. */
+/* Rounds `count` floats (1, 2 or 4) in shared memory. */
 template <int count> __device__ static inline void tile_round_vector(float *dst)
 {
     if constexpr (count == 4) {
@@ -536,7 +547,7 @@ __device__ static inline void tile_stage_vectors(float *to, int stride, int rows
     }
 }
 
-/* to [rows x width] = from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row. */
+/* to [rows x width] = from [present x cols], zeros elsewhere; width = tile_pad(cols). A warp copies a row. */
 template <bool tensor, tile_phase phase>
 __device__ static inline void tile_stage(float *to, int stride, int rows, int width, const float *from,
                                          int64_t from_stride, int present, int cols)
@@ -552,7 +563,7 @@ __device__ static inline void tile_stage(float *to, int stride, int rows, int wi
         tile_stage_vectors<phase, 1>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
-/* The same as bf16, two numbers in a float, at once: there is nothing left to settle. */
+/* The same, packed to bf16 synchronously: TILE_ROUND has nothing to do. */
 template <bool aligned>
 __device__ static inline void tile_stage_bf16_vectors(float *to, int stride, int rows, int width, const float *from,
                                                       int64_t from_stride, int present, int cols)
@@ -583,9 +594,9 @@ __device__ static inline void tile_stage_bf16(float *to, int stride, int rows, i
         tile_stage_bf16_vectors<true>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
-/* ---- and back ------------------------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* A warp's tiles to shared memory. */
+/* Stores a warp's accumulator tiles to shared memory. */
 template <int tiles>
 __device__ static inline void tile_store_shared(float *to, int stride, int count, const float (&sum)[tiles][4])
 {
@@ -599,7 +610,7 @@ __device__ static inline void tile_store_shared(float *to, int stride, int count
         }
 }
 
-/* to [present x cols] = from, or more by that. */
+/* to [present x cols] = from, or += from. */
 __device__ static inline void tile_store_global(float *to, int64_t to_stride, int present, int cols, const float *from,
                                                 int stride, int accumulate)
 {

@@ -1,5 +1,9 @@
-/* cuda_time.cu: frequencies, their cosines and sines, and shifts of time. Phases are double until they have lost their whole
- * turns; frequencies and their gradients are double throughout. The gradient of a basis is a sum over rows (cuda_sums.cu). */
+/* cuda_time.cu: harmonics (log periods to angular frequencies w), basis u(t) = (cos wt, sin wt) and reflect.
+ *
+ * reflect multiplies each pair (x_c, x_s) by the reflection M(t) = [cos wt, sin wt; sin wt, -cos wt], so that products
+ * of reflected vectors depend on lags. Phases are double until whole cycles are subtracted; frequencies and their
+ * gradients are double. The gradient of a basis is a reduction over rows (cuda_sums.cu).
+ */
 #include "backend/cuda/cuda_rows.h"
 
 #define TWO_PI 6.283185307179586476925
@@ -111,11 +115,11 @@ typedef struct reflect_gradient_task {
     lp_cuda_rows rows;
     int heads, count;
     const float *x, *u, *dy;
-    float *dx, *du; /* each may be NULL */
+    float *dx, *du; /* each can be NULL */
     int dx_accumulate, du_accumulate;
 } reflect_gradient_task;
 
-/* dx before du, which may lie at the same place and is added to it then. */
+/* Stores dx before du: both can be the same matrix, and du then accumulates. */
 template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task task)
 {
     int row = lp_row_index(), count = task.count;
