@@ -231,11 +231,11 @@ static void test_rows(void **state)
     }
 }
 
-/* Sets all but `kept` of every 4 elements of an input of ids to the same id. */
-static void set_frequent_id(graph_case *this, const lp_value *ids, int id, int kept)
+/* Sets all but `unchanged` of every 4 elements of an input of ids to the same id. */
+static void set_frequent_id(graph_case *this, const lp_value *ids, int id, int unchanged)
 {
     for (int i = 0; i < graph_case_elements(this, ids); i++)
-        if (i % 4 >= kept)
+        if (i % 4 >= unchanged)
             this->inputs[ids->slot][i] = id;
 }
 
@@ -245,7 +245,7 @@ static void test_embed_gradients(void **state)
     (void)state;
     small_skip_under_tools();
     static const struct {
-        int rows, cols, tokens, kept; /* of 4 ids: not set to the frequent one */
+        int rows, cols, tokens, unchanged; /* of 4 ids: not set to the frequent one */
     } sizes[] = {{1, 35, 700, 4},    {2, 50, 700, 4},    {5, 64, 700, 4},   {40, 7, 700, 4},
                  {3000, 35, 700, 4}, {3000, 50, 700, 1}, {800, 1, 2000, 0}, {90, 200, 90, 0},
                  {60, 129, 64, 0},   {60, 50, 0, 4},     {1, 6, 20, 4}};
@@ -259,7 +259,7 @@ static void test_embed_gradients(void **state)
         lp_value *both = lp_add(&this.graph, lp_embed(&this.graph, table, ids), lp_embed(&this.graph, table, other));
         graph_case_gradients(&this, both->producer);
         graph_case_fill(&this, &random);
-        set_frequent_id(&this, ids, sizes[i].rows - 1, sizes[i].kept);
+        set_frequent_id(&this, ids, sizes[i].rows - 1, sizes[i].unchanged);
         snprintf(what, sizeof what, "table of %d rows and %d columns, %d tokens", sizes[i].rows, sizes[i].cols,
                  sizes[i].tokens);
         check_case(&this, 500);
@@ -273,7 +273,7 @@ static void test_bce_loss(void **state)
     (void)state;
     small_skip_under_tools();
     static const struct {
-        int items, cols, rows, negatives, targets_kept, negatives_kept;
+        int items, cols, rows, negatives, targets_unchanged, negatives_unchanged;
     } sizes[] = {{400, 50, 900, 1, 4, 4}, {1, 50, 300, 1, 4, 4},   {3000, 64, 200, 1, 0, 4}, {3000, 33, 200, 1, 4, 0},
                  {500, 50, 300, 1, 0, 0}, {30, 130, 40, 33, 4, 4}, {700, 6, 70, 70, 1, 4},   {40, 50, 0, 2, 4, 4}};
     for (int i = small_effort(0, 4); i < (int)(sizeof sizes / sizeof *sizes); i += small_effort(1, 3)) {
@@ -288,8 +288,8 @@ static void test_bce_loss(void **state)
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, sizes[i].negatives);
         graph_case_gradients(&this, lp_bce_loss(graph, z, items, bias, target, negative)->producer);
         graph_case_fill(&this, &random);
-        set_frequent_id(&this, target, sizes[i].items / 2, sizes[i].targets_kept);
-        set_frequent_id(&this, negative, sizes[i].items / 2, sizes[i].negatives_kept);
+        set_frequent_id(&this, target, sizes[i].items / 2, sizes[i].targets_unchanged);
+        set_frequent_id(&this, negative, sizes[i].items / 2, sizes[i].negatives_unchanged);
         snprintf(what, sizeof what, "bce_loss of %d rows, %d of %d items, %d columns", sizes[i].rows,
                  1 + sizes[i].negatives, sizes[i].items, sizes[i].cols);
         check_case(&this, i * 50);

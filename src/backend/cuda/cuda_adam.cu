@@ -1,5 +1,5 @@
-/* cuda_adam.cu: Adam with lazy rows on the device, in two launches: adam_norm_kernel sums squares for gradient
- * clipping by global norm, adam_step_kernel updates.
+/* cuda_adam.cu: lazy Adam on the device (of a table, only the rows that the batch uses), in two launches:
+ * adam_norm_kernel sums squares for gradient clipping by global norm, adam_step_kernel updates.
  *
  *     m = beta1 m + (1 - beta1) g     v = beta2 v + (1 - beta2) g^2     p -= rate m / (sqrt(v) correction2 + epsilon)
  *
@@ -13,7 +13,7 @@
 #include "backend/cuda/cuda_rows.h"
 
 enum { DENSE = 4, THREADS = 256, WARPS = THREADS / 32, GROUPS = 1 + LP_TABLE_LIMIT, NORM_BLOCKS = 528 };
-static_assert(LP_PARAMETER_ALIGN % DENSE == 0, "what a thread takes has one rate");
+static_assert(LP_PARAMETER_ALIGN % DENSE == 0, "the vector of a thread has one learning rate");
 
 /* The dense parameters (one long row), or the rows of a table that the batch uses. `lanes` threads own a row, `width`
  * columns each at a time. */

@@ -1,8 +1,8 @@
 /* cuda_attention.h: what the attention kernels and their gradient share.
  *
  * Layout: a thread block owns a tile of `rows` consecutive tokens, of any segments, and iterates over the tokens of
- * the other side, `inner_rows` at a time: a query tile iterates over keys of its segments backwards in time, a key
- * tile over queries forwards. Short segments share a tile, so a launch depends on the number of tokens only. The
+ * the other side, `inner_rows` at a time: a query tile over the earlier keys of its segments, a key tile over the
+ * later queries. Short segments share a tile, so a launch depends on the number of tokens only. The
  * bounds of the segments are looked up once for every row of the tile; pairs across segments are masked.
  *
  * A token is one row of shared memory. Operands of one product are adjacent:

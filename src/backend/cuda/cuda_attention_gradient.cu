@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(256) compute_delta(backward_task task)
         task.delta[i] = sum;
 }
 
-/* ---- both kinds of tiles ------------------------------------------------------------------------------------- */
+/* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
 /* Offsets in shared memory, in floats; size is the total. lse and delta belong to the queries, which are the outer or
  * the inner tile. */

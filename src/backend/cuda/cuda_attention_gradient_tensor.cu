@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ at
         task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum * config->scale);
 }
 
-/* ---- both kinds of tiles ------------------------------------------------------------------------------------- */
+/* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
 /* Tiles of one kernel: `inner_rows` tokens in an inner tile. */
 template <typename a_shape, int a_inner_rows> struct backward_tiles {
@@ -110,7 +110,7 @@ template <typename a_shape, int a_inner_rows> struct backward_tiles {
     static constexpr int query_raw = query_keys + 2 * inner_rows * shape::key_stride;
     static constexpr int query_size = query_raw + (shape::bf16 ? inner_rows * shape::key_raw : 0);
     static constexpr int size = key_size > query_size ? key_size : query_size;
-    static_assert(rows % 32 == 0 && inner_rows % UNIT == 0, "rows fill warps and delta rows fill units");
+    static_assert(rows % 32 == 0 && inner_rows % UNIT == 0, "rows fill warps and inner rows fill units");
 };
 
 /* Scores and dp of 16 outer and 16 inner rows; `second`: first column of dp's operand. */

@@ -19,7 +19,7 @@ template <typename a_shape, int a_rows, int a_inner_rows, int a_tiles> struct fo
     static constexpr int raw = 2 * inner_rows * shape::key_stride;
     static constexpr int queries = raw + (shape::bf16 ? inner_rows * shape::key_raw : 0);
     static constexpr int mask = queries + rows * shape::query_stride;
-    static_assert(rows % 32 == 0 && inner_rows % unit == 0, "rows fill warps and delta rows fill units");
+    static_assert(rows % 32 == 0 && inner_rows % unit == 0, "rows fill warps and inner rows fill units");
 
     /* Floats of shared memory, mask included. */
     static int size(int mask_stride)

@@ -64,7 +64,7 @@ template <int head_tiles, int basis_tiles, bool use_bf16 = false> struct attenti
     static constexpr int key_sums = head_sums + query_sums;
     static_assert((head_dim + basis_dim) % 16 == 0, "columns fill 16-column tiles");
     static constexpr int k_steps = bf16 ? depth / 2 : depth; /* of the score product */
-    static_assert(!bf16 || depth % 2 == 0, "a bf16 k-step is bf16 8-column tiles");
+    static_assert(!bf16 || depth % 2 == 0, "a bf16 k-step is two 8-column tiles");
 
     __host__ __device__ static constexpr int at(int cols)
     {

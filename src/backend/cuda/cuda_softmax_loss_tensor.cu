@@ -22,7 +22,7 @@ template <int column_tiles, bool use_bf16> struct loss_shape {
     static constexpr int out_stride = 8 * tiles + 4; /* of the results, which overwrite all of shared memory */
     static constexpr int inner_rows = bf16 ? 128 : 64;
     static constexpr int buffers = bf16 ? 1 : 2;
-    static_assert(!bf16 || tiles % 2 == 0, "a bf16 k-step is bf16 8-dbias tiles");
+    static_assert(!bf16 || tiles % 2 == 0, "a bf16 k-step is two 8-column tiles");
 };
 
 /* Scores of the warp's 16 rows and 32 streamed rows. */
