@@ -31,23 +31,23 @@ typedef struct adam_task {
     double *norms; /* of the blocks of adam_norm_kernel */
     float beta1, beta2, epsilon, l2;
     double clip;
-    int chunks, norm_blocks; /* norm_blocks: 0: no clipping */
+    int chunks, norm_blocks; /* norm_blocks is 0 without clipping */
 } adam_task;
 
-/* Elements of a chunk that a thread owns: columns c, c + step, .. of a row at offset `at_parameter` of parameters and
- * moments, and at offset `gradient` of gradients. */
+/* Elements of a chunk that a thread owns: columns c, c + step, .. of a row at `parameter_offset` of parameters and
+ * moments, and at `gradient_offset` of gradients. */
 typedef struct span {
-    size_t at_parameter, gradient;
+    size_t parameter_offset, gradient_offset;
     int c, step, end;
 } span;
 
 /* The group of a chunk; *chunk becomes its index within the group. */
 __device__ static inline const group &group_of(const adam_task &task, int *chunk)
 {
-    int number = 0;
-    while (*chunk >= task.groups[number].chunks)
-        *chunk -= task.groups[number++].chunks;
-    return task.groups[number];
+    int index = 0;
+    while (*chunk >= task.groups[index].chunks)
+        *chunk -= task.groups[index++].chunks;
+    return task.groups[index];
 }
 
 __device__ static inline span span_of(const adam_task &task, const group &p, int chunk)
@@ -71,10 +71,10 @@ __device__ static inline float rate_at(const group &p, int c)
 template <int n>
 __device__ static inline lp_vector<n> gradient_at(const adam_task &task, const group &p, const span &at)
 {
-    lp_vector<n> gradient = lp_vector_load<n>(p.gradients + at.gradient + at.c);
+    lp_vector<n> gradient = lp_vector_load<n>(p.gradients + at.gradient_offset + at.c);
     bool fixed = rate_at(p, at.c) == 0;
     if (task.l2 != 0) {
-        lp_vector<n> parameter = lp_vector_load<n>(p.parameters + at.at_parameter + at.c);
+        lp_vector<n> parameter = lp_vector_load<n>(p.parameters + at.parameter_offset + at.c);
 #pragma unroll
         for (int i = 0; i < n; i++)
             gradient.at[i] += task.l2 * parameter.at[i];
@@ -145,9 +145,9 @@ template <int n> struct chunk_values {
 template <int n>
 __device__ static inline chunk_values<n> load_values(const adam_task &task, const group &p, const span &at)
 {
-    return chunk_values<n>{gradient_at<n>(task, p, at), lp_vector_load<n>(p.moment1 + at.at_parameter + at.c),
-                           lp_vector_load<n>(p.moment2 + at.at_parameter + at.c),
-                           lp_vector_load<n>(p.parameters + at.at_parameter + at.c), rate_at(p, at.c)};
+    return chunk_values<n>{gradient_at<n>(task, p, at), lp_vector_load<n>(p.moment1 + at.parameter_offset + at.c),
+                           lp_vector_load<n>(p.moment2 + at.parameter_offset + at.c),
+                           lp_vector_load<n>(p.parameters + at.parameter_offset + at.c), rate_at(p, at.c)};
 }
 
 template <int n>
@@ -163,10 +163,10 @@ __device__ static inline void update(const adam_task &task, const group &p, cons
         x.parameter.at[i] -= rate * x.first.at[i] / (sqrtf(x.second.at[i]) * correction + task.epsilon);
     }
     if (task.l2 != 0 || x.rate == 0) /* readers of gradients see the one that was applied */
-        lp_vector_store<n>(p.gradients + at.gradient + at.c, x.gradient, 0);
-    lp_vector_store<n>(p.moment1 + at.at_parameter + at.c, x.first, 0);
-    lp_vector_store<n>(p.moment2 + at.at_parameter + at.c, x.second, 0);
-    lp_vector_store<n>(p.parameters + at.at_parameter + at.c, x.parameter, 0);
+        lp_vector_store<n>(p.gradients + at.gradient_offset + at.c, x.gradient, 0);
+    lp_vector_store<n>(p.moment1 + at.parameter_offset + at.c, x.first, 0);
+    lp_vector_store<n>(p.moment2 + at.parameter_offset + at.c, x.second, 0);
+    lp_vector_store<n>(p.parameters + at.parameter_offset + at.c, x.parameter, 0);
 }
 
 /* The first values are loaded before the wait for the norm. */

@@ -252,15 +252,15 @@ struct bce_lists {
     }
     __device__ void find(const lp_id_elements &all, int i, int *row, float *weight) const
     {
-        int dscore = 0;
+        int column = 0;
         if (i < all.count[0]) {
             *row = targets.order[all.begin[0] + i];
         } else {
             int e = negatives.order[all.begin[1] + i - all.count[0]];
             *row = e / (count - 1);
-            dscore = 1 + e - *row * (count - 1);
+            column = 1 + e - *row * (count - 1);
         }
-        *weight = *dloss * dscores[(size_t)*row * count + dscore];
+        *weight = *dloss * dscores[(size_t)*row * count + column];
     }
 };
 
@@ -285,10 +285,10 @@ __device__ static inline void state_gradient(const bce_inputs &in, const bce_lis
     for (int first = 0; first < in.cols; first += 32 * n) {
         int col = first + n * (int)(threadIdx.x % 32);
         float weights;
-        lp_row_pieces<n, 32> sum =
+        lp_row_vectors<n, 32> sum =
             lp_weighted_rows<n, 32>(terms, 0, in.count, in.count, in.items, in.cols, col, &weights);
         if (col < in.cols)
-            lp_vector_store<n>(dz + (size_t)row * in.cols + col, sum.piece[0], accumulate);
+            lp_vector_store<n>(dz + (size_t)row * in.cols + col, sum.vector[0], accumulate);
     }
 }
 

@@ -35,23 +35,23 @@ __device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, 
 }
 
 /* Columns of a row that a lane holds: a vector of n in every lanes * n columns. */
-template <int n, int lanes> struct lp_row_pieces {
-    enum { PIECES = lanes < 32 ? 4 : 1, WIDE = lanes * n * PIECES };
-    lp_vector<n> piece[PIECES];
+template <int n, int lanes> struct lp_row_vectors {
+    enum { VECTORS = lanes < 32 ? 4 : 1, COLS = lanes * n * VECTORS };
+    lp_vector<n> vector[VECTORS];
 };
 
 /* Columns c and on of the sum over terms begin .. end - 1 of weight * row of source, by `lanes` lanes; *weights
  * receives the lane's part of the sum of weights. Each lane looks up row and weight of its own term and passes them on
  * by shuffles. max_terms: the most terms of any lanes of this warp. */
 template <int n, int lanes, typename term_type>
-__device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end,
-                                                                  int max_terms, const float *source, int cols, int c,
-                                                                  float *weights)
+__device__ static inline lp_row_vectors<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end,
+                                                                   int max_terms, const float *source, int cols, int c,
+                                                                   float *weights)
 {
     enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows in flight */
-    typedef lp_row_pieces<n, lanes> pieces;
+    typedef lp_row_vectors<n, lanes> vectors;
     int lane = (int)threadIdx.x & (lanes - 1);
-    pieces sum = {};
+    vectors sum = {};
     *weights = 0;
 #pragma unroll 1
     for (int first = 0; first < max_terms; first += lanes) {
@@ -62,26 +62,26 @@ __device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_typ
         *weights += weight;
 #pragma unroll 1
         for (int k = 0; k < here; k += AHEAD) {
-            pieces x[AHEAD];
+            vectors x[AHEAD];
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
                 int source_row = __shfl_sync(0xFFFFFFFFu, row, k + i, lanes);
 #pragma unroll
-                for (int m = 0; m < pieces::PIECES; m++) {
+                for (int m = 0; m < vectors::VECTORS; m++) {
                     int at = c + m * lanes * n;
-                    x[i].piece[m] = {};
+                    x[i].vector[m] = {};
                     if (k + i < count && at < cols)
-                        x[i].piece[m] = lp_vector_load<n>(source + (size_t)source_row * cols + at);
+                        x[i].vector[m] = lp_vector_load<n>(source + (size_t)source_row * cols + at);
                 }
             }
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
                 float factor = __shfl_sync(0xFFFFFFFFu, weight, k + i, lanes);
 #pragma unroll
-                for (int m = 0; m < pieces::PIECES; m++)
+                for (int m = 0; m < vectors::VECTORS; m++)
 #pragma unroll
                     for (int j = 0; j < n; j++)
-                        sum.piece[m].at[j] += factor * x[i].piece[m].at[j];
+                        sum.vector[m].at[j] += factor * x[i].vector[m].at[j];
             }
         }
     }
@@ -103,18 +103,18 @@ template <int n, int lanes, typename lists_type>
 __device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements,
                                         int max_terms, const float *source, lp_by_id_output to)
 {
-    typedef lp_row_pieces<n, lanes> pieces;
+    typedef lp_row_vectors<n, lanes> vectors;
     int lane = (int)threadIdx.x & (lanes - 1), cols = to.out ? to.cols : 0;
     lp_id_terms<lists_type> terms = {lists, elements};
-    for (int first = 0; first == 0 || first < cols; first += pieces::WIDE) {
+    for (int first = 0; first == 0 || first < cols; first += vectors::COLS) {
         float weights;
-        pieces sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], max_terms, source,
-                                                cols, first + n * lane, &weights);
+        vectors sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], max_terms, source,
+                                                 cols, first + n * lane, &weights);
 #pragma unroll
-        for (int m = 0; m < pieces::PIECES; m++) {
+        for (int m = 0; m < vectors::VECTORS; m++) {
             int c = first + n * (lane + m * lanes);
             if (have && c < cols)
-                lp_vector_store<n>(to.out + (size_t)id * to.cols + c, sum.piece[m], to.accumulate);
+                lp_vector_store<n>(to.out + (size_t)id * to.cols + c, sum.vector[m], to.accumulate);
         }
         if (first == 0 && to.weights) {
 #pragma unroll
@@ -139,10 +139,10 @@ __device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id
     lp_id_terms<lists_type> terms = {lists, elements};
     for (int first = 0; first == 0 || first < cols; first += WIDE) {
         float weights;
-        lp_row_pieces<n, 32> mine =
+        lp_row_vectors<n, 32> mine =
             lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols, first + n * lane, &weights);
         for (int j = 0; j < n; j++)
-            sums[warp][n * lane + j] = mine.piece[0].at[j];
+            sums[warp][n * lane + j] = mine.vector[0].at[j];
         weights = lp_warp_sum(weights);
         if (lane == 0)
             sums[warp][WIDE] = weights;

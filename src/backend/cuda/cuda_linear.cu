@@ -72,7 +72,7 @@ typedef struct linear_task {
     lp_cuda_rows rows;
     const float *x, *weight, *bias, *add;
     float *y;
-    int heads, in, out, accumulate; /* columns of a head */
+    int heads, in, out, accumulate; /* in, out: columns of a head */
     int block_cols;                 /* columns of a block */
     int x_stride, weight_stride;
 } linear_task;

@@ -16,7 +16,7 @@ typedef struct norm_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows rows;
     int cols;
-    const float *x, *weight, *bias, *stats, *dy;
+    const float *x, *weight, *bias, *stats, *dy; /* stats [rows x 2]: mean and rstd */
     float *y, *stats_out, *dx;
     int accumulate;
     float epsilon;

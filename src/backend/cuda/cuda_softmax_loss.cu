@@ -1,7 +1,7 @@
 /* cuda_softmax_loss.cu: softmax cross-entropy over a catalogue; the score matrix is never stored.
  *
  *     s(t, c) = z_t . item_c + bias_c + logq_c        loss_t = lse_t - s(t, target_t),  lse_t = log sum_c exp s(t, c)
- *     ds(t, c) = dloss (exp(s - lse_t) - [c = target_t])    dz = ds items    ditems = ds^T z    dbias = column sums of ds
+ *     ds(t, c) = dloss (exp(s - lse_t) - [c = target_t])    dz = ds items    ditems = ds^T z    dbias = column sums
  *
  * Grid: (tiles of the resident side, splits of the other side); 256 threads, 16 or 64 resident rows. A thread block
  * iterates over its split, `inner_rows` at a time, with an online softmax. The gradient recomputes the scores twice:
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
         tile_cp_async_wait();
         loss_stage<tensor, TILE_ROUND>(config, streamed, config->inner_rows, task.table, item, items);
         for (int i = (int)threadIdx.x; i < config->inner_rows; i += (int)blockDim.x)
-            term[i] = loss_offset(&task, item + i, items);
+            term[i] = loss_item_term(&task, item + i, items);
         __syncthreads();
         if (config->buffers == 2 && next < end)
             loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed + (1 - buffer) * size, config->inner_rows,
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_con
     float dot = 0;
     for (int c = lane; c < cols; c += 32)
         dot += task.z[t * cols + c] * task.table[(int64_t)target * cols + c];
-    dot = lp_warp_sum(dot) + loss_offset(&task, target, target + 1);
+    dot = lp_warp_sum(dot) + loss_item_term(&task, target, target + 1);
     loss_softmax all = {-INFINITY, 0};
     for (int i = 0; i < task.config.splits; i++) {
         loss_softmax other = {task.partial[i * task.capacity + t], task.partial_sums[i * task.capacity + t]};
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_con
 template <bool tensor, bool by_items, int tiles>
 __device__ void write_dscores(const loss_config *config, const float *term, const int *target, float scale,
                               int first_row, int first_col, int warp_col, const loss_operand (&row)[2],
-                              const float (&score)[tiles][4], float *probabilities, float (&row_total)[2])
+                              const float (&score)[tiles][4], float *dscores, float (&row_total)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -182,7 +182,7 @@ __device__ void write_dscores(const loss_config *config, const float *term, cons
                 dscore[i] = scale * (__expf(x) - (is_target ? 1.0f : 0.0f));
                 row_total[half] += dscore[i];
             }
-            *(float2 *)(probabilities + (me.group + 8 * half) * config->score_stride + col) =
+            *(float2 *)(dscores + (me.group + 8 * half) * config->score_stride + col) =
                 make_float2(tile_operand<tensor>(dscore[0]), tile_operand<tensor>(dscore[1]));
         }
     }
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
     for (int half = 0; half < 2; half++)
         row[half] = loss_operand_of<by_items>(&task, first + group_row + me.group + 8 * half, rows);
     const float *resident = memory + layout.resident + group_row * config->stride;
-    float *probabilities = memory + layout.probabilities + group_row * config->score_stride;
+    float *dscores = memory + layout.dscores + group_row * config->score_stride;
     float sum[out_tiles][4] = {}, row_total[2] = {0, 0}, scale = *task.dloss;
     for (int other = begin, next; other < end; other = next, buffer = config->buffers - 1 - buffer) {
         float *streamed = memory + layout.streamed + buffer * size,
@@ -265,10 +265,10 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
         float score[score_tiles][4];
         compute_scores<tensor>(config, resident, streamed, warp_col, score);
         write_dscores<tensor, by_items>(config, term, target, scale, first + group_row, other, warp_col, row, score,
-                                        probabilities, row_total);
+                                        dscores, row_total);
         __syncthreads();
-        tile_matmul_nn<tensor>(sum, 0, count, probabilities, config->score_stride, streamed + 8 * first_tile,
-                               config->stride, config->inner_rows);
+        tile_matmul_nn<tensor>(sum, 0, count, dscores, config->score_stride, streamed + 8 * first_tile, config->stride,
+                               config->inner_rows);
         if (config->buffers == 1 && next < end) {
             __syncthreads();
             loss_stage<tensor, TILE_COPY>(config, streamed, config->inner_rows, y, next, others);
@@ -290,7 +290,7 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
 
 /* out [rows x cols] = sum over splits of [splits x capacity x cols], in their order. */
 __global__ void __launch_bounds__(256) add_splits(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *partial,
-                                                  int64_t capacity, int cols, int splits, float *out, int adds)
+                                                  int64_t capacity, int cols, int splits, float *out, int accumulate)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= (int64_t)lp_rows_now(rows, shard) * cols)
@@ -298,7 +298,7 @@ __global__ void __launch_bounds__(256) add_splits(const lp_cuda_shard *shard, lp
     float sum = 0;
     for (int s = 0; s < splits; s++)
         sum += partial[s * capacity * cols + i];
-    lp_store(out + i, sum, adds);
+    lp_store(out + i, sum, accumulate);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */

@@ -33,7 +33,7 @@ typedef struct loss_task {
 
 /* Offsets in shared memory, in floats; size is the total. */
 typedef struct loss_layout {
-    int resident, streamed, probabilities, terms, targets, reduction, size;
+    int resident, streamed, dscores, terms, targets, reduction, size;
 } loss_layout;
 
 __host__ __device__ static inline loss_layout loss_layout_of(const loss_config *config)
@@ -41,8 +41,8 @@ __host__ __device__ static inline loss_layout loss_layout_of(const loss_config *
     loss_layout layout;
     layout.resident = 0;
     layout.streamed = layout.resident + config->rows * config->stride;
-    layout.probabilities = layout.streamed + config->buffers * config->inner_rows * config->stride;
-    layout.terms = layout.probabilities + config->rows * config->score_stride;
+    layout.dscores = layout.streamed + config->buffers * config->inner_rows * config->stride;
+    layout.terms = layout.dscores + config->rows * config->score_stride;
     layout.targets = layout.terms + config->buffers * config->inner_rows;
     layout.reduction = layout.targets + config->buffers * config->inner_rows;
     layout.size = layout.reduction + 2 * config->rows * config->warp_cols;
@@ -50,7 +50,7 @@ __host__ __device__ static inline loss_layout loss_layout_of(const loss_config *
 }
 
 /* bias + logQ correction of an item; -infinity beyond the last. */
-__device__ static inline float loss_offset(const loss_task *task, int item, int items)
+__device__ static inline float loss_item_term(const loss_task *task, int item, int items)
 {
     if (item >= items)
         return -INFINITY;
@@ -95,7 +95,7 @@ typedef struct loss_operand {
 
 template <bool item> __device__ static inline loss_operand loss_operand_of(const loss_task *task, int i, int count)
 {
-    loss_operand mine = {item ? loss_offset(task, i, count) : INFINITY, -1};
+    loss_operand mine = {item ? loss_item_term(task, i, count) : INFINITY, -1};
     if (!item && i < count) {
         mine.term = task->lse[i];
         mine.target = task->target[i];

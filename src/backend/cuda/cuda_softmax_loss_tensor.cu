@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
         tile_cp_async_wait();
         stage_rows<shape, TILE_ROUND>(config, streamed, shape::inner_rows, task.table, item, items);
         for (int i = (int)threadIdx.x; i < shape::inner_rows; i += (int)blockDim.x)
-            term[i] = loss_offset(&task, item + i, items) * TILE_LOG2_E;
+            term[i] = loss_item_term(&task, item + i, items) * TILE_LOG2_E;
         __syncthreads();
         if (shape::buffers == 2 && next < end)
             stage_rows<shape, TILE_COPY>(config,
