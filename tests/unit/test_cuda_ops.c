@@ -1,5 +1,5 @@
-/* test_cuda_ops.c: every CUDA kernel against the plain ones in double, on the emulated device, or on a real one where the
- * environment variable LAPSE_TEST_DEVICE is cuda. */
+/* test_cuda_ops.c: compares every CUDA kernel with the reference kernels in double, on the emulated device, or on a
+ * GPU if the environment variable LAPSE_TEST_DEVICE is cuda. */
 #include "backend/cpu/cpu.h"
 #include "support/graph_case.h"
 #include "support/graph_samples.h"
@@ -27,7 +27,7 @@ static int find_device(void **state)
     return device && !device->host ? 0 : -1;
 }
 
-/* Elements are compared on the scale of the largest in their matrix. */
+/* Errors are relative to the largest element of the matrix. */
 static void check_matrix(const double *got, const double *wanted, int count, double relative, const char *part)
 {
     double largest = 0.1;
@@ -35,7 +35,7 @@ static void check_matrix(const double *got, const double *wanted, int count, dou
         largest = fmax(largest, fabs(wanted[k]));
     for (int k = 0; k < count; k++)
         if (!(fabs(got[k] - wanted[k]) <= relative * largest))
-            fail_msg("%s, %s, element %d: %.9g, should be %.9g within %.3g", what, part, k, got[k], wanted[k],
+            fail_msg("%s, %s, element %d: got %.9g, expected %.9g within %.3g", what, part, k, got[k], wanted[k],
                      relative * largest);
 }
 
@@ -66,34 +66,34 @@ static void check_same_bits(const graph_case *this, const graph_result *a, const
     }
 }
 
-/* Against the plain kernels; and three runs with one program, the last of which replays what the second recorded, give the bits
- * that one run gives; as one does whose blocks come in the opposite order. The emulated device records nothing: its second run is
- * like its third. */
-static void check_runs(graph_case *this, int room, const graph_result *wanted, double relative)
+/* Compares with the reference kernels. Then three runs of one program, the last of which replays the graph that the
+ * second captured, and a run with blocks in the opposite order must give the bits of a single run. The emulated device
+ * captures nothing: its second run is like its third. */
+static void check_runs(graph_case *this, int slack, const graph_result *wanted, double relative)
 {
     graph_result once, replayed;
-    graph_case_run_on(this, device, room, 1, &once);
+    graph_case_run_on(this, device, slack, 1, &once);
     check_results(this, &once, wanted, relative);
-    graph_case_run_on(this, device, room, small_effort(3, 2), &replayed);
+    graph_case_run_on(this, device, slack, small_effort(3, 2), &replayed);
     check_same_bits(this, &once, &replayed);
     graph_result_clear(&replayed);
     setenv("LAPSE_EMULATE_REVERSE", "1", 1);
-    graph_case_run_on(this, device, room, 1, &replayed);
+    graph_case_run_on(this, device, slack, 1, &replayed);
     unsetenv("LAPSE_EMULATE_REVERSE");
     check_same_bits(this, &once, &replayed);
     graph_result_clear(&once);
     graph_result_clear(&replayed);
 }
 
-/* Node by node, in stages, and in stages with rounded factors, which go as chains: they have 11 bits. */
-static void check_case(graph_case *this, int room)
+/* Node by node; in stages; and in stages with tf32 operands, which use the fused kernels and have 11 bits. */
+static void check_case(graph_case *this, int slack)
 {
     graph_result wanted;
     graph_case_run(this, sizeof(double), lp_reference_kernels_double, &wanted);
     for (int k = 0; k < 3; k += small_effort(1, 2)) {
         this->in_order = k == 0;
         this->precision = k < 2 ? LP_PRECISION_FP32 : LP_PRECISION_TF32;
-        check_runs(this, room, &wanted, k < 2 ? 1e-4 : 1e-2);
+        check_runs(this, slack, &wanted, k < 2 ? 1e-4 : 1e-2);
     }
     graph_result_clear(&wanted);
     graph_case_clear(this);
@@ -141,7 +141,7 @@ static void test_samples(void **state)
         }
 }
 
-/* The largest difference of any value or gradient, on the scale of the largest in its matrix. */
+/* The largest error of any gradient, relative to the largest element of its matrix. */
 static double distance(const graph_case *this, const graph_result *got, const graph_result *wanted)
 {
     double most = 0;
@@ -158,8 +158,8 @@ static double distance(const graph_case *this, const graph_result *got, const gr
     return most;
 }
 
-/* With tensor cores: as near as their numbers allow, but no nearer, or they were not asked; and the same bits whichever block
- * comes first. */
+/* With tensor cores: within the error of tf32, but not better, or they were not used; and the same bits in either
+ * order of blocks. */
 static void check_tensor(graph_case *this)
 {
     graph_result wanted, got, reversed;
@@ -169,7 +169,7 @@ static void check_tensor(graph_case *this)
     check_results(this, &got, &wanted, 5e-3);
     double apart = distance(this, &got, &wanted);
     if (apart < 2e-5)
-        fail_msg("%s, tf32: off by only %.3g", what, apart);
+        fail_msg("%s, tf32: error of only %.3g", what, apart);
     setenv("LAPSE_EMULATE_REVERSE", "1", 1);
     graph_case_run_on(this, device, 70, 1, &reversed);
     unsetenv("LAPSE_EMULATE_REVERSE");
@@ -180,8 +180,8 @@ static void check_tensor(graph_case *this)
     graph_result_clear(&reversed);
 }
 
-/* Products with many rows, terms and columns: those of one block, of several, and such as addresses of 8 and of 4 bytes ask for. */
-static void test_products(void **state)
+/* Products with many rows, columns and a large depth: one block and several, with 8-byte and 4-byte alignment. */
+static void test_linear(void **state)
 {
     (void)state;
     small_skip_under_tools();
@@ -202,14 +202,14 @@ static void test_products(void **state)
         lp_value *again = lp_linear(&this.graph, x, w, NULL, once, heads, transpose);
         graph_case_gradients(&this, lp_add(&this.graph, once, again)->producer);
         graph_case_fill(&this, &random);
-        snprintf(what, sizeof what, "product of %d x %d x %d, %d heads%s", this.rows[LP_ROWS_TOKENS], in, out, heads,
+        snprintf(what, sizeof what, "linear of %d x %d x %d, %d heads%s", this.rows[LP_ROWS_TOKENS], in, out, heads,
                  transpose ? ", transposed" : "");
         check_tensor(&this);
         check_case(&this, 100);
     }
 }
 
-/* Norms, dropout and factors of rows that one lane, several, or several turns of a warp are needed for. */
+/* Layer norm, dropout and column scales of rows that take one lane, several, or several passes of a warp. */
 static void test_rows(void **state)
 {
     (void)state;
@@ -220,32 +220,32 @@ static void test_rows(void **state)
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 207);
         graph_case_segments(&this, (int[]){290 - 28 * i, 1}, 2);
         lp_graph *graph = &this.graph;
-        lp_value *x = lp_example_tokens(graph, "x", cols[i]), *gain = lp_example_fixed(graph, "gain", 1, cols[i]);
-        lp_value *shift = lp_example_fixed(graph, "logq", 1, cols[i]);
-        lp_value *y = lp_layer_norm(graph, x, gain, shift, 1e-2);
-        lp_value *z = lp_dropout(graph, lp_scale_columns(graph, y, shift), 0.3);
-        graph_case_gradients(&this, lp_add(graph, z, lp_layer_norm(graph, x, shift, gain, 1e-1))->producer);
+        lp_value *x = lp_example_tokens(graph, "x", cols[i]), *weight = lp_example_fixed(graph, "weight", 1, cols[i]);
+        lp_value *bias = lp_example_fixed(graph, "bias", 1, cols[i]);
+        lp_value *y = lp_layer_norm(graph, x, weight, bias, 1e-2);
+        lp_value *z = lp_dropout(graph, lp_scale_columns(graph, y, bias), 0.3);
+        graph_case_gradients(&this, lp_add(graph, z, lp_layer_norm(graph, x, bias, weight, 1e-1))->producer);
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "rows of %d columns", cols[i]);
         check_case(&this, 30 * i);
     }
 }
 
-/* Gives all but `kept` of 4 elements of an input of ids the same one. */
-static void crowd(graph_case *this, const lp_value *ids, int id, int kept)
+/* Sets all but `unchanged` of every 4 elements of an input of ids to the same id. */
+static void set_frequent_id(graph_case *this, const lp_value *ids, int id, int unchanged)
 {
     for (int i = 0; i < graph_case_elements(this, ids); i++)
-        if (i % 4 >= kept)
+        if (i % 4 >= unchanged)
             this->inputs[ids->slot][i] = id;
 }
 
-/* A few ids that many tokens share, many that few do, and one that most have among many that never occur. */
+/* Few ids with many tokens each, many ids with few, and one frequent id among many that never occur. */
 static void test_embed_gradients(void **state)
 {
     (void)state;
     small_skip_under_tools();
     static const struct {
-        int rows, cols, tokens, kept; /* of 4 ids: not the crowded one */
+        int rows, cols, tokens, unchanged; /* of 4 ids: not set to the frequent one */
     } sizes[] = {{1, 35, 700, 4},    {2, 50, 700, 4},    {5, 64, 700, 4},   {40, 7, 700, 4},
                  {3000, 35, 700, 4}, {3000, 50, 700, 1}, {800, 1, 2000, 0}, {90, 200, 90, 0},
                  {60, 129, 64, 0},   {60, 50, 0, 4},     {1, 6, 20, 4}};
@@ -259,27 +259,27 @@ static void test_embed_gradients(void **state)
         lp_value *both = lp_add(&this.graph, lp_embed(&this.graph, table, ids), lp_embed(&this.graph, table, other));
         graph_case_gradients(&this, both->producer);
         graph_case_fill(&this, &random);
-        crowd(&this, ids, sizes[i].rows - 1, sizes[i].kept);
+        set_frequent_id(&this, ids, sizes[i].rows - 1, sizes[i].unchanged);
         snprintf(what, sizeof what, "table of %d rows and %d columns, %d tokens", sizes[i].rows, sizes[i].cols,
                  sizes[i].tokens);
         check_case(&this, 500);
     }
 }
 
-/* Choices among few items and many, with one negative and more than a warp has lanes; items that never occur, and one that almost
- * every place has for its target, its negative, or both. */
-static void test_choices(void **state)
+/* Few items and many, one negative and more negatives than a warp has lanes; items that never occur, and one that is
+ * the target or negative of almost every row. */
+static void test_bce_loss(void **state)
 {
     (void)state;
     small_skip_under_tools();
     static const struct {
-        int items, cols, places, negatives, targets_kept, negatives_kept;
+        int items, cols, rows, negatives, targets_unchanged, negatives_unchanged;
     } sizes[] = {{400, 50, 900, 1, 4, 4}, {1, 50, 300, 1, 4, 4},   {3000, 64, 200, 1, 0, 4}, {3000, 33, 200, 1, 4, 0},
                  {500, 50, 300, 1, 0, 0}, {30, 130, 40, 33, 4, 4}, {700, 6, 70, 70, 1, 4},   {40, 50, 0, 2, 4, 4}};
     for (int i = small_effort(0, 4); i < (int)(sizeof sizes / sizeof *sizes); i += small_effort(1, 3)) {
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 208);
-        graph_case_segments(&this, &sizes[i].places, sizes[i].places > 0);
+        graph_case_segments(&this, &sizes[i].rows, sizes[i].rows > 0);
         lp_graph *graph = &this.graph;
         lp_value *z = lp_example_tokens(graph, "z", sizes[i].cols);
         lp_value *items = lp_example_fixed(graph, "items", sizes[i].items, sizes[i].cols);
@@ -288,15 +288,15 @@ static void test_choices(void **state)
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, sizes[i].negatives);
         graph_case_gradients(&this, lp_bce_loss(graph, z, items, bias, target, negative)->producer);
         graph_case_fill(&this, &random);
-        crowd(&this, target, sizes[i].items / 2, sizes[i].targets_kept);
-        crowd(&this, negative, sizes[i].items / 2, sizes[i].negatives_kept);
-        snprintf(what, sizeof what, "choices of %d places, %d of %d items, %d columns", sizes[i].places,
+        set_frequent_id(&this, target, sizes[i].items / 2, sizes[i].targets_unchanged);
+        set_frequent_id(&this, negative, sizes[i].items / 2, sizes[i].negatives_unchanged);
+        snprintf(what, sizeof what, "bce_loss of %d rows, %d of %d items, %d columns", sizes[i].rows,
                  1 + sizes[i].negatives, sizes[i].items, sizes[i].cols);
         check_case(&this, i * 50);
     }
 }
 
-/* Cosines and sines must be right to a float's last places even after millions of turns. */
+/* Cosines and sines must be correct to float precision even after millions of cycles. */
 static void test_basis_error(void **state)
 {
     (void)state;
@@ -324,8 +324,8 @@ static void test_basis_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),    cmocka_unit_test(test_samples),         cmocka_unit_test(test_products),
-        cmocka_unit_test(test_rows),        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_examples),    cmocka_unit_test(test_samples),         cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_rows),        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_bce_loss),
         cmocka_unit_test(test_basis_error),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);

@@ -1,6 +1,6 @@
-/* test_cuda_tiles.c: the CUDA kernels that work in tiles (attention, the fused loss, layer norm) at sizes that tiles do not divide and
- * that ask for each of their variants, in every precision, and with blocks in either order; on the emulated device, or on
- * a real one where LAPSE_TEST_DEVICE is cuda. */
+/* test_cuda_tiles.c: the tiled CUDA kernels (attention, softmax loss) at sizes that are no multiple of a tile and that
+ * reach each variant, in every precision and with blocks in either order; on the emulated device, or on a GPU if
+ * LAPSE_TEST_DEVICE is cuda. */
 #include "backend/cpu/cpu.h"
 #include "support/graph_case.h"
 #include "support/graph_samples.h"
@@ -28,7 +28,7 @@ static int find_device(void **state)
     return device ? 0 : -1;
 }
 
-/* The largest difference between two matrices, as a share of the largest element. */
+/* The largest difference between two matrices, relative to the largest element. */
 static double distance(const double *got, const double *wanted, int count)
 {
     double largest = 0.1, most = 0;
@@ -40,7 +40,7 @@ static double distance(const double *got, const double *wanted, int count)
     return most / largest;
 }
 
-/* The same over all values and gradients; a number that is none makes it one. */
+/* The maximum over all values and gradients; fails if one exceeds `relative` or is NaN. */
 static double distance_all(const graph_case *this, const graph_result *got, const graph_result *wanted, double relative)
 {
     double most = 0;
@@ -50,7 +50,7 @@ static double distance_all(const graph_case *this, const graph_result *got, cons
             continue;
         double apart = distance(got->values[i], wanted->values[i], graph_case_elements(this, value));
         if (!(apart <= relative))
-            fail_msg("%s, %s: off by %.3g of the largest, should be within %.3g", what, value->name, apart, relative);
+            fail_msg("%s, %s: error %.3g of the largest element, allowed %.3g", what, value->name, apart, relative);
         most = fmax(most, apart);
     }
     for (int i = 0; i < this->graph.parameter_count; i++) {
@@ -58,20 +58,20 @@ static double distance_all(const graph_case *this, const graph_result *got, cons
         double apart = distance(got->gradients + value->offset, wanted->gradients + value->offset,
                                 graph_case_elements(this, value));
         if (!(apart <= relative))
-            fail_msg("%s, gradient of %s: off by %.3g of the largest, should be within %.3g", what, value->name, apart,
+            fail_msg("%s, gradient of %s: error %.3g of the largest element, allowed %.3g", what, value->name, apart,
                      relative);
         most = fmax(most, apart);
     }
     return most;
 }
 
-/* Against the plain kernels in double: float is near, and what tensor cores make is as near as their numbers allow, but no
- * nearer: otherwise they were not asked. */
-static void check_precisions(graph_case *this, int room, bool all)
+/* Compares with the reference kernels in double. Tensor cores must be within the error of their type, but not better:
+ * otherwise they were not used. */
+static void check_precisions(graph_case *this, int slack, bool all)
 {
     static const struct {
         lp_precision precision;
-        double near, far;
+        double max_error, min_error;
     } types[] = {{LP_PRECISION_FP32, 2e-5, 0}, {LP_PRECISION_TF32, 5e-3, 2e-5}, {LP_PRECISION_BF16, 4e-2, 2e-5}};
     graph_result wanted, got;
     size_t length = strlen(what);
@@ -79,10 +79,10 @@ static void check_precisions(graph_case *this, int room, bool all)
     for (int i = 0; i < (all ? 3 : 1); i++) {
         this->precision = types[i].precision;
         snprintf(what + length, sizeof what - length, ", precision %d", i);
-        graph_case_run_on(this, device, room, 1, &got);
-        double apart = distance_all(this, &got, &wanted, types[i].near);
-        if (apart < types[i].far)
-            fail_msg("%s: off by only %.3g", what, apart);
+        graph_case_run_on(this, device, slack, 1, &got);
+        double apart = distance_all(this, &got, &wanted, types[i].max_error);
+        if (apart < types[i].min_error)
+            fail_msg("%s: error of only %.3g", what, apart);
         graph_result_clear(&got);
     }
     graph_result_clear(&wanted);
@@ -104,26 +104,26 @@ static const struct shape {
     int cols, heads, extra, count, lengths[6];
     bool all;
 } shapes[] = {
-    /* as in training on MovieLens; segments that end in the middle of tiles; one that is empty */
+    /* as in training on MovieLens; segments that end inside a tile; an empty one */
     {"lag attention", 50, 1, 100, 5, {70, 33, 0, 1, 40}, true},
-    {"accumulating attention", 50, 1, 100, 2, {32, 31}, true},
-    /* many in one tile */
+    {"met attention", 50, 1, 100, 2, {32, 31}, true},
+    /* many segments in one tile */
     {"lag attention", 8, 2, 6, 6, {1, 2, 3, 1, 9, 4}, true},
-    /* longer than several steps */
+    /* longer than several inner tiles */
     {"lag attention", 5, 1, 3, 2, {300, 7}, true},
     {"plain attention", 12, 3, 0, 2, {130, 17}, true},
     {"bare attention", 20, 2, 0, 4, {70, 1, 150, 40}, true},
-    /* so long that what dropout keeps is drawn before */
+    /* long enough that a separate kernel draws the dropout mask */
     {"lag attention", 6, 1, 4, 2, {530, 3}, true},
-    /* more segments than a warp looks at at once, of which a tile has more than there are lanes; empty ones among them */
+    /* more segments than a warp loads at once, more in a tile than a warp has lanes, empty ones among them */
     {"lag attention", 4, 1, 4, 300, {1, 2, 0, 1, 3, 1}, true},
     /* wider variants, and the widest */
     {"lag attention", 96, 2, 96, 2, {65, 4}, false},
     {"lag attention", 160, 1, 40, 2, {33, 3}, false},
-    {"accumulating attention", 256, 1, 512, 2, {20, 3}, true},
+    {"met attention", 256, 1, 512, 2, {20, 3}, true},
 };
 
-static void start_shape(graph_case *this, const struct shape *shape)
+static void init_attention(graph_case *this, const struct shape *shape)
 {
     lp_random random = lp_random_start(11, LP_PURPOSE_TEST, 300);
     int lengths[CASE_SEGMENTS];
@@ -143,7 +143,7 @@ static void test_attention(void **state)
     small_skip_under_tools();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += (size_t)small_effort(1, 5)) {
         graph_case this;
-        start_shape(&this, &shapes[i]);
+        init_attention(&this, &shapes[i]);
         check_precisions(&this, (int)i * 29, shapes[i].all);
         graph_case_clear(&this);
     }
@@ -152,12 +152,12 @@ static void test_attention(void **state)
 /* -------------------------------------------------------------------------------------------- the loss ------- */
 
 static const struct loss {
-    int cols, items, tokens; /* items 0: the shard's own */
+    int cols, items, tokens; /* items 0: the shard's own items */
     bool all;
 } losses[] = {{50, 700, 150, true}, {1, 1, 40, false},   {128, 70, 260, true}, {20, 0, 300, true},
               {200, 65, 30, false}, {63, 90, 140, true}, {300, 40, 9, false},  {7, 3000, 3, true}};
 
-static void start_loss(graph_case *this, const struct loss *loss)
+static void init_loss(graph_case *this, const struct loss *loss)
 {
     lp_random random = lp_random_start(12, LP_PURPOSE_TEST, 301);
     *this = (graph_case){.gap = 1};
@@ -169,23 +169,23 @@ static void start_loss(graph_case *this, const struct loss *loss)
                           : lp_example_fixed(graph, "items", loss->items, loss->cols);
     lp_value *bias =
         own ? lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1) : lp_example_fixed(graph, "bias", loss->items, 1);
-    lp_value *shift = own ? lp_graph_input(graph, "logq", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
+    lp_value *logq = own ? lp_graph_input(graph, "logq", LP_TYPE_REAL, LP_ROWS_ITEMS, 0, 1) : NULL;
     lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
-    /* Scores are kept small, so that no item has all of the chance. */
+    /* Small scores, so that no item has a probability near 1. */
     lp_value *small = lp_affine(graph, z, 0.3 / sqrt(loss->cols), 0);
-    lp_value *first = lp_softmax_loss(graph, small, items, bias, shift, target);
+    lp_value *first = lp_softmax_loss(graph, small, items, bias, logq, target);
     graph_case_gradients(this, lp_add(graph, first, lp_softmax_loss(graph, z, items, bias, NULL, target))->producer);
     graph_case_fill(this, &random);
     snprintf(what, sizeof what, "loss over %d items, %d columns, %d tokens", loss->items, loss->cols, loss->tokens);
 }
 
-static void test_losses(void **state)
+static void test_softmax_loss(void **state)
 {
     (void)state;
     small_skip_under_tools();
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i += (size_t)small_effort(1, 3)) {
         graph_case this;
-        start_loss(&this, &losses[i]);
+        init_loss(&this, &losses[i]);
         check_precisions(&this, (int)i * 50, losses[i].all);
         graph_case_clear(&this);
     }
@@ -201,7 +201,7 @@ static void run_reversed(graph_case *this, bool reverse, graph_result *result)
     unsetenv("LAPSE_EMULATE_REVERSE");
 }
 
-/* No result depends on which block comes first. */
+/* No result depends on the order of blocks. */
 static void check_order(graph_case *this)
 {
     graph_result forward, backward;
@@ -228,29 +228,29 @@ static void test_order(void **state)
     static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32};
     for (int i = small_effort(0, 1); i < 2; i++) {
         graph_case this;
-        start_shape(&this, &shapes[0]);
+        init_attention(&this, &shapes[0]);
         this.precision = types[i];
         check_order(&this);
         graph_case_clear(&this);
-        start_shape(&this, &shapes[5]);
+        init_attention(&this, &shapes[5]);
         this.precision = types[i];
         check_order(&this);
         graph_case_clear(&this);
-        start_loss(&this, &losses[0]);
+        init_loss(&this, &losses[0]);
         this.precision = types[i];
         check_order(&this);
         graph_case_clear(&this);
     }
 }
 
-/* What is not a number in a query, a key or a value stays so in what it touches: a run that is lost must show it. */
-static void test_not_a_number(void **state)
+/* NaN in a query, a key or a value propagates to everything that depends on it: a diverged run must show it. */
+static void test_nan(void **state)
 {
     (void)state;
     small_skip_under_tools();
     for (int leaf = 0; leaf < 6; leaf++) {
         graph_case this;
-        start_shape(&this, &shapes[2]);
+        init_attention(&this, &shapes[2]);
         int cols = shapes[2].cols * shapes[2].heads;
         this.inputs[leaf % 3][4 * cols] = NAN; /* token 4, of the segment 3 .. 5, head 0 */
         this.precision = leaf < 3 ? LP_PRECISION_FP32 : LP_PRECISION_TF32;
@@ -269,9 +269,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_softmax_loss),
         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_not_a_number),
+        cmocka_unit_test(test_nan),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

@@ -1,77 +1,80 @@
-/* cuda_adam.cu: Adam's step on the device: all parameters, dense ones and the rows of tables that occurred, in two launches: one
- * sums squares for the norm of the gradient, one steps.
+/* cuda_adam.cu: lazy Adam on the device (of a table, only the rows that the batch uses), in two launches:
+ * adam_norm_kernel sums squares for gradient clipping by global norm, adam_step_kernel updates.
  *
- * A batch is one shard here, so gradients are there as they are needed: row i of the optimizer's list has row i of the shard's
- * gradients. What there is to do is cut into pieces, one for a block that steps: the dense parameters first, then the tables one after
- * another. The blocks that sum are few, so that every block that steps can add up what they found, always in the same order.
- * That one has asked for all it needs before: it begins while the other still runs.
+ *     m = beta1 m + (1 - beta1) g     v = beta2 v + (1 - beta2) g^2     p -= rate m / (sqrt(v) correction2 + epsilon)
+ *
+ * A batch is one shard here: row i of the optimizer's list has row i of the shard's gradients. Parameters form groups
+ * (the dense ones, then each table), and groups are cut into chunks, one for each block of adam_step_kernel.
+ * adam_norm_kernel has few blocks, so that every block of adam_step_kernel can add their results, in a fixed order.
+ * adam_step_kernel starts by programmatic dependent launch: it loads its first chunk before it waits for the norm.
  */
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_reduce.h"
 #include "backend/cuda/cuda_rows.h"
 
-enum { DENSE = 4, THREADS = 256, WARPS = THREADS / 32, PARTS = 1 + LP_TABLE_LIMIT, SUM_BLOCKS = 528 };
-static_assert(LP_PARAMETER_ALIGN % DENSE == 0, "what a thread takes has one rate");
+enum { DENSE = 4, THREADS = 256, WARPS = THREADS / 32, GROUPS = 1 + LP_TABLE_LIMIT, NORM_BLOCKS = 528 };
+static_assert(LP_PARAMETER_ALIGN % DENSE == 0, "the vector of a thread has one learning rate");
 
-/* The dense parameters (one long row), or the rows of a table that occurred. A row is taken by `lanes` threads side by side, each of
- * which takes `width` columns at a time. */
-typedef struct part {
+/* The dense parameters (one long row), or the rows of a table that the batch uses. `lanes` threads own a row, `width`
+ * columns each at a time. */
+typedef struct group {
     float *parameters, *moment1, *moment2, *gradients;
-    const float *rates; /* of groups of LP_PARAMETER_ALIGN; NULL: `rate` */
+    const float *rates; /* for each LP_PARAMETER_ALIGN parameters; NULL: `rate` */
     float rate;
-    int cols, width, lanes, pieces;
+    int cols, width, lanes, chunks;
     bool table;
-} part;
+} group;
 
 typedef struct adam_task {
-    part parts[PARTS];
-    const lp_cuda_adam_now *now;
-    double *norms; /* of the blocks that sum */
+    group groups[GROUPS];
+    const lp_cuda_adam_args *args;
+    double *norms; /* of the blocks of adam_norm_kernel */
     float beta1, beta2, epsilon, l2;
     double clip;
-    int pieces, sums; /* sums: blocks that sum; 0: any norm will do */
+    int chunks, norm_blocks; /* norm_blocks is 0 without clipping */
 } adam_task;
 
-/* What a thread takes of a piece: columns c, c + step, .. of a row that begins at `place` among parameters and moments, and at `gradient`
- * among gradients. */
+/* Elements of a chunk that a thread owns: columns c, c + step, .. of a row at `parameter_offset` of parameters and
+ * moments, and at `gradient_offset` of gradients. */
 typedef struct span {
-    size_t place, gradient;
+    size_t parameter_offset, gradient_offset;
     int c, step, end;
 } span;
 
-/* The part that the piece belongs to, whose own number it then is. */
-__device__ static inline const part &part_of(const adam_task &task, int *piece)
+/* The group of a chunk; *chunk becomes its index within the group. */
+__device__ static inline const group &group_of(const adam_task &task, int *chunk)
 {
-    int number = 0;
-    while (*piece >= task.parts[number].pieces)
-        *piece -= task.parts[number++].pieces;
-    return task.parts[number];
+    int index = 0;
+    while (*chunk >= task.groups[index].chunks)
+        *chunk -= task.groups[index++].chunks;
+    return task.groups[index];
 }
 
-__device__ static inline span span_of(const adam_task &task, const part &p, int piece)
+__device__ static inline span span_of(const adam_task &task, const group &p, int chunk)
 {
     if (!p.table)
-        return span{0, 0, p.width * (piece * THREADS + (int)threadIdx.x), p.cols, p.cols};
-    int row = piece * (THREADS / p.lanes) + (int)threadIdx.x / p.lanes;
-    if (row >= task.now->rows)
+        return span{0, 0, p.width * (chunk * THREADS + (int)threadIdx.x), p.cols, p.cols};
+    int row = chunk * (THREADS / p.lanes) + (int)threadIdx.x / p.lanes;
+    if (row >= task.args->rows)
         return span{0, 0, 0, 1, 0};
-    const int32_t *rows = (const int32_t *)(task.now + 1);
+    const int32_t *rows = (const int32_t *)(task.args + 1);
     return span{(size_t)rows[row] * p.cols, (size_t)row * p.cols, p.width * ((int)threadIdx.x % p.lanes),
                 p.width * p.lanes, p.cols};
 }
 
-__device__ static inline float rate_at(const part &p, int c)
+__device__ static inline float rate_at(const group &p, int c)
 {
     return p.rates ? p.rates[c / LP_PARAMETER_ALIGN] : p.rate;
 }
 
-/* More by l2 of the parameter, and 0 of what is fixed. */
-template <int n> __device__ static inline lp_floats<n> gradient_at(const adam_task &task, const part &p, const span &at)
+/* Gradient with L2 regularization; 0 for parameters whose rate is 0. */
+template <int n>
+__device__ static inline lp_vector<n> gradient_at(const adam_task &task, const group &p, const span &at)
 {
-    lp_floats<n> gradient = lp_read<n>(p.gradients + at.gradient + at.c);
+    lp_vector<n> gradient = lp_vector_load<n>(p.gradients + at.gradient_offset + at.c);
     bool fixed = rate_at(p, at.c) == 0;
     if (task.l2 != 0) {
-        lp_floats<n> parameter = lp_read<n>(p.parameters + at.place + at.c);
+        lp_vector<n> parameter = lp_vector_load<n>(p.parameters + at.parameter_offset + at.c);
 #pragma unroll
         for (int i = 0; i < n; i++)
             gradient.at[i] += task.l2 * parameter.at[i];
@@ -82,12 +85,12 @@ template <int n> __device__ static inline lp_floats<n> gradient_at(const adam_ta
     return gradient;
 }
 
-template <int n> __device__ static inline double squares(const adam_task &task, const part &p, span at)
+template <int n> __device__ static inline double sum_squares(const adam_task &task, const group &p, span at)
 {
     double norm = 0;
 #pragma unroll 1
     for (; at.c < at.end; at.c += at.step) {
-        lp_floats<n> gradient = gradient_at<n>(task, p, at);
+        lp_vector<n> gradient = gradient_at<n>(task, p, at);
         float sum = 0;
 #pragma unroll
         for (int i = 0; i < n; i++)
@@ -97,35 +100,35 @@ template <int n> __device__ static inline double squares(const adam_task &task, 
     return norm;
 }
 
-__global__ void __launch_bounds__(THREADS) adam_sum_kernel(const __grid_constant__ adam_task task)
+__global__ void __launch_bounds__(THREADS) adam_norm_kernel(const __grid_constant__ adam_task task)
 {
     double norm = 0;
     lp_let_next_begin();
 #pragma unroll 1
-    for (int i = (int)blockIdx.x; i < task.pieces; i += (int)gridDim.x) {
-        int piece = i;
-        const part &p = part_of(task, &piece);
-        span at = span_of(task, p, piece);
-        norm += p.width == 4   ? squares<4>(task, p, at)
-                : p.width == 2 ? squares<2>(task, p, at)
-                               : squares<1>(task, p, at);
+    for (int i = (int)blockIdx.x; i < task.chunks; i += (int)gridDim.x) {
+        int chunk = i;
+        const group &p = group_of(task, &chunk);
+        span at = span_of(task, p, chunk);
+        norm += p.width == 4   ? sum_squares<4>(task, p, at)
+                : p.width == 2 ? sum_squares<2>(task, p, at)
+                               : sum_squares<1>(task, p, at);
     }
     norm = lp_block_sum<WARPS>(norm);
     if (threadIdx.x == 0)
         task.norms[blockIdx.x] = norm;
 }
 
-/* What the gradient is multiplied with so that its norm is no longer than `clip`. Every thread must come. */
-__device__ static inline float scale_now(const adam_task &task)
+/* Factor that clips the global norm to `clip`. Every thread of the block must call it. */
+__device__ static inline float clip_scale(const adam_task &task)
 {
     __shared__ float scale;
     double sum = 0;
-    if (!task.sums)
+    if (!task.norm_blocks)
         return 1;
     lp_wait_for_last();
 #pragma unroll
-    for (int i = 0; i < SUM_BLOCKS; i += THREADS)
-        if (i + (int)threadIdx.x < task.sums)
+    for (int i = 0; i < NORM_BLOCKS; i += THREADS)
+        if (i + (int)threadIdx.x < task.norm_blocks)
             sum += task.norms[i + threadIdx.x];
     sum = lp_block_sum<WARPS>(sum);
     if (threadIdx.x == 0)
@@ -134,24 +137,24 @@ __device__ static inline float scale_now(const adam_task &task)
     return scale;
 }
 
-template <int n> struct step_values {
-    lp_floats<n> gradient, first, second, parameter;
+template <int n> struct chunk_values {
+    lp_vector<n> gradient, first, second, parameter;
     float rate;
 };
 
 template <int n>
-__device__ static inline step_values<n> read_values(const adam_task &task, const part &p, const span &at)
+__device__ static inline chunk_values<n> load_values(const adam_task &task, const group &p, const span &at)
 {
-    return step_values<n>{gradient_at<n>(task, p, at), lp_read<n>(p.moment1 + at.place + at.c),
-                          lp_read<n>(p.moment2 + at.place + at.c), lp_read<n>(p.parameters + at.place + at.c),
-                          rate_at(p, at.c)};
+    return chunk_values<n>{gradient_at<n>(task, p, at), lp_vector_load<n>(p.moment1 + at.parameter_offset + at.c),
+                           lp_vector_load<n>(p.moment2 + at.parameter_offset + at.c),
+                           lp_vector_load<n>(p.parameters + at.parameter_offset + at.c), rate_at(p, at.c)};
 }
 
 template <int n>
-__device__ static inline void step_values_on(const adam_task &task, const part &p, const span &at, step_values<n> &x,
-                                             float scale)
+__device__ static inline void update(const adam_task &task, const group &p, const span &at, chunk_values<n> &x,
+                                     float scale)
 {
-    float rate = task.now->rate * x.rate, correction = task.now->correction2;
+    float rate = task.args->rate * x.rate, correction = task.args->correction2;
 #pragma unroll
     for (int i = 0; i < n; i++) {
         float g = x.gradient.at[i] * scale;
@@ -159,51 +162,51 @@ __device__ static inline void step_values_on(const adam_task &task, const part &
         x.second.at[i] = task.beta2 * x.second.at[i] + (1 - task.beta2) * g * g;
         x.parameter.at[i] -= rate * x.first.at[i] / (sqrtf(x.second.at[i]) * correction + task.epsilon);
     }
-    if (task.l2 != 0 || x.rate == 0) /* others find it as it was stepped by */
-        lp_write<n>(p.gradients + at.gradient + at.c, x.gradient, 0);
-    lp_write<n>(p.moment1 + at.place + at.c, x.first, 0);
-    lp_write<n>(p.moment2 + at.place + at.c, x.second, 0);
-    lp_write<n>(p.parameters + at.place + at.c, x.parameter, 0);
+    if (task.l2 != 0 || x.rate == 0) /* readers of gradients see the one that was applied */
+        lp_vector_store<n>(p.gradients + at.gradient_offset + at.c, x.gradient, 0);
+    lp_vector_store<n>(p.moment1 + at.parameter_offset + at.c, x.first, 0);
+    lp_vector_store<n>(p.moment2 + at.parameter_offset + at.c, x.second, 0);
+    lp_vector_store<n>(p.parameters + at.parameter_offset + at.c, x.parameter, 0);
 }
 
-/* What is read first comes while the norm is still being summed. */
-template <int n> __device__ static inline void step_piece(const adam_task &task, const part &p, int piece)
+/* The first values are loaded before the wait for the norm. */
+template <int n> __device__ static inline void step_chunk(const adam_task &task, const group &p, int chunk)
 {
-    span at = span_of(task, p, piece);
-    step_values<n> x;
+    span at = span_of(task, p, chunk);
+    chunk_values<n> x;
     if (at.c < at.end)
-        x = read_values<n>(task, p, at);
-    float scale = scale_now(task);
+        x = load_values<n>(task, p, at);
+    float scale = clip_scale(task);
 #pragma unroll 1
     while (at.c < at.end) {
-        step_values_on<n>(task, p, at, x, scale);
+        update<n>(task, p, at, x, scale);
         at.c += at.step;
         if (at.c < at.end)
-            x = read_values<n>(task, p, at);
+            x = load_values<n>(task, p, at);
     }
 }
 
 __global__ void __launch_bounds__(THREADS) adam_step_kernel(const __grid_constant__ adam_task task)
 {
-    int piece = (int)blockIdx.x;
-    const part &p = part_of(task, &piece);
+    int chunk = (int)blockIdx.x;
+    const group &p = group_of(task, &chunk);
     if (p.width == 4)
-        step_piece<4>(task, p, piece);
+        step_chunk<4>(task, p, chunk);
     else if (p.width == 2)
-        step_piece<2>(task, p, piece);
+        step_chunk<2>(task, p, chunk);
     else
-        step_piece<1>(task, p, piece);
-    if (blockIdx.x + threadIdx.x == 0 && task.now->loss_to)
-        *task.now->loss_to = *task.now->loss;
+        step_chunk<1>(task, p, chunk);
+    if (blockIdx.x + threadIdx.x == 0 && task.args->loss_to)
+        *task.args->loss_to = *task.args->loss;
 }
 
-/* ---- parts --------------------------------------------------------------------------------------------------- */
+/* ---- parameter groups ---------------------------------------------------------------------------------------- */
 
-static part dense_part(const lp_adam *adam, float *parameters)
+static group dense_group(const lp_adam *adam, float *parameters)
 {
     size_t first = adam->table_size;
     int cols = (int)(adam->size - first);
-    part p = {};
+    group p = {};
     p.parameters = parameters + first;
     p.moment1 = adam->moment1 + first;
     p.moment2 = adam->moment2 + first;
@@ -211,14 +214,14 @@ static part dense_part(const lp_adam *adam, float *parameters)
     p.rates = adam->rates;
     p.cols = cols;
     p.width = DENSE;
-    p.pieces = (int)lp_blocks(cols, DENSE * THREADS);
+    p.chunks = (int)lp_blocks(cols, DENSE * THREADS);
     return p;
 }
 
-static part table_part(const lp_adam *adam, const lp_table *table, float *parameters)
+static group table_group(const lp_adam *adam, const lp_table *table, float *parameters)
 {
     size_t first = table->offset;
-    part p = {};
+    group p = {};
     p.table = true;
     p.parameters = parameters + first;
     p.moment1 = adam->moment1 + first;
@@ -226,99 +229,99 @@ static part table_part(const lp_adam *adam, const lp_table *table, float *parame
     p.gradients = adam->row_gradients + (size_t)table->before * (size_t)adam->item_capacity;
     p.rate = table->rate;
     p.cols = table->cols;
-    p.width = lp_width((uintptr_t)p.parameters | (uintptr_t)p.moment1 | (uintptr_t)p.moment2 | (uintptr_t)p.gradients,
-                       p.cols);
+    p.width = lp_vector_width(
+        (uintptr_t)p.parameters | (uintptr_t)p.moment1 | (uintptr_t)p.moment2 | (uintptr_t)p.gradients, p.cols);
     p.lanes = 1;
     while (p.lanes < 32 && p.lanes * p.width < p.cols)
         p.lanes *= 2;
-    p.pieces = (int)lp_blocks(adam->item_capacity, THREADS / p.lanes);
+    p.chunks = (int)lp_blocks(adam->item_capacity, THREADS / p.lanes);
     return p;
 }
 
-void lp_cuda_adam_launch(const lp_train_step *learning, const lp_cuda_adam_now *now)
+void lp_cuda_adam_launch(const lp_train_step *train, const lp_cuda_adam_args *args)
 {
-    const lp_adam *adam = learning->adam;
+    const lp_adam *adam = train->adam;
     adam_task task = {};
-    task.parts[0] = dense_part(adam, learning->parameters);
+    task.groups[0] = dense_group(adam, train->parameters);
     for (int t = 0; t < adam->table_count; t++)
-        task.parts[1 + t] = table_part(adam, &adam->tables[t], learning->parameters);
+        task.groups[1 + t] = table_group(adam, &adam->tables[t], train->parameters);
     for (int i = 0; i <= adam->table_count; i++)
-        task.pieces += task.parts[i].pieces;
-    task.now = now;
+        task.chunks += task.groups[i].chunks;
+    task.args = args;
     task.norms = adam->norms;
     task.beta1 = (float)adam->beta1;
     task.beta2 = (float)adam->beta2;
     task.epsilon = (float)adam->epsilon;
     task.l2 = (float)adam->l2;
     task.clip = adam->clip;
-    task.sums = adam->clip > 0 ? (task.pieces < SUM_BLOCKS ? task.pieces : (int)SUM_BLOCKS) : 0;
+    task.norm_blocks = adam->clip > 0 ? (task.chunks < NORM_BLOCKS ? task.chunks : (int)NORM_BLOCKS) : 0;
     lp_cuda_run none = {};
-    unsigned sums = (unsigned)task.sums, pieces = (unsigned)task.pieces;
-    if (!sums) {
-        LP_LAUNCH(&none, adam_step_kernel, pieces, THREADS, 0, task);
+    unsigned norm_blocks = (unsigned)task.norm_blocks, chunks = (unsigned)task.chunks;
+    if (!norm_blocks) {
+        LP_LAUNCH(&none, adam_step_kernel, chunks, THREADS, 0, task);
         return;
     }
-    LP_LAUNCH(&none, adam_sum_kernel, sums, THREADS, 0, task);
-    LP_LAUNCH_EARLY(&none, adam_step_kernel, pieces, THREADS, 0, task);
+    LP_LAUNCH(&none, adam_norm_kernel, norm_blocks, THREADS, 0, task);
+    LP_LAUNCH_EARLY(&none, adam_step_kernel, chunks, THREADS, 0, task);
 }
 
-/* ---- what changes from step to step -------------------------------------------------------------------------- */
+/* ---- per-step arguments -------------------------------------------------------------------------------------- */
 
-size_t lp_cuda_adam_size(int64_t most_rows)
+size_t lp_cuda_adam_size(int64_t max_rows)
 {
-    return sizeof(lp_cuda_adam_now) + (size_t)most_rows * sizeof(int32_t);
+    return sizeof(lp_cuda_adam_args) + (size_t)max_rows * sizeof(int32_t);
 }
 
-void lp_cuda_adam_fill(const lp_train_step *learning, const float *loss, lp_cuda_adam_now *now)
+void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args)
 {
-    const lp_adam *adam = learning->adam;
-    double step = (double)learning->step;
-    *now = lp_cuda_adam_now();
-    now->rows = learning->rows ? learning->rows->count : 0;
-    now->rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, step)));
-    now->correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, step)));
-    now->loss = loss;
-    now->loss_to = loss ? learning->loss_to : NULL;
-    if (now->rows)
-        memcpy(now + 1, learning->rows->row, (size_t)now->rows * sizeof(int32_t));
+    const lp_adam *adam = train->adam;
+    double step = (double)train->step;
+    *args = lp_cuda_adam_args();
+    args->rows = train->rows ? train->rows->count : 0;
+    args->rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, step)));
+    args->correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, step)));
+    args->loss = loss;
+    args->loss_to = loss ? train->loss_to : NULL;
+    if (args->rows)
+        memcpy(args + 1, train->rows->row, (size_t)args->rows * sizeof(int32_t));
 }
 
-static char *staging[LP_DEVICE_MARKS], *arrival[LP_DEVICE_MARKS]; /* on the host, and on the device */
-static size_t room;
-static uint64_t steps;
+static char *pinned_args[LP_DEVICE_MARKS], *device_args[LP_DEVICE_MARKS]; /* pinned host memory, device memory */
+static size_t capacity;
+static uint64_t step_count;
 
-static bool make_room(size_t size)
+static bool reserve(size_t size)
 {
-    if (size <= room)
+    if (size <= capacity)
         return true;
     lp_device_sync();
-    bool good = true;
+    bool ok = true;
     for (int i = 0; i < LP_DEVICE_MARKS; i++) {
-        lp_device_free(arrival[i]);
-        lp_device_pinned_free(staging[i]);
-        arrival[i] = (char *)lp_device_alloc(size);
-        staging[i] = (char *)lp_device_pinned(size);
-        good = good && arrival[i] && staging[i];
+        lp_device_free(device_args[i]);
+        lp_device_pinned_free(pinned_args[i]);
+        device_args[i] = (char *)lp_device_alloc(size);
+        pinned_args[i] = (char *)lp_device_pinned(size);
+        ok = ok && device_args[i] && pinned_args[i];
     }
-    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
-    room = good ? size : 0;
-    return good;
+    lp_device_sync(); /* the copies are not ordered after the stream's clearing of new memory */
+    capacity = ok ? size : 0;
+    return ok;
 }
 
 void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
 {
-    lp_train_step learning = {adam, step, rows, parameters, NULL, NULL};
-    int mark = (int)(steps++ % LP_DEVICE_MARKS);
+    lp_train_step train = {adam, step, rows, parameters, NULL, NULL};
+    int slot = (int)(step_count++ % LP_DEVICE_MARKS);
     size_t size = lp_cuda_adam_size(adam->item_capacity);
     if (adam->shards != 1)
         lp_device_problem_set("the optimizer", "a batch must be one shard on a GPU");
-    if (!lp_device_problem() && !make_room(size))
+    if (!lp_device_problem() && !reserve(size))
         lp_device_problem_set("the optimizer's rows", "there is not enough memory on the GPU");
     if (lp_device_problem())
         return;
-    lp_device_wait(LP_DEVICE_ADAM, mark);
-    lp_cuda_adam_fill(&learning, NULL, (lp_cuda_adam_now *)staging[mark]);
-    lp_device_deliver(LP_DEVICE_ADAM, mark, arrival[mark], staging[mark], size);
-    lp_cuda_adam_launch(&learning, (const lp_cuda_adam_now *)arrival[mark]);
-    lp_device_mark(LP_DEVICE_ADAM, mark);
+    lp_device_wait(LP_DEVICE_ADAM, slot);
+    lp_cuda_adam_fill(&train, NULL, (lp_cuda_adam_args *)pinned_args[slot]);
+    lp_device_deliver(LP_DEVICE_ADAM, slot, device_args[slot], pinned_args[slot], size);
+    lp_cuda_adam_launch(&train, (const lp_cuda_adam_args *)device_args[slot]);
+    lp_device_mark(LP_DEVICE_ADAM, slot);
 }

@@ -1,24 +1,24 @@
-/* cuda_adam.h: the optimizer's step on the device. */
+/* cuda_adam.h: Adam's step on the device. */
 #ifndef LP_CUDA_ADAM_H
 #define LP_CUDA_ADAM_H
 
 #include "backend/cuda/cuda_device.h"
 
-/* What changes from step to step comes from the host: these numbers, and behind them the rows of tables that occurred. So the launches
- * are the same for every step. */
-typedef struct lp_cuda_adam_now {
+/* Per-step arguments from the host, followed by the table rows that the batch uses. The launches are the same for
+ * every step, so they can be replayed. */
+typedef struct lp_cuda_adam_args {
     int32_t rows;
-    float rate, correction2; /* the learning rate and the second moment, corrected for the number of the step */
-    const float *loss;       /* *loss_to = *loss, if there is one */
+    float rate, correction2; /* bias-corrected learning rate; bias correction of the second moment */
+    const float *loss;       /* *loss_to = *loss, if loss_to is not NULL */
     float *loss_to;
-} lp_cuda_adam_now;
+} lp_cuda_adam_args;
 
-/* Bytes for as many rows as the optimizer may meet. */
-size_t lp_cuda_adam_size(int64_t most_rows);
-/* Fills them; loss: where it lies on the device. */
-void lp_cuda_adam_fill(const lp_train_step *learning, const float *loss, lp_cuda_adam_now *now);
-/* now: on the device, and filled by the time that the launches run. */
-void lp_cuda_adam_launch(const lp_train_step *learning, const lp_cuda_adam_now *now);
+/* Bytes of the arguments with at most `max_rows` rows. */
+size_t lp_cuda_adam_size(int64_t max_rows);
+/* Fills the arguments; loss: device address. */
+void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args);
+/* args: device address, filled by the time the launches run. */
+void lp_cuda_adam_launch(const lp_train_step *train, const lp_cuda_adam_args *args);
 
 /* lp_backend.adam_step */
 void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);

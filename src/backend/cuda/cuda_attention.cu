@@ -1,9 +1,13 @@
-/* cuda_attention.cu: causal attention over packed segments, without a matrix of pairs.
+/* cuda_attention.cu: causal attention over packed segments with online softmax; no score matrix is stored.
  *
- * A block goes over the keys of its tile of queries from the first to the last, and keeps for every query the largest score so far, the
- * sum of exp of all scores less that, and the weighted sums of values and basis, which are scaled down whenever a larger score
- * appears. The shares of a step lie in shared memory between the two products: warps that share a group of rows split the keys in
- * the first and the columns in the second.
+ *     s(q, i) = scale (query_q . key_i + time_query_q . basis_i)      p = softmax of s over i <= q in q's segment
+ *     out_q = sum_i f p value_i    time_out_q = sum_i f p basis_i    lse_q = log sum_i exp s   (f: dropout factor)
+ *
+ * Grid: (query tiles, heads); 256 threads, 16 or 32 query rows. A thread block iterates over the keys of its query
+ * tile and keeps for every query the row maximum, the row sum of exp(s - maximum) and the output accumulators; a
+ * larger maximum rescales them. The warps of a row group divide the keys in the first product and the columns in the
+ * second, so the probabilities of a step pass through shared memory. Shared memory (forward_layout): double-buffered
+ * keys, queries, probabilities; choose_tiles picks the inner tile that lets two blocks run on a multiprocessor.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
@@ -11,176 +15,181 @@ namespace
 {
 
 typedef struct forward_task {
-    attention_form form;
+    attention_config config;
     const lp_cuda_shard *shard;
     const int32_t *segment;
     const float *query, *key, *value, *time_query, *basis;
-    float *out, *log_sum, *time_out;
+    float *out, *lse, *time_out;
 } forward_task;
 
-/* The parts of shared memory, in floats from its beginning; the last is its size. */
+/* Offsets in shared memory, in floats; size is the total. */
 typedef struct forward_layout {
-    int keys, queries, shares, start, peak, bits, size;
+    int keys, queries, probabilities, start, row_max, bits, size;
 } forward_layout;
 
-__host__ __device__ forward_layout forward_layout_of(const attention_form *form)
+__host__ __device__ forward_layout forward_layout_of(const attention_config *config)
 {
     forward_layout at;
     at.keys = 0;
-    at.queries = at.keys + form->buffers * form->steps * form->key_stride;
-    at.shares = at.queries + form->rows * form->query_stride;
-    at.start = at.shares + form->rows * form->share_stride;
-    at.peak = at.start + form->rows;
-    at.bits = at.peak + form->rows * form->warp_cols;
-    at.size = at.bits + (form->threshold ? (form->rows * (form->steps / 8 + 1) + 3) / 4 : 0);
+    at.queries = at.keys + config->buffers * config->inner_rows * config->key_stride;
+    at.probabilities = at.queries + config->rows * config->query_stride;
+    at.start = at.probabilities + config->rows * config->score_stride;
+    at.row_max = at.start + config->rows;
+    at.bits = at.row_max + config->rows * config->warp_cols;
+    at.size = at.bits + (config->dropout_threshold ? (config->rows * (config->inner_rows / 8 + 1) + 3) / 4 : 0);
     return at;
 }
 
-/* What a lane keeps of one of its two rows, g and g + 8 of the warp's group. */
+/* State of one of a lane's two rows, g and g + 8 of the row group. */
 typedef struct row_state {
-    int query, start; /* query < start where there is no such token: it sees no key */
-    float peak, sum;
+    int query, start; /* query < start if there is no such token: all keys are masked */
+    float row_max, row_sum;
 } row_state;
 
-/* Where a warp stands. */
-typedef struct place {
-    int group_row, warp_col;     /* first row of its group in the tile; which of the group's warps */
-    int first_tile, count;       /* its tiles of 8 columns of the output */
-    int group_first, group_last; /* the keys that the group sees */
-} place;
+/* Part of the output that a warp computes. */
+typedef struct warp_tile {
+    int group_row, warp_col;     /* first row of its group in the tile; index within the group */
+    int first_tile, count;       /* its 8-column tiles of the output */
+    int group_first, group_last; /* visible keys of the group */
+} warp_tile;
 
-/* Scores of the warp's keys, masked; the largest of each row goes to `peak` for the other warps of the group. */
+/* Scaled scores of the warp's keys, masked with -infinity; row maxima go to `row_max` for the other warps of the
+ * group. */
 template <bool tensor, int tiles>
-__device__ void make_scores(const attention_form *form, attention_range range, const float *queries, const float *keys,
-                            int first_key, int warp_col, const row_state (&row)[2], float (&score)[tiles][4],
-                            float *peak)
+__device__ void compute_scores(const attention_config *config, attention_range range, const float *queries,
+                               const float *keys, int first_key, int warp_col, const row_state (&row)[2],
+                               float (&score)[tiles][4], float *row_max)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++)
         for (int i = 0; i < 4; i++)
             score[j][i] = 0;
-    tile_rows<tensor>(score, range.from, range.count, queries, form->query_stride,
-                      keys + 8 * warp_col * form->key_stride, form->key_stride, 8 * form->warp_cols,
-                      form->cols_wide + form->extra_wide);
-    float largest[2] = {-INFINITY, -INFINITY};
+    tile_matmul_nt<tensor>(score, range.from, range.count, queries, config->query_stride,
+                           keys + 8 * warp_col * config->key_stride, config->key_stride, 8 * config->warp_cols,
+                           config->head_padded + config->basis_padded);
+    float new_max[2] = {-INFINITY, -INFINITY};
 #pragma unroll
     for (int j = 0; j < tiles; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const row_state *mine = &row[i >> 1];
-            int key = first_key + 8 * (j * form->warp_cols + warp_col) + 2 * me.member + (i & 1);
-            bool seen = j >= range.from && j < range.count && key >= mine->start && key <= mine->query;
-            score[j][i] = seen ? score[j][i] * form->scale : -INFINITY;
-            largest[i >> 1] = fmaxf(largest[i >> 1], score[j][i]);
+            int key = first_key + 8 * (j * config->warp_cols + warp_col) + 2 * me.member + (i & 1);
+            bool visible = j >= range.from && j < range.count && key >= mine->start && key <= mine->query;
+            score[j][i] = visible ? score[j][i] * config->scale : -INFINITY;
+            new_max[i >> 1] = fmaxf(new_max[i >> 1], score[j][i]);
         }
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        largest[half] = fmaxf(largest[half], __shfl_xor_sync(0xFFFFFFFFu, largest[half], 1));
-        largest[half] = fmaxf(largest[half], __shfl_xor_sync(0xFFFFFFFFu, largest[half], 2));
+        new_max[half] = fmaxf(new_max[half], __shfl_xor_sync(0xFFFFFFFFu, new_max[half], 1));
+        new_max[half] = fmaxf(new_max[half], __shfl_xor_sync(0xFFFFFFFFu, new_max[half], 2));
         if (me.member == 0)
-            peak[me.group + 8 * half] = largest[half];
+            row_max[me.group + 8 * half] = new_max[half];
     }
 }
 
-/* Takes the largest score of the step into account; returns what earlier sums are worth now. */
-__device__ float raise_peak(row_state *row, const float *peak, int stride, int warp_cols)
+/* Online softmax: updates the maximum with that of the step; returns the factor that rescales earlier sums. */
+__device__ float update_row_max(row_state *row, const float *row_max, int stride, int warp_cols)
 {
-    float largest = row->peak;
+    float new_max = row->row_max;
     for (int i = 0; i < warp_cols; i++)
-        largest = fmaxf(largest, peak[i * stride]);
-    float worth = row->peak == -INFINITY ? 0 : __expf(row->peak - largest);
-    row->peak = largest;
-    row->sum *= worth;
-    return worth;
+        new_max = fmaxf(new_max, row_max[i * stride]);
+    float rescale = row->row_max == -INFINITY ? 0 : __expf(row->row_max - new_max);
+    row->row_max = new_max;
+    row->row_sum *= rescale;
+    return rescale;
 }
 
-/* Shares of the warp's keys, from scores. What is masked is known by its -infinity; what is not a number stays so. */
+/* Probabilities of the warp's keys from scores. Tests for -infinity, so that NaN scores propagate. */
 template <bool tensor, int tiles>
-__device__ void write_shares(const attention_form *form, attention_range range, const attention_bits *bits,
-                             int first_query, int first_key, int warp_col, row_state (&row)[2],
-                             const float (&score)[tiles][4], float *shares)
+__device__ void write_probabilities(const attention_config *config, attention_range range, const attention_bits *bits,
+                                    int first_query, int first_key, int warp_col, row_state (&row)[2],
+                                    const float (&score)[tiles][4], float *probabilities)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
         if (j < range.from || j >= range.count)
             continue;
-        int col = 8 * (j * form->warp_cols + warp_col) + 2 * me.member;
+        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             row_state *mine = &row[half];
-            float share[2] = {0, 0};
+            float probability[2] = {0, 0};
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 float x = score[j][2 * half + i];
                 if (x != -INFINITY) {
-                    share[i] = __expf(x - mine->peak);
-                    mine->sum += share[i];
-                    share[i] *= attention_factor(bits, form, first_query, first_key, mine->query, first_key + col + i);
+                    probability[i] = __expf(x - mine->row_max);
+                    mine->row_sum += probability[i];
+                    probability[i] *= attention_dropout_factor(bits, config, first_query, first_key, mine->query,
+                                                               first_key + col + i);
                 }
             }
-            float2 both = {tile_number<tensor>(share[0]), tile_number<tensor>(share[1])};
-            *(float2 *)(shares + (me.group + 8 * half) * form->share_stride + col) = both;
+            float2 pair = {tile_operand<tensor>(probability[0]), tile_operand<tensor>(probability[1])};
+            *(float2 *)(probabilities + (me.group + 8 * half) * config->score_stride + col) = pair;
         }
     }
 }
 
-/* The sum of exp over all warps of the group: each lays its own in `parts` [warp_cols x rows], and all add them in the same order. */
-__device__ void finish_sums(const attention_form *form, place at, row_state (&row)[2], float *parts)
+/* Row sums over all warps of the group: each stores its own in `parts` [warp_cols x rows]; all add them in the same
+ * order. */
+__device__ void reduce_row_sums(const attention_config *config, warp_tile at, row_state (&row)[2], float *parts)
 {
     tile_lane me = tile_lane_now();
     __syncthreads();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = row[half].sum;
+        float sum = row[half].row_sum;
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
         if (me.member == 0)
-            parts[at.warp_col * form->rows + at.group_row + me.group + 8 * half] = sum;
+            parts[at.warp_col * config->rows + at.group_row + me.group + 8 * half] = sum;
     }
     __syncthreads();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        row[half].sum = 0;
-        for (int i = 0; i < form->warp_cols; i++)
-            row[half].sum += parts[i * form->rows + at.group_row + me.group + 8 * half];
+        row[half].row_sum = 0;
+        for (int i = 0; i < config->warp_cols; i++)
+            row[half].row_sum += parts[i * config->rows + at.group_row + me.group + 8 * half];
     }
 }
 
-/* Columns of the basis come first, then those of the values; they go through the shared memory of the queries, which is as wide. */
+/* Output columns: first the basis, then the values. They pass through the buffer of the queries, which has the same
+ * width. */
 template <int tiles>
-__device__ void store_rows(const forward_task *task, attention_head head, place at, float *queries, int first,
+__device__ void store_rows(const forward_task *task, attention_head head, warp_tile at, float *queries, int first,
                            int present, const row_state (&row)[2], float (&sum)[tiles][4])
 {
-    const attention_form *form = &task->form;
+    const attention_config *config = &task->config;
     tile_lane me = tile_lane_now();
-    int stride = form->query_stride;
-    float worth[2] = {1 / row[0].sum, 1 / row[1].sum};
+    int stride = config->query_stride;
+    float rescale[2] = {1 / row[0].row_sum, 1 / row[1].row_sum};
 #pragma unroll
     for (int j = 0; j < tiles; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            sum[j][i] *= worth[i >> 1];
-    tile_put(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
+            sum[j][i] *= rescale[i >> 1];
+    tile_store_shared(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (at.warp_col == 0 && me.member == 0 && row[half].query >= row[half].start)
-            task->log_sum[(int64_t)row[half].query * form->heads + head.number] = row[half].peak + logf(row[half].sum);
+            task->lse[(int64_t)row[half].query * config->heads + head.index] =
+                row[half].row_max + logf(row[half].row_sum);
     __syncthreads();
-    if (form->extra)
-        tile_store(task->time_out + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                   form->extra, queries, stride, 0);
-    tile_store(task->out + first * head.stride + head.first, head.stride, present, form->cols,
-               queries + form->extra_wide, stride, 0);
+    if (config->basis_dim)
+        tile_store_global(task->time_out + first * head.basis_stride + head.basis_first, head.basis_stride, present,
+                          config->basis_dim, queries, stride, 0);
+    tile_store_global(task->out + first * head.stride + head.first, head.stride, present, config->head_dim,
+                      queries + config->basis_padded, stride, 0);
 }
 
-__device__ place place_of(const attention_form *form, const int *start, int first, int last, int tiles)
+__device__ warp_tile warp_tile_of(const attention_config *config, const int *start, int first, int last, int tiles)
 {
-    place at;
-    int warp = tile_lane_now().warp, all = (form->extra_wide + form->cols_wide) / 8;
-    at.group_row = warp / form->warp_cols * 16;
-    at.warp_col = warp % form->warp_cols;
+    warp_tile at;
+    int warp = tile_lane_now().warp, all = (config->basis_padded + config->head_padded) / 8;
+    at.group_row = warp / config->warp_cols * 16;
+    at.warp_col = warp % config->warp_cols;
     at.first_tile = at.warp_col * tiles;
     at.count = max(min(all - at.first_tile, tiles), 0);
     at.group_first = start[at.group_row];
@@ -188,48 +197,48 @@ __device__ place place_of(const attention_form *form, const int *start, int firs
     return at;
 }
 
-/* One step: the block's rows and the keys from `first_key` on. */
+/* One step: the block's queries and the inner tile of keys from `first_key` on. */
 template <bool tensor, int score_tiles, int out_tiles>
-__device__ void take_keys(const attention_form *form, forward_layout parts, float *memory, place at,
-                          const attention_bits *bits, int first, int first_key, const float *keys, row_state (&row)[2],
-                          float (&sum)[out_tiles][4])
+__device__ void process_keys(const attention_config *config, forward_layout parts, float *memory, warp_tile at,
+                             const attention_bits *bits, int first, int first_key, const float *keys,
+                             row_state (&row)[2], float (&sum)[out_tiles][4])
 {
     tile_lane me = tile_lane_now();
-    const float *queries = memory + parts.queries + at.group_row * form->query_stride;
-    float *shares = memory + parts.shares + at.group_row * form->share_stride,
-          *peak = memory + parts.peak + at.group_row;
-    attention_range range = attention_range_of(form, first_key, at.group_first, at.group_last + 1, at.warp_col);
-    bool seen = range.low < range.high;
+    const float *queries = memory + parts.queries + at.group_row * config->query_stride;
+    float *probabilities = memory + parts.probabilities + at.group_row * config->score_stride,
+          *row_max = memory + parts.row_max + at.group_row;
+    attention_range range = attention_range_of(config, first_key, at.group_first, at.group_last + 1, at.warp_col);
+    bool visible = range.low < range.high;
     float score[score_tiles][4];
-    if (seen)
-        make_scores<tensor>(form, range, queries, keys, first_key, at.warp_col, row, score,
-                            peak + at.warp_col * form->rows);
+    if (visible)
+        compute_scores<tensor>(config, range, queries, keys, first_key, at.warp_col, row, score,
+                               row_max + at.warp_col * config->rows);
     __syncthreads();
-    if (seen) {
-        float worth[2];
+    if (visible) {
+        float rescale[2];
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            worth[half] = raise_peak(&row[half], peak + me.group + 8 * half, form->rows, form->warp_cols);
+            rescale[half] = update_row_max(&row[half], row_max + me.group + 8 * half, config->rows, config->warp_cols);
 #pragma unroll
         for (int j = 0; j < out_tiles; j++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                sum[j][i] *= worth[i >> 1];
-        write_shares<tensor>(form, range, bits, first, first_key, at.warp_col, row, score, shares);
+                sum[j][i] *= rescale[i >> 1];
+        write_probabilities<tensor>(config, range, bits, first, first_key, at.warp_col, row, score, probabilities);
     }
     __syncthreads();
-    if (seen)
-        tile_columns<tensor>(sum, 0, at.count, shares + 8 * range.low, form->share_stride,
-                             keys + 8 * range.low * form->key_stride + form->cols_wide + 8 * at.first_tile,
-                             form->key_stride, 8 * (range.high - range.low));
+    if (visible)
+        tile_matmul_nn<tensor>(sum, 0, at.count, probabilities + 8 * range.low, config->score_stride,
+                               keys + 8 * range.low * config->key_stride + config->head_padded + 8 * at.first_tile,
+                               config->key_stride, 8 * (range.high - range.low));
 }
 
-/* Keys from `first` on, up to `last`. */
-template <bool tensor, tile_moment moment>
-__device__ void move_keys(const forward_task *task, attention_head head, float *keys, int first, int last)
+/* Stages keys from `first` to at most `last`. */
+template <bool tensor, tile_phase phase>
+__device__ void stage_keys(const forward_task *task, attention_head head, float *keys, int first, int last)
 {
-    attention_move_keys<tensor, moment>(keys, &task->form, head, task->key, task->basis, task->value, first,
-                                        min(task->form.steps, last + 1 - first), task->form.steps);
+    attention_stage_keys<tensor, phase>(keys, &task->config, head, task->key, task->basis, task->value, first,
+                                        min(task->config.inner_rows, last + 1 - first), task->config.inner_rows);
 }
 
 template <bool tensor, int score_tiles, int out_tiles>
@@ -237,26 +246,27 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
     attention_forward(const __grid_constant__ forward_task task)
 {
     LP_SHARED(float, memory);
-    const attention_form *form = &task.form;
-    forward_layout parts = forward_layout_of(form);
-    attention_head head = attention_head_of(form, (int)blockIdx.y);
-    int tokens = task.shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows;
+    const attention_config *config = &task.config;
+    forward_layout parts = forward_layout_of(config);
+    attention_head head = attention_head_of(config, (int)blockIdx.y);
+    int tokens = task.shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * config->rows;
     if (first >= tokens)
         return;
-    int last = min(first + form->rows, tokens) - 1;
+    int last = min(first + config->rows, tokens) - 1;
     int present = last - first + 1, *start = (int *)(memory + parts.start);
-    attention_move_queries<tensor, TILE_ASK>(memory + parts.queries, form, head, task.query, task.time_query, first,
-                                             present, form->rows);
-    attention_spans(task.shard, task.segment, first, form->rows, start, NULL);
+    attention_stage_queries<tensor, TILE_COPY>(memory + parts.queries, config, head, task.query, task.time_query, first,
+                                               present, config->rows);
+    attention_segment_bounds(task.shard, task.segment, first, config->rows, start, NULL);
     __syncthreads();
-    move_keys<tensor, TILE_ASK>(&task, head, memory + parts.keys, start[0], last);
-    tile_wait();
-    attention_move_queries<tensor, TILE_SETTLE>(memory + parts.queries, form, head, task.query, task.time_query, first,
-                                                present, form->rows);
+    stage_keys<tensor, TILE_COPY>(&task, head, memory + parts.keys, start[0], last);
+    tile_cp_async_wait();
+    attention_stage_queries<tensor, TILE_ROUND>(memory + parts.queries, config, head, task.query, task.time_query,
+                                                first, present, config->rows);
 
     tile_lane me = tile_lane_now();
-    place at = place_of(form, start, first, last, out_tiles);
-    attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
+    warp_tile at = warp_tile_of(config, start, first, last, out_tiles);
+    attention_bits bits = {(unsigned char *)(memory + parts.bits), config->inner_rows / 8 + 1, start, first,
+                           config->rows};
     row_state row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -265,58 +275,50 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
         row[half] = begun;
     }
     float sum[out_tiles][4] = {};
-    int turn = 0;
-    for (int key = start[0], next; key <= last; key = next, turn = form->buffers - 1 - turn) {
-        float *keys = memory + parts.keys + turn * form->steps * form->key_stride;
-        next = key + form->steps;
-        tile_wait();
-        move_keys<tensor, TILE_SETTLE>(&task, head, keys, key, last);
-        if (form->threshold)
-            attention_bits_draw(&bits, form, task.shard, head.number, first, present, key);
+    int buffer = 0;
+    for (int key = start[0], next; key <= last; key = next, buffer = config->buffers - 1 - buffer) {
+        float *keys = memory + parts.keys + buffer * config->inner_rows * config->key_stride;
+        next = key + config->inner_rows;
+        tile_cp_async_wait();
+        stage_keys<tensor, TILE_ROUND>(&task, head, keys, key, last);
+        if (config->dropout_threshold)
+            attention_bits_draw(&bits, config, task.shard, head.index, first, present, key);
         __syncthreads();
-        if (form->buffers == 2 && next <= last)
-            move_keys<tensor, TILE_ASK>(&task, head, memory + parts.keys + (1 - turn) * form->steps * form->key_stride,
-                                        next, last);
-        take_keys<tensor, score_tiles>(form, parts, memory, at, &bits, first, key, keys, row, sum);
-        if (form->buffers == 1 && next <= last) {
+        if (config->buffers == 2 && next <= last)
+            stage_keys<tensor, TILE_COPY>(
+                &task, head, memory + parts.keys + (1 - buffer) * config->inner_rows * config->key_stride, next, last);
+        process_keys<tensor, score_tiles>(config, parts, memory, at, &bits, first, key, keys, row, sum);
+        if (config->buffers == 1 && next <= last) {
             __syncthreads();
-            move_keys<tensor, TILE_ASK>(&task, head, keys, next, last);
+            stage_keys<tensor, TILE_COPY>(&task, head, keys, next, last);
         }
     }
-    finish_sums(form, at, row, memory + parts.peak);
+    reduce_row_sums(config, at, row, memory + parts.row_max);
     store_rows(&task, head, at, memory + parts.queries, first, present, row, sum);
 }
 
-/* Tiles for the widths at hand: few columns leave room for more warps with less each. Returns how many tiles of 8 columns of the output
- * a warp takes. */
-int choose_tiles(attention_form *form)
+/* Chooses warps and tiles for the node's widths. Returns the 8-column output tiles of a warp. */
+int choose_tiles(attention_config *config)
 {
-    int tiles = (form->cols_wide + form->extra_wide) / 8;
+    int tiles = (config->head_padded + config->basis_padded) / 8;
     int out_tiles = tiles <= 20 ? 5 : tiles <= 40 ? 10 : 16;
-    form->warp_rows = tiles <= 40 ? 2 : 1;
-    form->warp_cols = tiles <= 40 ? 4 : 8;
-    form->rows = 16 * form->warp_rows;
-    form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
-    form->query_stride = tile_stride(form->cols_wide + form->extra_wide);
+    config->warp_rows = tiles <= 40 ? 2 : 1;
+    config->warp_cols = tiles <= 40 ? 4 : 8;
+    config->rows = 16 * config->warp_rows;
+    config->key_stride = tile_stride(2 * config->head_padded + config->basis_padded);
+    config->query_stride = tile_stride(config->head_padded + config->basis_padded);
     static const int choices[][2] = {{64, 2}, {32, 2}, {64, 1}, {32, 1}, {16, 1}, {8, 1}};
-    for (int i = 0; i < 6; i++) {
-        form->steps = choices[i][0];
-        form->buffers = choices[i][1];
-        form->share_stride = tile_share_stride(form->steps);
-        size_t size = (size_t)forward_layout_of(form).size * sizeof(float);
-        if (size <= ATTENTION_HALF_SHARED || (form->buffers == 1 && form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
-            break;
-    }
+    tile_choose_inner(config, choices, 32, [=]() { return forward_layout_of(config).size; });
     return out_tiles;
 }
 
 template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *task, int64_t tokens, int out_tiles)
 {
-    const attention_form *form = &task->form;
+    const attention_config *config = &task->config;
     forward_task with = *task;
-    dim3 grid(lp_blocks(tokens, form->rows), (unsigned)form->heads);
-    unsigned threads = 32u * (unsigned)(form->warp_rows * form->warp_cols);
-    size_t size = (size_t)forward_layout_of(form).size * sizeof(float);
+    dim3 grid(lp_blocks(tokens, config->rows), (unsigned)config->heads);
+    unsigned threads = 32u * (unsigned)(config->warp_rows * config->warp_cols);
+    size_t size = (size_t)forward_layout_of(config).size * sizeof(float);
     if (out_tiles == 5)
         LP_LAUNCH(run, (attention_forward<tensor, 2, 5>), grid, threads, size, with);
     else if (out_tiles == 10)
@@ -327,17 +329,9 @@ template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *t
 
 forward_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
-    forward_task task = {};
-    task.form = attention_form_of(node);
-    task.shard = run->shard;
-    task.segment = run->segment;
-    task.query = LP_INPUT(0);
-    task.key = LP_INPUT(1);
-    task.value = LP_INPUT(2);
-    task.time_query = LP_INPUT(3);
-    task.basis = LP_INPUT(4);
+    forward_task task = attention_task_of<forward_task>(node, run);
     task.out = LP_OUTPUT(0);
-    task.log_sum = LP_OUTPUT(1);
+    task.lse = LP_OUTPUT(1);
     task.time_out = LP_OUTPUT(2);
     return task;
 }
@@ -350,7 +344,7 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
         return;
     forward_task task = task_of(node, run);
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    int out_tiles = choose_tiles(&task.form);
+    int out_tiles = choose_tiles(&task.config);
     if (tile_tensor(run))
         launch<true>(run, &task, tokens, out_tiles);
     else

@@ -1,17 +1,19 @@
-/* cuda_attention_gradient.cu: the gradient of attention, without a matrix of pairs and without sums whose order is left to chance.
+/* cuda_attention_gradient.cu: gradient of causal attention; no score matrix and no atomics, so results are
+ * deterministic.
  *
- * With p the shares, f what dropout makes of them, and D_q = dout_q . out_q + dtime_out_q . time_out_q:
+ * With p the probabilities, f the dropout factor, and delta_q = dout_q . out_q + dtime_out_q . time_out_q:
  *
  *     dp(q, i) = dout_q . value_i + dtime_out_q . basis_i
- *     ds(q, i) = p (f dp - D_q)
+ *     ds(q, i) = p (f dp - delta_q)
  *
  *     dquery_q = scale sum_i ds key_i        dtime_query_q = scale sum_i ds basis_i
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * One kernel makes D. In the next, half of the blocks take a tile of keys each and go over its queries, and the others take a tile of
- * queries and go over its keys: both make the shares again from the log of each row's sum. Making them twice costs two more products
- * than adding to dquery from many blocks would, and nothing waits for anything.
+ * compute_delta runs first. In attention_backward, row 0 of the grid owns key tiles and iterates over their queries;
+ * rows 1 to heads own query tiles and iterate over their keys. Both recompute p = exp(s - lse). That costs two more
+ * products than atomic adds to dquery, but no block waits for another. 256 threads; 16 or 32 rows a tile; at most 113
+ * KiB of shared memory where it fits, so that two blocks run on a multiprocessor (backward_layout).
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
@@ -19,16 +21,16 @@ namespace
 {
 
 typedef struct backward_task {
-    attention_form form;
+    attention_config config;
     const lp_cuda_shard *shard;
     const int32_t *segment;
-    const float *query, *key, *value, *time_query, *basis, *log_sum, *out, *dout, *time_out, *dtime_out;
-    float *inner; /* [T x H]: D */
+    const float *query, *key, *value, *time_query, *basis, *lse, *out, *dout, *time_out, *dtime_out;
+    float *delta; /* [T x H] */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    int adds; /* bit i: output i is added to */
+    int accumulate; /* bit i: output i accumulates */
 } backward_task;
 
-/* ---- D ------------------------------------------------------------------------------------------------------- */
+/* ---- delta --------------------------------------------------------------------------------------------------- */
 
 __device__ float lane_dot(const float *a, const float *b, int count)
 {
@@ -38,278 +40,283 @@ __device__ float lane_dot(const float *a, const float *b, int count)
     return sum;
 }
 
-/* A warp for each token and head. */
-__global__ void __launch_bounds__(256) inner_products(backward_task task)
+/* One warp for each token and head. */
+__global__ void __launch_bounds__(256) compute_delta(backward_task task)
 {
-    const attention_form *form = &task.form;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 5, token = i / form->heads;
+    const attention_config *config = &task.config;
+    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 5, token = i / config->heads;
     if (token >= task.shard->rows[LP_ROWS_TOKENS])
         return;
-    attention_head head = attention_head_of(form, (int)(i % form->heads));
-    int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-    float sum = lane_dot(task.dout + mine, task.out + mine, form->cols);
-    if (form->extra)
-        sum += lane_dot(task.dtime_out + extra, task.time_out + extra, form->extra);
+    attention_head head = attention_head_of(config, (int)(i % config->heads));
+    int64_t mine = token * head.stride + head.first, basis_at = token * head.basis_stride + head.basis_first;
+    float sum = lane_dot(task.dout + mine, task.out + mine, config->head_dim);
+    if (config->basis_dim)
+        sum += lane_dot(task.dtime_out + basis_at, task.time_out + basis_at, config->basis_dim);
     sum = lp_warp_sum(sum);
     if ((threadIdx.x & 31) == 0)
-        task.inner[i] = sum;
+        task.delta[i] = sum;
 }
 
-/* ---- what both sides share ----------------------------------------------------------------------------------- */
+/* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
-/* The parts of shared memory, in floats from its beginning; the last is its size. A block has the tokens of its tile and those of a
- * step, in either role; log_sum and inner belong to whichever are queries. */
+/* Offsets in shared memory, in floats; size is the total. lse and delta belong to the queries, which are the outer or
+ * the inner tile. */
 typedef struct backward_layout {
-    int keys, queries, shares, slopes, start, end, log_sum, inner, bits, size;
+    int keys, queries, probabilities, dscores, start, end, lse, delta, bits, size;
 } backward_layout;
 
-__host__ __device__ backward_layout backward_layout_of(const attention_form *form, bool by_keys)
+__host__ __device__ backward_layout backward_layout_of(const attention_config *config, bool key_tile)
 {
     backward_layout at;
-    int keys = by_keys ? form->rows : form->steps, queries = by_keys ? form->steps : form->rows;
-    int key_buffers = by_keys ? 1 : form->buffers, query_buffers = by_keys ? form->buffers : 1;
+    int keys = key_tile ? config->rows : config->inner_rows, queries = key_tile ? config->inner_rows : config->rows;
+    int key_buffers = key_tile ? 1 : config->buffers, query_buffers = key_tile ? config->buffers : 1;
     at.keys = 0;
-    at.queries = at.keys + key_buffers * keys * form->key_stride;
-    at.slopes = at.queries + query_buffers * queries * form->query_stride;
-    at.shares = at.slopes + form->rows * form->share_stride;
-    at.start = at.shares + (by_keys ? form->rows * form->share_stride : 0);
-    at.end = at.start + form->rows;
-    at.log_sum = at.end + form->rows;
-    at.inner = at.log_sum + query_buffers * queries;
-    at.bits = at.inner + query_buffers * queries;
-    at.size = at.bits + (form->threshold ? (queries * (keys / 8 + 1) + 3) / 4 : 0);
+    at.queries = at.keys + key_buffers * keys * config->key_stride;
+    at.dscores = at.queries + query_buffers * queries * config->query_stride;
+    at.probabilities = at.dscores + config->rows * config->score_stride;
+    at.start = at.probabilities + (key_tile ? config->rows * config->score_stride : 0);
+    at.end = at.start + config->rows;
+    at.lse = at.end + config->rows;
+    at.delta = at.lse + query_buffers * queries;
+    at.bits = at.delta + query_buffers * queries;
+    at.size = at.bits + (config->dropout_threshold ? (queries * (keys / 8 + 1) + 3) / 4 : 0);
     return at;
 }
 
-/* Tokens [first, first + present) as queries with the gradients of their outputs, their log sums and D. */
-template <bool tensor, tile_moment moment>
-__device__ void move_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
-                             int turn, int first, int present, int rows)
+/* Stages tokens [first, first + present) as queries with dout, dtime_out, lse and delta. */
+template <bool tensor, tile_phase phase>
+__device__ void stage_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
+                              int buffer, int first, int present, int rows)
 {
-    const attention_form *form = &task->form;
-    int stride = form->query_stride, after = form->cols_wide + form->extra_wide;
-    float *to = memory + parts.queries + turn * rows * stride;
-    attention_move_queries<tensor, moment>(to, form, head, task->query, task->time_query, first, present, rows);
-    if (form->extra)
-        tile_move<tensor, moment>(to + after, stride, rows, form->extra_wide,
-                                  task->dtime_out + first * head.extra_stride + head.extra_first, head.extra_stride,
-                                  present, form->extra);
-    tile_move<tensor, moment>(to + after + form->extra_wide, stride, rows, form->cols_wide,
-                              task->dout + first * head.stride + head.first, head.stride, present, form->cols);
-    for (int r = (int)threadIdx.x; moment == TILE_ASK && r < rows; r += (int)blockDim.x) {
-        int64_t i = (int64_t)(first + min(r, present - 1)) * form->heads + head.number;
-        tile_copy<1>(memory + parts.log_sum + turn * rows + r, task->log_sum + i);
-        tile_copy<1>(memory + parts.inner + turn * rows + r, task->inner + i);
+    const attention_config *config = &task->config;
+    int stride = config->query_stride, qk_dim = config->head_padded + config->basis_padded;
+    float *to = memory + parts.queries + buffer * rows * stride;
+    attention_stage_queries<tensor, phase>(to, config, head, task->query, task->time_query, first, present, rows);
+    if (config->basis_dim)
+        tile_stage<tensor, phase>(to + qk_dim, stride, rows, config->basis_padded,
+                                  task->dtime_out + first * head.basis_stride + head.basis_first, head.basis_stride,
+                                  present, config->basis_dim);
+    tile_stage<tensor, phase>(to + qk_dim + config->basis_padded, stride, rows, config->head_padded,
+                              task->dout + first * head.stride + head.first, head.stride, present, config->head_dim);
+    for (int r = (int)threadIdx.x; phase == TILE_COPY && r < rows; r += (int)blockDim.x) {
+        int64_t i = (int64_t)(first + min(r, present - 1)) * config->heads + head.index;
+        tile_cp_async<1>(memory + parts.lse + buffer * rows + r, task->lse + i);
+        tile_cp_async<1>(memory + parts.delta + buffer * rows + r, task->delta + i);
     }
 }
 
-/* Tokens [first, first + present) as keys. */
-template <bool tensor, tile_moment moment>
-__device__ void move_keys(const backward_task *task, attention_head head, float *keys, int first, int present, int rows)
+/* Stages tokens [first, first + present) as keys. */
+template <bool tensor, tile_phase phase>
+__device__ void stage_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
+                           int rows)
 {
-    attention_move_keys<tensor, moment>(keys, &task->form, head, task->key, task->basis, task->value, first, present,
+    attention_stage_keys<tensor, phase>(keys, &task->config, head, task->key, task->basis, task->value, first, present,
                                         rows);
 }
 
-/* Scores and dp of the warp's tiles: rows of a tile, columns of a step. */
+/* Scores and dp of the warp's tiles: outer rows by inner rows. */
 template <bool tensor, int tiles>
-__device__ void make_pairs(const attention_form *form, attention_range range, const float *rows, int row_stride,
-                           const float *cols, int col_stride, int row_second, int col_second, int warp_col,
-                           float (&score)[tiles][4], float (&slope)[tiles][4])
+__device__ void compute_pairs(const attention_config *config, attention_range range, const float *rows, int row_stride,
+                              const float *cols, int col_stride, int row_second, int col_second, int warp_col,
+                              float (&score)[tiles][4], float (&dp)[tiles][4])
 {
-    int depth = form->cols_wide + form->extra_wide;
+    int depth = config->head_padded + config->basis_padded;
 #pragma unroll
     for (int j = 0; j < tiles; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            score[j][i] = slope[j][i] = 0;
+            score[j][i] = dp[j][i] = 0;
     const float *mine = cols + 8 * warp_col * col_stride;
-    tile_rows<tensor>(score, range.from, range.count, rows, row_stride, mine, col_stride, 8 * form->warp_cols, depth);
-    tile_rows<tensor>(slope, range.from, range.count, rows + row_second, row_stride, mine + col_second, col_stride,
-                      8 * form->warp_cols, depth);
+    tile_matmul_nt<tensor>(score, range.from, range.count, rows, row_stride, mine, col_stride, 8 * config->warp_cols,
+                           depth);
+    tile_matmul_nt<tensor>(dp, range.from, range.count, rows + row_second, row_stride, mine + col_second, col_stride,
+                           8 * config->warp_cols, depth);
 }
 
 /* From score and dp of a pair: f p, and scale * ds. */
-__device__ float2 pair_of(float scale, float score, float slope, float log_sum, float inner, float factor)
+__device__ float2 pair_of(float scale, float score, float dp, float lse, float delta, float factor)
 {
-    float p = __expf(score * scale - log_sum);
-    float2 both = {factor * p, scale * p * (factor * slope - inner)};
+    float p = __expf(score * scale - lse);
+    float2 both = {factor * p, scale * p * (factor * dp - delta)};
     return both;
 }
 
-/* Where a warp stands. */
-typedef struct place {
-    int group_row, warp_col; /* first row of its group in the tile; which of the group's warps */
-    int first_tile, count;   /* its tiles of 8 columns of the sums */
-    int low, high;           /* the tokens on the other side that its group has pairs with */
-} place;
+/* Part of the gradients that a warp computes. */
+typedef struct warp_tile {
+    int group_row, warp_col; /* first row of its group in the tile; index within the group */
+    int first_tile, count;   /* its 8-column tiles of the accumulators */
+    int low, high;           /* inner tokens visible to its group */
+} warp_tile;
 
-__device__ place place_of(const attention_form *form, int all, int tiles)
+__device__ warp_tile warp_tile_of(const attention_config *config, int all, int tiles)
 {
-    int warp = tile_lane_now().warp, warp_col = warp % form->warp_cols;
-    place at = {
-        warp / form->warp_cols * 16, warp_col, warp_col * tiles, max(min(all - warp_col * tiles, tiles), 0), 0, 0};
+    int warp = tile_lane_now().warp, warp_col = warp % config->warp_cols;
+    warp_tile at = {
+        warp / config->warp_cols * 16, warp_col, warp_col * tiles, max(min(all - warp_col * tiles, tiles), 0), 0, 0};
     return at;
 }
 
-/* ---- a tile of keys ------------------------------------------------------------------------------------------ */
+/* ---- key tiles ----------------------------------------------------------------------------------------------- */
 
-/* Shares and slopes of the pairs of the warp's tiles, keys by queries. */
+/* Probabilities (times f) and dscores of the warp's tiles, keys by queries. */
 template <bool tensor, int tiles>
-__device__ void write_key_pairs(const attention_form *form, attention_range range, const attention_bits *bits,
+__device__ void write_key_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
                                 int first_key, int first_query, int group_row, int warp_col, const int *end,
-                                const float *log_sum, const float *inner, const float (&score)[tiles][4],
-                                const float (&slope)[tiles][4], float *shares, float *slopes)
+                                const float *lse, const float *delta, const float (&score)[tiles][4],
+                                const float (&dp)[tiles][4], float *probabilities, float *dscores)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
         if (j < range.from || j >= range.count)
             continue;
-        int col = 8 * (j * form->warp_cols + warp_col) + 2 * me.member;
+        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = group_row + me.group + 8 * half, key = first_key + row;
-            float share[2], ds[2];
+            float probability[2], ds[2];
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 int query = first_query + col + i;
                 float2 pair = {0, 0};
                 if (query >= key && query < end[row])
-                    pair = pair_of(form->scale, score[j][2 * half + i], slope[j][2 * half + i], log_sum[col + i],
-                                   inner[col + i], attention_factor(bits, form, first_query, first_key, query, key));
-                share[i] = tile_number<tensor>(pair.x);
-                ds[i] = tile_number<tensor>(pair.y);
+                    pair = pair_of(config->scale, score[j][2 * half + i], dp[j][2 * half + i], lse[col + i],
+                                   delta[col + i],
+                                   attention_dropout_factor(bits, config, first_query, first_key, query, key));
+                probability[i] = tile_operand<tensor>(pair.x);
+                ds[i] = tile_operand<tensor>(pair.y);
             }
-            int place = (me.group + 8 * half) * form->share_stride + col;
-            *(float2 *)(shares + place) = make_float2(share[0], share[1]);
-            *(float2 *)(slopes + place) = make_float2(ds[0], ds[1]);
+            int at = (me.group + 8 * half) * config->score_stride + col;
+            *(float2 *)(probabilities + at) = make_float2(probability[0], probability[1]);
+            *(float2 *)(dscores + at) = make_float2(ds[0], ds[1]);
         }
     }
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. They go through the shared
- * memory of the keys, which stand in the same order. */
+/* dkey and dvalue belong to one head, so their accumulators restart with the next; dbasis sums over heads. Results
+ * pass through the buffer of the keys, which has the same column order. */
 template <int tiles>
 __device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
-                           place at, float (&sum)[tiles][4])
+                           warp_tile at, float (&sum)[tiles][4])
 {
-    const attention_form *form = &task->form;
-    int stride = form->key_stride, wide = form->cols_wide, after = wide + form->extra_wide;
+    const attention_config *config = &task->config;
+    int stride = config->key_stride, head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
     __syncthreads();
-    tile_put(keys + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
+    tile_store_shared(keys + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
     __syncthreads();
     if (task->dkey)
-        tile_store(task->dkey + first * head.stride + head.first, head.stride, present, form->cols, keys, stride,
-                   task->adds & 2);
+        tile_store_global(task->dkey + first * head.stride + head.first, head.stride, present, config->head_dim, keys,
+                          stride, task->accumulate & 2);
     if (task->dvalue)
-        tile_store(task->dvalue + first * head.stride + head.first, head.stride, present, form->cols, keys + after,
-                   stride, task->adds & 4);
-    if (task->dbasis && head.number == form->heads - 1)
-        tile_store(task->dbasis + (int64_t)first * form->extra, form->extra, present, form->extra, keys + wide, stride,
-                   task->adds & 16);
+        tile_store_global(task->dvalue + first * head.stride + head.first, head.stride, present, config->head_dim,
+                          keys + qk_dim, stride, task->accumulate & 4);
+    if (task->dbasis && head.index == config->heads - 1)
+        tile_store_global(task->dbasis + (int64_t)first * config->basis_dim, config->basis_dim, present,
+                          config->basis_dim, keys + head_padded, stride, task->accumulate & 16);
 #pragma unroll
     for (int j = 0; j < tiles; j++)
-        if (8 * (at.first_tile + j) < wide || 8 * (at.first_tile + j) >= after)
+        if (8 * (at.first_tile + j) < head_padded || 8 * (at.first_tile + j) >= qk_dim)
             sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
 }
 
-/* One step: the block's keys and the queries from `first_query` on, which lie in buffer `turn`. */
+/* One step: the block's keys and the inner tile of queries from `first_query` on, in buffer `buffer`. */
 template <bool tensor, int score_tiles, int out_tiles>
-__device__ void take_queries(const attention_form *form, backward_layout parts, float *memory, place at,
-                             const attention_bits *bits, int first, int first_query, int turn, const int *end,
-                             float (&sum)[out_tiles][4])
+__device__ void process_queries(const attention_config *config, backward_layout parts, float *memory, warp_tile at,
+                                const attention_bits *bits, int first, int first_query, int buffer, const int *end,
+                                float (&sum)[out_tiles][4])
 {
-    int wide = form->cols_wide, after = wide + form->extra_wide;
-    const float *keys = memory + parts.keys + at.group_row * form->key_stride;
-    const float *queries = memory + parts.queries + turn * form->steps * form->query_stride;
-    float *shares = memory + parts.shares + at.group_row * form->share_stride;
-    float *slopes = memory + parts.slopes + at.group_row * form->share_stride;
-    attention_range range = attention_range_of(form, first_query, at.low, at.high, at.warp_col);
-    bool seen = range.low < range.high;
-    if (seen) {
-        float score[score_tiles][4], slope[score_tiles][4];
-        make_pairs<tensor>(form, range, keys, form->key_stride, queries, form->query_stride, wide, after, at.warp_col,
-                           score, slope);
-        write_key_pairs<tensor>(form, range, bits, first, first_query, at.group_row, at.warp_col, end,
-                                memory + parts.log_sum + turn * form->steps, memory + parts.inner + turn * form->steps,
-                                score, slope, shares, slopes);
+    int head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
+    const float *keys = memory + parts.keys + at.group_row * config->key_stride;
+    const float *queries = memory + parts.queries + buffer * config->inner_rows * config->query_stride;
+    float *probabilities = memory + parts.probabilities + at.group_row * config->score_stride;
+    float *dscores = memory + parts.dscores + at.group_row * config->score_stride;
+    attention_range range = attention_range_of(config, first_query, at.low, at.high, at.warp_col);
+    bool visible = range.low < range.high;
+    if (visible) {
+        float score[score_tiles][4], dp[score_tiles][4];
+        compute_pairs<tensor>(config, range, keys, config->key_stride, queries, config->query_stride, head_padded,
+                              qk_dim, at.warp_col, score, dp);
+        write_key_pairs<tensor>(config, range, bits, first, first_query, at.group_row, at.warp_col, end,
+                                memory + parts.lse + buffer * config->inner_rows,
+                                memory + parts.delta + buffer * config->inner_rows, score, dp, probabilities, dscores);
     }
     __syncthreads();
-    if (!seen)
+    if (!visible)
         return;
-    const float *from = queries + 8 * range.low * form->query_stride + 8 * at.first_tile;
+    const float *from = queries + 8 * range.low * config->query_stride + 8 * at.first_tile;
     int depth = 8 * (range.high - range.low), low = 8 * range.low;
-    tile_columns<tensor>(sum, 0, min(at.count, after / 8 - at.first_tile), slopes + low, form->share_stride, from,
-                         form->query_stride, depth);
-    tile_columns<tensor>(sum, wide / 8 - at.first_tile, at.count, shares + low, form->share_stride,
-                         from + form->extra_wide, form->query_stride, depth);
+    tile_matmul_nn<tensor>(sum, 0, min(at.count, qk_dim / 8 - at.first_tile), dscores + low, config->score_stride, from,
+                           config->query_stride, depth);
+    tile_matmul_nn<tensor>(sum, head_padded / 8 - at.first_tile, at.count, probabilities + low, config->score_stride,
+                           from + config->basis_padded, config->query_stride, depth);
 }
 
-template <bool tensor, int score_tiles, int out_tiles> __device__ void by_keys(const backward_task *task, float *memory)
+template <bool tensor, int score_tiles, int out_tiles>
+__device__ void key_tile(const backward_task *task, float *memory)
 {
-    const attention_form *form = &task->form;
-    backward_layout parts = backward_layout_of(form, true);
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows;
+    const attention_config *config = &task->config;
+    backward_layout parts = backward_layout_of(config, true);
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * config->rows;
     if (first >= tokens)
         return;
-    int present = min(form->rows, tokens - first), wide = form->cols_wide, after = wide + form->extra_wide;
+    int present = min(config->rows, tokens - first), head_padded = config->head_padded,
+        qk_dim = head_padded + config->basis_padded;
     int *start = (int *)(memory + parts.start), *end = (int *)(memory + parts.end);
-    attention_spans(task->shard, task->segment, first, form->rows, start, end);
+    attention_segment_bounds(task->shard, task->segment, first, config->rows, start, end);
     __syncthreads();
 
-    place at = place_of(form, (wide + after) / 8, out_tiles);
+    warp_tile at = warp_tile_of(config, (head_padded + qk_dim) / 8, out_tiles);
     at.low = first + at.group_row;
     at.high = end[at.group_row + 15];
-    int query_end = end[form->rows - 1];
-    attention_bits bits = {(unsigned char *)(memory + parts.bits), form->rows / 8 + 1, start, first, form->rows};
+    int query_end = end[config->rows - 1];
+    attention_bits bits = {(unsigned char *)(memory + parts.bits), config->rows / 8 + 1, start, first, config->rows};
     float sum[out_tiles][4] = {};
-    for (int number = 0; number < form->heads; number++) {
-        attention_head head = attention_head_of(form, number);
-        int turn = 0;
-        __syncthreads(); /* the last head has left */
-        move_keys<tensor, TILE_ASK>(task, head, memory + parts.keys, first, present, form->rows);
-        move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, first, min(form->steps, query_end - first),
-                                       form->steps);
-        tile_wait();
-        move_keys<tensor, TILE_SETTLE>(task, head, memory + parts.keys, first, present, form->rows);
-        for (int query = first, next; query < query_end; query = next, turn = form->buffers - 1 - turn) {
-            int here = min(form->steps, query_end - query);
-            next = query + form->steps;
-            tile_wait();
-            move_queries<tensor, TILE_SETTLE>(task, head, memory, parts, turn, query, here, form->steps);
-            if (form->threshold)
-                attention_bits_draw(&bits, form, task->shard, number, query, here, first);
+    for (int head_index = 0; head_index < config->heads; head_index++) {
+        attention_head head = attention_head_of(config, head_index);
+        int buffer = 0;
+        __syncthreads(); /* all warps have finished the previous head */
+        stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, first, present, config->rows);
+        stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first,
+                                         min(config->inner_rows, query_end - first), config->inner_rows);
+        tile_cp_async_wait();
+        stage_keys<tensor, TILE_ROUND>(task, head, memory + parts.keys, first, present, config->rows);
+        for (int query = first, next; query < query_end; query = next, buffer = config->buffers - 1 - buffer) {
+            int here = min(config->inner_rows, query_end - query);
+            next = query + config->inner_rows;
+            tile_cp_async_wait();
+            stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, buffer, query, here, config->inner_rows);
+            if (config->dropout_threshold)
+                attention_bits_draw(&bits, config, task->shard, head_index, query, here, first);
             __syncthreads();
-            if (form->buffers == 2 && next < query_end)
-                move_queries<tensor, TILE_ASK>(task, head, memory, parts, 1 - turn, next,
-                                               min(form->steps, query_end - next), form->steps);
-            take_queries<tensor, score_tiles>(form, parts, memory, at, &bits, first, query, turn, end, sum);
-            if (form->buffers == 1 && next < query_end) {
+            if (config->buffers == 2 && next < query_end)
+                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 1 - buffer, next,
+                                                 min(config->inner_rows, query_end - next), config->inner_rows);
+            process_queries<tensor, score_tiles>(config, parts, memory, at, &bits, first, query, buffer, end, sum);
+            if (config->buffers == 1 && next < query_end) {
                 __syncthreads();
-                move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, next, min(form->steps, query_end - next),
-                                               form->steps);
+                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, next,
+                                                 min(config->inner_rows, query_end - next), config->inner_rows);
             }
         }
         store_keys(task, head, memory + parts.keys, first, present, at, sum);
     }
 }
 
-/* ---- a tile of queries --------------------------------------------------------------------------------------- */
+/* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* Slopes of the pairs of the warp's tiles, queries by keys. */
+/* dscores of the warp's tiles, queries by keys. */
 template <bool tensor, int tiles>
-__device__ void write_query_pairs(const attention_form *form, attention_range range, const attention_bits *bits,
+__device__ void write_query_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
                                   int first_query, int present, int first_key, int group_row, int warp_col,
-                                  const int *start, const float *log_sum, const float *inner,
-                                  const float (&score)[tiles][4], const float (&slope)[tiles][4], float *slopes)
+                                  const int *start, const float *lse, const float *delta,
+                                  const float (&score)[tiles][4], const float (&dp)[tiles][4], float *dscores)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
         if (j < range.from || j >= range.count)
             continue;
-        int col = 8 * (j * form->warp_cols + warp_col) + 2 * me.member;
+        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = group_row + me.group + 8 * half, query = first_query + row;
@@ -319,97 +326,99 @@ __device__ void write_query_pairs(const attention_form *form, attention_range ra
                 int key = first_key + col + i;
                 float2 pair = {0, 0};
                 if (row < present && key >= start[row] && key <= query)
-                    pair = pair_of(form->scale, score[j][2 * half + i], slope[j][2 * half + i], log_sum[row],
-                                   inner[row], attention_factor(bits, form, first_query, first_key, query, key));
-                ds[i] = tile_number<tensor>(pair.y);
+                    pair = pair_of(config->scale, score[j][2 * half + i], dp[j][2 * half + i], lse[row], delta[row],
+                                   attention_dropout_factor(bits, config, first_query, first_key, query, key));
+                ds[i] = tile_operand<tensor>(pair.y);
             }
-            *(float2 *)(slopes + (me.group + 8 * half) * form->share_stride + col) = make_float2(ds[0], ds[1]);
+            *(float2 *)(dscores + (me.group + 8 * half) * config->score_stride + col) = make_float2(ds[0], ds[1]);
         }
     }
 }
 
-/* Through the shared memory of the queries. */
+/* Results pass through the buffer of the queries. */
 template <int tiles>
 __device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present,
-                              place at, const float (&sum)[tiles][4])
+                              warp_tile at, const float (&sum)[tiles][4])
 {
-    const attention_form *form = &task->form;
-    int stride = form->query_stride;
+    const attention_config *config = &task->config;
+    int stride = config->query_stride;
     __syncthreads();
-    tile_put(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
+    tile_store_shared(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
     __syncthreads();
     if (task->dquery)
-        tile_store(task->dquery + first * head.stride + head.first, head.stride, present, form->cols, queries, stride,
-                   task->adds & 1);
+        tile_store_global(task->dquery + first * head.stride + head.first, head.stride, present, config->head_dim,
+                          queries, stride, task->accumulate & 1);
     if (task->dtime_query)
-        tile_store(task->dtime_query + first * head.extra_stride + head.extra_first, head.extra_stride, present,
-                   form->extra, queries + form->cols_wide, stride, task->adds & 8);
+        tile_store_global(task->dtime_query + first * head.basis_stride + head.basis_first, head.basis_stride, present,
+                          config->basis_dim, queries + config->head_padded, stride, task->accumulate & 8);
 }
 
-/* One step: the block's queries and the keys from `first_key` on. */
+/* One step: the block's queries and the inner tile of keys from `first_key` on. */
 template <bool tensor, int score_tiles, int out_tiles>
-__device__ void take_keys(const attention_form *form, backward_layout parts, float *memory, place at,
-                          const attention_bits *bits, int first, int present, int first_key, const float *keys,
-                          const int *start, float (&sum)[out_tiles][4])
+__device__ void process_keys(const attention_config *config, backward_layout parts, float *memory, warp_tile at,
+                             const attention_bits *bits, int first, int present, int first_key, const float *keys,
+                             const int *start, float (&sum)[out_tiles][4])
 {
-    int wide = form->cols_wide, after = wide + form->extra_wide;
-    const float *queries = memory + parts.queries + at.group_row * form->query_stride;
-    float *slopes = memory + parts.slopes + at.group_row * form->share_stride;
-    attention_range range = attention_range_of(form, first_key, at.low, at.high, at.warp_col);
-    bool seen = range.low < range.high;
-    if (seen) {
-        float score[score_tiles][4], slope[score_tiles][4];
-        make_pairs<tensor>(form, range, queries, form->query_stride, keys, form->key_stride, after, wide, at.warp_col,
-                           score, slope);
-        write_query_pairs<tensor>(form, range, bits, first, present, first_key, at.group_row, at.warp_col, start,
-                                  memory + parts.log_sum, memory + parts.inner, score, slope, slopes);
+    int head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
+    const float *queries = memory + parts.queries + at.group_row * config->query_stride;
+    float *dscores = memory + parts.dscores + at.group_row * config->score_stride;
+    attention_range range = attention_range_of(config, first_key, at.low, at.high, at.warp_col);
+    bool visible = range.low < range.high;
+    if (visible) {
+        float score[score_tiles][4], dp[score_tiles][4];
+        compute_pairs<tensor>(config, range, queries, config->query_stride, keys, config->key_stride, qk_dim,
+                              head_padded, at.warp_col, score, dp);
+        write_query_pairs<tensor>(config, range, bits, first, present, first_key, at.group_row, at.warp_col, start,
+                                  memory + parts.lse, memory + parts.delta, score, dp, dscores);
     }
     __syncthreads();
-    if (seen)
-        tile_columns<tensor>(sum, 0, at.count, slopes + 8 * range.low, form->share_stride,
-                             keys + 8 * range.low * form->key_stride + 8 * at.first_tile, form->key_stride,
-                             8 * (range.high - range.low));
+    if (visible)
+        tile_matmul_nn<tensor>(sum, 0, at.count, dscores + 8 * range.low, config->score_stride,
+                               keys + 8 * range.low * config->key_stride + 8 * at.first_tile, config->key_stride,
+                               8 * (range.high - range.low));
 }
 
 template <bool tensor, int score_tiles, int out_tiles>
-__device__ void by_queries(const backward_task *task, float *memory, int number)
+__device__ void query_tile(const backward_task *task, float *memory, int head_index)
 {
-    const attention_form *form = &task->form;
-    backward_layout parts = backward_layout_of(form, false);
-    attention_head head = attention_head_of(form, number);
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * form->rows;
+    const attention_config *config = &task->config;
+    backward_layout parts = backward_layout_of(config, false);
+    attention_head head = attention_head_of(config, head_index);
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * config->rows;
     if (first >= tokens)
         return;
-    int present = min(form->rows, tokens - first), end = first + present;
-    int *start = (int *)(memory + parts.start), size = form->steps * form->key_stride, turn = 0;
-    move_queries<tensor, TILE_ASK>(task, head, memory, parts, 0, first, present, form->rows);
-    attention_spans(task->shard, task->segment, first, form->rows, start, NULL);
+    int present = min(config->rows, tokens - first), end = first + present;
+    int *start = (int *)(memory + parts.start), size = config->inner_rows * config->key_stride, buffer = 0;
+    stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first, present, config->rows);
+    attention_segment_bounds(task->shard, task->segment, first, config->rows, start, NULL);
     __syncthreads();
-    move_keys<tensor, TILE_ASK>(task, head, memory + parts.keys, start[0], min(form->steps, end - start[0]),
-                                form->steps);
-    tile_wait();
-    move_queries<tensor, TILE_SETTLE>(task, head, memory, parts, 0, first, present, form->rows);
+    stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, start[0], min(config->inner_rows, end - start[0]),
+                                  config->inner_rows);
+    tile_cp_async_wait();
+    stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, 0, first, present, config->rows);
 
-    place at = place_of(form, (form->cols_wide + form->extra_wide) / 8, out_tiles);
+    warp_tile at = warp_tile_of(config, (config->head_padded + config->basis_padded) / 8, out_tiles);
     at.low = start[at.group_row];
     at.high = min(first + at.group_row + 16, end);
-    attention_bits bits = {(unsigned char *)(memory + parts.bits), form->steps / 8 + 1, start, first, form->rows};
+    attention_bits bits = {(unsigned char *)(memory + parts.bits), config->inner_rows / 8 + 1, start, first,
+                           config->rows};
     float sum[out_tiles][4] = {};
-    for (int key = start[0], next; key < end; key = next, turn = form->buffers - 1 - turn) {
-        float *keys = memory + parts.keys + turn * size;
-        next = key + form->steps;
-        tile_wait();
-        move_keys<tensor, TILE_SETTLE>(task, head, keys, key, min(form->steps, end - key), form->steps);
-        if (form->threshold)
-            attention_bits_draw(&bits, form, task->shard, number, first, present, key);
+    for (int key = start[0], next; key < end; key = next, buffer = config->buffers - 1 - buffer) {
+        float *keys = memory + parts.keys + buffer * size;
+        next = key + config->inner_rows;
+        tile_cp_async_wait();
+        stage_keys<tensor, TILE_ROUND>(task, head, keys, key, min(config->inner_rows, end - key), config->inner_rows);
+        if (config->dropout_threshold)
+            attention_bits_draw(&bits, config, task->shard, head_index, first, present, key);
         __syncthreads();
-        if (form->buffers == 2 && next < end)
-            move_keys<tensor, TILE_ASK>(task, head, memory + parts.keys + (1 - turn) * size, next,
-                                        min(form->steps, end - next), form->steps);
-        take_keys<tensor, score_tiles>(form, parts, memory, at, &bits, first, present, key, keys, start, sum);
-        if (form->buffers == 1 && next < end) {
+        if (config->buffers == 2 && next < end)
+            stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys + (1 - buffer) * size, next,
+                                          min(config->inner_rows, end - next), config->inner_rows);
+        process_keys<tensor, score_tiles>(config, parts, memory, at, &bits, first, present, key, keys, start, sum);
+        if (config->buffers == 1 && next < end) {
             __syncthreads();
-            move_keys<tensor, TILE_ASK>(task, head, keys, next, min(form->steps, end - next), form->steps);
+            stage_keys<tensor, TILE_COPY>(task, head, keys, next, min(config->inner_rows, end - next),
+                                          config->inner_rows);
         }
     }
     store_queries(task, head, memory + parts.queries, first, present, at, sum);
@@ -417,62 +426,56 @@ __device__ void by_queries(const backward_task *task, float *memory, int number)
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Row 0 of the grid takes keys, the others the queries of a head each. */
+/* Row 0 of the grid: key tiles; row 1 + h: query tiles of head h. */
 template <bool tensor, int score_tiles, int out_tiles>
 __global__ void __launch_bounds__(256, out_tiles <= 7 ? 2 : 1)
     attention_backward(const __grid_constant__ backward_task task)
 {
     LP_SHARED(float, memory);
     if (blockIdx.y == 0)
-        by_keys<tensor, score_tiles, out_tiles>(&task, memory);
+        key_tile<tensor, score_tiles, out_tiles>(&task, memory);
     else
-        by_queries<tensor, score_tiles, out_tiles>(&task, memory, (int)blockIdx.y - 1);
+        query_tile<tensor, score_tiles, out_tiles>(&task, memory, (int)blockIdx.y - 1);
 }
 
-size_t shared_size(const attention_form *form)
+int backward_size(const attention_config *config)
 {
-    int keys = backward_layout_of(form, true).size, queries = backward_layout_of(form, false).size;
-    return (size_t)(keys > queries ? keys : queries) * sizeof(float);
+    int keys = backward_layout_of(config, true).size, queries = backward_layout_of(config, false).size;
+    return keys > queries ? keys : queries;
 }
 
-/* Tiles for the widths at hand. Returns how many tiles of 8 columns of the output a warp takes. */
-int choose_tiles(attention_form *form)
+/* Chooses warps and tiles for the node's widths. Returns the 8-column output tiles of a warp. */
+int choose_tiles(attention_config *config)
 {
-    int tiles = (2 * form->cols_wide + form->extra_wide) / 8;
+    int tiles = (2 * config->head_padded + config->basis_padded) / 8;
     int out_tiles = tiles <= 28 ? 7 : tiles <= 56 ? 14 : 16;
-    form->warp_rows = tiles <= 56 ? 2 : 1;
-    form->warp_cols = tiles <= 56 ? 4 : 8;
-    form->rows = 16 * form->warp_rows;
-    form->key_stride = tile_stride(2 * form->cols_wide + form->extra_wide);
-    form->query_stride = tile_stride(2 * form->cols_wide + 2 * form->extra_wide);
+    config->warp_rows = tiles <= 56 ? 2 : 1;
+    config->warp_cols = tiles <= 56 ? 4 : 8;
+    config->rows = 16 * config->warp_rows;
+    config->key_stride = tile_stride(2 * config->head_padded + config->basis_padded);
+    config->query_stride = tile_stride(2 * config->head_padded + 2 * config->basis_padded);
     static const int choices[][2] = {{32, 2}, {32, 1}, {16, 1}, {8, 1}};
-    for (int i = 0; i < 4; i++) {
-        form->steps = choices[i][0];
-        form->buffers = choices[i][1];
-        form->share_stride = tile_share_stride(form->steps);
-        size_t size = shared_size(form);
-        if (size <= ATTENTION_HALF_SHARED || (form->buffers == 1 && form->steps <= 32 && size <= ATTENTION_MOST_SHARED))
-            break;
-    }
+    tile_choose_inner(config, choices, 32, [=]() { return backward_size(config); });
     return out_tiles;
 }
 
 template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *task, int64_t tokens, int out_tiles)
 {
-    const attention_form *form = &task->form;
+    const attention_config *config = &task->config;
     backward_task with = *task;
-    dim3 grid(lp_blocks(tokens, form->rows), 1 + (unsigned)form->heads);
-    unsigned threads = 32u * (unsigned)(form->warp_rows * form->warp_cols);
+    dim3 grid(lp_blocks(tokens, config->rows), 1 + (unsigned)config->heads);
+    unsigned threads = 32u * (unsigned)(config->warp_rows * config->warp_cols);
+    size_t size = (size_t)backward_size(config) * sizeof(float);
     if (out_tiles == 7)
-        LP_LAUNCH(run, (attention_backward<tensor, 2, 7>), grid, threads, shared_size(form), with);
+        LP_LAUNCH(run, (attention_backward<tensor, 2, 7>), grid, threads, size, with);
     else if (out_tiles == 14)
-        LP_LAUNCH(run, (attention_backward<tensor, 2, 14>), grid, threads, shared_size(form), with);
+        LP_LAUNCH(run, (attention_backward<tensor, 2, 14>), grid, threads, size, with);
     else
-        LP_LAUNCH(run, (attention_backward<tensor, 1, 16>), grid, threads, shared_size(form), with);
+        LP_LAUNCH(run, (attention_backward<tensor, 1, 16>), grid, threads, size, with);
 }
 
-/* Whether two of the outputs are the same matrix, as where a query is its own key. */
-bool met(float *const (&outputs)[5])
+/* Whether two outputs are the same matrix, for example if the query is also the key. */
+bool outputs_alias(float *const (&outputs)[5])
 {
     for (int i = 0; i < 5; i++)
         for (int k = 0; k < i; k++)
@@ -481,31 +484,11 @@ bool met(float *const (&outputs)[5])
     return false;
 }
 
-void give(backward_task *task, float *const (&outputs)[5], int mask)
+void select_outputs(backward_task *task, float *const (&outputs)[5], int mask)
 {
-    float **places[] = {&task->dquery, &task->dkey, &task->dvalue, &task->dtime_query, &task->dbasis};
+    float **fields[] = {&task->dquery, &task->dkey, &task->dvalue, &task->dtime_query, &task->dbasis};
     for (int i = 0; i < 5; i++)
-        *places[i] = mask >> i & 1 ? outputs[i] : NULL;
-}
-
-backward_task task_of(const lp_node *node, const lp_cuda_run *run)
-{
-    backward_task task = {};
-    task.form = attention_form_of(node);
-    task.shard = run->shard;
-    task.segment = run->segment;
-    task.query = LP_INPUT(0);
-    task.key = LP_INPUT(1);
-    task.value = LP_INPUT(2);
-    task.time_query = LP_INPUT(3);
-    task.basis = LP_INPUT(4);
-    task.log_sum = LP_INPUT(5);
-    task.out = LP_INPUT(6);
-    task.dout = LP_INPUT(7);
-    task.time_out = LP_INPUT(8);
-    task.dtime_out = LP_INPUT(9);
-    task.adds = (int)node->accumulate;
-    return task;
+        *fields[i] = mask >> i & 1 ? outputs[i] : NULL;
 }
 
 } // namespace
@@ -513,19 +496,19 @@ backward_task task_of(const lp_node *node, const lp_cuda_run *run)
 void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
-    if (tile_tensor(run) && !met(outputs) && lp_cuda_attention_gradient_tensor(node, run))
+    if (tile_tensor(run) && !outputs_alias(outputs) && lp_cuda_attention_gradient_tensor(node, run))
         return;
-    backward_task task = task_of(node, run);
+    backward_task task = attention_gradient_task_of<backward_task>(node, run);
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    int out_tiles = choose_tiles(&task.form);
-    task.inner = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.form.heads * sizeof(float));
-    if (!task.inner)
+    int out_tiles = choose_tiles(&task.config);
+    task.delta = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.config.heads * sizeof(float));
+    if (!task.delta)
         return;
-    LP_LAUNCH(run, inner_products, lp_blocks(tokens * task.form.heads, 8), 256, 0, task);
-    /* Gradients that meet in one matrix come one after another. */
-    int rounds = met(outputs) ? 5 : 1;
+    LP_LAUNCH(run, compute_delta, lp_blocks(tokens * task.config.heads, 8), 256, 0, task);
+    /* Gradients into the same matrix run one after another. */
+    int rounds = outputs_alias(outputs) ? 5 : 1;
     for (int i = 0; i < rounds; i++) {
-        give(&task, outputs, rounds == 1 ? 31 : 1 << i);
+        select_outputs(&task, outputs, rounds == 1 ? 31 : 1 << i);
         if (tile_tensor(run))
             launch<true>(run, &task, tokens, out_tiles);
         else

@@ -1,10 +1,12 @@
-/* cuda_attention_gradient_tensor.cu: the gradient of attention for heads whose sums fit into a warp's registers
- * (cuda_attention_tensor.h; the equations are those of cuda_attention_gradient.cu).
+/* cuda_attention_gradient_tensor.cu: gradient of attention on tensor cores (cuda_attention_tensor.h); equations in
+ * cuda_attention_gradient.cu.
  *
- * One kernel makes D; what dropout keeps was left by attention, or is drawn here where that did not run. In the next, which begins
- * meanwhile, some blocks take tiles of keys and go over their queries, 16 at a time, the others take queries and go over keys; those with most
- * to do begin first (cuda_attention_order.h). A warp makes the scores and dp of its 16 rows and 16 tokens on the other side in
- * one run over the columns, and shares and slopes go from there to the next products without leaving its registers.
+ * `prepare` computes delta, and draws the dropout mask if attention did not save it. tensor_backward starts meanwhile
+ * by programmatic dependent launch and waits only before it reads them. Grid: (2 * token tiles, heads); a block owns
+ * 64 keys and iterates over queries, or 64 queries and iterates over keys, in the order of cuda_attention_order.h
+ * (longest first). 128 threads; a warp computes score and dp of its 16 rows and 16 inner rows in one loop over the
+ * columns, and feeds probabilities and dscores to the next mma from registers. Shared memory: the outer tile and a
+ * double-buffered inner tile of 16 or 32 rows, at most 109 KiB: two blocks run on a multiprocessor.
  */
 #include "backend/cuda/cuda_attention_tensor.h"
 
@@ -13,14 +15,14 @@ namespace
 
 enum { UNIT = 16, TILES = UNIT / 8, ROWS = ATTENTION_ROWS, THREADS = 256 /* of prepare */ };
 
-/* ---- D, and what dropout keeps ------------------------------------------------------------------------------- */
+/* ---- delta and dropout mask ---------------------------------------------------------------------------------- */
 
-/* The product of out and dout, with dout as it will be in dp: what is left of the slopes of a row, which should sum to 0, is then less. 8
- * threads have a row; `count` numbers of it are asked for at once. */
+/* Row operand of the dot product of out and dout. dout is rounded as in dp, so that the dscores of a row, which sum to
+ * 0, leave less error. 8 threads own a row and load `count` numbers at a time. */
 template <int count, int tiles> struct row_part {
     float x[tiles][count];
 
-    __device__ __forceinline__ void look_up(const float *row, int cols)
+    __device__ __forceinline__ void load(const float *row, int cols)
     {
 #pragma unroll
         for (int n = 0; n < tiles; n++) {
@@ -42,7 +44,7 @@ template <int count, int tiles> struct row_part {
     }
 };
 
-template <bool two, int count, int tiles>
+template <bool bf16, int count, int tiles>
 __device__ __forceinline__ float dot(const row_part<count, tiles> &dout, const row_part<count, tiles> &out)
 {
     float sum = 0;
@@ -50,230 +52,239 @@ __device__ __forceinline__ float dot(const row_part<count, tiles> &dout, const r
     for (int n = 0; n < tiles; n++)
 #pragma unroll
         for (int i = 0; i < count; i++)
-            sum += (two ? tile_round_two(dout.x[n][i]) : tile_cut(dout.x[n][i])) * out.x[n][i];
+            sum += (bf16 ? tile_round_bf16(dout.x[n][i]) : tile_truncate_tf32(dout.x[n][i])) * out.x[n][i];
     return sum;
 }
 
-/* 8 threads for each token and head. `even`: rows may be read by pairs, those of the basis by fours. */
-template <bool two, bool even>
+/* 8 threads for each token and head. vectorized: head rows can be read by float2, basis rows by float4. */
+template <bool bf16, bool vectorized>
 __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ attention_task task)
 {
-    const attention_form *form = &task.form;
+    const attention_config *config = &task.config;
     lp_let_next_begin();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
-    int token = (int)(i / form->heads), warp_token = (int)(all / form->heads);
+    int token = (int)(i / config->heads), warp_token = (int)(all / config->heads);
     if (warp_token >= tokens)
         return;
-    attention_head head = attention_head_of(form, (int)(i % form->heads));
-    bool there = token < tokens;
-    int64_t mine = token * head.stride + head.first, extra = token * head.extra_stride + head.extra_first;
-    row_part<even ? 2 : 1, even ? 4 : 8> x[2];
-    row_part<even ? 4 : 1, even ? 4 : 13> y[2];
-    x[0].look_up(task.in.dout + mine, there ? form->cols : 0);
-    x[1].look_up(task.out + mine, there ? form->cols : 0);
-    y[0].look_up(task.in.dtime_out + extra, there ? form->extra : 0);
-    y[1].look_up(task.time_out + extra, there ? form->extra : 0);
-    if (form->threshold && !task.left) {
+    attention_head head = attention_head_of(config, (int)(i % config->heads));
+    bool valid = token < tokens;
+    int64_t mine = token * head.stride + head.first, basis_at = token * head.basis_stride + head.basis_first;
+    row_part<vectorized ? 2 : 1, vectorized ? 4 : 8> x[2];
+    row_part<vectorized ? 4 : 1, vectorized ? 4 : 13> y[2];
+    x[0].load(task.dout + mine, valid ? config->head_dim : 0);
+    x[1].load(task.out + mine, valid ? config->head_dim : 0);
+    y[0].load(task.dtime_out + basis_at, valid ? config->basis_dim : 0);
+    y[1].load(task.time_out + basis_at, valid ? config->basis_dim : 0);
+    if (config->dropout_threshold && !task.saved_mask) {
         attention_probe probe = attention_probe_of(&task);
-        attention_near near = attention_near_of(task.segment, segments, tokens, probe, warp_token);
+        attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, warp_token);
         int token_of[] = {min(token, tokens - 1)}, start[1], end[1];
-        attention_find(task.segment, segments, near, min(warp_token + 3, tokens - 1), token_of, start, end);
-        if (there)
-            attention_draw<8, 1>(&task, attention_words(&task, token, head.number), head.number, token, start[0],
-                                 (int)threadIdx.x & 7);
+        attention_find_bounds(task.segment, segments, cursor, min(warp_token + 3, tokens - 1), token_of, start, end);
+        if (valid)
+            attention_mask_draw<8, 1>(&task, attention_mask_row(&task, token, head.index), head.index, token, start[0],
+                                      (int)threadIdx.x & 7);
     }
-    float sum = dot<two>(x[0], x[1]) + dot<two>(y[0], y[1]);
-    for (int lanes = 4; lanes > 0; lanes >>= 1)
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, lanes);
-    if (there && (threadIdx.x & 7) == 0)
-        task.marks[i] = make_float2(task.log_sum[i] * ATTENTION_LOG2_E, sum * form->scale);
+    float sum = dot<bf16>(x[0], x[1]) + dot<bf16>(y[0], y[1]);
+    for (int offset = 4; offset > 0; offset >>= 1)
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
+    if (valid && (threadIdx.x & 7) == 0)
+        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum * config->scale);
 }
 
-/* ---- what both sides share ----------------------------------------------------------------------------------- */
+/* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
-/* The tiles of one kernel: `steps` tokens on the other side at a time. */
-template <typename a_shape, int a_steps> struct backward_tiles {
+/* Tiles of one kernel: `inner_rows` tokens in an inner tile. */
+template <typename a_shape, int a_inner_rows> struct backward_tiles {
     typedef a_shape shape;
-    static constexpr int rows = ROWS, steps = a_steps, threads = 2 * rows;
-    /* shared memory, in floats from its beginning: of a block that takes keys */
+    static constexpr int rows = ROWS, inner_rows = a_inner_rows, threads = 2 * rows;
+    /* offsets in shared memory, in floats, of a block that owns keys */
     static constexpr int key_queries = rows * shape::key_stride;
-    static constexpr int key_raw = key_queries + 2 * steps * shape::gradient_stride;
-    static constexpr int key_start = key_raw + (shape::two ? steps * shape::gradient_raw : 0);
+    static constexpr int key_raw = key_queries + 2 * inner_rows * shape::gradient_stride;
+    static constexpr int key_start = key_raw + (shape::bf16 ? inner_rows * shape::gradient_raw : 0);
     static constexpr int key_end = key_start + rows;
-    static constexpr int key_marks = key_end + rows;
-    static constexpr int key_size = key_marks + 4 * steps;
-    /* and of one that takes queries */
+    static constexpr int key_row_stats = key_end + rows;
+    static constexpr int key_size = key_row_stats + 4 * inner_rows;
+    /* and of one that owns queries */
     static constexpr int query_keys = rows * shape::gradient_stride;
-    static constexpr int query_raw = query_keys + 2 * steps * shape::key_stride;
-    static constexpr int query_size = query_raw + (shape::two ? steps * shape::key_raw : 0);
+    static constexpr int query_raw = query_keys + 2 * inner_rows * shape::key_stride;
+    static constexpr int query_size = query_raw + (shape::bf16 ? inner_rows * shape::key_raw : 0);
     static constexpr int size = key_size > query_size ? key_size : query_size;
-    static_assert(rows % 32 == 0 && steps % UNIT == 0, "whole warps and units");
+    static_assert(rows % 32 == 0 && inner_rows % UNIT == 0, "rows fill warps and inner rows fill units");
 };
 
-/* Scores and dp of 16 rows and 16 others: `second` is where dp's columns begin. */
+/* Scores and dp of 16 outer and 16 inner rows; `second`: first column of dp's operand. */
 template <typename shape, int right_stride, int left_second, int right_second>
-__device__ __forceinline__ void make_pairs(tile_source left, tile_source right, float (&score)[TILES][4],
-                                           float (&slope)[TILES][4])
+__device__ __forceinline__ void compute_pairs(tile_address left, tile_address right, float (&score)[TILES][4],
+                                              float (&dscore)[TILES][4])
 {
 #pragma unroll
     for (int j = 0; j < TILES; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            score[j][i] = slope[j][i] = 0;
+            score[j][i] = dscore[j][i] = 0;
 #pragma unroll
-    for (int k = 0; k < shape::runs; k++) {
+    for (int k = 0; k < shape::k_steps; k++) {
         float first[4], second[4];
-        tile_load(first, left, 8 * k);
-        tile_load(second, left, shape::at(left_second) + 8 * k);
-        tile_pairs<shape::two, right_stride>(score, first, right, k);
-        tile_pairs<shape::two, right_stride>(slope, second, right, k, shape::at(right_second));
+        tile_ldmatrix(first, left, 8 * k);
+        tile_ldmatrix(second, left, shape::at(left_second) + 8 * k);
+        tile_mma_nt<shape::bf16, right_stride>(score, first, right, k);
+        tile_mma_nt<shape::bf16, right_stride>(dscore, second, right, k, shape::at(right_second));
     }
 }
 
-/* The factors of a pair that are the same for all. */
+/* Factors that all pairs share. */
 typedef struct pair_scale {
-    float score, kept, slope; /* scale * log2 e; what dropout scales by; that times scale */
+    float score, dropout, dscore; /* scale * log2 e; dropout scale; dropout scale * scale */
 } pair_scale;
 
-__device__ static inline pair_scale pair_scale_of(const attention_form *form)
+__device__ static inline pair_scale pair_scale_of(const attention_config *config)
 {
-    pair_scale scale = {form->scale * ATTENTION_LOG2_E, form->kept, form->kept * form->scale};
+    pair_scale scale = {config->scale * TILE_LOG2_E, config->dropout_scale, config->dropout_scale * config->scale};
     return scale;
 }
 
-/* From score and dp of a pair: score becomes f p, slope scale * ds. */
-__device__ __forceinline__ void finish_pair(pair_scale scale, bool seen, bool kept, float2 mark, float *score,
-                                            float *slope)
+/* In: score and dp of a pair. Out: score = f p, dscore = scale * ds. */
+__device__ __forceinline__ void finish_pair(pair_scale scale, bool visible, bool keep, float2 stats, float *score,
+                                            float *dscore)
 {
-    float p = tile_power(*score * scale.score - mark.x);
-    float ds = p * ((kept ? *slope * scale.slope : 0) - mark.y);
-    *score = seen && kept ? p * scale.kept : 0;
-    *slope = seen ? ds : 0;
+    float p = tile_exp2(*score * scale.score - stats.x);
+    float ds = p * ((keep ? *dscore * scale.dscore : 0) - stats.y);
+    *score = visible && keep ? p * scale.dropout : 0;
+    *dscore = visible ? ds : 0;
 }
 
-/* ---- a tile of keys ------------------------------------------------------------------------------------------ */
+/* ---- key tiles ----------------------------------------------------------------------------------------------- */
 
-/* Where a warp stands. */
-typedef struct key_place {
-    int group_row;   /* its first row in the tile */
-    int key, end[2]; /* of the lane's first row; where the segments of its two rows end: 0 for no row */
-    int high;        /* where the warp's queries end */
-    int all_end;     /* where those end that all its rows see */
-} key_place;
+/* Rows and visible queries of a warp. */
+typedef struct key_warp {
+    int group_row;   /* first row in the tile */
+    int key, end[2]; /* the lane's first key; segment ends of its two rows, 0 if there is no row */
+    int high;        /* end of the queries visible to some row */
+    int all_end;     /* end of the queries visible to all rows */
+} key_warp;
 
-template <bool whole>
-__device__ __forceinline__ void finish_queries(pair_scale scale, key_place mine, int first_query, uint32_t word,
-                                               const float2 *marks, float (&score)[TILES][4], float (&slope)[TILES][4])
+template <bool unmasked>
+__device__ __forceinline__ void finish_queries(pair_scale scale, key_warp mine, int first_query, uint32_t word,
+                                               const float2 *row_stats, float (&score)[TILES][4],
+                                               float (&dscore)[TILES][4])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        float4 both = *(const float4 *)(marks + 8 * j + 2 * me.member);
+        float4 both = *(const float4 *)(row_stats + 8 * j + 2 * me.member);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int col = 8 * j + 2 * me.member + i, query = first_query + col;
             uint32_t keep = __shfl_sync(0xFFFFFFFFu, word, col) >> me.group;
-            float2 mark = i ? make_float2(both.z, both.w) : make_float2(both.x, both.y);
+            float2 stats = i ? make_float2(both.z, both.w) : make_float2(both.x, both.y);
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                finish_pair(scale, whole || (query >= mine.key + 8 * half && query < mine.end[half]),
-                            keep >> (8 * half) & 1, mark, &score[j][2 * half + i], &slope[j][2 * half + i]);
+                finish_pair(scale, unmasked || (query >= mine.key + 8 * half && query < mine.end[half]),
+                            keep >> (8 * half) & 1, stats, &score[j][2 * half + i], &dscore[j][2 * half + i]);
         }
     }
 }
 
-/* The warp's keys and 16 queries, with their marks. */
+/* Processes the warp's keys and 16 queries with their row_stats. */
 template <typename tiles>
-__device__ __forceinline__ void take_queries(const attention_task *task, key_place mine, tile_source keys,
-                                             const float *queries, const float2 *marks, const int *start, int origin,
-                                             int first_query, int head, float (&sum)[tiles::shape::key_sums][2][4])
+__device__ __forceinline__ void process_queries(const attention_task *task, key_warp mine, tile_address keys,
+                                                const float *queries, const float2 *row_stats, const int *start,
+                                                int origin, int first_query, int head,
+                                                float (&sum)[tiles::shape::key_sums][2][4])
 {
     typedef typename tiles::shape shape;
     tile_lane me = tile_lane_now();
-    uint2 looked_up = {};
+    uint2 loaded = {};
     int from = 0;
-    if (task->word_stride) {
-        /* Lane i of 16 looks up the bits of query i for the warp's keys. */
+    if (task->mask_stride) {
+        /* Lane i of 16 loads the mask of query i for the warp's keys. */
         int query = min(first_query + (me.lane & 15), mine.high - 1);
         from = origin + mine.group_row - start[min(query - origin, tiles::rows - 1)];
-        looked_up = attention_look_up(task, attention_words(task, query, head), from);
+        loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     }
-    float score[TILES][4], slope[TILES][4];
-    make_pairs<shape, shape::gradient_stride, shape::wide, shape::after>(
-        keys, tile_right(queries, shape::gradient_stride), score, slope);
-    uint32_t word = task->word_stride ? attention_keep(looked_up, from) : 0xFFFFFFFFu;
-    pair_scale scale = pair_scale_of(&task->form);
+    float score[TILES][4], dscore[TILES][4];
+    compute_pairs<shape, shape::gradient_stride, shape::head_dim, shape::qk_dim>(
+        keys, tile_b_address(queries, shape::gradient_stride), score, dscore);
+    uint32_t word = task->mask_stride ? attention_mask_extract(loaded, from) : 0xFFFFFFFFu;
+    pair_scale scale = pair_scale_of(&task->config);
     if (first_query >= origin + mine.group_row + 15 && first_query + UNIT <= mine.all_end)
-        finish_queries<true>(scale, mine, first_query, word, marks, score, slope);
+        finish_queries<true>(scale, mine, first_query, word, row_stats, score, dscore);
     else
-        finish_queries<false>(scale, mine, first_query, word, marks, score, slope);
-    constexpr int wide = shape::wide_sums, extra = (shape::extra + 15) / 16, stride = shape::gradient_stride;
-    constexpr bool whole = shape::extra % 16 == 0;
-    tile_spread_transposed<shape::two, stride, 0, wide>(sum, slope, queries);
-    tile_spread_transposed<shape::two, stride, wide, extra, whole>(sum, slope, queries + shape::at(shape::wide));
-    tile_spread_transposed<shape::two, stride, wide, shape::query_sums>(sum, score, queries + shape::at(shape::after));
+        finish_queries<false>(scale, mine, first_query, word, row_stats, score, dscore);
+    constexpr int head_sums = shape::head_sums, basis_sums = (shape::basis_dim + 15) / 16,
+                  stride = shape::gradient_stride;
+    constexpr bool full = shape::basis_dim % 16 == 0;
+    tile_mma_nn_transposed<shape::bf16, stride, 0, head_sums>(sum, dscore, queries);
+    tile_mma_nn_transposed<shape::bf16, stride, head_sums, basis_sums, full>(sum, dscore,
+                                                                             queries + shape::at(shape::head_dim));
+    tile_mma_nn_transposed<shape::bf16, stride, head_sums, shape::query_sums>(sum, score,
+                                                                              queries + shape::at(shape::qk_dim));
 }
 
-/* Asks for the queries from `first` on, and for their marks. */
+/* Starts the copy of row_stats and of queries from `first` on. */
 template <typename tiles>
-__device__ __forceinline__ void ask_marks(const attention_task *task, int head, float *memory, int turn, int first,
-                                          int end)
+__device__ __forceinline__ void copy_row_stats(const attention_task *task, int head, float *memory, int buffer,
+                                               int first, int end)
 {
     int r = (int)threadIdx.x;
-    if (r < tiles::steps)
-        tile_copy<2>(memory + tiles::key_marks + 2 * (turn * tiles::steps + r),
-                     (const float *)(task->marks + (int64_t)min(first + r, end - 1) * task->form.heads + head));
+    if (r < tiles::inner_rows)
+        tile_cp_async<2>(
+            memory + tiles::key_row_stats + 2 * (buffer * tiles::inner_rows + r),
+            (const float *)(task->row_stats + (int64_t)min(first + r, end - 1) * task->config.heads + head));
 }
 
 template <typename tiles>
-__device__ __forceinline__ void ask_queries(const attention_task *task, int head, float *memory, int turn, int first,
-                                            int end)
+__device__ __forceinline__ void copy_queries(const attention_task *task, int head, float *memory, int buffer, int first,
+                                             int end)
 {
     typedef typename tiles::shape shape;
-    constexpr int stride = shape::two ? shape::gradient_raw : shape::gradient_stride;
-    float *to = memory + (shape::two ? tiles::key_raw : tiles::key_queries + turn * tiles::steps * stride);
-    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(
-        task->queries, ATTENTION_GRADIENTS, task->plain, head, to, first, end - first);
+    constexpr int stride = shape::bf16 ? shape::gradient_raw : shape::gradient_stride;
+    float *to = memory + (shape::bf16 ? tiles::key_raw : tiles::key_queries + buffer * tiles::inner_rows * stride);
+    attention_stage_tokens<shape, ATTENTION_COPY, stride, tiles::inner_rows, tiles::threads>(
+        task->queries, ATTENTION_GRADIENTS, task->aligned, head, to, first, end - first);
 }
 
-/* Sums of keys and values are of one head, and begin again with the next; those of the basis are of all. `key` is the warp's first. */
+/* dkey and dvalue belong to one head, so their accumulators restart with the next; dbasis sums over heads. `key`: the
+ * warp's first. */
 template <typename shape>
 __device__ __forceinline__ void store_keys(const attention_task *task, attention_head head, int64_t key, int tokens,
                                            float (&sum)[shape::key_sums][2][4])
 {
-    const attention_form *form = &task->form;
-    constexpr int rest = shape::wide_sums;
+    const attention_config *config = &task->config;
+    constexpr int rest = shape::head_sums;
     int present = tokens - (int)key;
     if (task->dkey)
-        attention_give<shape::two, 0, 0, shape::wide>(task->dkey + key * head.stride + head.first, head.stride, present,
-                                                      form->cols, task->pairs & 2, task->adds & 2, sum);
+        attention_store_tiles<shape::bf16, 0, 0, shape::head_dim>(task->dkey + key * head.stride + head.first,
+                                                                  head.stride, present, config->head_dim,
+                                                                  task->vectorized & 2, task->accumulate & 2, sum);
     if (task->dvalue)
-        attention_give<shape::two, rest, shape::extra, shape::wide>(task->dvalue + key * head.stride + head.first,
-                                                                    head.stride, present, form->cols, task->pairs & 4,
-                                                                    task->adds & 4, sum);
-    if constexpr (shape::extra > 0)
-        if (task->dbasis && head.number == form->heads - 1)
-            attention_give<shape::two, rest, 0, shape::extra>(task->dbasis + key * form->extra, form->extra, present,
-                                                              form->extra, task->pairs & 16, task->adds & 16, sum);
-    /* A lane's columns of one tile may be of the basis and of the values. */
+        attention_store_tiles<shape::bf16, rest, shape::basis_dim, shape::head_dim>(
+            task->dvalue + key * head.stride + head.first, head.stride, present, config->head_dim, task->vectorized & 4,
+            task->accumulate & 4, sum);
+    if constexpr (shape::basis_dim > 0)
+        if (task->dbasis && head.index == config->heads - 1)
+            attention_store_tiles<shape::bf16, rest, 0, shape::basis_dim>(
+                task->dbasis + key * config->basis_dim, config->basis_dim, present, config->basis_dim,
+                task->vectorized & 16, task->accumulate & 16, sum);
+    /* A tile can hold columns of both the basis and the values. */
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int m = 0; m < shape::key_sums; m++)
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            int col = 16 * (m - rest) + (shape::two ? me.group + 8 * (i >> 1 & 1) : 2 * me.group);
-            if (m < rest || col >= shape::extra)
+            int col = 16 * (m - rest) + (shape::bf16 ? me.group + 8 * (i >> 1 & 1) : 2 * me.group);
+            if (m < rest || col >= shape::basis_dim)
                 sum[m][i >> 2][i & 3] = 0;
         }
 }
 
 template <typename tiles>
-__device__ __forceinline__ void by_keys(const attention_task *task, float *memory, int tile, int first_head, int heads)
+__device__ __forceinline__ void key_tile(const attention_task *task, float *memory, int tile, int first_head, int heads)
 {
     typedef typename tiles::shape shape;
-    constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
-    const attention_form *form = &task->form;
+    constexpr attention_phase phase = shape::bf16 ? ATTENTION_PACK : ATTENTION_COPY;
+    const attention_config *config = &task->config;
     attention_probe probe = attention_probe_of(task);
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
@@ -281,20 +292,20 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
     tile_lane me = tile_lane_now();
     int *start = (int *)(memory + tiles::key_start), *end = (int *)(memory + tiles::key_end);
     float *queries = memory + tiles::key_queries;
-    const float2 *marks = (const float2 *)(memory + tiles::key_marks);
+    const float2 *row_stats = (const float2 *)(memory + tiles::key_row_stats);
     int segments = task->shard->segments, last = min(first + tiles::rows, tokens) - 1;
-    key_place mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
-    tile_source keys = tile_left(memory + mine.group_row * shape::key_stride, shape::key_stride);
+    key_warp mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
+    tile_address keys = tile_a_address(memory + mine.group_row * shape::key_stride, shape::key_stride);
     float sum[shape::key_sums][2][4] = {};
 #pragma unroll 1
-    for (int number = first_head; number < first_head + heads; number++) {
-        attention_bring<shape, way, shape::key_stride, tiles::rows, tiles::threads>(
-            task->keys, ATTENTION_KEYS, task->plain, number, memory, first, tokens - first);
-        ask_queries<tiles>(task, number, memory, 0, first, tokens);
-        if (number == first_head) {
-            attention_near near = attention_near_of(task->segment, segments, tokens, probe, first);
+    for (int head_index = first_head; head_index < first_head + heads; head_index++) {
+        attention_stage_tokens<shape, phase, shape::key_stride, tiles::rows, tiles::threads>(
+            task->keys, ATTENTION_KEYS, task->aligned, head_index, memory, first, tokens - first);
+        copy_queries<tiles>(task, head_index, memory, 0, first, tokens);
+        if (head_index == first_head) {
+            attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
             int r = (int)threadIdx.x & (tiles::rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
-            attention_find(task->segment, segments, near, last, token, from, to);
+            attention_find_bounds(task->segment, segments, cursor, last, token, from, to);
             start[r] = from[0];
             end[r] = to[0];
             __syncthreads();
@@ -304,45 +315,46 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
                 mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
             lp_wait_for_last();
         }
-        ask_marks<tiles>(task, number, memory, 0, first, tokens);
-        int query_end = end[tiles::rows - 1], turn = 0;
+        copy_row_stats<tiles>(task, head_index, memory, 0, first, tokens);
+        int query_end = end[tiles::rows - 1], buffer = 0;
 #pragma unroll 1
-        for (int query = first, next; query < query_end; query = next, turn = 1 - turn) {
-            float *now = queries + turn * tiles::steps * shape::gradient_stride;
-            next = query + tiles::steps;
-            tile_wait();
-            if (shape::two)
-                attention_settle<shape, shape::gradient_stride, shape::gradient_raw, tiles::steps, tiles::threads>(
-                    task->queries, task->plain, now, memory + tiles::key_raw);
+        for (int query = first, next; query < query_end; query = next, buffer = 1 - buffer) {
+            float *now = queries + buffer * tiles::inner_rows * shape::gradient_stride;
+            next = query + tiles::inner_rows;
+            tile_cp_async_wait();
+            if (shape::bf16)
+                attention_pack_tokens<shape, shape::gradient_stride, shape::gradient_raw, tiles::inner_rows,
+                                      tiles::threads>(task->queries, task->aligned, now, memory + tiles::key_raw);
             __syncthreads();
             if (next < query_end) {
-                ask_queries<tiles>(task, number, memory, 1 - turn, next, query_end);
-                ask_marks<tiles>(task, number, memory, 1 - turn, next, query_end);
+                copy_queries<tiles>(task, head_index, memory, 1 - buffer, next, query_end);
+                copy_row_stats<tiles>(task, head_index, memory, 1 - buffer, next, query_end);
             }
 #pragma unroll 1
-            for (int place = 0; place < tiles::steps; place += UNIT)
-                if (query + place + UNIT > first + mine.group_row && query + place < mine.high)
-                    take_queries<tiles>(task, mine, keys, now + place * shape::gradient_stride,
-                                        marks + turn * tiles::steps + place, start, first, query + place, number, sum);
+            for (int offset = 0; offset < tiles::inner_rows; offset += UNIT)
+                if (query + offset + UNIT > first + mine.group_row && query + offset < mine.high)
+                    process_queries<tiles>(task, mine, keys, now + offset * shape::gradient_stride,
+                                           row_stats + buffer * tiles::inner_rows + offset, start, first,
+                                           query + offset, head_index, sum);
         }
-        store_keys<shape>(task, attention_head_of(form, number), first + mine.group_row, tokens, sum);
-        __syncthreads(); /* before keys of the next head come */
+        store_keys<shape>(task, attention_head_of(config, head_index), first + mine.group_row, tokens, sum);
+        __syncthreads(); /* before the next head overwrites the keys */
     }
 }
 
-/* ---- a tile of queries --------------------------------------------------------------------------------------- */
+/* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* One of the lane's two rows. */
+/* State of one of the lane's two rows. */
 typedef struct query_row {
-    int query, start; /* query < start where there is no such token */
-    float2 mark;
-    const uint32_t *words;
+    int query, start; /* query < start if there is no such token */
+    float2 stats;
+    const uint32_t *mask;
 } query_row;
 
-template <bool whole>
+template <bool unmasked>
 __device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&row)[2], int first_key,
                                             const uint32_t (&keep)[2], float (&score)[TILES][4],
-                                            float (&slope)[TILES][4])
+                                            float (&dscore)[TILES][4])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -351,89 +363,91 @@ __device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&
         for (int i = 0; i < 4; i++) {
             const query_row *mine = &row[i >> 1];
             int key = first_key + 8 * j + 2 * me.member + (i & 1);
-            finish_pair(scale, whole || (key >= mine->start && key <= mine->query),
-                        keep[i >> 1] >> (8 * j + (i & 1)) & 1, mine->mark, &score[j][i], &slope[j][i]);
+            finish_pair(scale, unmasked || (key >= mine->start && key <= mine->query),
+                        keep[i >> 1] >> (8 * j + (i & 1)) & 1, mine->stats, &score[j][i], &dscore[j][i]);
         }
     }
 }
 
-/* The warp's queries and 16 keys; whole: all see all of them. */
+/* Processes the warp's queries and 16 keys; unmasked: every query sees every key. */
 template <typename shape>
-__device__ __forceinline__ void take_keys(const attention_task *task, tile_source queries, const float *keys,
-                                          int first_key, bool whole, const query_row (&row)[2],
-                                          float (&sum)[shape::query_sums][2][4])
+__device__ __forceinline__ void process_keys(const attention_task *task, tile_address queries, const float *keys,
+                                             int first_key, bool unmasked, const query_row (&row)[2],
+                                             float (&sum)[shape::query_sums][2][4])
 {
-    uint2 looked_up[2] = {};
-    if (task->word_stride)
+    uint2 loaded[2] = {};
+    if (task->mask_stride)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            looked_up[half] = attention_look_up(task, row[half].words, first_key - row[half].start);
-    float score[TILES][4], slope[TILES][4];
-    make_pairs<shape, shape::key_stride, shape::after, shape::wide>(queries, tile_right(keys, shape::key_stride), score,
-                                                                    slope);
+            loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
+    float score[TILES][4], dscore[TILES][4];
+    compute_pairs<shape, shape::key_stride, shape::qk_dim, shape::head_dim>(
+        queries, tile_b_address(keys, shape::key_stride), score, dscore);
     uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
-    if (task->word_stride)
+    if (task->mask_stride)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            keep[half] = attention_keep(looked_up[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
-    pair_scale scale = pair_scale_of(&task->form);
-    if (whole)
-        finish_keys<true>(scale, row, first_key, keep, score, slope);
+            keep[half] =
+                attention_mask_extract(loaded[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
+    pair_scale scale = pair_scale_of(&task->config);
+    if (unmasked)
+        finish_keys<true>(scale, row, first_key, keep, score, dscore);
     else
-        finish_keys<false>(scale, row, first_key, keep, score, slope);
-    tile_spread_transposed<shape::two, shape::key_stride, 0, shape::query_sums>(sum, slope, keys);
+        finish_keys<false>(scale, row, first_key, keep, score, dscore);
+    tile_mma_nn_transposed<shape::bf16, shape::key_stride, 0, shape::query_sums>(sum, dscore, keys);
 }
 
-/* Asks for the keys from `first` on. */
+/* Starts the copy of keys from `first` on. */
 template <typename tiles>
-__device__ __forceinline__ void ask_keys(const attention_task *task, int head, float *memory, int turn, int first,
-                                         int end)
+__device__ __forceinline__ void copy_keys(const attention_task *task, int head, float *memory, int buffer, int first,
+                                          int end)
 {
     typedef typename tiles::shape shape;
-    constexpr int stride = shape::two ? shape::key_raw : shape::key_stride;
-    float *to = memory + (shape::two ? tiles::query_raw : tiles::query_keys + turn * tiles::steps * stride);
-    attention_bring<shape, ATTENTION_ASK, stride, tiles::steps, tiles::threads>(task->keys, ATTENTION_KEYS, task->plain,
-                                                                                head, to, first, end - first);
+    constexpr int stride = shape::bf16 ? shape::key_raw : shape::key_stride;
+    float *to = memory + (shape::bf16 ? tiles::query_raw : tiles::query_keys + buffer * tiles::inner_rows * stride);
+    attention_stage_tokens<shape, ATTENTION_COPY, stride, tiles::inner_rows, tiles::threads>(
+        task->keys, ATTENTION_KEYS, task->aligned, head, to, first, end - first);
 }
 
-/* `query` is the warp's first. */
+/* `query`: the warp's first. */
 template <typename shape>
 __device__ __forceinline__ void store_queries(const attention_task *task, attention_head head, int64_t query, int end,
                                               float (&sum)[shape::query_sums][2][4])
 {
-    const attention_form *form = &task->form;
+    const attention_config *config = &task->config;
     int present = end - (int)query;
     if (task->dquery)
-        attention_give<shape::two, 0, 0, shape::wide>(task->dquery + query * head.stride + head.first, head.stride,
-                                                      present, form->cols, task->pairs & 1, task->adds & 1, sum);
-    if constexpr (shape::extra > 0)
+        attention_store_tiles<shape::bf16, 0, 0, shape::head_dim>(task->dquery + query * head.stride + head.first,
+                                                                  head.stride, present, config->head_dim,
+                                                                  task->vectorized & 1, task->accumulate & 1, sum);
+    if constexpr (shape::basis_dim > 0)
         if (task->dtime_query)
-            attention_give<shape::two, 0, shape::wide, shape::extra>(
-                task->dtime_query + query * head.extra_stride + head.extra_first, head.extra_stride, present,
-                form->extra, task->pairs & 8, task->adds & 8, sum);
+            attention_store_tiles<shape::bf16, 0, shape::head_dim, shape::basis_dim>(
+                task->dtime_query + query * head.basis_stride + head.basis_first, head.basis_stride, present,
+                config->basis_dim, task->vectorized & 8, task->accumulate & 8, sum);
 }
 
 template <typename tiles>
-__device__ __forceinline__ void by_queries(const attention_task *task, float *memory, int tile, int number)
+__device__ __forceinline__ void query_tile(const attention_task *task, float *memory, int tile, int head_index)
 {
     typedef typename tiles::shape shape;
-    constexpr attention_way way = shape::two ? ATTENTION_PACK : ATTENTION_ASK;
+    constexpr attention_phase phase = shape::bf16 ? ATTENTION_PACK : ATTENTION_COPY;
     attention_probe probe = attention_probe_of(task);
     int tokens = task->shard->rows[LP_ROWS_TOKENS], first = tile * tiles::rows;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
-    int segments = task->shard->segments, end = min(first + tiles::rows, tokens), turn = 0;
-    attention_bring<shape, way, shape::gradient_stride, tiles::rows, tiles::threads>(
-        task->queries, ATTENTION_GRADIENTS, task->plain, number, memory, first, end - first);
-    attention_near near = attention_near_of(task->segment, segments, tokens, probe, first);
-    ask_keys<tiles>(task, number, memory, 0, near.begin, end);
-    /* the lane's rows, and the warp's first and last */
+    int segments = task->shard->segments, end = min(first + tiles::rows, tokens), buffer = 0;
+    attention_stage_tokens<shape, phase, shape::gradient_stride, tiles::rows, tiles::threads>(
+        task->queries, ATTENTION_GRADIENTS, task->aligned, head_index, memory, first, end - first);
+    attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
+    copy_keys<tiles>(task, head_index, memory, 0, cursor.begin, end);
+    /* Tokens whose segment this lane needs: its two rows, and the warp's first and last row. */
     int group_row = 16 * me.warp, from = first + group_row + me.group;
     int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
                        min(first + group_row + 15, end - 1)};
     int start[4], ends[4];
-    attention_find(task->segment, segments, near, end - 1, tokens_of, start, ends);
+    attention_find_bounds(task->segment, segments, cursor, end - 1, tokens_of, start, ends);
     int low = start[2], high = min(first + group_row + 16, end);
     int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
     lp_wait_for_last();
@@ -442,35 +456,35 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     for (int half = 0; half < 2; half++) {
         int query = tokens_of[half];
         query_row begun = {from + 8 * half < end ? query : start[half] - 1, start[half],
-                           task->marks[(int64_t)query * task->form.heads + number],
-                           attention_words(task, query, number)};
+                           task->row_stats[(int64_t)query * task->config.heads + head_index],
+                           attention_mask_row(task, query, head_index)};
         row[half] = begun;
     }
-    tile_source queries = tile_left(memory + group_row * shape::gradient_stride, shape::gradient_stride);
+    tile_address queries = tile_a_address(memory + group_row * shape::gradient_stride, shape::gradient_stride);
     float sum[shape::query_sums][2][4] = {};
 #pragma unroll 1
-    for (int key = near.begin, next; key < end; key = next, turn = 1 - turn) {
-        float *keys = memory + tiles::query_keys + turn * tiles::steps * shape::key_stride;
-        next = key + tiles::steps;
-        tile_wait();
-        if (shape::two)
-            attention_settle<shape, shape::key_stride, shape::key_raw, tiles::steps, tiles::threads>(
-                task->keys, task->plain, keys, memory + tiles::query_raw);
+    for (int key = cursor.begin, next; key < end; key = next, buffer = 1 - buffer) {
+        float *keys = memory + tiles::query_keys + buffer * tiles::inner_rows * shape::key_stride;
+        next = key + tiles::inner_rows;
+        tile_cp_async_wait();
+        if (shape::bf16)
+            attention_pack_tokens<shape, shape::key_stride, shape::key_raw, tiles::inner_rows, tiles::threads>(
+                task->keys, task->aligned, keys, memory + tiles::query_raw);
         __syncthreads();
         if (next < end)
-            ask_keys<tiles>(task, number, memory, 1 - turn, next, end);
+            copy_keys<tiles>(task, head_index, memory, 1 - buffer, next, end);
 #pragma unroll 1
-        for (int place = 0; place < tiles::steps; place += UNIT)
-            if (key + place + UNIT > low && key + place < high)
-                take_keys<shape>(task, queries, keys + place * shape::key_stride, key + place,
-                                 key + place >= all_low && key + place + UNIT - 1 <= all_high, row, sum);
+        for (int offset = 0; offset < tiles::inner_rows; offset += UNIT)
+            if (key + offset + UNIT > low && key + offset < high)
+                process_keys<shape>(task, queries, keys + offset * shape::key_stride, key + offset,
+                                    key + offset >= all_low && key + offset + UNIT - 1 <= all_high, row, sum);
     }
-    store_queries<shape>(task, attention_head_of(&task->form, number), first + group_row, end, sum);
+    store_queries<shape>(task, attention_head_of(&task->config, head_index), first + group_row, end, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* The sums of the basis are of all heads, so where there is one a block of keys takes them all. */
+/* dbasis sums over heads: with a basis, a key tile's block iterates over all heads. */
 template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
@@ -478,17 +492,17 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const 
     lp_let_next_begin();
     int work = task.order[blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
     if (work & 1)
-        by_queries<tiles>(&task, memory, tile, head);
-    else if (!tiles::shape::extra)
-        by_keys<tiles>(&task, memory, tile, head, 1);
+        query_tile<tiles>(&task, memory, tile, head);
+    else if (!tiles::shape::basis_dim)
+        key_tile<tiles>(&task, memory, tile, head, 1);
     else if (head == 0)
-        by_keys<tiles>(&task, memory, tile, 0, task.form.heads);
+        key_tile<tiles>(&task, memory, tile, 0, task.config.heads);
 }
 
 template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attention_task task)
 {
     attention_parts<typename tiles::shape>(&task);
-    dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.form.heads);
+    dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.config.heads);
     LP_LAUNCH_EARLY(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
                     (size_t)tiles::size * sizeof(float), task);
 }
@@ -496,21 +510,22 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
 void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
 {
     attention_task with = *task;
-    int cols = task->form.cols, extra = task->form.extra;
-    bool even = attention_even(task->in.dout, cols, 2) && attention_even(task->out, cols, 2) &&
-                attention_even(task->in.dtime_out, extra, 4) && attention_even(task->time_out, extra, 4);
-    unsigned blocks = lp_blocks(tokens * task->form.heads, THREADS / 8);
-    if (attention_two(run) && even)
+    int head_dim = task->config.head_dim, basis_dim = task->config.basis_dim;
+    bool vectorized = attention_aligned(task->dout, head_dim, 2) && attention_aligned(task->out, head_dim, 2) &&
+                      attention_aligned(task->dtime_out, basis_dim, 4) &&
+                      attention_aligned(task->time_out, basis_dim, 4);
+    unsigned blocks = lp_blocks(tokens * task->config.heads, THREADS / 8);
+    if (tile_bf16(run) && vectorized)
         LP_LAUNCH(run, (prepare<true, true>), blocks, THREADS, 0, with);
-    else if (attention_two(run))
+    else if (tile_bf16(run))
         LP_LAUNCH(run, (prepare<true, false>), blocks, THREADS, 0, with);
-    else if (even)
+    else if (vectorized)
         LP_LAUNCH(run, (prepare<false, true>), blocks, THREADS, 0, with);
     else
         LP_LAUNCH(run, (prepare<false, false>), blocks, THREADS, 0, with);
 }
 
-/* Two blocks of each fit on a multiprocessor. */
+/* Two blocks of each run on a multiprocessor. */
 typedef backward_tiles<attention_shape<7, 13>, 16> with_basis;
 typedef backward_tiles<attention_shape<7, 13, true>, 32> with_basis_two;
 typedef backward_tiles<attention_shape<8, 0>, 32> without_basis;
@@ -518,42 +533,28 @@ typedef backward_tiles<attention_shape<8, 0, true>, 32> without_basis_two;
 
 attention_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
-    attention_task task = {};
-    task.form = attention_form_of(node);
-    task.shard = run->shard;
-    task.segment = run->segment;
-    task.most_segments = run->largest_segments;
+    attention_task task = attention_gradient_task_of<attention_task>(node, run);
+    task.max_segments = run->largest_segments;
     task.order = lp_cuda_attention_order_of(run);
-    task.in.query = LP_INPUT(0);
-    task.in.key = LP_INPUT(1);
-    task.in.value = LP_INPUT(2);
-    task.in.time_query = LP_INPUT(3);
-    task.in.basis = LP_INPUT(4);
-    task.log_sum = (float *)LP_INPUT(5);
-    task.out = (float *)LP_INPUT(6);
-    task.in.dout = LP_INPUT(7);
-    task.time_out = (float *)LP_INPUT(8);
-    task.in.dtime_out = LP_INPUT(9);
     task.dquery = LP_OUTPUT(0);
     task.dkey = LP_OUTPUT(1);
     task.dvalue = LP_OUTPUT(2);
     task.dtime_query = LP_OUTPUT(3);
     task.dbasis = LP_OUTPUT(4);
-    task.adds = (int)node->accumulate;
     const float *const results[] = {task.dquery, task.dkey, task.dvalue, task.dtime_query, task.dbasis};
     for (int i = 0; i < 5; i++)
-        task.pairs |= attention_even(results[i], i < 3 ? task.form.cols : task.form.extra, 2) << i;
+        task.vectorized |= attention_aligned(results[i], i < 3 ? task.config.head_dim : task.config.basis_dim, 2) << i;
     return task;
 }
 
-/* Marks, and `words` bytes of words where attention left none. */
-bool ask_scratch(attention_task *task, const lp_cuda_run *run, int64_t tokens, size_t words)
+/* Allocates row_stats, and `mask_size` bytes for the mask if attention did not save it. */
+bool allocate_scratch(attention_task *task, const lp_cuda_run *run, int64_t tokens, size_t mask_size)
 {
-    size_t marks = (size_t)tokens * (size_t)task->form.heads;
+    size_t row_stats = (size_t)tokens * (size_t)task->config.heads;
     task->tiles = (int)lp_blocks(tokens, ROWS);
-    task->marks = (float2 *)lp_cuda_scratch(run, marks * sizeof(float2) + (task->left ? 0 : words));
-    task->words = task->left ? task->left : (uint32_t *)(task->marks + marks);
-    return task->marks != NULL;
+    task->row_stats = (float2 *)lp_cuda_scratch(run, row_stats * sizeof(float2) + (task->saved_mask ? 0 : mask_size));
+    task->mask = task->saved_mask ? task->saved_mask : (uint32_t *)(task->row_stats + row_stats);
+    return task->row_stats != NULL;
 }
 
 } // namespace
@@ -561,21 +562,21 @@ bool ask_scratch(attention_task *task, const lp_cuda_run *run, int64_t tokens, s
 bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *run)
 {
     attention_task task = task_of(node, run);
-    const attention_form *form = &task.form;
+    const attention_config *config = &task.config;
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    if (!attention_fits(form))
+    if (!attention_fits(config))
         return false;
-    size_t words = attention_words_size(&task, run, tokens);
-    task.left = words ? (uint32_t *)lp_cuda_kept(run, node->inputs[5], 0) : NULL;
-    if (words > ATTENTION_MOST_WORDS || !ask_scratch(&task, run, tokens, words))
-        return words <= ATTENTION_MOST_WORDS;
+    size_t mask_size = attention_mask_size(&task, run, tokens);
+    task.saved_mask = mask_size ? (uint32_t *)lp_cuda_kept(run, node->inputs[5], 0) : NULL;
+    if (mask_size > ATTENTION_MASK_LIMIT || !allocate_scratch(&task, run, tokens, mask_size))
+        return mask_size <= ATTENTION_MASK_LIMIT;
     launch_prepare(run, &task, tokens);
     lp_cuda_under_way(run);
-    if (form->extra && attention_two(run))
+    if (config->basis_dim && tile_bf16(run))
         launch<with_basis_two, 2>(run, task);
-    else if (form->extra)
+    else if (config->basis_dim)
         launch<with_basis, 2>(run, task);
-    else if (attention_two(run))
+    else if (tile_bf16(run))
         launch<without_basis_two, 2>(run, task);
     else
         launch<without_basis, 2>(run, task);

@@ -1,19 +1,21 @@
-/* cuda_attention_order.cu: the list of cuda_attention_order.h, made on the host: some microseconds for 240 tiles. */
+/* cuda_attention_order.cu: counting sort of attention's gradient tiles by cost, on the host (cuda_attention_order.h).
+ * It takes microseconds for 240 tiles. */
 #include "backend/cuda/cuda_attention_order.h"
 
 namespace
 {
 
-/* Costs are counted in units of so many tokens on the other side, with some for beginning and end; a unit takes longer as keys. */
-enum { UNIT = 16, BEGINNING = 3, BY_KEYS = 4, BY_QUERIES = 3, COSTS = 1024 };
+/* A tile costs a fixed amount and one unit for every 16 rows of the other side; a unit of a key tile takes longer than
+ * one of a query tile. */
+enum { UNIT = 16, FIXED_COST = 3, KEY_TILE_COST = 4, QUERY_TILE_COST = 3, COSTS = 1024 };
 
-int cost_of(int others, int unit)
+int cost_of(int rows, int unit)
 {
-    int cost = (BEGINNING + (others + UNIT - 1) / UNIT) * unit;
+    int cost = (FIXED_COST + (rows + UNIT - 1) / UNIT) * unit;
     return cost < COSTS ? cost : COSTS - 1;
 }
 
-/* Calls act(tile, cost as keys, cost as queries) for all tiles that hold tokens. */
+/* Calls act(tile, cost as keys, cost as queries) for all tiles that contain tokens. */
 template <typename action> void each_tile(const int32_t *segment, int segments, const action &act)
 {
     int tokens = segment[segments], at_first = 0, at_last = 0;
@@ -23,28 +25,29 @@ template <typename action> void each_tile(const int32_t *segment, int segments, 
             at_first++;
         while (segment[at_last + 1] < end)
             at_last++;
-        act(tile, cost_of(segment[at_last + 1] - first, BY_KEYS), cost_of(end - segment[at_first], BY_QUERIES));
+        act(tile, cost_of(segment[at_last + 1] - first, KEY_TILE_COST),
+            cost_of(end - segment[at_first], QUERY_TILE_COST));
     }
 }
 
 } // namespace
 
-void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order)
+void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t max_tokens, int32_t *order)
 {
-    int all = (int)lp_cuda_attention_order_count(most_tokens), used = 0;
-    int place[COSTS] = {};
+    int all = (int)lp_cuda_attention_order_count(max_tokens), used = 0;
+    int next[COSTS] = {};
     each_tile(segment, segments, [&](int, int as_keys, int as_queries) {
-        place[as_keys]++;
-        place[as_queries]++;
+        next[as_keys]++;
+        next[as_queries]++;
     });
     for (int cost = COSTS - 1; cost >= 0; cost--) {
-        int here = place[cost];
-        place[cost] = used;
+        int here = next[cost];
+        next[cost] = used;
         used += here;
     }
     each_tile(segment, segments, [&](int tile, int as_keys, int as_queries) {
-        order[place[as_keys]++] = 2 * tile;
-        order[place[as_queries]++] = 2 * tile + 1;
+        order[next[as_keys]++] = 2 * tile;
+        order[next[as_queries]++] = 2 * tile + 1;
     });
     for (int i = used; i < all; i++)
         order[i] = i; /* beyond the last token */

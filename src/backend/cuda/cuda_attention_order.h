@@ -1,8 +1,9 @@
-/* cuda_attention_order.h: which block of attention's gradient takes which tile of tokens.
+/* cuda_attention_order.h: the order in which thread blocks of attention's gradient take tiles of tokens.
  *
- * Blocks begin in the order of their numbers, and a tile may have four times as much to do as another: those with most should begin first. The
- * host orders them when it sends the segments of a shard, and the list lies behind these on the device: tile t as keys is 2 t, as queries
- * 2 t + 1. So nobody waits for it. Attention itself needs none: all its blocks run at once.
+ * Blocks are scheduled in the order of their index, and a tile can cost four times as much as another: the longest run
+ * first. The host sorts the tiles when it uploads the segments of a shard; the list follows the segments on the
+ * device, so no kernel waits for it. Entry 2 t is tile t as keys, 2 t + 1 as queries. The forward pass needs no order:
+ * all its blocks are resident at once.
  */
 #ifndef LP_CUDA_ATTENTION_ORDER_H
 #define LP_CUDA_ATTENTION_ORDER_H
@@ -11,16 +12,16 @@
 
 enum { ATTENTION_ROWS = 64 /* tokens of a tile */ };
 
-/* Numbers in the list, where a shard has at most so many tokens. */
+/* Entries of the list for shards of at most `tokens` tokens. */
 static inline size_t lp_cuda_attention_order_count(int64_t tokens)
 {
     return 2 * (size_t)lp_blocks(tokens, ATTENTION_ROWS);
 }
 
-/* Fills it, for a shard of these segments. */
-void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order);
+/* Fills the list for a shard with these segments. */
+void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t max_tokens, int32_t *order);
 
-/* The list on the device. */
+/* Device address of the list. */
 static inline const int32_t *lp_cuda_attention_order_of(const lp_cuda_run *run)
 {
     return run->segment + run->largest_segments + 1;

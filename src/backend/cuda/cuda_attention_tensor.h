@@ -1,15 +1,16 @@
-/* cuda_attention_tensor.h: attention on tensor cores for heads of common widths, whose sums fit into the registers of a warp.
+/* cuda_attention_tensor.h: attention on tensor cores for heads whose accumulators fit in the registers of a warp.
  *
- * A warp has 16 rows to itself, all their columns included, so the pairs that it makes never leave its registers, and it waits
- * for the others only where tokens come into shared memory. Widths are known to the compiler (in tiles of 8 columns, `wide` of a head and
- * `extra` of the basis; narrower ones are padded with zeros), so that products are straight runs of loads and multiplications: what
- * attention takes is the time from one to the next, not their number. Wider heads go the way of cuda_attention.cu, as does float.
+ * Layout: a warp owns 16 rows and all their columns, so scores and probabilities stay in its registers, and warps
+ * synchronize only when a tile is staged to shared memory. Widths are compile-time constants (head_tiles and
+ * basis_tiles of 8 columns; narrower heads are padded with zeros), so that products unroll to straight-line ldmatrix
+ * and mma: latency between them, not their number, bounds these kernels. Wider heads and fp32 use cuda_attention.cu.
  *
- * Which pairs dropout keeps is drawn before the products, a bit for each pair, 32 keys of the query's segment a word: by the block itself
- * while its first tokens come, for long segments by a kernel of its own. They are left for the gradient beside the log sums.
+ * Dropout bits are drawn before the products, one for each pair, 32 keys of the query's segment in a word: by the
+ * block while its first tile is copied, or for long segments by a kernel of its own. Attention saves them for its
+ * gradient next to lse.
  *
- * Tokens are not rounded for tf32: tensor cores cut off what they do not read, half a unit on the average where rounding would be
- * right on the average. Shares and slopes, which are made here, are rounded.
+ * Tokens are not rounded to tf32: tensor cores truncate, with an error of half a unit on average, which rounding would
+ * avoid at the cost of a pass over shared memory. Probabilities and dscores are rounded.
  */
 #ifndef LP_CUDA_ATTENTION_TENSOR_H
 #define LP_CUDA_ATTENTION_TENSOR_H
@@ -17,156 +18,158 @@
 #include "backend/cuda/cuda_attention.h"
 #include "backend/cuda/cuda_attention_order.h"
 
-/* One matrix of tokens on its way to shared memory. */
+/* Source matrix of some columns of a token, staged to shared memory. */
 typedef struct attention_part {
     const float *from;
-    int stride, head_step; /* floats from token to token, and from head to head */
-    int cols, wide;        /* columns, and with padding */
-    int first;             /* where they begin in a row of shared memory */
-    int count;             /* floats that a thread takes at once; 1: two, one by one */
+    int stride, head_step; /* in floats: from token to token, from head to head */
+    int cols, cols_padded; /* without and with padding */
+    int first;             /* first column in the token's row of shared memory */
+    int vector;            /* floats per copy; 1: a thread copies two, separately */
 } attention_part;
 
-/* The parts of a token, in the order of its row. */
+/* Number of parts of a token, in the order of its row. */
 enum { ATTENTION_KEYS = 3, ATTENTION_QUERIES = 2, ATTENTION_GRADIENTS = 4 };
 
-typedef struct attention_inputs {
-    const float *query, *key, *value, *time_query, *basis, *dout, *dtime_out;
-} attention_inputs;
-
 typedef struct attention_task {
-    attention_form form;
+    attention_config config;
     const lp_cuda_shard *shard;
     const int32_t *segment;
-    int most_segments; /* in any shard */
-    attention_inputs in;
+    int max_segments; /* upper bound over all shards */
+    const float *query, *key, *value, *time_query, *basis;
+    const float *dout, *dtime_out;
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
-    float *out, *log_sum, *time_out;             /* results; in the gradient, what they were */
-    float2 *marks;        /* [T x H]: the log sum times log2 e, and D of cuda_attention_gradient.cu times the scale */
-    const int32_t *order; /* which tiles the gradient's blocks take: cuda_attention_order.h */
+    float *out, *lse, *time_out;                 /* attention writes them, its gradient reads them */
+    float2 *row_stats;    /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
+    const int32_t *order; /* tile order of the gradient's blocks: cuda_attention_order.h */
     int tiles;
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    int adds;        /* bit i: gradient i is added to */
-    bool plain;      /* wide parts come in pairs, extra ones in fours */
-    int pairs;       /* bit i: numbers of result i may be stored in pairs */
-    uint32_t *words; /* [T x H x word_stride], with a word before and one after that may be read, and mean nothing */
-    int word_stride; /* of a query and head; 0 for no dropout */
-    uint32_t *left;  /* where attention leaves words for its gradient, as in `words`; NULL: nowhere */
+    int accumulate;       /* bit i: gradient i accumulates */
+    bool aligned;         /* head parts can be copied by float2, basis parts by float4 */
+    int vectorized;       /* bit i: result i can be stored by float2 */
+    uint32_t *mask;       /* dropout bits [T x H x mask_stride], with one readable word before and after */
+    int mask_stride;      /* words of a query and head; 0: no dropout */
+    uint32_t *saved_mask; /* where attention saves the mask for its gradient; NULL: not saved */
 } attention_task;
 
-/* The tiles of 8 columns that a kernel is made for; two: in bf16, a float of shared memory holding two numbers. Strides are in floats. */
-template <int wide_tiles, int extra_tiles, bool bf16 = false> struct attention_shape {
-    static constexpr bool two = bf16;
-    static constexpr int wide = 8 * wide_tiles, extra = 8 * extra_tiles;
-    static constexpr int depth = wide_tiles + extra_tiles; /* tiles of 8 columns of a product of pairs */
-    static constexpr int after = wide + extra;
-    /* Sums come in tiles of 16 columns: a query's over all it has, a key's over the wide part and, from where that ends, over the rest. */
-    static constexpr int query_sums = (wide + extra) / 16, wide_sums = (wide + 15) / 16;
-    static constexpr int key_sums = wide_sums + query_sums;
-    static_assert((wide + extra) % 16 == 0, "whole tiles");
-    static constexpr int runs = two ? depth / 2 : depth; /* steps of a product of pairs */
-    static_assert(!two || depth % 2 == 0, "a step is two tiles in bf16");
+/* Compile-time widths of a kernel. bf16: a float of shared memory holds two numbers. Strides are in floats. */
+template <int head_tiles, int basis_tiles, bool use_bf16 = false> struct attention_shape {
+    static constexpr bool bf16 = use_bf16;
+    static constexpr int head_dim = 8 * head_tiles, basis_dim = 8 * basis_tiles;
+    static constexpr int depth = head_tiles + basis_tiles; /* 8-column tiles of the score product */
+    static constexpr int qk_dim = head_dim + basis_dim;
+    /* Accumulators have tiles of 16 columns. A query's cover head and basis; a key's cover the head, then basis and
+     * value. */
+    static constexpr int query_sums = (head_dim + basis_dim) / 16, head_sums = (head_dim + 15) / 16;
+    static constexpr int key_sums = head_sums + query_sums;
+    static_assert((head_dim + basis_dim) % 16 == 0, "columns fill 16-column tiles");
+    static constexpr int k_steps = bf16 ? depth / 2 : depth; /* of the score product */
+    static_assert(!bf16 || depth % 2 == 0, "a bf16 k-step is two 8-column tiles");
 
     __host__ __device__ static constexpr int at(int cols)
     {
-        return two ? cols / 2 : cols;
+        return bf16 ? cols / 2 : cols;
     }
-    /* Where part p of a token begins: one is wide, then come one or two extra, then another is wide. */
-    __host__ __device__ static constexpr int place(bool packed, int p)
+    /* First column of part p of a token: a head part, then one or two basis parts, then a head part. */
+    __host__ __device__ static constexpr int offset(bool packed, int p)
     {
-        int cols = p == 0 ? 0 : wide + (p - 1) * extra;
+        int cols = p == 0 ? 0 : head_dim + (p - 1) * basis_dim;
         return packed ? cols / 2 : cols;
     }
-    /* 4 modulo 8, as tile_load wants it */
+    /* 4 modulo 8: ldmatrix without bank conflicts */
     __host__ __device__ static constexpr int stride(int cols)
     {
         return at(cols) + 4 - at(cols) % 8 / 4 * 4;
     }
-    static constexpr int key_raw = 2 * wide + extra, gradient_raw = 16 * depth; /* as they come, before they are bf16 */
+    static constexpr int key_raw = 2 * head_dim + basis_dim,
+                         gradient_raw = 16 * depth; /* fp32 columns, before packing to bf16 */
     static constexpr int key_stride = stride(key_raw);
     static constexpr int query_stride = stride(8 * depth); /* forward */
     static constexpr int gradient_stride = stride(gradient_raw);
 };
 
-/* ---- to shared memory ---------------------------------------------------------------------------------------- */
+/* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Tokens come by cp.async straight to where they are multiplied; tensor cores do not read the last 13 bits of a float. For bf16 they
- * come to a place of their own, and every thread then packs what it asked for itself. A thread has the same columns of every so
- * many rows, padding among them: that is written as zeros. */
-enum attention_way { ATTENTION_ASK, ATTENTION_PACK };
+/* tf32: cp.async copies tokens to the buffer that is multiplied (ATTENTION_COPY). bf16: cp.async copies them to a raw
+ * buffer, and every thread then packs the elements that it copied itself (ATTENTION_PACK). Padding is written as
+ * zeros. */
+enum attention_phase { ATTENTION_COPY, ATTENTION_PACK };
 
-template <attention_way way, int count>
-__device__ static __forceinline__ void attention_take(float *to, const float *from, bool there, bool second)
+template <attention_phase phase, int count>
+__device__ static __forceinline__ void attention_stage_vector(float *to, const float *from, bool valid, bool second)
 {
-    if constexpr (way == ATTENTION_ASK && count > 1) {
-        tile_copy<count>(to, from, there);
-    } else if constexpr (way == ATTENTION_ASK) {
-        tile_copy<1>(to, from, there);
-        tile_copy<1>(to + 1, from + 1, there && second);
+    if constexpr (phase == ATTENTION_COPY && count > 1) {
+        tile_cp_async<count>(to, from, valid);
+    } else if constexpr (phase == ATTENTION_COPY) {
+        tile_cp_async<1>(to, from, valid);
+        tile_cp_async<1>(to + 1, from + 1, valid && second);
     } else if constexpr (count == 4) {
-        float4 x = there ? *(const float4 *)from : make_float4(0, 0, 0, 0);
-        *(float2 *)to = make_float2(tile_two(x.x, x.y), tile_two(x.z, x.w));
+        float4 x = valid ? *(const float4 *)from : make_float4(0, 0, 0, 0);
+        *(float2 *)to = make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
     } else if constexpr (count == 2) {
-        float2 x = there ? *(const float2 *)from : make_float2(0, 0);
-        *to = tile_two(x.x, x.y);
+        float2 x = valid ? *(const float2 *)from : make_float2(0, 0);
+        *to = tile_pack_bf16(x.x, x.y);
     } else {
-        *to = tile_two(there ? from[0] : 0, there && second ? from[1] : 0);
+        *to = tile_pack_bf16(valid ? from[0] : 0, valid && second ? from[1] : 0);
     }
 }
 
-/* Columns that a warp has threads enough for. A warp takes a row; all but where it comes from is known to the compiler. Rows from `first` on
- * are taken, `present` of which are there. Addresses are products of 32 bits: those of 64 took longer than the copies. */
-template <attention_way way, int count, int stride, int rows, int threads, int unroll = 16>
-__device__ static __forceinline__ void attention_move_once(int cols, int wide, float *to, const float *from,
-                                                           int from_stride, int first, int present, int c)
+/* Stages the columns from c on that 32 lanes cover in one pass; a warp copies a row. Rows from `first` on, of which
+ * `present` exist. Offsets are 32-bit products: 64-bit ones took longer than the copies. */
+template <attention_phase phase, int count, int stride, int rows, int threads, int unroll = 16>
+__device__ static __forceinline__ void attention_stage_pass(int cols, int cols_padded, float *to, const float *from,
+                                                            int from_stride, int first, int present, int c)
 {
     constexpr int warps = threads / 32;
-    static_assert(rows % warps == 0, "every warp has as many rows");
-    int warp = (int)threadIdx.x >> 5, left = c < cols ? present - warp : 0;
+    static_assert(rows % warps == 0, "rows divide evenly among warps");
+    int warp = (int)threadIdx.x >> 5, remaining = c < cols ? present - warp : 0;
     uint32_t bytes = (uint32_t)from_stride * (uint32_t)sizeof(float);
-    float *place = to + warp * stride + (way == ATTENTION_PACK ? c / 2 : c);
+    float *dst = to + warp * stride + (phase == ATTENTION_PACK ? c / 2 : c);
     const char *source = (const char *)(from + c);
-    if (c >= wide)
+    if (c >= cols_padded)
         return;
     first += warp;
 #pragma unroll(unroll)
     for (int r = 0; r < rows; r += warps)
-        attention_take<way, count>(place + r * stride,
-                                   (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes), r < left,
-                                   c + 1 < cols);
+        attention_stage_vector<phase, count>(dst + r * stride,
+                                             (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes),
+                                             r < remaining, c + 1 < cols);
 }
 
-template <attention_way way, int count, int stride, int rows, int threads>
-__device__ static __forceinline__ void attention_move_by(int cols, int wide, float *to, const float *from,
-                                                         int from_stride, int first, int present)
+template <attention_phase phase, int count, int stride, int rows, int threads>
+__device__ static __forceinline__ void attention_stage_vectors(int cols, int cols_padded, float *to, const float *from,
+                                                               int from_stride, int first, int present)
 {
     constexpr int width = count == 4 ? 4 : 2;
 #pragma unroll 1
-    for (int c = 0; c < wide; c += 32 * width)
-        attention_move_once<way, count, stride, rows, threads, count == 1 ? 1 : 4>(
-            cols, wide, to, from, from_stride, first, present, c + ((int)threadIdx.x & 31) * width);
+    for (int c = 0; c < cols_padded; c += 32 * width)
+        attention_stage_pass<phase, count, stride, rows, threads, count == 1 ? 1 : 4>(
+            cols, cols_padded, to, from, from_stride, first, present, c + ((int)threadIdx.x & 31) * width);
 }
 
-template <attention_way way, int stride, int rows, int threads>
-__device__ static __forceinline__ void attention_move(const attention_part *part, float *to, const float *from,
-                                                      int from_stride, int first, int present)
+template <attention_phase phase, int stride, int rows, int threads>
+__device__ static __forceinline__ void attention_stage_part(const attention_part *part, float *to, const float *from,
+                                                            int from_stride, int first, int present)
 {
-    if (part->count == 4)
-        attention_move_by<way, 4, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, first, present);
-    else if (part->count == 2)
-        attention_move_by<way, 2, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, first, present);
+    if (part->vector == 4)
+        attention_stage_vectors<phase, 4, stride, rows, threads>(part->cols, part->cols_padded, to, from, from_stride,
+                                                                 first, present);
+    else if (part->vector == 2)
+        attention_stage_vectors<phase, 2, stride, rows, threads>(part->cols, part->cols_padded, to, from, from_stride,
+                                                                 first, present);
     else
-        attention_move_by<way, 1, stride, rows, threads>(part->cols, part->wide, to, from, from_stride, first, present);
+        attention_stage_vectors<phase, 1, stride, rows, threads>(part->cols, part->cols_padded, to, from, from_stride,
+                                                                 first, present);
 }
 
-/* Tokens [first, first + present) of the first `count` parts, and zeros up to `rows`. Where all have the sizes that `plain` means there are
- * no loops, and nothing is looked up. */
-template <typename shape, attention_way way, int stride, int rows, int threads, int count>
-__device__ static __forceinline__ void attention_bring(const attention_part (&parts)[count], int used, bool plain,
-                                                       int head, float *to, int first, int present)
+/* Stages tokens [first, first + present) of the first `used` parts, and zeros up to `rows`. With `aligned`, all widths
+ * are compile-time constants. */
+template <typename shape, attention_phase phase, int stride, int rows, int threads, int count>
+__device__ static __forceinline__ void attention_stage_tokens(const attention_part (&parts)[count], int used,
+                                                              bool aligned, int head, float *to, int first, int present)
 {
     int lane = (int)threadIdx.x & 31;
-    if (plain) {
+    if (aligned) {
 #pragma unroll
         for (int p = 0; p < count; p++) {
             constexpr int last = count - 1;
@@ -174,65 +177,65 @@ __device__ static __forceinline__ void attention_bring(const attention_part (&pa
             if (p >= used)
                 continue;
             if (p == 0 || p == last)
-                attention_move_once<way, 2, stride, rows, threads>(parts[p].cols, shape::wide,
-                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
-                                                                   parts[p].stride, first, present, 2 * lane);
-            else if (shape::extra)
-                attention_move_once<way, 4, stride, rows, threads>(parts[p].cols, shape::extra,
-                                                                   to + shape::place(way == ATTENTION_PACK, p), from,
-                                                                   parts[p].stride, first, present, 4 * lane);
+                attention_stage_pass<phase, 2, stride, rows, threads>(parts[p].cols, shape::head_dim,
+                                                                      to + shape::offset(phase == ATTENTION_PACK, p),
+                                                                      from, parts[p].stride, first, present, 2 * lane);
+            else if (shape::basis_dim)
+                attention_stage_pass<phase, 4, stride, rows, threads>(parts[p].cols, shape::basis_dim,
+                                                                      to + shape::offset(phase == ATTENTION_PACK, p),
+                                                                      from, parts[p].stride, first, present, 4 * lane);
         }
         return;
     }
 #pragma unroll 1
     for (int p = 0; p < used; p++)
-        attention_move<way, stride, rows, threads>(
-            &parts[p], to + (way == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first),
+        attention_stage_part<phase, stride, rows, threads>(
+            &parts[p], to + (phase == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first),
             parts[p].from + head * parts[p].head_step, parts[p].stride, first, present);
 }
 
-/* Packs rows that this thread asked for. */
+/* Packs the raw rows that this thread copied. */
 template <typename shape, int stride, int from_stride, int rows, int threads, int count>
-__device__ static __forceinline__ void attention_settle(const attention_part (&parts)[count], bool plain, float *to,
-                                                        const float *from)
+__device__ static __forceinline__ void attention_pack_tokens(const attention_part (&parts)[count], bool aligned,
+                                                             float *to, const float *from)
 {
     int lane = (int)threadIdx.x & 31;
-    if (plain) {
+    if (aligned) {
 #pragma unroll
         for (int p = 0; p < count; p++) {
             constexpr int last = count - 1;
             if (p == 0 || p == last)
-                attention_move_once<ATTENTION_PACK, 2, stride, rows, threads>(
-                    parts[p].cols, shape::wide, to + shape::place(true, p), from + shape::place(false, p), from_stride,
-                    0, rows, 2 * lane);
-            else if (shape::extra)
-                attention_move_once<ATTENTION_PACK, 4, stride, rows, threads>(
-                    parts[p].cols, shape::extra, to + shape::place(true, p), from + shape::place(false, p), from_stride,
-                    0, rows, 4 * lane);
+                attention_stage_pass<ATTENTION_PACK, 2, stride, rows, threads>(
+                    parts[p].cols, shape::head_dim, to + shape::offset(true, p), from + shape::offset(false, p),
+                    from_stride, 0, rows, 2 * lane);
+            else if (shape::basis_dim)
+                attention_stage_pass<ATTENTION_PACK, 4, stride, rows, threads>(
+                    parts[p].cols, shape::basis_dim, to + shape::offset(true, p), from + shape::offset(false, p),
+                    from_stride, 0, rows, 4 * lane);
         }
         return;
     }
 #pragma unroll 1
     for (int p = 0; p < count; p++)
-        attention_move<ATTENTION_PACK, stride, rows, threads>(&parts[p], to + parts[p].first / 2, from + parts[p].first,
-                                                              from_stride, 0, rows);
+        attention_stage_part<ATTENTION_PACK, stride, rows, threads>(&parts[p], to + parts[p].first / 2,
+                                                                    from + parts[p].first, from_stride, 0, rows);
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Tiles of sums (tile_spread_transposed) to global memory: tile m of them holds columns 16 m and on of a row in which the part begins at column
- * `begin` and has `cols` of `wide`. `to` is where row 0 of the warp's 16 begins; `present` of them are there. With `pairs` all
- * rows begin at multiples of 8 bytes. */
-template <bool two, int first, int begin, int wide, int all>
-__device__ static __forceinline__ void attention_give(float *to, int64_t stride, int present, int cols, bool pairs,
-                                                      int adds, float (&sum)[all][2][4])
+/* Stores accumulator tiles (tile_mma_nn_transposed) to global memory: tile m holds columns 16 m to 16 m + 15 of a row
+ * in which this part begins at column `begin` and has `cols` columns, padded to `cols_padded`. `to`: row 0 of the
+ * warp's 16 rows, of which `present` exist. vectorized: all rows are 8-byte aligned. */
+template <bool bf16, int first, int begin, int cols_padded, int all>
+__device__ static __forceinline__ void attention_store_tiles(float *to, int64_t stride, int present, int cols,
+                                                             bool vectorized, int accumulate, float (&sum)[all][2][4])
 {
-    constexpr int low = begin / 16, high = (begin + wide + 15) / 16, second = two ? 8 : 1;
+    constexpr int low = begin / 16, high = (begin + cols_padded + 15) / 16, second = bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
-    int group = two ? me.group : 2 * me.group;
+    int group = bf16 ? me.group : 2 * me.group;
     float *mine = to + 2 * me.member * stride - begin + group;
-    /* i is the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; what is not there has no columns. Those of a part before this one count
-     * from below 0: a tile may hold two parts. */
+    /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. A tile can
+     * span two parts: columns of the part before this one are negative. */
     auto each = [&](auto act) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -246,68 +249,45 @@ __device__ static __forceinline__ void attention_give(float *to, int64_t stride,
             }
         }
     };
-    if (adds)
-        each([](float *place, float &x, float &y, bool one, bool other) {
-            x += one ? place[0] : 0;
-            y += other ? place[second] : 0;
+    if (accumulate)
+        each([](float *dst, float &x, float &y, bool one, bool other) {
+            x += one ? dst[0] : 0;
+            y += other ? dst[second] : 0;
         });
-    if (!two && pairs)
-        each([](float *place, float &x, float &y, bool one, bool) {
+    if (!bf16 && vectorized)
+        each([](float *dst, float &x, float &y, bool one, bool) {
             if (one)
-                *(float2 *)place = make_float2(x, y);
+                *(float2 *)dst = make_float2(x, y);
         });
     else
-        each([](float *place, float &x, float &y, bool one, bool other) {
+        each([](float *dst, float &x, float &y, bool one, bool other) {
             if (one)
-                place[0] = x;
+                dst[0] = x;
             if (other)
-                place[second] = y;
+                dst[second] = y;
         });
-}
-
-/* Two warps that have the same rows: sums [from, to) of one to shared memory, and to those of the other. */
-template <int from, int to, int all>
-__device__ static __forceinline__ void attention_leave(float *place, const float (&sum)[all][2][4])
-{
-    place += tile_lane_now().lane;
-#pragma unroll
-    for (int m = from; m < to; m++)
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            place[32 * (8 * (m - from) + i)] = sum[m][i >> 2][i & 3];
-}
-
-template <int from, int to, int all>
-__device__ static __forceinline__ void attention_join(const float *place, float (&sum)[all][2][4])
-{
-    place += tile_lane_now().lane;
-#pragma unroll
-    for (int m = from; m < to; m++)
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            sum[m][i >> 2][i & 3] += place[32 * (8 * (m - from) + i)];
 }
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
 
-/* Where segments begin is what a block waits for first. So a warp looks at 128 of them at once, which mostly are all, and has something else
- * to do until they come; where the next 32 begin then stays in its registers. */
+/* A block needs the segment offsets first. A warp loads 128 of them, mostly all, in one coalesced read, and hides the
+ * latency behind other work; the next 32 offsets then stay in its registers. */
 
 typedef struct attention_probe {
-    int begin[4]; /* of segments 4 i to 4 i + 3, of lane i */
+    int begin[4]; /* lane i: begin of segments 4 i to 4 i + 3 */
 } attention_probe;
 
-/* Needs no number of the shard, so that it need not wait for them. */
+/* Depends on no shard variable, so the load is issued at once. */
 __device__ static inline attention_probe attention_probe_of(const attention_task *task)
 {
     attention_probe probe;
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        probe.begin[j] = task->segment[min(4 * ((int)threadIdx.x & 31) + j, task->most_segments)];
+        probe.begin[j] = task->segment[min(4 * ((int)threadIdx.x & 31) + j, task->max_segments)];
     return probe;
 }
 
-/* Where segment i < 128 begins, for every lane another one. */
+/* Begin of segment i < 128; i can differ between lanes. */
 __device__ static inline int attention_probe_at(attention_probe probe, int i)
 {
     int begin = 0;
@@ -319,7 +299,7 @@ __device__ static inline int attention_probe_at(attention_probe probe, int i)
     return begin;
 }
 
-/* attention_segment, by a warp. */
+/* attention_segment, computed by a warp. */
 __device__ static inline int attention_segment_by_warp(const int32_t *segment, int segments, attention_probe probe,
                                                        int token)
 {
@@ -331,48 +311,50 @@ __device__ static inline int attention_segment_by_warp(const int32_t *segment, i
         return below - 1;
     }
     while (high - low > 1) {
-        int step = (high - low + 31) / 32, place = low + lane * step;
-        below = __popc(__ballot_sync(0xFFFFFFFFu, place < high && segment[place] <= token));
+        int step = (high - low + 31) / 32, index = low + lane * step;
+        below = __popc(__ballot_sync(0xFFFFFFFFu, index < high && segment[index] <= token));
         low += (below - 1) * step;
         high = min(low + step, high);
     }
     return low;
 }
 
-/* The segments from that of some token on. */
-typedef struct attention_near {
-    int number, begin; /* of the first */
-    int next;          /* lane i: where the i-th after it begins */
-} attention_near;
+/* The segment of a token, and those after it. */
+typedef struct attention_cursor {
+    int index, begin; /* of the token's segment */
+    int next;         /* lane i: begin of the i-th segment after it */
+} attention_cursor;
 
-__device__ static inline attention_near attention_near_of(const int32_t *segment, int segments, int tokens,
-                                                          attention_probe probe, int token)
+__device__ static inline attention_cursor attention_cursor_of(const int32_t *segment, int segments, int tokens,
+                                                              attention_probe probe, int token)
 {
     int s = attention_segment_by_warp(segment, segments, probe, token), next = s + 1 + ((int)threadIdx.x & 31);
-    attention_near near = {s, 0, 0};
+    attention_cursor cursor = {s, 0, 0};
     if (segments <= 128) {
-        near.begin = attention_probe_at(probe, s);
-        near.next = attention_probe_at(probe, next);
-        near.next = next < segments ? near.next : tokens;
+        cursor.begin = attention_probe_at(probe, s);
+        cursor.next = attention_probe_at(probe, next);
+        cursor.next = next < segments ? cursor.next : tokens;
     } else {
-        near.begin = segment[s];
-        near.next = segment[min(next, segments)];
+        cursor.begin = segment[s];
+        cursor.next = segment[min(next, segments)];
     }
-    return near;
+    return cursor;
 }
 
-/* Where the segments of these tokens begin and end: none is before that of `near`, or after `last`. All of a warp take part. */
+/* Bounds of the segments of these tokens, none of which is before the cursor's segment or after token `last`. Every
+ * lane of the warp must call it. */
 template <int count>
-__device__ static inline void attention_find(const int32_t *segment, int segments, attention_near near, int last,
-                                             const int (&token)[count], int (&start)[count], int (&end)[count])
+__device__ static inline void attention_find_bounds(const int32_t *segment, int segments, attention_cursor cursor,
+                                                    int last, const int (&token)[count], int (&start)[count],
+                                                    int (&end)[count])
 {
 #pragma unroll
     for (int i = 0; i < count; i++)
-        start[i] = end[i] = near.begin;
+        start[i] = end[i] = cursor.begin;
     for (int k = 0;; k++) {
         if (k && k % 32 == 0)
-            near.next = segment[min(near.number + 1 + k + ((int)threadIdx.x & 31), segments)];
-        int next = __shfl_sync(0xFFFFFFFFu, near.next, k % 32);
+            cursor.next = segment[min(cursor.index + 1 + k + ((int)threadIdx.x & 31), segments)];
+        int next = __shfl_sync(0xFFFFFFFFu, cursor.next, k % 32);
 #pragma unroll
         for (int i = 0; i < count; i++) {
             end[i] = end[i] <= token[i] ? next : end[i];
@@ -385,123 +367,113 @@ __device__ static inline void attention_find(const int32_t *segment, int segment
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
 
-/* Words of a query and head. */
-__device__ static inline uint32_t *attention_words(const attention_task *task, int query, int head)
+/* Mask words of a query and head. */
+__device__ static inline uint32_t *attention_mask_row(const attention_task *task, int query, int head)
 {
-    return task->words + 1 + ((int64_t)query * task->form.heads + head) * task->word_stride;
+    return task->mask + 1 + ((int64_t)query * task->config.heads + head) * task->mask_stride;
 }
 
-/* Two words from this place in the query's segment on; asked for well before attention_keep makes 32 keys of them. Bits of keys that the
- * query does not see mean nothing. */
-__device__ static inline uint2 attention_look_up(const attention_task *task, const uint32_t *words, int place)
+/* Loads two words from a key position in the query's segment on. Issued well before attention_mask_extract shifts them
+ * to 32 keys. Bits of masked keys are undefined. */
+__device__ static inline uint2 attention_mask_load(const attention_task *task, const uint32_t *mask, int position)
 {
-    int word = min(max(place >> 5, -1), task->word_stride - 1);
-    uint2 both = {words[word], words[word + 1]};
+    int word = min(max(position >> 5, -1), task->mask_stride - 1);
+    uint2 both = {mask[word], mask[word + 1]};
     return both;
 }
 
-__device__ static inline uint32_t attention_keep(uint2 both, int place)
+__device__ static inline uint32_t attention_mask_extract(uint2 both, int position)
 {
-    return tile_shift(both.x, both.y, place);
+    return tile_funnel_shift(both.x, both.y, position);
 }
 
-/* Draws the words of one query and head. `parts` threads share them, and thread `part` of them has every so many bytes, `together` of
- * which it draws side by side: one waits for itself. */
+/* Draws the mask of one query and head with `parts` threads: thread `part` draws every parts-th byte, `together` of
+ * them interleaved to hide the latency of Philox. */
 template <int parts, int together>
-__device__ static __forceinline__ void attention_draw(const attention_task *task, uint32_t *words, int head, int token,
-                                                      int start, int part)
+__device__ static __forceinline__ void attention_mask_draw(const attention_task *task, uint32_t *mask, int head,
+                                                           int token, int start, int part)
 {
-    const attention_form *form = &task->form;
-    unsigned char *bytes = (unsigned char *)words;
-    uint64_t number = (task->shard->first_token + (uint64_t)token) * (uint64_t)form->heads + (uint64_t)head;
+    const attention_config *config = &task->config;
+    unsigned char *bytes = (unsigned char *)mask;
+    uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)config->heads + (uint64_t)head;
 #pragma unroll 1
     for (int block = part; block * 8 <= token - start; block += parts * together) {
-        unsigned kept[together];
+        unsigned keep[together];
 #pragma unroll
         for (int i = 0; i < together; i++) {
-            lp_random_block drawn = lp_philox(task->shard->seed, form->purpose, task->shard->step,
-                                              number * 65536 + (uint64_t)(block + i * parts));
-            kept[i] = 0;
+            lp_random_block drawn = lp_philox(task->shard->seed, config->dropout_purpose, task->shard->step,
+                                              query_index * 65536 + (uint64_t)(block + i * parts));
+            keep[i] = 0;
 #pragma unroll
-            for (int place = 0; place < 8; place++)
-                kept[i] |= (unsigned)lp_dropout_keep(&drawn, place, form->threshold) << place;
+            for (int bit = 0; bit < 8; bit++)
+                keep[i] |= (unsigned)lp_dropout_keep(&drawn, bit, config->dropout_threshold) << bit;
         }
 #pragma unroll
         for (int i = 0; i < together; i++)
             if ((block + i * parts) * 8 <= token - start)
-                bytes[block + i * parts] = (unsigned char)kept[i];
+                bytes[block + i * parts] = (unsigned char)keep[i];
     }
 }
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* 2^x and logarithms of base 2 take an instruction less than e^x. */
-#define ATTENTION_LOG2_E 1.4426950408889634f
-#define ATTENTION_LN_2 0.6931471805599453f
-
-/* Whether the columns of all heads may be read `count` at a time. */
-static inline bool attention_even(const float *from, int cols, int count)
+/* Whether the columns of all heads can be read `vector` floats at a time. */
+static inline bool attention_aligned(const float *from, int cols, int vector)
 {
-    return cols % count == 0 && (uintptr_t)from % (sizeof(float) * (size_t)count) == 0;
+    return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
 }
 
-/* by_head: every head has `cols` columns of its own; otherwise they share them. */
+/* by_head: every head has `cols` columns of its own; otherwise all heads use the same. */
 static inline attention_part attention_part_of(const float *from, int cols, int heads, bool by_head, int first,
-                                               int wide)
+                                               int cols_padded)
 {
     attention_part part = {
-        from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, from ? wide : 0, first, 1};
-    /* By fours where 32 threads have not enough with pairs. */
-    if (cols > 64 && attention_even(from, cols, 4))
-        part.count = 4;
-    else if (attention_even(from, cols, 2))
-        part.count = 2;
+        from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, from ? cols_padded : 0, first, 1};
+    /* float4 if 32 lanes do not cover the columns with float2. */
+    if (cols > 64 && attention_aligned(from, cols, 4))
+        part.vector = 4;
+    else if (attention_aligned(from, cols, 2))
+        part.vector = 2;
     return part;
 }
 
-/* What comes in, for kernels of this shape; `dout` and `dtime_out` may be NULL. */
+/* Sets the parts of keys and queries for kernels of this shape; `dout` and `dtime_out` can be NULL. */
 template <typename shape> static inline void attention_parts(attention_task *task)
 {
-    const attention_inputs *in = &task->in;
-    int heads = task->form.heads, cols = task->form.cols, extra = task->form.extra;
-    task->keys[0] = attention_part_of(in->key, cols, heads, true, 0, shape::wide);
-    task->keys[1] = attention_part_of(in->basis, extra, heads, false, shape::wide, shape::extra);
-    task->keys[2] = attention_part_of(in->value, cols, heads, true, shape::after, shape::wide);
-    task->queries[0] = attention_part_of(in->query, cols, heads, true, 0, shape::wide);
-    task->queries[1] = attention_part_of(in->time_query, extra, heads, true, shape::wide, shape::extra);
-    task->queries[2] = attention_part_of(in->dtime_out, extra, heads, true, shape::after, shape::extra);
-    task->queries[3] = attention_part_of(in->dout, cols, heads, true, shape::after + shape::extra, shape::wide);
-    task->plain = true;
+    int heads = task->config.heads, head_dim = task->config.head_dim, basis_dim = task->config.basis_dim;
+    task->keys[0] = attention_part_of(task->key, head_dim, heads, true, 0, shape::head_dim);
+    task->keys[1] = attention_part_of(task->basis, basis_dim, heads, false, shape::head_dim, shape::basis_dim);
+    task->keys[2] = attention_part_of(task->value, head_dim, heads, true, shape::qk_dim, shape::head_dim);
+    task->queries[0] = attention_part_of(task->query, head_dim, heads, true, 0, shape::head_dim);
+    task->queries[1] = attention_part_of(task->time_query, basis_dim, heads, true, shape::head_dim, shape::basis_dim);
+    task->queries[2] = attention_part_of(task->dtime_out, basis_dim, heads, true, shape::qk_dim, shape::basis_dim);
+    task->queries[3] =
+        attention_part_of(task->dout, head_dim, heads, true, shape::qk_dim + shape::basis_dim, shape::head_dim);
+    task->aligned = true;
     for (int i = 0; i < ATTENTION_KEYS; i++)
-        task->plain = task->plain && (!task->keys[i].from || task->keys[i].count == (i == 1 ? 4 : 2));
+        task->aligned = task->aligned && (!task->keys[i].from || task->keys[i].vector == (i == 1 ? 4 : 2));
     for (int i = 0; i < ATTENTION_GRADIENTS; i++)
-        task->plain = task->plain && (!task->queries[i].from || task->queries[i].count == (i % 3 ? 4 : 2));
+        task->aligned = task->aligned && (!task->queries[i].from || task->queries[i].vector == (i % 3 ? 4 : 2));
 }
 
-/* Bytes of the words of all queries, and the most of them. */
-enum { ATTENTION_MOST_WORDS = 256 * 1024 * 1024 };
+/* Bytes of the mask of all queries, and their limit. */
+enum { ATTENTION_MASK_LIMIT = 256 * 1024 * 1024 };
 
-static inline size_t attention_words_size(attention_task *task, const lp_cuda_run *run, int64_t tokens)
+static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run *run, int64_t tokens)
 {
-    task->word_stride = task->form.threshold ? (run->run->plan->largest.longest + 31) / 32 : 0;
-    return task->form.threshold
-               ? ((size_t)tokens * (size_t)task->form.heads * (size_t)task->word_stride + 2) * sizeof(uint32_t)
+    task->mask_stride = task->config.dropout_threshold ? (run->run->plan->largest.longest + 31) / 32 : 0;
+    return task->config.dropout_threshold
+               ? ((size_t)tokens * (size_t)task->config.heads * (size_t)task->mask_stride + 2) * sizeof(uint32_t)
                : 0;
 }
 
-/* Whether bf16 may do. */
-static inline bool attention_two(const lp_cuda_run *run)
+/* Whether the shapes that are compiled cover this node. */
+static inline bool attention_fits(const attention_config *config)
 {
-    return run->run->precision == LP_PRECISION_BF16;
+    return config->basis_dim ? config->head_dim <= 56 && config->basis_dim <= 104 : config->head_dim <= 64;
 }
 
-/* Whether the kernels' shapes have room for this one. */
-static inline bool attention_fits(const attention_form *form)
-{
-    return form->extra ? form->cols <= 56 && form->extra <= 104 : form->cols <= 64;
-}
-
-/* Whether there is a kernel for this node, and memory for its words; if so, it is launched. */
+/* Launch the node and return true, or return false if no kernel covers it or its mask exceeds the limit. */
 bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run);
 bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *run);
 

@@ -1,19 +1,19 @@
-/* cuda_basic.cu: what works on each element by itself, and what draws. */
+/* cuda_basic.cu: elementwise ops, masks of autoregressive layers, dropout and noise. */
 #include "backend/cuda/cuda_rows.h"
 
 /* ---- elementwise --------------------------------------------------------------------------------------------- */
 
-/* y = f(a, b), four elements a thread: as one where `whole` says that all begin at multiples of 16 bytes. b may be NULL. */
+/* y = f(a, b), four elements a thread: as float4 if `aligned` (all pointers 16-byte aligned). b can be NULL. */
 template <typename function>
 __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *a,
-                                   const float *b, float *y, int adds, bool whole, function f)
+                                   const float *b, float *y, int accumulate, bool aligned, function f)
 {
     int64_t size = (int64_t)lp_rows_now(rows, shard) * cols;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    if (whole && i + 4 <= size) {
+    if (aligned && i + 4 <= size) {
         float4 p = *(const float4 *)(a + i), q = b ? *(const float4 *)(b + i) : make_float4(0, 0, 0, 0);
         float4 z = make_float4(f(p.x, q.x), f(p.y, q.y), f(p.z, q.z), f(p.w, q.w));
-        if (adds) {
+        if (accumulate) {
             float4 old = *(const float4 *)(y + i);
             z = make_float4(old.x + z.x, old.y + z.y, old.z + z.z, old.w + z.w);
         }
@@ -23,7 +23,7 @@ __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
     int64_t end = i + 4 < size ? i + 4 : size;
 #pragma unroll 1
     for (; i < end; i++)
-        lp_store(&y[i], f(a[i], b ? b[i] : 0), adds);
+        lp_store(&y[i], f(a[i], b ? b[i] : 0), accumulate);
 }
 
 template <typename function> static void each_element(const lp_node *node, const lp_cuda_run *run, function f)
@@ -31,12 +31,12 @@ template <typename function> static void each_element(const lp_node *node, const
     const lp_value *out = node->outputs[0];
     const float *a = LP_INPUT(0), *b = node->op->input_count > 1 ? LP_INPUT(1) : NULL;
     float *y = LP_OUTPUT(0);
-    int adds = LP_ADDS(0), cols = out->cols;
-    bool whole = ((uintptr_t)a | (uintptr_t)b | (uintptr_t)y) % 16 == 0;
+    int accumulate = LP_ADDS(0), cols = out->cols;
+    bool aligned = ((uintptr_t)a | (uintptr_t)b | (uintptr_t)y) % 16 == 0;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
     const lp_cuda_shard *shard = run->shard;
     LP_LAUNCH(run, elementwise_kernel<function>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0,
-              shard, rows, cols, a, b, y, adds, whole, f);
+              shard, rows, cols, a, b, y, accumulate, aligned, f);
 }
 
 struct sum_function {
@@ -120,7 +120,7 @@ void lp_cuda_multiply(const lp_node *node, const lp_cuda_run *run)
 
 void lp_cuda_affine(const lp_node *node, const lp_cuda_run *run)
 {
-    affine_function f = {(float)node->attributes.scale, (float)node->attributes.shift};
+    affine_function f = {(float)node->with.scale, (float)node->with.shift};
     each_element(node, run, f);
 }
 
@@ -131,17 +131,17 @@ void lp_cuda_exp(const lp_node *node, const lp_cuda_run *run)
 
 void lp_cuda_tanh(const lp_node *node, const lp_cuda_run *run)
 {
-    tanh_function f = {node->attributes.scale};
+    tanh_function f = {node->with.scale};
     each_element(node, run, f);
 }
 
 void lp_cuda_tanh_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    tanh_gradient_function f = {(float)node->attributes.scale};
+    tanh_gradient_function f = {(float)node->with.scale};
     each_element(node, run, f);
 }
 
-/* ---- mask: op.h has the degrees ------------------------------------------------------------------------------ */
+/* ---- mask: degrees are defined in op.h ----------------------------------------------------------------------- */
 
 typedef struct mask_rule {
     int units, order, layer;
@@ -149,14 +149,14 @@ typedef struct mask_rule {
 
 __device__ static int input_degree(mask_rule rule, int i)
 {
-    if (rule.order == LP_ORDER_AUTOREGRESSIVE)
+    if (rule.order == LP_ORDER_EACH)
         return i + 1;
-    return (i < rule.units / 2) == (rule.order == LP_ORDER_COUPLING_UPPER) ? 1 : 2;
+    return (i < rule.units / 2) == (rule.order == LP_ORDER_UPPER) ? 1 : 2;
 }
 
 __device__ static int hidden_degree(mask_rule rule, int k)
 {
-    return rule.order == LP_ORDER_AUTOREGRESSIVE && rule.units > 2 ? 1 + k % (rule.units - 1) : 1;
+    return rule.order == LP_ORDER_EACH && rule.units > 2 ? 1 + k % (rule.units - 1) : 1;
 }
 
 __device__ static bool mask_keeps(mask_rule rule, int row, int col)
@@ -170,17 +170,17 @@ __device__ static bool mask_keeps(mask_rule rule, int row, int col)
     return input_degree(rule, col) - 1 >= 1;
 }
 
-__global__ void mask_kernel(int size, int cols, mask_rule rule, const float *x, float *y, int adds)
+__global__ void mask_kernel(int size, int cols, mask_rule rule, const float *x, float *y, int accumulate)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < size)
-        lp_store(&y[i], mask_keeps(rule, i / cols, i % cols) ? x[i] : 0, adds);
+        lp_store(&y[i], mask_keeps(rule, i / cols, i % cols) ? x[i] : 0, accumulate);
 }
 
 void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    mask_rule rule = {node->attributes.units, (int)node->attributes.order, (int)node->attributes.layer};
+    mask_rule rule = {node->with.units, (int)node->with.order, (int)node->with.layer};
     int size = lp_cuda_largest(run, out) * out->cols;
     LP_LAUNCH(run, mask_kernel, lp_blocks(size, 256), 256, 0, size, out->cols, rule, LP_INPUT(0), LP_OUTPUT(0),
               LP_ADDS(0));
@@ -195,11 +195,11 @@ typedef struct dropout_task {
     const float *x;
     float *y, scale;
     uint32_t threshold, purpose;
-    int adds;
+    int accumulate;
 } dropout_task;
 
-/* The bits of which of the eight columns from 8 * group on are kept. */
-__device__ static inline unsigned char kept_bits(const dropout_task &task, int row, int group)
+/* Dropout bits of the eight columns from 8 * group on; 1: kept. */
+__device__ static inline unsigned char keep_bits(const dropout_task &task, int row, int group)
 {
     const lp_cuda_shard *shard = task.shard;
     lp_random_block block = lp_philox(shard->seed, task.purpose, shard->step,
@@ -211,26 +211,26 @@ __device__ static inline unsigned char kept_bits(const dropout_task &task, int r
     return (unsigned char)bits;
 }
 
-/* A block of random words serves eight columns: a thread each draws them for all rows of the block, and the bits go through shared
- * memory, so that elements are read and written side by side. */
+/* One Philox block serves eight columns: a thread draws it, and the bits pass through shared memory (a byte for eight
+ * columns), so that elements are read and written coalesced. */
 template <int n> __global__ void __launch_bounds__(LP_ROW_THREADS) dropout_kernel(dropout_task task)
 {
-    LP_SHARED(unsigned char, kept);
+    LP_SHARED(unsigned char, keep);
     int cols = task.cols, groups = (cols + 7) / 8, first = (int)blockIdx.x * task.rows_each;
     int count = min(lp_rows_now(task.rows, task.shard) - first, task.rows_each);
     for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x); i < count * groups; i += LP_ROW_THREADS)
-        kept[i] = kept_bits(task, first + i / groups, i % groups);
+        keep[i] = keep_bits(task, first + i / groups, i % groups);
     __syncthreads();
 #pragma unroll 2
     for (int r = (int)threadIdx.y; r < count; r += (int)blockDim.y)
         for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x) {
-            size_t place = (size_t)(first + r) * cols + c;
-            lp_floats<n> value = lp_read<n>(task.x + place);
-            unsigned bits = kept[r * groups + c / 8] >> (c & 7);
+            size_t index = (size_t)(first + r) * cols + c;
+            lp_vector<n> value = lp_vector_load<n>(task.x + index);
+            unsigned bits = keep[r * groups + c / 8] >> (c & 7);
 #pragma unroll
             for (int i = 0; i < n; i++)
                 value.at[i] = bits >> i & 1 ? value.at[i] * task.scale : 0;
-            lp_write<n>(task.y + place, value, task.adds);
+            lp_vector_store<n>(task.y + index, value, task.accumulate);
         }
 }
 
@@ -243,23 +243,23 @@ void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
     task.cols = out->cols;
     task.x = LP_INPUT(0);
     task.y = LP_OUTPUT(0);
-    task.threshold = lp_dropout_threshold(node->attributes.rate);
-    task.purpose = lp_dropout_purpose(node->attributes.stream);
+    task.threshold = lp_dropout_threshold(node->with.rate);
+    task.purpose = lp_dropout_purpose(node->with.stream);
     task.scale = (float)(65536.0 / (65536.0 - task.threshold));
-    task.adds = LP_ADDS(0);
-    int groups = (out->cols + 7) / 8, width = lp_width((uintptr_t)task.x | (uintptr_t)task.y, task.cols);
+    task.accumulate = LP_ADDS(0);
+    int groups = (out->cols + 7) / 8, width = lp_vector_width((uintptr_t)task.x | (uintptr_t)task.y, task.cols);
     int most = (int)(2 * LP_ROW_THREADS) / groups;
     task.rows_each = most > 32 ? 32 : most > 0 ? most : 1;
     unsigned blocks = lp_blocks(lp_cuda_largest(run, out), task.rows_each);
     size_t shared = (size_t)(task.rows_each * groups);
     dim3 block = lp_row_block(task.cols / width);
-    lp_by_width(width,
-                [&](auto by) { LP_LAUNCH(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task); });
+    lp_with_vector_width(
+        width, [&](auto by) { LP_LAUNCH(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task); });
 }
 
 /* ---- noise --------------------------------------------------------------------------------------------------- */
 
-/* Element i has the words that the sequence of random.h gives its i-th uniform number: two of block i / 2. */
+/* Element i uses the words of the i-th uniform number of the sequence in random.h: two of Philox block i / 2. */
 __global__ void noise_kernel(const lp_cuda_shard *shard, int size, uint32_t purpose, int uniform, float *y)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -269,8 +269,8 @@ __global__ void noise_kernel(const lp_cuda_shard *shard, int size, uint32_t purp
     random.element = (uint64_t)i / 2;
     if (i % 2)
         lp_random_uniform(&random);
-    double share = ((double)i + lp_random_uniform(&random)) / (double)size;
-    y[i] = (float)(uniform ? share : lp_normal_quantile(share));
+    double u = ((double)i + lp_random_uniform(&random)) / (double)size;
+    y[i] = (float)(uniform ? u : lp_normal_quantile(u));
 }
 
 void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
@@ -278,5 +278,5 @@ void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
     const lp_value *out = node->outputs[0];
     int size = out->rows * out->cols;
     LP_LAUNCH(run, noise_kernel, lp_blocks(size, 128), 128, 0, run->shard, size,
-              (uint32_t)LP_PURPOSE_NOISE | node->attributes.stream << 8, (int)node->attributes.uniform, LP_OUTPUT(0));
+              (uint32_t)LP_PURPOSE_NOISE | node->with.stream << 8, (int)node->with.uniform, LP_OUTPUT(0));
 }

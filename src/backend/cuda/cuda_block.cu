@@ -140,7 +140,7 @@ void lp_cuda_block_fill(const lp_cuda_block *block, const lp_run *run, const lp_
                             (int32_t *)(staging + block->order_place));
     if (learning)
         lp_cuda_adam_fill(learning, (const float *)lp_run_data(run, learning->loss),
-                          (lp_cuda_adam_now *)(staging + block->adam_place));
+                          (lp_cuda_adam_args *)(staging + block->adam_place));
     staging_job job = {block, run, staging};
     lp_threads_run(block->threads, block->list_count + 1, stage_part, &job);
 }

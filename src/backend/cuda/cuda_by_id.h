@@ -1,8 +1,10 @@
-/* cuda_by_id.h: sums of rows that share an id, without atomics and always in one order, in one launch.
+/* cuda_by_id.h: reduction of rows by id (gradients of embeddings): out[id] = sum of weight * row over the elements of
+ * id. One launch, no atomics, fixed order.
  *
- * The host has sorted the ids of the shard (cuda_lists.h). A warp sums the elements of one id, or a quarter of one where most ids have one
- * element or none, and writes zeros for an id without any, so that nothing has to be cleared before. An id with many elements would keep
- * its lanes busy long after all others are done: the warps of its block share it, and their sums are added in the order of the warps.
+ * The host sorts the ids of the shard (cuda_lists.h). A warp reduces one id; 8 lanes do if most ids have at most one
+ * element. An id without elements gets zeros, so outputs need no clearing. An id with more than
+ * LP_BY_ID_BLOCK_THRESHOLD elements would delay its warp: all warps of the block reduce it together, and their sums
+ * are added in the order of the warps.
  */
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
@@ -10,82 +12,83 @@
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_rows.h"
 
-enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MOST_WARPS = 16, LP_BY_ID_MANY = 48 };
-enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id with few elements */
+enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MAX_WARPS = 16, LP_BY_ID_BLOCK_THRESHOLD = 48 };
+enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id, if most ids have few elements */
 
-/* Where the sums go: out [ids x cols] or NULL, weights [ids] or NULL. */
-typedef struct lp_by_id_place {
+/* Outputs: out [ids x cols] or NULL, weights [ids] or NULL. */
+typedef struct lp_by_id_output {
     float *out, *weights;
-    int cols, adds, weights_add;
-} lp_by_id_place;
+    int cols, accumulate, weights_accumulate;
+} lp_by_id_output;
 
-/* The elements of an id in up to two lists, one after the other: where they begin in each, and how many they are. */
+/* Elements of an id in up to two lists: first index and count in each. */
 typedef struct lp_id_elements {
     int begin[2], count[2];
 } lp_id_elements;
 
-/* All is read at once, whether it means something or not. */
+/* Loads unconditionally, so that all loads are issued at once. */
 __device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, int *begin)
 {
-    int place = min(id, lists.largest_ids), ids = *lists.ids, end = lists.starts[place + 1];
-    *begin = lists.starts[place];
+    int index = min(id, lists.largest_ids), ids = *lists.ids, end = lists.starts[index + 1];
+    *begin = lists.starts[index];
     return id < ids ? end - *begin : 0;
 }
 
-/* Columns that some lanes hold of a row, a piece of n after every lanes * n columns. */
-template <int n, int lanes> struct lp_row_pieces {
-    enum { PIECES = lanes < 32 ? 4 : 1, WIDE = lanes * n * PIECES };
-    lp_floats<n> piece[PIECES];
+/* Columns of a row that a lane holds: a vector of n in every lanes * n columns. */
+template <int n, int lanes> struct lp_row_vectors {
+    enum { VECTORS = lanes < 32 ? 4 : 1, COLS = lanes * n * VECTORS };
+    lp_vector<n> vector[VECTORS];
 };
 
-/* `lanes` lanes side by side: columns c and on of the sum over terms number begin .. end - 1 of term.weight(i) * row term.row(i) of source;
- * *weights gets the lane's share of the sum of weights. Lanes find rows and weights each for its own term, and hand them round. most: the
- * most terms that any lanes of this warp have. */
+/* Columns c and on of the sum over terms begin .. end - 1 of weight * row of source, by `lanes` lanes; *weights
+ * receives the lane's part of the sum of weights. Each lane looks up row and weight of its own term and passes them on
+ * by shuffles. max_terms: the most terms of any lanes of this warp. */
 template <int n, int lanes, typename term_type>
-__device__ static inline lp_row_pieces<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end, int most,
-                                                                  const float *source, int cols, int c, float *weights)
+__device__ static inline lp_row_vectors<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end,
+                                                                   int max_terms, const float *source, int cols, int c,
+                                                                   float *weights)
 {
-    enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows under way at once */
-    typedef lp_row_pieces<n, lanes> pieces;
+    enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows in flight */
+    typedef lp_row_vectors<n, lanes> vectors;
     int lane = (int)threadIdx.x & (lanes - 1);
-    pieces sum = {};
+    vectors sum = {};
     *weights = 0;
 #pragma unroll 1
-    for (int first = 0; first < most; first += lanes) {
-        int count = end - begin - first, here = min(most - first, lanes), row = 0;
+    for (int first = 0; first < max_terms; first += lanes) {
+        int count = end - begin - first, here = min(max_terms - first, lanes), row = 0;
         float weight = 0;
         if (lane < count)
             term.find(begin + first + lane, &row, &weight);
         *weights += weight;
 #pragma unroll 1
         for (int k = 0; k < here; k += AHEAD) {
-            pieces x[AHEAD];
+            vectors x[AHEAD];
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
-                int there = __shfl_sync(0xFFFFFFFFu, row, k + i, lanes);
+                int source_row = __shfl_sync(0xFFFFFFFFu, row, k + i, lanes);
 #pragma unroll
-                for (int m = 0; m < pieces::PIECES; m++) {
+                for (int m = 0; m < vectors::VECTORS; m++) {
                     int at = c + m * lanes * n;
-                    x[i].piece[m] = {};
+                    x[i].vector[m] = {};
                     if (k + i < count && at < cols)
-                        x[i].piece[m] = lp_read<n>(source + (size_t)there * cols + at);
+                        x[i].vector[m] = lp_vector_load<n>(source + (size_t)source_row * cols + at);
                 }
             }
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
                 float factor = __shfl_sync(0xFFFFFFFFu, weight, k + i, lanes);
 #pragma unroll
-                for (int m = 0; m < pieces::PIECES; m++)
+                for (int m = 0; m < vectors::VECTORS; m++)
 #pragma unroll
                     for (int j = 0; j < n; j++)
-                        sum.piece[m].at[j] += factor * x[i].piece[m].at[j];
+                        sum.vector[m].at[j] += factor * x[i].vector[m].at[j];
             }
         }
     }
     return sum;
 }
 
-/* The terms of an id, as a type of lists numbers them: lists.find(elements, i, &row, &weight). */
+/* The terms of an id: lists.find(elements, i, &row, &weight). */
 template <typename lists_type> struct lp_id_terms {
     const lists_type &lists;
     lp_id_elements elements;
@@ -95,51 +98,51 @@ template <typename lists_type> struct lp_id_terms {
     }
 };
 
-/* Some lanes take an id; the others of their warp have at most so many elements. */
+/* `lanes` lanes reduce an id; no id of the warp has more than max_terms elements. */
 template <int n, int lanes, typename lists_type>
-__device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements, int most,
-                                        const float *source, lp_by_id_place to)
+__device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements,
+                                        int max_terms, const float *source, lp_by_id_output to)
 {
-    typedef lp_row_pieces<n, lanes> pieces;
+    typedef lp_row_vectors<n, lanes> vectors;
     int lane = (int)threadIdx.x & (lanes - 1), cols = to.out ? to.cols : 0;
     lp_id_terms<lists_type> terms = {lists, elements};
-    for (int first = 0; first == 0 || first < cols; first += pieces::WIDE) {
+    for (int first = 0; first == 0 || first < cols; first += vectors::COLS) {
         float weights;
-        pieces sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], most, source, cols,
-                                                first + n * lane, &weights);
+        vectors sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], max_terms, source,
+                                                 cols, first + n * lane, &weights);
 #pragma unroll
-        for (int m = 0; m < pieces::PIECES; m++) {
+        for (int m = 0; m < vectors::VECTORS; m++) {
             int c = first + n * (lane + m * lanes);
             if (have && c < cols)
-                lp_write<n>(to.out + (size_t)id * to.cols + c, sum.piece[m], to.adds);
+                lp_vector_store<n>(to.out + (size_t)id * to.cols + c, sum.vector[m], to.accumulate);
         }
         if (first == 0 && to.weights) {
 #pragma unroll
-            for (int apart = lanes / 2; apart > 0; apart >>= 1)
-                weights += __shfl_xor_sync(0xFFFFFFFFu, weights, apart);
+            for (int mask = lanes / 2; mask > 0; mask >>= 1)
+                weights += __shfl_xor_sync(0xFFFFFFFFu, weights, mask);
             if (have && lane == 0)
-                lp_store(&to.weights[id], weights, to.weights_add);
+                lp_store(&to.weights[id], weights, to.weights_accumulate);
         }
     }
 }
 
-/* All warps of a block take an id. */
+/* All warps of a block reduce an id. */
 template <int n, typename lists_type>
-__device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id_elements elements, const float *source,
-                                          lp_by_id_place to)
+__device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id, lp_id_elements elements,
+                                                 const float *source, lp_by_id_output to)
 {
     enum { WIDE = 32 * n };
-    __shared__ float sums[LP_BY_ID_MOST_WARPS][WIDE + 1];
+    __shared__ float sums[LP_BY_ID_MAX_WARPS][WIDE + 1];
     int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32), warps = (int)(blockDim.x / 32);
     int count = elements.count[0] + elements.count[1], each = (count + warps - 1) / warps;
     int begin = min(warp * each, count), end = min(begin + each, count), cols = to.out ? to.cols : 0;
     lp_id_terms<lists_type> terms = {lists, elements};
     for (int first = 0; first == 0 || first < cols; first += WIDE) {
         float weights;
-        lp_row_pieces<n, 32> mine =
+        lp_row_vectors<n, 32> mine =
             lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols, first + n * lane, &weights);
         for (int j = 0; j < n; j++)
-            sums[warp][n * lane + j] = mine.piece[0].at[j];
+            sums[warp][n * lane + j] = mine.vector[0].at[j];
         weights = lp_warp_sum(weights);
         if (lane == 0)
             sums[warp][WIDE] = weights;
@@ -149,47 +152,48 @@ __device__ static inline void lp_share_id(const lists_type &lists, int id, lp_id
             for (int k = 0; k < warps; k++)
                 sum += sums[k][i];
             if (i < WIDE && first + i < cols)
-                lp_store(&to.out[(size_t)id * to.cols + first + i], sum, to.adds);
+                lp_store(&to.out[(size_t)id * to.cols + first + i], sum, to.accumulate);
             else if (i == WIDE && first == 0 && to.weights)
-                lp_store(&to.weights[id], sum, to.weights_add);
+                lp_store(&to.weights[id], sum, to.weights_accumulate);
         }
         __syncthreads();
     }
 }
 
-/* A block takes `each` ids (at most as many as it has lanes for) from `first` on, of `count` there are. Every thread must come. */
+/* A block reduces `each` ids from `first` on, of `count` in all; `each` is at most threads / lanes. Every thread must
+ * call it. */
 template <int n, int lanes, typename lists_type>
 __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int each, int count, const float *source,
-                                         lp_by_id_place to)
+                                         lp_by_id_output to)
 {
-    __shared__ lp_id_elements all[LP_BY_ID_MOST_WARPS * (32 / lanes)];
-    int place = (int)threadIdx.x / lanes, id = first + place;
+    __shared__ lp_id_elements all[LP_BY_ID_MAX_WARPS * (32 / lanes)];
+    int slot = (int)threadIdx.x / lanes, id = first + slot;
     lp_id_elements mine = {{0, 0}, {0, 0}};
     if (first >= count)
         return;
-    if (place < each)
+    if (slot < each)
         mine = lists.elements(id);
-    bool have = place < each && id < count;
+    bool have = slot < each && id < count;
     int elements = have ? mine.count[0] + mine.count[1] : 0;
-    bool many = elements > LP_BY_ID_MANY;
+    bool by_block = elements > LP_BY_ID_BLOCK_THRESHOLD;
     if (((int)threadIdx.x & (lanes - 1)) == 0)
-        all[place] = mine;
-    if (!have || many)
+        all[slot] = mine;
+    if (!have || by_block)
         mine = {{0, 0}, {0, 0}};
-    int most = many ? 0 : elements;
+    int max_terms = by_block ? 0 : elements;
 #pragma unroll
-    for (int apart = lanes; apart < 32; apart *= 2)
-        most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, apart));
-    lp_sum_id<n, lanes>(lists, id, have && !many, mine, most, source, to);
-    if (!__syncthreads_or(many))
+    for (int mask = lanes; mask < 32; mask *= 2)
+        max_terms = max(max_terms, __shfl_xor_sync(0xFFFFFFFFu, max_terms, mask));
+    lp_sum_id<n, lanes>(lists, id, have && !by_block, mine, max_terms, source, to);
+    if (!__syncthreads_or(by_block))
         return;
 #pragma unroll 1
     for (int i = 0; i < each && first + i < count; i++)
-        if (all[i].count[0] + all[i].count[1] > LP_BY_ID_MANY)
-            lp_share_id<n>(lists, first + i, all[i], source, to);
+        if (all[i].count[0] + all[i].count[1] > LP_BY_ID_BLOCK_THRESHOLD)
+            lp_sum_id_by_block<n>(lists, first + i, all[i], source, to);
 }
 
-/* How a launch for so many ids and elements is cut into blocks. Where ids are few and elements many, an id has a block to itself. */
+/* Launch shape for this many ids and elements. With few ids and many elements, an id has a block of its own. */
 typedef struct lp_by_id_shape {
     int each, blocks, threads; /* ids of a block */
     int lanes;                 /* of an id: 32, or LP_BY_ID_FEW_LANES */
@@ -197,20 +201,20 @@ typedef struct lp_by_id_shape {
 
 static inline lp_by_id_shape lp_by_id_shape_of(int64_t ids, int64_t elements)
 {
-    bool crowded = elements > ids * LP_BY_ID_MANY, few = elements <= ids;
-    int lanes = few ? LP_BY_ID_FEW_LANES : 32, warps = crowded ? LP_BY_ID_MOST_WARPS : LP_BY_ID_WARPS;
+    bool crowded = elements > ids * LP_BY_ID_BLOCK_THRESHOLD, few = elements <= ids;
+    int lanes = few ? LP_BY_ID_FEW_LANES : 32, warps = crowded ? LP_BY_ID_MAX_WARPS : LP_BY_ID_WARPS;
     int each = crowded ? 1 : warps * (32 / lanes);
     lp_by_id_shape shape = {each, (int)lp_blocks(ids, each), 32 * warps, lanes};
     return shape;
 }
 
-/* Calls launch with the lanes of an id as a constant. */
-template <typename launcher> static inline void lp_by_lanes(const lp_by_id_shape &shape, const launcher &launch)
+/* Calls launch with the lanes of an id as a compile-time constant. */
+template <typename launcher> static inline void lp_with_lanes(const lp_by_id_shape &shape, const launcher &launch)
 {
     if (shape.lanes == 32)
-        launch(lp_width_is<32>());
+        launch(lp_constant<32>());
     else
-        launch(lp_width_is<LP_BY_ID_FEW_LANES>());
+        launch(lp_constant<LP_BY_ID_FEW_LANES>());
 }
 
 #endif

@@ -10,7 +10,7 @@
 namespace
 {
 
-/* Floats from row to row of half an x: 4 modulo 8, so that tile_load meets every bank once. */
+/* Floats from row to row of half an x: 4 modulo 8, so that tile_ldmatrix meets every bank once. */
 __host__ __device__ inline int x_stride(int cols)
 {
     return (cols + 3) / 8 * 8 + 4;
@@ -33,7 +33,7 @@ __device__ inline void ask_x(const chain_lane &me, const chain_rows &rows)
     for (int half = 0; half * me.cols < rows.stride; half++)
 #pragma unroll 4
         for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
-            tile_copy<2>(me.x + (half * ROWS + row) * stride + column, from + row * rows.stride + half * me.cols);
+            tile_cp_async<2>(me.x + (half * ROWS + row) * stride + column, from + row * rows.stride + half * me.cols);
 }
 
 /* The same of a wide x that was just made. */
@@ -57,19 +57,19 @@ __device__ inline void ask_weights(const chain_lane &me, float *room, const floa
     int count = term_tiles(me.cols) * LP_CHAIN_TILES * 64;
 #pragma unroll 4
     for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
-        tile_copy<4>(room + i, global(block) + i);
+        tile_cp_async<4>(room + i, global(block) + i);
 }
 
 /* sum += x W of the terms 8 j to 8 j + 7. x is cut to tf32 by the tensor core: rounding it takes more instructions than all else here. */
-__device__ inline void multiply_tile(strip &sum, tile_source x, const float4 *right, int j)
+__device__ inline void multiply_tile(strip &sum, tile_address x, const float4 *right, int j)
 {
     float left[4];
-    tile_load(left, x, 8 * j);
+    tile_ldmatrix(left, x, 8 * j);
 #pragma unroll
     for (int i = 0; i < TILES / 2; i++) {
         float4 two = right[(j * (LP_CHAIN_TILES / 2) + i) * 32];
-        tile_multiply(sum.at[2 * i], left, two.x, two.y);
-        tile_multiply(sum.at[2 * i + 1], left, two.z, two.w);
+        tile_mma_tf32(sum.at[2 * i], left, two.x, two.y);
+        tile_mma_tf32(sum.at[2 * i + 1], left, two.z, two.w);
     }
 }
 
@@ -77,7 +77,7 @@ __device__ inline void multiply_tile(strip &sum, tile_source x, const float4 *ri
 __device__ inline void multiply(const chain_lane &me, strip &sum, const float *x, const float *weights)
 {
     const float4 *right = (const float4 *)weights + me.side * (TILES / 2) * 32 + ((int)threadIdx.x & 31);
-    tile_source left = tile_left(x, x_stride(me.cols));
+    tile_address left = tile_a_address(x, x_stride(me.cols));
 #pragma unroll
     for (int j = 0; j < LP_CHAIN_TILES - 1; j++)
         multiply_tile(sum, left, right, j);

@@ -90,15 +90,15 @@ __device__ inline void ask_rows(const chain_lane &me, float *room, const chain_r
     int count = me.now.parts * me.floats, i = 4 * (int)threadIdx.x; /* a multiple of 2 */
 #pragma unroll 1
     for (; i < count - 2; i += 4 * THREADS)
-        tile_copy<4>(room + i, from + i);
+        tile_cp_async<4>(room + i, from + i);
     if (i < count)
-        tile_copy<2>(room + i, from + i);
+        tile_cp_async<2>(room + i, from + i);
 }
 
 /* All rows asked for are there. */
 __device__ inline void wait_rows(void)
 {
-    tile_wait();
+    tile_cp_async_wait();
     __syncthreads();
 }
 

@@ -1,4 +1,5 @@
-/* cuda_embed.cu: rows of tables, and the sums of gradients by row. */
+/* cuda_embed.cu: embedding lookup y = table[ids], and its gradient: the sum of dy over the tokens of each id
+ * (cuda_by_id.h). */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
 #include "backend/cuda/cuda_rows.h"
@@ -7,13 +8,13 @@ template <int n>
 __global__ void embed_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *table,
                              const int32_t *ids, float *y)
 {
-    int row = lp_row_here();
+    int row = lp_row_index();
     if (row >= lp_rows_now(rows, shard))
         return;
     const float *from = table + (size_t)ids[row] * cols;
 #pragma unroll 1
     for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x)
-        lp_write<n>(y + (size_t)row * cols + c, lp_read<n>(from + c), 0);
+        lp_vector_store<n>(y + (size_t)row * cols + c, lp_vector_load<n>(from + c), 0);
 }
 
 void lp_cuda_embed(const lp_node *node, const lp_cuda_run *run)
@@ -24,15 +25,16 @@ void lp_cuda_embed(const lp_node *node, const lp_cuda_run *run)
     float *y = LP_OUTPUT(0);
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
-    int cols = out->cols, width = lp_width((uintptr_t)table | (uintptr_t)y, cols), largest = lp_cuda_largest(run, out);
+    int cols = out->cols, width = lp_vector_width((uintptr_t)table | (uintptr_t)y, cols),
+        largest = lp_cuda_largest(run, out);
     dim3 block = lp_row_block(cols / width);
-    lp_by_width(width, [&](auto by) {
+    lp_with_vector_width(width, [&](auto by) {
         LP_LAUNCH(run, embed_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, cols,
                   table, ids, y);
     });
 }
 
-/* The rows of a table that the shard lists: its gradient is that of the rows. */
+/* Gathers the table rows that the shard lists; the gradient stays in those rows. */
 void lp_cuda_gather(const lp_node *node, const lp_cuda_run *run)
 {
     lp_cuda_embed(node, run);
@@ -55,30 +57,30 @@ struct token_lists {
 };
 
 template <int n, int lanes>
-__global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
+__global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
     embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, int each, const float *dy,
-                          lp_by_id_place to)
+                          lp_by_id_output to)
 {
     lp_sum_ids<n, lanes>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
 }
 
-/* Tables of few rows, such as those of a field with two categories: `parts` blocks sum the tokens of a row between them, and the block
- * that comes last adds up the parts in their order. */
+/* Tables of few rows, such as a field with two categories: `parts` blocks reduce the tokens of a row, and the last
+ * block adds the parts in their order. */
 enum { PART_TOKENS = 512 };
 
 template <int n>
-__global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
-    embed_parts_kernel(token_lists lists, int parts, int ids, const float *dy, float *partial, lp_by_id_place to,
-                       int lane)
+__global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
+    embed_parts_kernel(token_lists lists, int parts, int ids, const float *dy, float *partial, lp_by_id_output to,
+                       int stream)
 {
     int part = (int)blockIdx.x % parts;
     lp_id_elements mine = lists.elements((int)blockIdx.x / parts);
     int each = (mine.count[0] + parts - 1) / parts, first = min(part * each, mine.count[0]);
     mine.begin[0] += first;
     mine.count[0] = min(each, mine.count[0] - first);
-    lp_by_id_place place = {partial, NULL, to.cols, 0, 0};
-    lp_share_id<n>(lists, (int)blockIdx.x, mine, dy, place);
-    if (!lp_last_block(lane))
+    lp_by_id_output output = {partial, NULL, to.cols, 0, 0};
+    lp_sum_id_by_block<n>(lists, (int)blockIdx.x, mine, dy, output);
+    if (!lp_last_block(stream))
         return;
     for (int i = (int)threadIdx.x; i < ids * to.cols; i += (int)blockDim.x) {
         int id = i / to.cols, c = i - id * to.cols;
@@ -86,11 +88,11 @@ __global__ void __launch_bounds__(LP_BY_ID_MOST_WARPS * 32)
 #pragma unroll 4
         for (int k = 0; k < parts; k++)
             sum += partial[((size_t)id * parts + k) * to.cols + c];
-        lp_store(&to.out[i], sum, to.adds);
+        lp_store(&to.out[i], sum, to.accumulate);
     }
 }
 
-/* How many blocks share the tokens of a row. The rows of a table that is the shard's own are another number in every shard. */
+/* Blocks that reduce the tokens of a row. Tables whose number of rows differs between shards have one. */
 static int parts_of(const lp_value *table, const token_lists &lists)
 {
     int64_t most = (int64_t)table->rows * PART_TOKENS;
@@ -101,16 +103,16 @@ static int parts_of(const lp_value *table, const token_lists &lists)
 static void embed_gradient_in_parts(const lp_node *node, const lp_cuda_run *run, token_lists lists, int parts)
 {
     const lp_value *out = node->outputs[0];
-    int ids = out->rows, lane = run->lane;
+    int ids = out->rows, stream = run->lane;
     size_t blocks = (size_t)ids * (size_t)parts;
     float *partial = (float *)lp_cuda_scratch(run, blocks * (size_t)out->cols * sizeof *partial);
     if (!partial)
         return;
     const float *dy = LP_INPUT(0);
-    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
-    lp_by_width(lp_width((uintptr_t)dy | (uintptr_t)partial, out->cols), [&](auto by) {
-        LP_LAUNCH(run, embed_parts_kernel<decltype(by)::value>, (unsigned)blocks, LP_BY_ID_MOST_WARPS * 32, 0, lists,
-                  parts, ids, dy, partial, to, lane);
+    lp_by_id_output to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)partial, out->cols), [&](auto by) {
+        LP_LAUNCH(run, embed_parts_kernel<decltype(by)::value>, (unsigned)blocks, LP_BY_ID_MAX_WARPS * 32, 0, lists,
+                  parts, ids, dy, partial, to, stream);
     });
 }
 
@@ -124,12 +126,12 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
         return;
     }
     const float *dy = LP_INPUT(0);
-    lp_by_id_place to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_by_id_output to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
     lp_by_id_shape shape = lp_by_id_shape_of(lp_cuda_largest(run, out), lists.tokens.largest_elements);
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
-    lp_by_width(lp_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
-        lp_by_lanes(shape, [&](auto lanes) {
+    lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
+        lp_with_lanes(shape, [&](auto lanes) {
             LP_LAUNCH(run, (embed_gradient_kernel<decltype(by)::value, decltype(lanes)::value>), (unsigned)shape.blocks,
                       (unsigned)shape.threads, 0, shard, rows, lists, shape.each, dy, to);
         });

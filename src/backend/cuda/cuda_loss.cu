@@ -1,19 +1,20 @@
-/* cuda_loss.cu: cross entropy over stored logits. A warp takes a row. */
+/* cuda_loss.cu: cross-entropy over stored logits, loss = lse - logit[target], and its gradient dlogit = dloss (softmax
+ * - [target]). One warp for each row. */
 #include "backend/cuda/cuda.h"
 
-enum { WARPS = 8 }; /* rows a block takes */
+enum { WARPS = 8 }; /* rows of a block */
 
-/* log of the sum of exp of a row, without overflow; the same in every lane */
-__device__ static float row_log_sum(const float *row, int cols, int lane)
+/* log-sum-exp of a row, in every lane */
+__device__ static float row_lse(const float *row, int cols, int lane)
 {
-    float largest = -INFINITY;
+    float row_max = -INFINITY;
     for (int c = lane; c < cols; c += 32)
-        largest = fmaxf(largest, row[c]);
-    largest = lp_warp_max(largest);
+        row_max = fmaxf(row_max, row[c]);
+    row_max = lp_warp_max(row_max);
     float sum = 0;
     for (int c = lane; c < cols; c += 32)
-        sum += expf(row[c] - largest);
-    return largest + logf(lp_warp_sum(sum));
+        sum += expf(row[c] - row_max);
+    return row_max + logf(lp_warp_sum(sum));
 }
 
 __global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *logits,
@@ -22,12 +23,12 @@ __global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows ro
     int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
     if (row >= lp_rows_now(rows, shard))
         return;
-    float log_sum = row_log_sum(logits + (size_t)row * cols, cols, lane);
+    float lse = row_lse(logits + (size_t)row * cols, cols, lane);
     if (lane == 0)
-        losses[row] = log_sum - logits[(size_t)row * cols + target[row]];
+        losses[row] = lse - logits[(size_t)row * cols + target[row]];
 }
 
-/* The losses of all rows in one block and a fixed order, in double. */
+/* Sum of the losses of all rows, by one block in a fixed order and in double. */
 __global__ void loss_sum_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *losses, float *loss)
 {
     int count = lp_rows_now(rows, shard), each = (count + (int)blockDim.x - 1) / (int)blockDim.x;
@@ -67,16 +68,16 @@ void lp_cuda_cross_entropy(const lp_node *node, const lp_cuda_run *run)
 
 __global__ void cross_entropy_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
                                               const float *logits, const int32_t *target, const float *dloss,
-                                              float *dlogits, int adds)
+                                              float *dlogits, int accumulate)
 {
     int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
     if (row >= lp_rows_now(rows, shard))
         return;
     const float *mine = logits + (size_t)row * cols;
-    float scale = *dloss, log_sum = row_log_sum(mine, cols, lane);
+    float scale = *dloss, lse = row_lse(mine, cols, lane);
     for (int c = lane; c < cols; c += 32) {
-        float probability = expf(mine[c] - log_sum);
-        lp_store(&dlogits[(size_t)row * cols + c], scale * (probability - (c == target[row] ? 1 : 0)), adds);
+        float probability = expf(mine[c] - lse);
+        lp_store(&dlogits[(size_t)row * cols + c], scale * (probability - (c == target[row] ? 1 : 0)), accumulate);
     }
 }
 

@@ -298,7 +298,7 @@ static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
 static void launch_choice(const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
     lp_node loss = node_of(&stage->pieces[0]), gradient = node_of(&stage->pieces[1]);
-    lp_cuda_choice(&loss, &gradient, run);
+    lp_cuda_bce_loss_fused(&loss, &gradient, run);
 }
 
 static void launch_stage(const lp_cuda_run *run, int i)
@@ -326,7 +326,7 @@ static void launch_learning(const lp_cuda_run *run, const lp_train_step *learnin
 {
     if (learning && !failing)
         lp_cuda_adam_launch(learning,
-                            (const lp_cuda_adam_now *)((const char *)run->shard + run->program->block.adam_place));
+                            (const lp_cuda_adam_args *)((const char *)run->shard + run->program->block.adam_place));
 }
 
 /* All in one lane. */

@@ -1,23 +1,22 @@
-/* cuda_reduce.h: sums in a fixed order: over a block, and by the last block of a launch over what all of them have summed. Which block that
- * is depends on chance, what it does not.
- */
+/* cuda_reduce.h: reductions in a fixed order: over a thread block, and over all blocks of a launch by the block that
+ * finishes last. Which block that is varies; the result does not. */
 #ifndef LP_CUDA_REDUCE_H
 #define LP_CUDA_REDUCE_H
 
 #include "backend/cuda/cuda_schedule.h"
 
-/* Whether all other blocks of the launch have been here before this one, which then sees what they wrote. Every thread of a block
- * must come, once in a launch. The count is back at 0 for the next launch in this lane. */
-__device__ static inline bool lp_last_block(int lane)
+/* Whether all other blocks of the launch have called this before; the caller then sees their writes. Every thread of a
+ * block must call it, once in a launch. The count returns to 0 for the next launch in the same stream. */
+__device__ static inline bool lp_last_block(int stream)
 {
     static unsigned arrived[LP_CUDA_LANES];
     __shared__ bool last;
     __threadfence();
     __syncthreads();
     if (threadIdx.x + threadIdx.y == 0) {
-        last = atomicAdd(&arrived[lane], 1u) + 1 == gridDim.x * gridDim.y;
+        last = atomicAdd(&arrived[stream], 1u) + 1 == gridDim.x * gridDim.y;
         if (last)
-            arrived[lane] = 0;
+            arrived[stream] = 0;
     }
     __syncthreads();
     if (last)
@@ -25,7 +24,7 @@ __device__ static inline bool lp_last_block(int lane)
     return last;
 }
 
-/* The sum of all threads' numbers in a fixed order, in thread 0 of a block of so many warps. */
+/* Sum over all threads of a block of `warps` warps, in thread 0. */
 template <int warps> __device__ static inline double lp_block_sum(double mine)
 {
     __shared__ double sums[warps];

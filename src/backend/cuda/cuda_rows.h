@@ -1,8 +1,8 @@
-/* cuda_rows.h: kernels that go over rows of a few columns.
+/* cuda_rows.h: elementwise kernels over rows of few columns.
  *
- * The threads of a block lie side by side along the columns and below one another along the rows, so that none has to divide to know
- * where it is: a division of 64 bits costs more than all else that an elementwise kernel does. Columns are taken one, two or four at a
- * time, as the addresses allow; rows of 50 floats begin at multiples of 8 bytes.
+ * Layout: threadIdx.x along the columns, threadIdx.y along the rows, so that no thread divides to find its element: a
+ * 64-bit division costs more than the rest of an elementwise kernel. Columns are loaded by 1, 2 or 4 floats, as
+ * alignment allows; rows of 50 floats are 8-byte aligned.
  */
 #ifndef LP_CUDA_ROWS_H
 #define LP_CUDA_ROWS_H
@@ -11,36 +11,36 @@
 
 enum { LP_ROW_THREADS = 256 };
 
-/* Floats that are read and written as one. */
-template <int n> struct __align__(4 * n) lp_floats
+/* n floats that are loaded and stored in one instruction. */
+template <int n> struct __align__(4 * n) lp_vector
 {
     float at[n];
 };
 
-template <int n> __device__ static inline lp_floats<n> lp_read(const float *from)
+template <int n> __device__ static inline lp_vector<n> lp_vector_load(const float *from)
 {
-    return *(const lp_floats<n> *)from;
+    return *(const lp_vector<n> *)from;
 }
 
-/* Writes, or adds. */
-template <int n> __device__ static inline void lp_write(float *to, lp_floats<n> amount, int adds)
+/* to = amount, or to += amount. */
+template <int n> __device__ static inline void lp_vector_store(float *to, lp_vector<n> amount, int accumulate)
 {
-    if (adds) {
-        lp_floats<n> old = lp_read<n>(to);
+    if (accumulate) {
+        lp_vector<n> old = lp_vector_load<n>(to);
 #pragma unroll
         for (int i = 0; i < n; i++)
             amount.at[i] = old.at[i] + amount.at[i];
     }
-    *(lp_floats<n> *)to = amount;
+    *(lp_vector<n> *)to = amount;
 }
 
-/* Frequency i of periods that have `count` harmonics each. */
+/* Angular frequency i of periods that have `count` harmonics each. */
 __device__ static inline double lp_harmonic(const float *log_period, int i, int count)
 {
     return 6.283185307179586476925 * (i % count + 1) * exp(-(double)log_period[i / count]);
 }
 
-/* Threads for rows of so many vectors. */
+/* Thread block for rows of `vectors` vectors. */
 static inline dim3 lp_row_block(int vectors)
 {
     unsigned across = 4;
@@ -49,32 +49,32 @@ static inline dim3 lp_row_block(int vectors)
     return dim3(across, LP_ROW_THREADS / across);
 }
 
-/* The row of this thread. */
-__device__ static inline int lp_row_here(void)
+/* Row of this thread. */
+__device__ static inline int lp_row_index(void)
 {
     return (int)(blockIdx.x * blockDim.y + threadIdx.y);
 }
 
-/* How many floats may be taken at a time: 4, 2 or 1. All pointers, combined by |, and all numbers of columns they are moved by. */
-static inline int lp_width(uintptr_t pointers, int cols)
+/* Floats of a vector load: 4, 2 or 1. pointers: all addresses combined by |. cols: the row strides combined by |. */
+static inline int lp_vector_width(uintptr_t pointers, int cols)
 {
     uintptr_t all = pointers | (uintptr_t)(4 * (unsigned)cols);
     return all % 16 == 0 ? 4 : all % 8 == 0 ? 2 : 1;
 }
 
-/* Calls launch with the width as a constant: launch(lp_width_is<2>()). */
-template <int n> struct lp_width_is {
+/* Calls launch with the width as a compile-time constant: launch(lp_constant<2>()). */
+template <int n> struct lp_constant {
     static constexpr int value = n;
 };
 
-template <typename launcher> static inline void lp_by_width(int width, const launcher &launch)
+template <typename launcher> static inline void lp_with_vector_width(int width, const launcher &launch)
 {
     if (width == 4)
-        launch(lp_width_is<4>());
+        launch(lp_constant<4>());
     else if (width == 2)
-        launch(lp_width_is<2>());
+        launch(lp_constant<2>());
     else
-        launch(lp_width_is<1>());
+        launch(lp_constant<1>());
 }
 
 #endif

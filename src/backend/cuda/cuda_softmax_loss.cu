@@ -1,62 +1,66 @@
-/* cuda_softmax_loss.cu: the loss over a catalogue, whose scores are never stored.
+/* cuda_softmax_loss.cu: softmax cross-entropy over a catalogue; the score matrix is never stored.
  *
- * With s(t, c) = z_t . item_c + bias_c + shift_c, a block of threads holds a tile of rows on one side and goes over the other, `steps` at
- * a time. The gradient makes the scores again, twice: once by rows of z for dz, once by items for ditems and dbias, so that nothing is
- * added to from two blocks.
+ *     s(t, c) = z_t . item_c + bias_c + logq_c        loss_t = lse_t - s(t, target_t),  lse_t = log sum_c exp s(t, c)
+ *     ds(t, c) = dloss (exp(s - lse_t) - [c = target_t])    dz = ds items    ditems = ds^T z    dbias = column sums
  *
- *     ds(t, c) = dloss (exp(s - log_sum_t) - one at target)      dz = ds items      ditems = ds^T z      dbias = sum of ds
+ * Grid: (tiles of the resident side, splits of the other side); 256 threads, 16 or 64 resident rows. A thread block
+ * iterates over its split, `inner_rows` at a time, with an online softmax. The gradient recomputes the scores twice:
+ * with z resident for dz, with items resident for ditems and dbias, so no two blocks add to the same element. Shared
+ * memory (loss_layout): the resident tile, a double-buffered streamed tile and the dscores; choose_tiles picks the
+ * streamed tile that lets two blocks run on a multiprocessor.
  *
- * Where the tiles are too few to fill the device, the other side is cut into slices, each with a block and sums of its own, which are
- * then added in their order. How many slices there are depends on the largest shard alone.
+ * If the tiles are too few to fill the device, the streamed side is split (split-K); partial results are added in a
+ * fixed order. The number of splits depends on the largest shard only.
  */
 #include "backend/cuda/cuda_softmax_loss.h"
 
 namespace
 {
 
-enum { WARPS = 8, FULL_DEVICE = 384, MOST_SHARED = 227 * 1024, HALF_SHARED = 113 * 1024 };
+enum { WARPS = 8, FULL_DEVICE = 384 };
 
-/* Products of a warp's rows with its columns of a step. */
+/* Scores of a warp's rows and its columns of the streamed tile, without terms. */
 template <bool tensor, int tiles>
-__device__ void make_scores(const loss_form *form, const float *fixed, const float *moving, int warp_col,
-                            float (&score)[tiles][4])
+__device__ void compute_scores(const loss_config *config, const float *resident, const float *streamed, int warp_col,
+                               float (&score)[tiles][4])
 {
 #pragma unroll
     for (int j = 0; j < tiles; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
             score[j][i] = 0;
-    int count = max(form->steps / 8 - warp_col + form->warp_cols - 1, 0) / form->warp_cols;
-    tile_rows<tensor>(score, 0, min(count, tiles), fixed, form->stride, moving + 8 * warp_col * form->stride,
-                      form->stride, 8 * form->warp_cols, form->wide);
+    int count = max(config->inner_rows / 8 - warp_col + config->warp_cols - 1, 0) / config->warp_cols;
+    tile_matmul_nt<tensor>(score, 0, min(count, tiles), resident, config->stride,
+                           streamed + 8 * warp_col * config->stride, config->stride, 8 * config->warp_cols,
+                           config->cols_padded);
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------------- */
 
-/* Every lane keeps the sum of its own columns, and they are joined at the end. */
+/* Online softmax of a lane's own columns; lanes are merged at the end. */
 template <int tiles>
-__device__ void take_scores(const loss_form *form, const float *offset, int warp_col, const float (&score)[tiles][4],
-                            loss_peak (&row)[2])
+__device__ void update_softmax(const loss_config *config, const float *term, int warp_col,
+                               const float (&score)[tiles][4], loss_softmax (&row)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float x[tiles][2], largest = row[half].peak, sum = 0;
+        float x[tiles][2], new_max = row[half].row_max, sum = 0;
 #pragma unroll
         for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                int col = 8 * (j * form->warp_cols + warp_col) + 2 * me.member + i;
-                x[j][i] = col < form->steps ? score[j][2 * half + i] + offset[col] : -INFINITY;
-                largest = fmaxf(largest, x[j][i]);
+                int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member + i;
+                x[j][i] = col < config->inner_rows ? score[j][2 * half + i] + term[col] : -INFINITY;
+                new_max = fmaxf(new_max, x[j][i]);
             }
-        if (largest == -INFINITY)
+        if (new_max == -INFINITY)
             continue;
 #pragma unroll
         for (int j = 0; j < tiles; j++)
-            sum += __expf(x[j][0] - largest) + __expf(x[j][1] - largest);
-        row[half].sum = row[half].sum * __expf(row[half].peak - largest) + sum;
-        row[half].peak = largest;
+            sum += __expf(x[j][0] - new_max) + __expf(x[j][1] - new_max);
+        row[half].row_sum = row[half].row_sum * __expf(row[half].row_max - new_max) + sum;
+        row[half].row_max = new_max;
     }
 }
 
@@ -64,273 +68,267 @@ template <bool tensor, int tiles>
 __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_constant__ loss_task task)
 {
     LP_SHARED(float, memory);
-    const loss_form *form = &task.form;
-    loss_layout parts = loss_layout_of(form);
-    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
-    int first = (int)blockIdx.x * form->rows, begin, end;
-    if (first >= target_position)
+    const loss_config *config = &task.config;
+    loss_layout layout = loss_layout_of(config);
+    int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
+    int first = (int)blockIdx.x * config->rows, begin, end;
+    if (first >= targets)
         return;
-    loss_slice(form, items, &begin, &end);
+    loss_split(config, items, &begin, &end);
     tile_lane me = tile_lane_now();
-    int group_row = me.warp / form->warp_cols * 16, warp_col = me.warp % form->warp_cols;
-    const float *fixed = memory + parts.fixed + group_row * form->stride;
-    int turn = 0, size = form->steps * form->stride;
-    loss_move<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, task.z, first, target_position);
+    int group_row = me.warp / config->warp_cols * 16, warp_col = me.warp % config->warp_cols;
+    const float *resident = memory + layout.resident + group_row * config->stride;
+    int buffer = 0, size = config->inner_rows * config->stride;
+    loss_stage<tensor, TILE_COPY>(config, memory + layout.resident, config->rows, task.z, first, targets);
     if (begin < end)
-        loss_move<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, task.table, begin, items);
-    tile_wait();
-    loss_move<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, task.z, first, target_position);
-    loss_peak row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    for (int item = begin, next; item < end; item = next, turn = form->buffers - 1 - turn) {
-        float *moving = memory + parts.moving + turn * size, *offset = memory + parts.first + turn * form->steps;
-        next = item + form->steps;
-        tile_wait();
-        loss_move<tensor, TILE_SETTLE>(form, moving, form->steps, task.table, item, items);
-        for (int i = (int)threadIdx.x; i < form->steps; i += (int)blockDim.x)
-            offset[i] = loss_offset(&task, item + i, items);
+        loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed, config->inner_rows, task.table, begin, items);
+    tile_cp_async_wait();
+    loss_stage<tensor, TILE_ROUND>(config, memory + layout.resident, config->rows, task.z, first, targets);
+    loss_softmax row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
+    for (int item = begin, next; item < end; item = next, buffer = config->buffers - 1 - buffer) {
+        float *streamed = memory + layout.streamed + buffer * size,
+              *term = memory + layout.terms + buffer * config->inner_rows;
+        next = item + config->inner_rows;
+        tile_cp_async_wait();
+        loss_stage<tensor, TILE_ROUND>(config, streamed, config->inner_rows, task.table, item, items);
+        for (int i = (int)threadIdx.x; i < config->inner_rows; i += (int)blockDim.x)
+            term[i] = loss_item_term(&task, item + i, items);
         __syncthreads();
-        if (form->buffers == 2 && next < end)
-            loss_move<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, task.table, next,
-                                        items);
+        if (config->buffers == 2 && next < end)
+            loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed + (1 - buffer) * size, config->inner_rows,
+                                          task.table, next, items);
         float score[tiles][4];
-        make_scores<tensor>(form, fixed, moving, warp_col, score);
-        take_scores(form, offset, warp_col, score, row);
-        if (form->buffers == 1 && next < end) {
+        compute_scores<tensor>(config, resident, streamed, warp_col, score);
+        update_softmax(config, term, warp_col, score, row);
+        if (config->buffers == 1 && next < end) {
             __syncthreads();
-            loss_move<tensor, TILE_ASK>(form, moving, form->steps, task.table, next, items);
+            loss_stage<tensor, TILE_COPY>(config, streamed, config->inner_rows, task.table, next, items);
         }
     }
-    float *peak = memory + parts.parts, *sum = peak + form->rows * form->warp_cols;
+    float *row_max = memory + layout.reduction, *row_sum = row_max + config->rows * config->warp_cols;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
 #pragma unroll
-        for (int lanes = 1; lanes < 4; lanes *= 2) {
-            loss_peak other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].peak, lanes),
-                               __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, lanes)};
-            row[half] = loss_join(row[half], other);
+        for (int mask = 1; mask < 4; mask *= 2) {
+            loss_softmax other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].row_max, mask),
+                                  __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, mask)};
+            row[half] = loss_softmax_merge(row[half], other);
         }
-        int place = warp_col * form->rows + group_row + me.group + 8 * half;
+        int offset = warp_col * config->rows + group_row + me.group + 8 * half;
         if (me.member == 0) {
-            peak[place] = row[half].peak;
-            sum[place] = row[half].sum;
+            row_max[offset] = row[half].row_max;
+            row_sum[offset] = row[half].row_sum;
         }
     }
     __syncthreads();
-    for (int r = (int)threadIdx.x; r < form->rows && first + r < target_position; r += (int)blockDim.x) {
-        loss_peak all = {-INFINITY, 0};
-        for (int i = 0; i < form->warp_cols; i++) {
-            loss_peak other = {peak[i * form->rows + r], sum[i * form->rows + r]};
-            all = loss_join(all, other);
+    for (int r = (int)threadIdx.x; r < config->rows && first + r < targets; r += (int)blockDim.x) {
+        loss_softmax all = {-INFINITY, 0};
+        for (int i = 0; i < config->warp_cols; i++) {
+            loss_softmax other = {row_max[i * config->rows + r], row_sum[i * config->rows + r]};
+            all = loss_softmax_merge(all, other);
         }
-        task.peaks[blockIdx.y * task.largest + first + r] = all.peak;
-        task.sums[blockIdx.y * task.largest + first + r] = all.sum;
+        task.partial[blockIdx.y * task.capacity + first + r] = all.row_max;
+        task.partial_sums[blockIdx.y * task.capacity + first + r] = all.row_sum;
     }
 }
 
-/* A warp for each row: its slices joined, and the loss at its target. */
-__global__ void __launch_bounds__(32 * WARPS) loss_finish(const __grid_constant__ loss_task task)
+/* One warp for each row: merges its splits and computes the loss at its target. */
+__global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_constant__ loss_task task)
 {
     int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
-    int lane = (int)threadIdx.x & 31, cols = task.form.cols;
-    if (t >= lp_rows_now(task.target_position, task.shard))
+    int lane = (int)threadIdx.x & 31, cols = task.config.cols;
+    if (t >= lp_rows_now(task.targets, task.shard))
         return;
     int target = task.target[t];
     float dot = 0;
     for (int c = lane; c < cols; c += 32)
         dot += task.z[t * cols + c] * task.table[(int64_t)target * cols + c];
-    dot = lp_warp_sum(dot) + loss_offset(&task, target, target + 1);
-    loss_peak all = {-INFINITY, 0};
-    for (int i = 0; i < task.form.slices; i++) {
-        loss_peak other = {task.peaks[i * task.largest + t], task.sums[i * task.largest + t]};
-        all = loss_join(all, other);
+    dot = lp_warp_sum(dot) + loss_item_term(&task, target, target + 1);
+    loss_softmax all = {-INFINITY, 0};
+    for (int i = 0; i < task.config.splits; i++) {
+        loss_softmax other = {task.partial[i * task.capacity + t], task.partial_sums[i * task.capacity + t]};
+        all = loss_softmax_merge(all, other);
     }
     if (lane == 0) {
-        float log_sum = all.peak + logf(all.sum);
-        task.out[t] = log_sum;
-        task.losses[t] = log_sum - dot;
+        float lse = all.row_max + logf(all.row_sum);
+        task.out[t] = lse;
+        task.losses[t] = lse - dot;
     }
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* Slopes of the warp's pairs to shared memory; their sums by rows to total. */
+/* Writes the dscores of the warp's pairs to shared memory and adds their row sums to row_total. */
 template <bool tensor, bool by_items, int tiles>
-__device__ void write_slopes(const loss_form *form, const float *number, const int *target, float scale, int first_row,
-                             int first_col, int warp_col, const loss_side (&row)[2], const float (&score)[tiles][4],
-                             float *shares, float (&total)[2])
+__device__ void write_dscores(const loss_config *config, const float *term, const int *target, float scale,
+                              int first_row, int first_col, int warp_col, const loss_operand (&row)[2],
+                              const float (&score)[tiles][4], float *dscores, float (&row_total)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
-        int col = 8 * (j * form->warp_cols + warp_col) + 2 * me.member;
-        if (col >= form->steps)
+        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
+        if (col >= config->inner_rows)
             continue;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            float slope[2];
+            float dscore[2];
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 float x = score[j][2 * half + i] +
-                          (by_items ? row[half].number - number[col + i] : number[col + i] - row[half].number);
-                bool hit = by_items ? target[col + i] == first_row + me.group + 8 * half
-                                    : row[half].target == first_col + col + i;
-                slope[i] = scale * (__expf(x) - (hit ? 1.0f : 0.0f));
-                total[half] += slope[i];
+                          (by_items ? row[half].term - term[col + i] : term[col + i] - row[half].term);
+                bool is_target = by_items ? target[col + i] == first_row + me.group + 8 * half
+                                          : row[half].target == first_col + col + i;
+                dscore[i] = scale * (__expf(x) - (is_target ? 1.0f : 0.0f));
+                row_total[half] += dscore[i];
             }
-            *(float2 *)(shares + (me.group + 8 * half) * form->share_stride + col) =
-                make_float2(tile_number<tensor>(slope[0]), tile_number<tensor>(slope[1]));
+            *(float2 *)(dscores + (me.group + 8 * half) * config->score_stride + col) =
+                make_float2(tile_operand<tensor>(dscore[0]), tile_operand<tensor>(dscore[1]));
         }
     }
 }
 
-/* Sums by rows over all warps of a group: to the bias's gradient, or the slice's part of it. */
-__device__ void store_totals(const loss_task *task, float *parts, int first, int count, int group_row, int warp_col,
-                             const float (&total)[2])
+/* Row sums of dscores over all warps of a group: to dbias, or to the split's part of it. */
+__device__ void store_row_sums(const loss_task *task, float *reduction, int first, int count, int group_row,
+                               int warp_col, const float (&row_total)[2])
 {
-    const loss_form *form = &task->form;
+    const loss_config *config = &task->config;
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = total[half];
+        float sum = row_total[half];
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
         if (me.member == 0)
-            parts[warp_col * form->rows + group_row + me.group + 8 * half] = sum;
+            reduction[warp_col * config->rows + group_row + me.group + 8 * half] = sum;
     }
     __syncthreads();
-    for (int r = (int)threadIdx.x; r < form->rows && first + r < count; r += (int)blockDim.x) {
+    for (int r = (int)threadIdx.x; r < config->rows && first + r < count; r += (int)blockDim.x) {
         float sum = 0;
-        for (int i = 0; i < form->warp_cols; i++)
-            sum += parts[i * form->rows + r];
-        if (form->slices > 1)
-            task->sums[blockIdx.y * task->largest + first + r] = sum;
+        for (int i = 0; i < config->warp_cols; i++)
+            sum += reduction[i * config->rows + r];
+        if (config->splits > 1)
+            task->partial_sums[blockIdx.y * task->capacity + first + r] = sum;
         else
-            lp_store(task->column + first + r, sum, task->column_adds);
+            lp_store(task->dbias + first + r, sum, task->dbias_accumulate);
     }
 }
 
-/* Rows are those of z, or items; out [rows x cols] is the gradient of the one, and column that of the bias. */
+/* Resident rows are z, or items. out [rows x cols] is their gradient; dbias is written with items resident. */
 template <bool tensor, bool by_items, int score_tiles, int out_tiles>
 __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
     loss_backward(const __grid_constant__ loss_task task)
 {
     LP_SHARED(float, memory);
-    const loss_form *form = &task.form;
-    loss_layout parts = loss_layout_of(form);
-    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
-    int rows = by_items ? items : target_position, others = by_items ? target_position : items,
-        first = (int)blockIdx.x * form->rows, begin, end;
+    const loss_config *config = &task.config;
+    loss_layout layout = loss_layout_of(config);
+    int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
+    int rows = by_items ? items : targets, others = by_items ? targets : items, first = (int)blockIdx.x * config->rows,
+        begin, end;
     if (first >= rows)
         return;
-    loss_slice(form, others, &begin, &end);
+    loss_split(config, others, &begin, &end);
     tile_lane me = tile_lane_now();
-    int group_row = me.warp / form->warp_cols * 16, warp_col = me.warp % form->warp_cols,
-        present = min(form->rows, rows - first);
-    int first_tile = warp_col * out_tiles, count = max(min(form->wide / 8 - first_tile, out_tiles), 0);
+    int group_row = me.warp / config->warp_cols * 16, warp_col = me.warp % config->warp_cols,
+        present = min(config->rows, rows - first);
+    int first_tile = warp_col * out_tiles, count = max(min(config->cols_padded / 8 - first_tile, out_tiles), 0);
     const float *x = by_items ? task.table : task.z, *y = by_items ? task.z : task.table;
-    int turn = 0, size = form->steps * form->stride;
-    loss_move<tensor, TILE_ASK>(form, memory + parts.fixed, form->rows, x, first, rows);
+    int buffer = 0, size = config->inner_rows * config->stride;
+    loss_stage<tensor, TILE_COPY>(config, memory + layout.resident, config->rows, x, first, rows);
     if (begin < end)
-        loss_move<tensor, TILE_ASK>(form, memory + parts.moving, form->steps, y, begin, others);
-    tile_wait();
-    loss_move<tensor, TILE_SETTLE>(form, memory + parts.fixed, form->rows, x, first, rows);
-    loss_side row[2];
+        loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed, config->inner_rows, y, begin, others);
+    tile_cp_async_wait();
+    loss_stage<tensor, TILE_ROUND>(config, memory + layout.resident, config->rows, x, first, rows);
+    loss_operand row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        row[half] = loss_side_of<by_items>(&task, first + group_row + me.group + 8 * half, rows);
-    const float *fixed = memory + parts.fixed + group_row * form->stride;
-    float *shares = memory + parts.shares + group_row * form->share_stride;
-    float sum[out_tiles][4] = {}, total[2] = {0, 0}, scale = *task.dloss;
-    for (int other = begin, next; other < end; other = next, turn = form->buffers - 1 - turn) {
-        float *moving = memory + parts.moving + turn * size, *number = memory + parts.first + turn * form->steps;
-        int *target = (int *)(memory + parts.second + turn * form->steps);
-        next = other + form->steps;
-        tile_wait();
-        loss_move<tensor, TILE_SETTLE>(form, moving, form->steps, y, other, others);
-        for (int i = (int)threadIdx.x; i < form->steps; i += (int)blockDim.x) {
-            loss_side brought = loss_side_of<!by_items>(&task, other + i, others);
-            number[i] = brought.number;
-            target[i] = brought.target;
+        row[half] = loss_operand_of<by_items>(&task, first + group_row + me.group + 8 * half, rows);
+    const float *resident = memory + layout.resident + group_row * config->stride;
+    float *dscores = memory + layout.dscores + group_row * config->score_stride;
+    float sum[out_tiles][4] = {}, row_total[2] = {0, 0}, scale = *task.dloss;
+    for (int other = begin, next; other < end; other = next, buffer = config->buffers - 1 - buffer) {
+        float *streamed = memory + layout.streamed + buffer * size,
+              *term = memory + layout.terms + buffer * config->inner_rows;
+        int *target = (int *)(memory + layout.targets + buffer * config->inner_rows);
+        next = other + config->inner_rows;
+        tile_cp_async_wait();
+        loss_stage<tensor, TILE_ROUND>(config, streamed, config->inner_rows, y, other, others);
+        for (int i = (int)threadIdx.x; i < config->inner_rows; i += (int)blockDim.x) {
+            loss_operand operand = loss_operand_of<!by_items>(&task, other + i, others);
+            term[i] = operand.term;
+            target[i] = operand.target;
         }
         __syncthreads();
-        if (form->buffers == 2 && next < end)
-            loss_move<tensor, TILE_ASK>(form, memory + parts.moving + (1 - turn) * size, form->steps, y, next, others);
+        if (config->buffers == 2 && next < end)
+            loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed + (1 - buffer) * size, config->inner_rows, y,
+                                          next, others);
         float score[score_tiles][4];
-        make_scores<tensor>(form, fixed, moving, warp_col, score);
-        write_slopes<tensor, by_items>(form, number, target, scale, first + group_row, other, warp_col, row, score,
-                                       shares, total);
+        compute_scores<tensor>(config, resident, streamed, warp_col, score);
+        write_dscores<tensor, by_items>(config, term, target, scale, first + group_row, other, warp_col, row, score,
+                                        dscores, row_total);
         __syncthreads();
-        tile_columns<tensor>(sum, 0, count, shares, form->share_stride, moving + 8 * first_tile, form->stride,
-                             form->steps);
-        if (form->buffers == 1 && next < end) {
+        tile_matmul_nn<tensor>(sum, 0, count, dscores, config->score_stride, streamed + 8 * first_tile, config->stride,
+                               config->inner_rows);
+        if (config->buffers == 1 && next < end) {
             __syncthreads();
-            loss_move<tensor, TILE_ASK>(form, moving, form->steps, y, next, others);
+            loss_stage<tensor, TILE_COPY>(config, streamed, config->inner_rows, y, next, others);
         }
     }
     __syncthreads();
-    tile_put(memory + parts.fixed + group_row * form->stride + 8 * first_tile, form->stride, count, sum);
+    tile_store_shared(memory + layout.resident + group_row * config->stride + 8 * first_tile, config->stride, count,
+                      sum);
     __syncthreads();
-    if (form->slices > 1)
-        tile_store(task.peaks + (blockIdx.y * task.largest + first) * form->cols, form->cols, present, form->cols,
-                   memory + parts.fixed, form->stride, 0);
+    if (config->splits > 1)
+        tile_store_global(task.partial + (blockIdx.y * task.capacity + first) * config->cols, config->cols, present,
+                          config->cols, memory + layout.resident, config->stride, 0);
     else if (task.out)
-        tile_store(task.out + (int64_t)first * form->cols, form->cols, present, form->cols, memory + parts.fixed,
-                   form->stride, task.out_adds);
-    if (by_items && task.column)
-        store_totals(&task, memory + parts.parts, first, rows, group_row, warp_col, total);
+        tile_store_global(task.out + (int64_t)first * config->cols, config->cols, present, config->cols,
+                          memory + layout.resident, config->stride, task.out_accumulate);
+    if (by_items && task.dbias)
+        store_row_sums(&task, memory + layout.reduction, first, rows, group_row, warp_col, row_total);
 }
 
-/* out [rows x cols] = the sum of [slices x largest x cols], in their order. */
-__global__ void __launch_bounds__(256) add_slices(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *parts,
-                                                  int64_t largest, int cols, int slices, float *out, int adds)
+/* out [rows x cols] = sum over splits of [splits x capacity x cols], in their order. */
+__global__ void __launch_bounds__(256) add_splits(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *partial,
+                                                  int64_t capacity, int cols, int splits, float *out, int accumulate)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= (int64_t)lp_rows_now(rows, shard) * cols)
         return;
     float sum = 0;
-    for (int s = 0; s < slices; s++)
-        sum += parts[s * largest * cols + i];
-    lp_store(out + i, sum, adds);
+    for (int s = 0; s < splits; s++)
+        sum += partial[s * capacity * cols + i];
+    lp_store(out + i, sum, accumulate);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Tiles for these widths; slices for at most so many rows, and so many on the other side. Returns the tiles of 8 columns of the
- * output that a warp takes; 0 where there are kernels for just these. */
-int choose_tiles(const lp_cuda_run *run, loss_form *form, int cols, int64_t rows, int64_t others)
+/* Chooses tiles for these widths, and splits for at most `rows` resident and `others` streamed rows. Returns the
+ * 8-column output tiles of a warp; 0: use the tensor-core kernels. */
+int choose_tiles(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others)
 {
-    if (tile_tensor(run) && lp_cuda_softmax_tensor(run, form, cols, rows, others))
+    if (tile_tensor(run) && lp_cuda_softmax_tensor(run, config, cols, rows, others))
         return 0;
-    form->cols = cols;
-    form->wide = tile_pad(cols);
-    form->stride = tile_stride(cols);
-    int tiles = form->wide / 8, out_tiles = tiles <= 8 ? 4 : tiles <= 16 ? 8 : 16;
-    form->warp_rows = tiles <= 32 ? 4 : 1;
-    form->warp_cols = WARPS / form->warp_rows;
-    form->rows = 16 * form->warp_rows;
+    config->cols = cols;
+    config->cols_padded = tile_pad(cols);
+    config->stride = tile_stride(cols);
+    int tiles = config->cols_padded / 8, out_tiles = tiles <= 8 ? 4 : tiles <= 16 ? 8 : 16;
+    config->warp_rows = tiles <= 32 ? 4 : 1;
+    config->warp_cols = WARPS / config->warp_rows;
+    config->rows = 16 * config->warp_rows;
     static const int choices[][2] = {{64, 2}, {32, 2}, {64, 1}, {32, 1}, {16, 1}, {8, 1}};
-    for (int i = 0; i < 6; i++) {
-        form->steps = choices[i][0];
-        form->buffers = choices[i][1];
-        form->share_stride = tile_share_stride(form->steps);
-        size_t size = loss_layout_of(form).size * sizeof(float);
-        if (size <= HALF_SHARED || (form->buffers == 1 && size <= MOST_SHARED))
-            break;
-    }
-    int64_t blocks = (rows + form->rows - 1) / form->rows, most = (others + 4 * form->steps - 1) / (4 * form->steps);
-    int64_t slices = blocks > 0 ? (FULL_DEVICE + blocks - 1) / blocks : 1;
-    slices = slices > most ? most : slices;
-    form->slices = (int)(slices < 1 ? 1 : slices);
+    tile_choose_inner(config, choices, 64, [=]() { return loss_layout_of(config).size; });
+    config->splits = loss_splits_of(config, rows, others, FULL_DEVICE);
     return out_tiles;
 }
 
 template <bool tensor, bool by_items>
 void launch_backward(const lp_cuda_run *run, const loss_task *task, int64_t rows, int out_tiles)
 {
-    const loss_form *form = &task->form;
+    const loss_config *config = &task->config;
     loss_task with = *task;
-    dim3 grid(lp_blocks(rows, form->rows), (unsigned)form->slices);
-    size_t size = (size_t)loss_layout_of(form).size * sizeof(float);
+    dim3 grid(lp_blocks(rows, config->rows), (unsigned)config->splits);
+    size_t size = (size_t)loss_layout_of(config).size * sizeof(float);
     if (out_tiles == 4)
         LP_LAUNCH(run, (loss_backward<tensor, by_items, 4, 4>), grid, 32 * WARPS, size, with);
     else if (out_tiles == 8)
@@ -339,11 +337,11 @@ void launch_backward(const lp_cuda_run *run, const loss_task *task, int64_t rows
         LP_LAUNCH(run, (loss_backward<tensor, by_items, 4, 16>), grid, 32 * WARPS, size, with);
 }
 
-/* One side of the gradient: by rows of z, or by items. */
+/* Gradient of one side: rows of z, or items. */
 void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t rows, int out_tiles)
 {
-    const loss_form *form = &task->form;
-    lp_cuda_rows type = by_items ? task->items : task->target_position;
+    const loss_config *config = &task->config;
+    lp_cuda_rows rows_of = by_items ? task->items : task->targets;
     if (out_tiles == 0)
         lp_cuda_softmax_tensor_backward(run, task, by_items, rows);
     else if (tile_tensor(run))
@@ -352,26 +350,26 @@ void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t
     else
         by_items ? launch_backward<false, true>(run, task, rows, out_tiles)
                  : launch_backward<false, false>(run, task, rows, out_tiles);
-    if (form->slices == 1)
+    if (config->splits == 1)
         return;
     if (task->out)
-        LP_LAUNCH(run, add_slices, lp_blocks(rows * form->cols, 256), 256, 0, task->shard, type, task->peaks,
-                  task->largest, form->cols, form->slices, task->out, task->out_adds);
-    if (task->column)
-        LP_LAUNCH(run, add_slices, lp_blocks(rows, 256), 256, 0, task->shard, type, task->sums, task->largest, 1,
-                  form->slices, task->column, task->column_adds);
+        LP_LAUNCH(run, add_splits, lp_blocks(rows * config->cols, 256), 256, 0, task->shard, rows_of, task->partial,
+                  task->capacity, config->cols, config->splits, task->out, task->out_accumulate);
+    if (task->dbias)
+        LP_LAUNCH(run, add_splits, lp_blocks(rows, 256), 256, 0, task->shard, rows_of, task->partial_sums,
+                  task->capacity, 1, config->splits, task->dbias, task->dbias_accumulate);
 }
 
 loss_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task task = {};
     task.shard = run->shard;
-    task.target_position = lp_cuda_rows_of(node->inputs[0]);
+    task.targets = lp_cuda_rows_of(node->inputs[0]);
     task.items = lp_cuda_rows_of(node->inputs[1]);
     task.z = LP_INPUT(0);
     task.table = LP_INPUT(1);
     task.bias = LP_INPUT(2);
-    task.shift = LP_INPUT(3);
+    task.logq = LP_INPUT(3);
     task.target = LP_INPUT_AS(int32_t, 4);
     return task;
 }
@@ -382,56 +380,57 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task task = task_of(node, run);
     int64_t rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    int out_tiles = choose_tiles(run, &task.form, node->inputs[0]->cols, rows, items);
-    task.largest = rows;
-    size_t part = (size_t)task.form.slices * (size_t)rows;
-    task.peaks = (float *)lp_cuda_scratch(run, (2 * part + (size_t)rows) * sizeof(float));
-    if (!task.peaks)
+    int out_tiles = choose_tiles(run, &task.config, node->inputs[0]->cols, rows, items);
+    task.capacity = rows;
+    size_t part = (size_t)task.config.splits * (size_t)rows;
+    task.partial = (float *)lp_cuda_scratch(run, (2 * part + (size_t)rows) * sizeof(float));
+    if (!task.partial)
         return;
-    task.sums = task.peaks + part;
-    task.losses = task.sums + part;
+    task.partial_sums = task.partial + part;
+    task.losses = task.partial_sums + part;
     task.out = LP_OUTPUT(1);
     loss_task with = task;
-    dim3 grid(lp_blocks(rows, task.form.rows), (unsigned)task.form.slices);
-    size_t size = (size_t)loss_layout_of(&task.form).size * sizeof(float);
+    dim3 grid(lp_blocks(rows, task.config.rows), (unsigned)task.config.splits);
+    size_t size = (size_t)loss_layout_of(&task.config).size * sizeof(float);
     if (out_tiles == 0)
         lp_cuda_softmax_tensor_forward(run, &task, rows);
     else if (tile_tensor(run))
         LP_LAUNCH(run, (loss_forward<true, 4>), grid, 32 * WARPS, size, with);
     else
         LP_LAUNCH(run, (loss_forward<false, 4>), grid, 32 * WARPS, size, with);
-    LP_LAUNCH(run, loss_finish, lp_blocks(rows, WARPS), 32 * WARPS, 0, with);
+    LP_LAUNCH(run, loss_merge_splits, lp_blocks(rows, WARPS), 32 * WARPS, 0, with);
     lp_cuda_loss_sum(run, node->inputs[0], task.losses, LP_OUTPUT(0));
 }
 
 void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task by_rows = task_of(node, run);
-    by_rows.log_sum = LP_INPUT(5);
+    by_rows.lse = LP_INPUT(5);
     by_rows.dloss = LP_INPUT(6);
     loss_task by_items = by_rows;
     int64_t rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    int cols = node->inputs[0]->cols, row_tiles = choose_tiles(run, &by_rows.form, cols, rows, items);
-    int item_tiles = choose_tiles(run, &by_items.form, cols, items, rows);
-    by_rows.largest = rows;
+    int cols = node->inputs[0]->cols, row_tiles = choose_tiles(run, &by_rows.config, cols, rows, items);
+    int item_tiles = choose_tiles(run, &by_items.config, cols, items, rows);
+    by_rows.capacity = rows;
     by_rows.out = LP_OUTPUT(0);
-    by_rows.out_adds = LP_ADDS(0);
-    by_items.largest = items;
+    by_rows.out_accumulate = LP_ADDS(0);
+    by_items.capacity = items;
     by_items.out = LP_OUTPUT(1);
-    by_items.out_adds = LP_ADDS(1);
-    by_items.column = LP_OUTPUT(2);
-    by_items.column_adds = LP_ADDS(2);
-    /* The two come one after the other, and may use the same bytes. */
-    size_t row_size = by_rows.form.slices > 1 ? (size_t)by_rows.form.slices * (size_t)rows * (size_t)cols : 0;
-    size_t item_size = by_items.form.slices > 1 ? (size_t)by_items.form.slices * (size_t)items * ((size_t)cols + 1) : 0;
+    by_items.out_accumulate = LP_ADDS(1);
+    by_items.dbias = LP_OUTPUT(2);
+    by_items.dbias_accumulate = LP_ADDS(2);
+    /* The two passes run one after the other and share scratch. */
+    size_t row_size = by_rows.config.splits > 1 ? (size_t)by_rows.config.splits * (size_t)rows * (size_t)cols : 0;
+    size_t item_size =
+        by_items.config.splits > 1 ? (size_t)by_items.config.splits * (size_t)items * ((size_t)cols + 1) : 0;
     size_t size = row_size > item_size ? row_size : item_size;
     float *scratch = size ? (float *)lp_cuda_scratch(run, size * sizeof(float)) : NULL;
     if (size && !scratch)
         return;
-    by_rows.peaks = by_items.peaks = scratch;
-    by_items.sums = scratch ? scratch + (size_t)by_items.form.slices * (size_t)items * (size_t)cols : NULL;
+    by_rows.partial = by_items.partial = scratch;
+    by_items.partial_sums = scratch ? scratch + (size_t)by_items.config.splits * (size_t)items * (size_t)cols : NULL;
     if (by_rows.out)
         launch_side(run, &by_rows, false, rows, row_tiles);
-    if (by_items.out || by_items.column)
+    if (by_items.out || by_items.dbias)
         launch_side(run, &by_items, true, items, item_tiles);
 }

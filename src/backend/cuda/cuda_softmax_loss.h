@@ -1,110 +1,125 @@
-/* cuda_softmax_loss.h: what the two ways of making the loss over a catalogue share on the device: cuda_softmax_loss.cu for any widths
- * and for float, cuda_softmax_loss_tensor.cu for common widths on tensor cores. */
+/* cuda_softmax_loss.h: what the two implementations of the softmax loss over a catalogue share: cuda_softmax_loss.cu
+ * for any width and fp32, cuda_softmax_loss_tensor.cu for common widths on tensor cores. Equations are in
+ * cuda_softmax_loss.cu. */
 #ifndef LP_CUDA_SOFTMAX_LOSS_H
 #define LP_CUDA_SOFTMAX_LOSS_H
 
 #include "backend/cuda/cuda_tile.h"
 
-/* One pass over all pairs. */
-typedef struct loss_form {
-    int cols, wide;           /* of z and items; the same, padded */
-    int rows, steps;          /* of a tile */
+/* Constants of one pass over all pairs. The resident side stays on chip, the other is streamed. */
+typedef struct loss_config {
+    int cols, cols_padded;    /* of z and items; padded to a multiple of 8 */
+    int rows, inner_rows;     /* of the resident and the streamed tile */
     int warp_rows, warp_cols; /* rows == 16 * warp_rows */
-    int stride, share_stride; /* in shared memory */
-    int buffers;              /* as in attention: 2 to have the next step on its way */
-    int slices;
-} loss_form;
+    int stride, score_stride; /* of rows and of dscores in shared memory, in floats */
+    int buffers;              /* 2: double buffering of the streamed tile */
+    int splits;
+} loss_config;
 
 typedef struct loss_task {
-    loss_form form;
+    loss_config config;
     const lp_cuda_shard *shard;
-    lp_cuda_rows target_position, items; /* how many rows z and the catalogue have */
-    const float *z, *table, *bias, *shift, *log_sum, *dloss;
+    lp_cuda_rows targets, items; /* rows of z, rows of the catalogue */
+    const float *z, *table, *bias, *logq, *lse, *dloss;
     const int32_t *target;
-    int64_t largest;     /* rows that sums of a slice have room for */
-    float *peaks, *sums; /* [slices x largest]: forward; or [slices x largest x cols] and [slices x largest] */
-    float *out, *column;
-    int out_adds, column_adds;
+    int64_t capacity; /* rows of a split's partial results */
+    /* forward: row maxima and row sums [splits x capacity]; backward: out [splits x capacity x cols] and dbias
+     * [splits x capacity] */
+    float *partial, *partial_sums;
+    float *out, *dbias;
+    int out_accumulate, dbias_accumulate;
     float *losses;
 } loss_task;
 
-/* The parts of shared memory, in floats from its beginning; the last is its size. */
+/* Offsets in shared memory, in floats; size is the total. */
 typedef struct loss_layout {
-    int fixed, moving, shares, first, second, parts, size;
+    int resident, streamed, dscores, terms, targets, reduction, size;
 } loss_layout;
 
-__host__ __device__ static inline loss_layout loss_layout_of(const loss_form *form)
+__host__ __device__ static inline loss_layout loss_layout_of(const loss_config *config)
 {
-    loss_layout at;
-    at.fixed = 0;
-    at.moving = at.fixed + form->rows * form->stride;
-    at.shares = at.moving + form->buffers * form->steps * form->stride;
-    at.first = at.shares + form->rows * form->share_stride;
-    at.second = at.first + form->buffers * form->steps;
-    at.parts = at.second + form->buffers * form->steps;
-    at.size = at.parts + 2 * form->rows * form->warp_cols;
-    return at;
+    loss_layout layout;
+    layout.resident = 0;
+    layout.streamed = layout.resident + config->rows * config->stride;
+    layout.dscores = layout.streamed + config->buffers * config->inner_rows * config->stride;
+    layout.terms = layout.dscores + config->rows * config->score_stride;
+    layout.targets = layout.terms + config->buffers * config->inner_rows;
+    layout.reduction = layout.targets + config->buffers * config->inner_rows;
+    layout.size = layout.reduction + 2 * config->rows * config->warp_cols;
+    return layout;
 }
 
-/* What is added to the score of an item; no item has one of -infinity. */
-__device__ static inline float loss_offset(const loss_task *task, int item, int items)
+/* bias + logQ correction of an item; -infinity beyond the last. */
+__device__ static inline float loss_item_term(const loss_task *task, int item, int items)
 {
     if (item >= items)
         return -INFINITY;
-    return task->bias[item] + (task->shift ? task->shift[item] : 0);
+    return task->bias[item] + (task->logq ? task->logq[item] : 0);
 }
 
-/* The part of the other side that a block takes. */
-__device__ static inline void loss_slice(const loss_form *form, int count, int *begin, int *end)
+/* Range of the streamed side that this block takes. */
+__device__ static inline void loss_split(const loss_config *config, int count, int *begin, int *end)
 {
-    int64_t tiles = (count + form->steps - 1) / form->steps, slice = blockIdx.y;
-    *begin = (int)(tiles * slice / form->slices) * form->steps;
-    *end = min((int)(tiles * (slice + 1) / form->slices) * form->steps, count);
+    int64_t tiles = (count + config->inner_rows - 1) / config->inner_rows, split = blockIdx.y;
+    *begin = (int)(tiles * split / config->splits) * config->inner_rows;
+    *end = min((int)(tiles * (split + 1) / config->splits) * config->inner_rows, count);
 }
 
-/* Rows of z or items from `first` on, `rows` of them in shared memory. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void loss_move(const loss_form *form, float *to, int rows, const float *from, int first,
-                                        int count)
+/* Stages `rows` rows of z or items from `first` on. */
+template <bool tensor, tile_phase phase>
+__device__ static inline void loss_stage(const loss_config *config, float *to, int rows, const float *from, int first,
+                                         int count)
 {
-    tile_move<tensor, moment>(to, form->stride, rows, form->wide, from + (int64_t)first * form->cols, form->cols,
-                              min(rows, count - first), form->cols);
+    tile_stage<tensor, phase>(to, config->stride, rows, config->cols_padded, from + (int64_t)first * config->cols,
+                              config->cols, min(rows, count - first), config->cols);
 }
 
-/* The largest score and the sum of exp less that, of some of a row's items. */
-typedef struct loss_peak {
-    float peak, sum;
-} loss_peak;
+/* Online softmax state over some items of a row: maximum, and sum of exp(score - maximum). */
+typedef struct loss_softmax {
+    float row_max, row_sum;
+} loss_softmax;
 
-__device__ static inline loss_peak loss_join(loss_peak a, loss_peak b)
+__device__ static inline loss_softmax loss_softmax_merge(loss_softmax a, loss_softmax b)
 {
-    loss_peak both = {fmaxf(a.peak, b.peak), 0};
-    both.sum += a.peak == -INFINITY ? 0 : a.sum * __expf(a.peak - both.peak);
-    both.sum += b.peak == -INFINITY ? 0 : b.sum * __expf(b.peak - both.peak);
+    loss_softmax both = {fmaxf(a.row_max, b.row_max), 0};
+    both.row_sum += a.row_max == -INFINITY ? 0 : a.row_sum * __expf(a.row_max - both.row_max);
+    both.row_sum += b.row_max == -INFINITY ? 0 : b.row_sum * __expf(b.row_max - both.row_max);
     return both;
 }
 
-/* What a side brings to a pair: an item its offset, a row of z its log sum and target. */
-typedef struct loss_side {
-    float number;
+/* Term of one side of a pair. An item: bias + logQ correction; a row of z: its lse and target. */
+typedef struct loss_operand {
+    float term;
     int target;
-} loss_side;
+} loss_operand;
 
-template <bool item> __device__ static inline loss_side loss_side_of(const loss_task *task, int i, int count)
+template <bool item> __device__ static inline loss_operand loss_operand_of(const loss_task *task, int i, int count)
 {
-    loss_side mine = {item ? loss_offset(task, i, count) : INFINITY, -1};
+    loss_operand mine = {item ? loss_item_term(task, i, count) : INFINITY, -1};
     if (!item && i < count) {
-        mine.number = task->log_sum[i];
+        mine.term = task->lse[i];
         mine.target = task->target[i];
     }
     return mine;
 }
 
-/* ---- for common widths --------------------------------------------------------------------------------------- */
+/* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* Whether there are kernels for so many columns. If so, what is left to fill in of a form, for at most so many rows and others. */
-bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_form *form, int cols, int64_t rows, int64_t others);
-/* Largest scores and sums of every slice; and one side of the gradient. */
+/* Splits of the streamed side that give `full_device` thread blocks; a split has at least four streamed tiles. */
+static inline int loss_splits_of(const loss_config *config, int64_t rows, int64_t others, int full_device)
+{
+    int64_t blocks = lp_blocks(rows, config->rows), most = lp_blocks(others, 4 * config->inner_rows);
+    int64_t splits = blocks > 0 ? lp_blocks(full_device, blocks) : 1;
+    splits = splits > most ? most : splits;
+    return (int)(splits < 1 ? 1 : splits);
+}
+
+/* ---- tensor-core kernels ------------------------------------------------------------------------------------- */
+
+/* Returns whether a kernel covers `cols` columns, and sets the config for at most `rows` resident and `others`
+ * streamed rows. */
+bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others);
+/* Forward: row maxima and row sums of every split. Backward: the gradient of one side. */
 void lp_cuda_softmax_tensor_forward(const lp_cuda_run *run, const loss_task *task, int64_t rows);
 void lp_cuda_softmax_tensor_backward(const lp_cuda_run *run, const loss_task *task, bool by_items, int64_t rows);
 

@@ -1,11 +1,10 @@
-/* cuda_softmax_loss_tensor.cu: the loss over a catalogue on tensor cores, for common widths (cuda_softmax_loss.cu says what is made).
+/* cuda_softmax_loss_tensor.cu: softmax loss over a catalogue on tensor cores for up to 128 columns (equations and
+ * splits: cuda_softmax_loss.cu).
  *
- * A warp has 16 rows of one side to itself, and keeps them in registers in the form the tensor cores want, next to its sums. The other side
- * goes by in shared memory, 32 rows at a time; what comes out of a product of pairs is turned into slopes and multiplied again
- * where it is. Widths are known to the compiler, in tiles of 8 columns.
- *
- * In tf32 the next step is on its way while one is worked on. In bf16, where numbers are turned into others as they come, it is
- * not, and steps are longer.
+ * Layout: 256 threads; a warp owns 16 of the 128 resident rows and keeps them in registers as mma fragments next to
+ * its accumulators. The other side is streamed through shared memory and processed 32 rows at a time; scores become
+ * dscores in registers and feed the next mma. Widths are compile-time constants. tf32 double-buffers 64 streamed rows;
+ * bf16 packs while it loads, so it has one buffer of 128 rows. Two blocks run on a multiprocessor up to 64 columns.
  */
 #include "backend/cuda/cuda_softmax_loss.h"
 
@@ -14,348 +13,324 @@ namespace
 
 enum { WARPS = 8, ROWS = 16 * WARPS, TILES = 4, UNIT = 8 * TILES, FULL_DEVICE = 264 };
 
-/* e^x = 2^(x log2 e) */
-#define LOG2_E 1.4426950408889634f
-
-/* Tiles of 8 columns; two: bf16, a float of shared memory holding two numbers. */
-template <int tiles, bool bf16> struct loss_shape {
-    static constexpr bool two = bf16;
-    static constexpr int wide = tiles;
-    static constexpr int runs = two ? tiles / 2 : tiles;
-    static constexpr int stride = 8 * runs + 4;
-    static constexpr int room = 8 * tiles + 4; /* stride of sums on their way out, in the place of all rows */
-    static constexpr int steps = two ? 128 : 64;
-    static constexpr int buffers = two ? 1 : 2;
-    static_assert(!two || tiles % 2 == 0, "a run is two tiles in bf16");
+/* Widths in 8-column tiles. bf16: a float of shared memory holds two numbers. */
+template <int column_tiles, bool use_bf16> struct loss_shape {
+    static constexpr bool bf16 = use_bf16;
+    static constexpr int tiles = column_tiles;
+    static constexpr int k_steps = bf16 ? tiles / 2 : tiles;
+    static constexpr int stride = 8 * k_steps + 4;
+    static constexpr int out_stride = 8 * tiles + 4; /* of the results, which overwrite all of shared memory */
+    static constexpr int inner_rows = bf16 ? 128 : 64;
+    static constexpr int buffers = bf16 ? 1 : 2;
+    static_assert(!bf16 || tiles % 2 == 0, "a bf16 k-step is two 8-column tiles");
 };
 
-/* Products of the warp's 16 rows with 32 others. */
+/* Scores of the warp's 16 rows and 32 streamed rows. */
 template <typename shape>
-__device__ void make_scores(const float (&fixed)[shape::runs][4], const float *moving, float (&score)[TILES][4])
+__device__ void compute_scores(const float (&resident)[shape::k_steps][4], const float *streamed,
+                               float (&score)[TILES][4])
 {
-    tile_source right = tile_right(moving, shape::stride);
+    tile_address right = tile_b_address(streamed, shape::stride);
 #pragma unroll
     for (int j = 0; j < TILES; j++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
             score[j][i] = 0;
 #pragma unroll
-    for (int k = 0; k < shape::runs; k++)
-        tile_pairs<shape::two, shape::stride>(score, fixed[k], right, k);
+    for (int k = 0; k < shape::k_steps; k++)
+        tile_mma_nt<shape::bf16, shape::stride>(score, resident[k], right, k);
 }
 
-/* Rows of z or items from `first` on. */
-template <typename shape, tile_moment moment>
-__device__ void bring_rows(const loss_form *form, float *to, int rows, const float *from, int first, int count)
+/* Stages rows of z or items from `first` on. */
+template <typename shape, tile_phase phase>
+__device__ void stage_rows(const loss_config *config, float *to, int rows, const float *from, int first, int count)
 {
-    if (!shape::two)
-        loss_move<true, moment>(form, to, rows, from, first, count);
-    else if (moment == TILE_ASK)
-        tile_move_two(to, shape::stride, rows, 8 * shape::wide, from + (int64_t)first * form->cols, form->cols,
-                      min(rows, count - first), form->cols);
+    if (!shape::bf16)
+        loss_stage<true, phase>(config, to, rows, from, first, count);
+    else if (phase == TILE_COPY)
+        tile_stage_bf16(to, shape::stride, rows, 8 * shape::tiles, from + (int64_t)first * config->cols, config->cols,
+                        min(rows, count - first), config->cols);
 }
 
-/* The rows that stay, [ROWS x wide], and the first step of those that go by. */
+/* Loads the resident rows into fragments and starts to stage the first streamed tile. */
 template <typename shape>
-__device__ void begin(const loss_form *form, float *memory, loss_layout at, const float *x, int first, int rows,
-                      const float *y, int from, int others, float (&fixed)[shape::runs][4])
+__device__ void load_tiles(const loss_config *config, float *memory, loss_layout layout, const float *x, int first,
+                           int rows, const float *y, int from, int others, float (&resident)[shape::k_steps][4])
 {
-    bring_rows<shape, TILE_ASK>(form, memory + at.fixed, ROWS, x, first, rows);
+    stage_rows<shape, TILE_COPY>(config, memory + layout.resident, ROWS, x, first, rows);
     if (from < others)
-        bring_rows<shape, TILE_ASK>(form, memory + at.moving, shape::steps, y, from, others);
-    tile_wait();
-    bring_rows<shape, TILE_SETTLE>(form, memory + at.fixed, ROWS, x, first, rows);
+        stage_rows<shape, TILE_COPY>(config, memory + layout.streamed, shape::inner_rows, y, from, others);
+    tile_cp_async_wait();
+    stage_rows<shape, TILE_ROUND>(config, memory + layout.resident, ROWS, x, first, rows);
     __syncthreads();
-    tile_source mine = tile_left(memory + at.fixed + 16 * tile_lane_now().warp * shape::stride, shape::stride);
+    tile_address mine =
+        tile_a_address(memory + layout.resident + 16 * tile_lane_now().warp * shape::stride, shape::stride);
 #pragma unroll
-    for (int k = 0; k < shape::runs; k++)
-        tile_load(fixed[k], mine, 8 * k);
+    for (int k = 0; k < shape::k_steps; k++)
+        tile_ldmatrix(resident[k], mine, 8 * k);
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------------- */
 
-/* Every lane keeps the sum of its own columns, in powers of 2; they are joined at the end. */
-__device__ void take_scores(const float *offset, const float (&score)[TILES][4], loss_peak (&row)[2])
+/* Online softmax of a lane's own columns, with scores times log2 e; lanes are merged at the end. */
+__device__ void update_softmax(const float *term, const float (&score)[TILES][4], loss_softmax (&row)[2])
 {
     float x[TILES][4];
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        float2 two = *(const float2 *)(offset + 8 * j + 2 * tile_lane_now().member);
+        float2 pair = *(const float2 *)(term + 8 * j + 2 * tile_lane_now().member);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            x[j][i] = fmaf(score[j][i], LOG2_E, i & 1 ? two.y : two.x);
+            x[j][i] = fmaf(score[j][i], TILE_LOG2_E, i & 1 ? pair.y : pair.x);
     }
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float largest = row[half].peak;
+        float new_max = row[half].row_max;
 #pragma unroll
         for (int j = 0; j < TILES; j++)
-            largest = fmaxf(largest, fmaxf(x[j][2 * half], x[j][2 * half + 1]));
-        float base = largest == -INFINITY ? 0 : largest;
-        row[half].sum *= tile_power(row[half].peak - base);
-        row[half].peak = largest;
+            new_max = fmaxf(new_max, fmaxf(x[j][2 * half], x[j][2 * half + 1]));
+        float base = new_max == -INFINITY ? 0 : new_max;
+        row[half].row_sum *= tile_exp2(row[half].row_max - base);
+        row[half].row_max = new_max;
 #pragma unroll
         for (int j = 0; j < TILES; j++)
-            row[half].sum += tile_power(x[j][2 * half] - base) + tile_power(x[j][2 * half + 1] - base);
+            row[half].row_sum += tile_exp2(x[j][2 * half] - base) + tile_exp2(x[j][2 * half + 1] - base);
     }
 }
 
-__device__ void store_peaks(const loss_task *task, int first, int target_position, loss_peak (&row)[2])
+__device__ void store_softmax(const loss_task *task, int first, int targets, loss_softmax (&row)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        row[half].peak /= LOG2_E;
+        row[half].row_max /= TILE_LOG2_E;
 #pragma unroll
-        for (int lanes = 1; lanes < 4; lanes *= 2) {
-            loss_peak other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].peak, lanes),
-                               __shfl_xor_sync(0xFFFFFFFFu, row[half].sum, lanes)};
-            row[half] = loss_join(row[half], other);
+        for (int mask = 1; mask < 4; mask *= 2) {
+            loss_softmax other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].row_max, mask),
+                                  __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, mask)};
+            row[half] = loss_softmax_merge(row[half], other);
         }
         int t = first + 16 * me.warp + me.group + 8 * half;
-        if (me.member == 0 && t < target_position) {
-            task->peaks[blockIdx.y * task->largest + t] = row[half].peak;
-            task->sums[blockIdx.y * task->largest + t] = row[half].sum;
+        if (me.member == 0 && t < targets) {
+            task->partial[blockIdx.y * task->capacity + t] = row[half].row_max;
+            task->partial_sums[blockIdx.y * task->capacity + t] = row[half].row_sum;
         }
     }
 }
 
 template <typename shape>
-__global__ void __launch_bounds__(32 * WARPS, shape::wide <= 8 ? 2 : 1)
+__global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
     tensor_loss_forward(const __grid_constant__ loss_task task)
 {
     LP_SHARED(float, memory);
-    const loss_form *form = &task.form;
-    loss_layout at = loss_layout_of(form);
-    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
-    int first = (int)blockIdx.x * ROWS, from, end, turn = 0;
-    if (first >= target_position)
+    const loss_config *config = &task.config;
+    loss_layout layout = loss_layout_of(config);
+    int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
+    int first = (int)blockIdx.x * ROWS, from, end, buffer = 0;
+    if (first >= targets)
         return;
-    loss_slice(form, items, &from, &end);
-    float fixed[shape::runs][4];
-    begin<shape>(form, memory, at, task.z, first, target_position, task.table, from, end > from ? items : 0, fixed);
-    loss_peak row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    for (int item = from, next; item < end; item = next, turn = shape::buffers - 1 - turn) {
-        float *moving = memory + at.moving + turn * shape::steps * shape::stride,
-              *offset = memory + at.first + turn * shape::steps;
-        next = item + shape::steps;
-        tile_wait();
-        bring_rows<shape, TILE_SETTLE>(form, moving, shape::steps, task.table, item, items);
-        for (int i = (int)threadIdx.x; i < shape::steps; i += (int)blockDim.x)
-            offset[i] = loss_offset(&task, item + i, items) * LOG2_E;
+    loss_split(config, items, &from, &end);
+    float resident[shape::k_steps][4];
+    load_tiles<shape>(config, memory, layout, task.z, first, targets, task.table, from, end > from ? items : 0,
+                      resident);
+    loss_softmax row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
+    for (int item = from, next; item < end; item = next, buffer = shape::buffers - 1 - buffer) {
+        float *streamed = memory + layout.streamed + buffer * shape::inner_rows * shape::stride,
+              *term = memory + layout.terms + buffer * shape::inner_rows;
+        next = item + shape::inner_rows;
+        tile_cp_async_wait();
+        stage_rows<shape, TILE_ROUND>(config, streamed, shape::inner_rows, task.table, item, items);
+        for (int i = (int)threadIdx.x; i < shape::inner_rows; i += (int)blockDim.x)
+            term[i] = loss_item_term(&task, item + i, items) * TILE_LOG2_E;
         __syncthreads();
         if (shape::buffers == 2 && next < end)
-            bring_rows<shape, TILE_ASK>(form, memory + at.moving + (1 - turn) * shape::steps * shape::stride,
-                                        shape::steps, task.table, next, items);
+            stage_rows<shape, TILE_COPY>(config,
+                                         memory + layout.streamed + (1 - buffer) * shape::inner_rows * shape::stride,
+                                         shape::inner_rows, task.table, next, items);
 #pragma unroll 1
-        for (int place = 0; place < shape::steps; place += UNIT) {
+        for (int offset = 0; offset < shape::inner_rows; offset += UNIT) {
             float score[TILES][4];
-            make_scores<shape>(fixed, moving + place * shape::stride, score);
-            take_scores(offset + place, score, row);
+            compute_scores<shape>(resident, streamed + offset * shape::stride, score);
+            update_softmax(term + offset, score, row);
         }
         if (shape::buffers == 1 && next < end) {
             __syncthreads();
-            bring_rows<shape, TILE_ASK>(form, moving, shape::steps, task.table, next, items);
+            stage_rows<shape, TILE_COPY>(config, streamed, shape::inner_rows, task.table, next, items);
         }
     }
-    store_peaks(&task, first, target_position, row);
+    store_softmax(&task, first, targets, row);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* Slopes in place of scores; their sums by rows to total. Numbers are times log2 e. */
+/* Replaces scores by dscores and adds their row sums to row_total. Terms are multiplied by log2 e. */
 template <bool by_items>
-__device__ void make_slopes(const float *number, const int *target, float scale, int first_row, int first_col,
-                            const loss_side (&row)[2], float (&score)[TILES][4], float (&total)[2])
+__device__ void compute_dscores(const float *term, const int *target, float scale, int first_row, int first_col,
+                                const loss_operand (&row)[2], float (&score)[TILES][4], float (&row_total)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         int col = 8 * j + 2 * me.member;
-        float2 brought = *(const float2 *)(number + col);
-        int2 wanted = *(const int2 *)(target + col);
+        float2 terms = *(const float2 *)(term + col);
+        int2 targets = *(const int2 *)(target + col);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const loss_side *mine = &row[i >> 1];
-            float other = i & 1 ? brought.y : brought.x;
-            float x = fmaf(score[j][i], LOG2_E, by_items ? mine->number - other : other - mine->number);
-            bool hit = by_items ? (i & 1 ? wanted.y : wanted.x) == first_row + me.group + 8 * (i >> 1)
-                                : mine->target == first_col + col + (i & 1);
-            score[j][i] = scale * (tile_power(x) - (hit ? 1.0f : 0.0f));
+            const loss_operand *mine = &row[i >> 1];
+            float other = i & 1 ? terms.y : terms.x;
+            float x = fmaf(score[j][i], TILE_LOG2_E, by_items ? mine->term - other : other - mine->term);
+            bool is_target = by_items ? (i & 1 ? targets.y : targets.x) == first_row + me.group + 8 * (i >> 1)
+                                      : mine->target == first_col + col + (i & 1);
+            score[j][i] = scale * (tile_exp2(x) - (is_target ? 1.0f : 0.0f));
             if (by_items)
-                total[i >> 1] += score[j][i];
+                row_total[i >> 1] += score[j][i];
         }
     }
 }
 
-/* Sums by rows: to the bias's gradient, or the slice's part of it. */
-__device__ void store_totals(const loss_task *task, int first, int count, const float (&total)[2])
+/* Row sums of dscores: to dbias, or to the split's part of it. */
+__device__ void store_row_sums(const loss_task *task, int first, int count, const float (&row_total)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = total[half];
+        float sum = row_total[half];
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
         int r = first + 16 * me.warp + me.group + 8 * half;
         if (me.member != 0 || r >= count)
             continue;
-        if (task->form.slices > 1)
-            task->sums[blockIdx.y * task->largest + r] = sum;
+        if (task->config.splits > 1)
+            task->partial_sums[blockIdx.y * task->capacity + r] = sum;
         else
-            lp_store(task->column + r, sum, task->column_adds);
+            lp_store(task->dbias + r, sum, task->dbias_accumulate);
     }
 }
 
-/* Rows are those of z, or items; out [rows x cols] is the gradient of the one, and column that of the bias. */
+/* Resident rows are z, or items. out [rows x cols] is their gradient; dbias is written with items resident. */
 template <bool by_items, typename shape>
-__global__ void __launch_bounds__(32 * WARPS, shape::wide <= 8 ? 2 : 1)
+__global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
     tensor_loss_backward(const __grid_constant__ loss_task task)
 {
     LP_SHARED(float, memory);
-    const loss_form *form = &task.form;
-    loss_layout at = loss_layout_of(form);
-    constexpr int room = shape::room;
-    int target_position = lp_rows_now(task.target_position, task.shard), items = lp_rows_now(task.items, task.shard);
-    int rows = by_items ? items : target_position, others = by_items ? target_position : items,
-        first = (int)blockIdx.x * ROWS, from, end;
+    const loss_config *config = &task.config;
+    loss_layout layout = loss_layout_of(config);
+    constexpr int out_stride = shape::out_stride;
+    int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
+    int rows = by_items ? items : targets, others = by_items ? targets : items, first = (int)blockIdx.x * ROWS, from,
+        end;
     if (first >= rows)
         return;
-    loss_slice(form, others, &from, &end);
+    loss_split(config, others, &from, &end);
     const float *x = by_items ? task.table : task.z, *y = by_items ? task.z : task.table;
     tile_lane me = tile_lane_now();
-    float fixed[shape::runs][4];
-    begin<shape>(form, memory, at, x, first, rows, y, from, end > from ? others : 0, fixed);
-    loss_side row[2];
+    float resident[shape::k_steps][4];
+    load_tiles<shape>(config, memory, layout, x, first, rows, y, from, end > from ? others : 0, resident);
+    loss_operand row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        row[half] = loss_side_of<by_items>(&task, first + 16 * me.warp + me.group + 8 * half, rows);
-        row[half].number *= LOG2_E;
+        row[half] = loss_operand_of<by_items>(&task, first + 16 * me.warp + me.group + 8 * half, rows);
+        row[half].term *= TILE_LOG2_E;
     }
-    float sum[shape::wide][4] = {}, total[2] = {0, 0}, scale = *task.dloss;
-    int turn = 0;
-    for (int other = from, next; other < end; other = next, turn = shape::buffers - 1 - turn) {
-        float *moving = memory + at.moving + turn * shape::steps * shape::stride,
-              *number = memory + at.first + turn * shape::steps;
-        int *target = (int *)(memory + at.second + turn * shape::steps);
-        next = other + shape::steps;
-        tile_wait();
-        bring_rows<shape, TILE_SETTLE>(form, moving, shape::steps, y, other, others);
-        for (int i = (int)threadIdx.x; i < shape::steps; i += (int)blockDim.x) {
-            loss_side brought = loss_side_of<!by_items>(&task, other + i, others);
-            number[i] = brought.number * LOG2_E;
-            target[i] = brought.target;
+    float sum[shape::tiles][4] = {}, row_total[2] = {0, 0}, scale = *task.dloss;
+    int buffer = 0;
+    for (int other = from, next; other < end; other = next, buffer = shape::buffers - 1 - buffer) {
+        float *streamed = memory + layout.streamed + buffer * shape::inner_rows * shape::stride,
+              *term = memory + layout.terms + buffer * shape::inner_rows;
+        int *target = (int *)(memory + layout.targets + buffer * shape::inner_rows);
+        next = other + shape::inner_rows;
+        tile_cp_async_wait();
+        stage_rows<shape, TILE_ROUND>(config, streamed, shape::inner_rows, y, other, others);
+        for (int i = (int)threadIdx.x; i < shape::inner_rows; i += (int)blockDim.x) {
+            loss_operand operand = loss_operand_of<!by_items>(&task, other + i, others);
+            term[i] = operand.term * TILE_LOG2_E;
+            target[i] = operand.target;
         }
         __syncthreads();
         if (shape::buffers == 2 && next < end)
-            bring_rows<shape, TILE_ASK>(form, memory + at.moving + (1 - turn) * shape::steps * shape::stride,
-                                        shape::steps, y, next, others);
+            stage_rows<shape, TILE_COPY>(config,
+                                         memory + layout.streamed + (1 - buffer) * shape::inner_rows * shape::stride,
+                                         shape::inner_rows, y, next, others);
 #pragma unroll 1
-        for (int place = 0; place < shape::steps; place += UNIT) {
+        for (int offset = 0; offset < shape::inner_rows; offset += UNIT) {
             float score[TILES][4];
-            make_scores<shape>(fixed, moving + place * shape::stride, score);
-            make_slopes<by_items>(number + place, target + place, scale, first + 16 * me.warp, other + place, row,
-                                  score, total);
-            tile_spread<shape::two, shape::stride, 0, shape::wide>(sum, score, moving + place * shape::stride);
+            compute_scores<shape>(resident, streamed + offset * shape::stride, score);
+            compute_dscores<by_items>(term + offset, target + offset, scale, first + 16 * me.warp, other + offset, row,
+                                      score, row_total);
+            tile_mma_nn<shape::bf16, shape::stride, 0, shape::tiles>(sum, score, streamed + offset * shape::stride);
         }
         if (shape::buffers == 1 && next < end) {
             __syncthreads();
-            bring_rows<shape, TILE_ASK>(form, moving, shape::steps, y, next, others);
+            stage_rows<shape, TILE_COPY>(config, streamed, shape::inner_rows, y, next, others);
         }
     }
     __syncthreads();
-    tile_put(memory + 16 * me.warp * room, room, shape::wide, sum);
+    tile_store_shared(memory + 16 * me.warp * out_stride, out_stride, shape::tiles, sum);
     __syncthreads();
     int present = min((int)ROWS, rows - first);
-    if (form->slices > 1)
-        tile_store(task.peaks + (blockIdx.y * task.largest + first) * form->cols, form->cols, present, form->cols,
-                   memory, room, 0);
+    if (config->splits > 1)
+        tile_store_global(task.partial + (blockIdx.y * task.capacity + first) * config->cols, config->cols, present,
+                          config->cols, memory, out_stride, 0);
     else if (task.out)
-        tile_store(task.out + (int64_t)first * form->cols, form->cols, present, form->cols, memory, room,
-                   task.out_adds);
-    if (by_items && task.column)
-        store_totals(&task, first, rows, total);
+        tile_store_global(task.out + (int64_t)first * config->cols, config->cols, present, config->cols, memory,
+                          out_stride, task.out_accumulate);
+    if (by_items && task.dbias)
+        store_row_sums(&task, first, rows, row_total);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-template <typename shape> void launch_forward(const lp_cuda_run *run, loss_task task, dim3 grid, size_t size)
+/* Calls act(shape) with the compile-time shape for these columns. */
+template <typename action> void with_shape(const lp_cuda_run *run, int cols, const action &act)
 {
-    LP_LAUNCH(run, tensor_loss_forward<shape>, grid, 32 * WARPS, size, task);
-}
-
-template <typename shape>
-void launch_backward(const lp_cuda_run *run, loss_task task, bool by_items, dim3 grid, size_t size)
-{
-    if (by_items)
-        LP_LAUNCH(run, (tensor_loss_backward<true, shape>), grid, 32 * WARPS, size, task);
+    if (tile_bf16(run))
+        cols <= 64 ? act(loss_shape<8, true>()) : act(loss_shape<16, true>());
+    else if (cols <= 64)
+        cols <= 56 ? act(loss_shape<7, false>()) : act(loss_shape<8, false>());
     else
-        LP_LAUNCH(run, (tensor_loss_backward<false, shape>), grid, 32 * WARPS, size, task);
-}
-
-template <typename shape> void fill_in(loss_form *form)
-{
-    form->wide = 8 * shape::wide;
-    form->stride = shape::stride;
-    form->steps = shape::steps;
-    form->buffers = shape::buffers;
-}
-
-bool bf16(const lp_cuda_run *run)
-{
-    return run->run->precision == LP_PRECISION_BF16;
+        act(loss_shape<16, false>());
 }
 
 } // namespace
 
-bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_form *form, int cols, int64_t rows, int64_t others)
+bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others)
 {
     if (cols > 128)
         return false;
-    form->cols = cols;
-    if (bf16(run))
-        cols <= 64 ? fill_in<loss_shape<8, true>>(form) : fill_in<loss_shape<16, true>>(form);
-    else if (cols <= 64)
-        cols <= 56 ? fill_in<loss_shape<7, false>>(form) : fill_in<loss_shape<8, false>>(form);
-    else
-        fill_in<loss_shape<16, false>>(form);
-    form->share_stride = 0;
-    form->warp_rows = WARPS;
-    form->warp_cols = 1;
-    form->rows = ROWS;
-    int64_t blocks = (rows + ROWS - 1) / ROWS, most = (others + 4 * form->steps - 1) / (4 * form->steps);
-    int64_t slices = blocks > 0 ? (FULL_DEVICE + blocks - 1) / blocks : 1;
-    slices = slices > most ? most : slices;
-    form->slices = (int)(slices < 1 ? 1 : slices);
+    with_shape(run, cols, [=](auto chosen) {
+        typedef decltype(chosen) shape;
+        config->cols_padded = 8 * shape::tiles;
+        config->stride = shape::stride;
+        config->inner_rows = shape::inner_rows;
+        config->buffers = shape::buffers;
+    });
+    config->cols = cols;
+    config->score_stride = 0;
+    config->warp_rows = WARPS;
+    config->warp_cols = 1;
+    config->rows = ROWS;
+    config->splits = loss_splits_of(config, rows, others, FULL_DEVICE);
     return true;
 }
 
 void lp_cuda_softmax_tensor_forward(const lp_cuda_run *run, const loss_task *task, int64_t rows)
 {
-    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->form.slices);
-    size_t size = (size_t)loss_layout_of(&task->form).size * sizeof(float);
-    int wide = task->form.wide;
-    if (bf16(run))
-        wide == 64 ? launch_forward<loss_shape<8, true>>(run, *task, grid, size)
-                   : launch_forward<loss_shape<16, true>>(run, *task, grid, size);
-    else if (wide <= 64)
-        wide == 56 ? launch_forward<loss_shape<7, false>>(run, *task, grid, size)
-                   : launch_forward<loss_shape<8, false>>(run, *task, grid, size);
-    else
-        launch_forward<loss_shape<16, false>>(run, *task, grid, size);
+    loss_task with = *task;
+    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->config.splits);
+    size_t size = (size_t)loss_layout_of(&task->config).size * sizeof(float);
+    with_shape(run, task->config.cols,
+               [&](auto shape) { LP_LAUNCH(run, tensor_loss_forward<decltype(shape)>, grid, 32 * WARPS, size, with); });
 }
 
 void lp_cuda_softmax_tensor_backward(const lp_cuda_run *run, const loss_task *task, bool by_items, int64_t rows)
 {
-    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->form.slices);
-    size_t size = (size_t)loss_layout_of(&task->form).size * sizeof(float);
-    int wide = task->form.wide;
-    if (bf16(run))
-        wide == 64 ? launch_backward<loss_shape<8, true>>(run, *task, by_items, grid, size)
-                   : launch_backward<loss_shape<16, true>>(run, *task, by_items, grid, size);
-    else if (wide <= 64)
-        wide == 56 ? launch_backward<loss_shape<7, false>>(run, *task, by_items, grid, size)
-                   : launch_backward<loss_shape<8, false>>(run, *task, by_items, grid, size);
-    else
-        launch_backward<loss_shape<16, false>>(run, *task, by_items, grid, size);
+    loss_task with = *task;
+    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->config.splits);
+    size_t size = (size_t)loss_layout_of(&task->config).size * sizeof(float);
+    with_shape(run, task->config.cols, [&](auto shape) {
+        if (by_items)
+            LP_LAUNCH(run, (tensor_loss_backward<true, decltype(shape)>), grid, 32 * WARPS, size, with);
+        else
+            LP_LAUNCH(run, (tensor_loss_backward<false, decltype(shape)>), grid, 32 * WARPS, size, with);
+    });
 }

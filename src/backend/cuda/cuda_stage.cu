@@ -48,7 +48,7 @@ bool same_chain(const candidate *a, const candidate *b)
 bool same_choice(const candidate *loss, const candidate *gradient)
 {
     return loss->type == LP_STAGE_CHOICE && gradient->type == LP_STAGE_CHOICE &&
-           lp_cuda_same_choice(loss->piece.node, gradient->piece.node);
+           lp_cuda_bce_loss_fusable(loss->piece.node, gradient->piece.node);
 }
 
 /* The earliest moment for `later` as far as the value goes, that `earlier` touches before it. */

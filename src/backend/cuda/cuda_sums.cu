@@ -115,8 +115,8 @@ static void fill_outer(sums_task *task, const lp_node *node)
     task->a = out->rows / task->heads;
     task->b = out->cols;
     task->q_summed = node->attributes.transpose;
-    task->p_width = (signed char)lp_width((uintptr_t)task->p, task->a);
-    task->q_width = (signed char)lp_width((uintptr_t)task->q, task->b);
+    task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, task->a);
+    task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, task->b);
     cut_outer(task);
     place_outer(task);
     fit_rows(task, 16 * task->sets);
@@ -133,8 +133,8 @@ static void fill_columns(sums_task *task, sums_type type, int cols, int times)
     task->bulk = task->across == 1 && bulk_aligned(task);
     task->b_wide = (short)(task->bulk ? cols : part_width(cols, SUMS_COLS, 4));
     task->p_stride = task->q_stride = (short)(times * task->b_wide);
-    task->p_width = (signed char)lp_width((uintptr_t)task->p, cols);
-    task->q_width = (signed char)lp_width((uintptr_t)task->q, cols);
+    task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, cols);
+    task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, cols);
     task->sets = (signed char)(SUMS_THREADS / (task->b_wide < 32 ? 32 : task->b_wide));
     fit_rows(task, 8);
 }
@@ -365,7 +365,7 @@ static void point_tasks(const sums_plan *plan, sums_group *group, int count)
             task->out[k] = output->partial ? (char *)output->partial + begin : output->out;
         }
     for (int i = 0; i < count; i++)
-        group->task[i].pairs = lp_width((uintptr_t)group->task[i].out[0], group->task[i].b) > 1;
+        group->task[i].pairs = lp_vector_width((uintptr_t)group->task[i].out[0], group->task[i].b) > 1;
 }
 
 /* Leaves the outputs that are to be added up; returns the blocks for them. */

@@ -58,7 +58,7 @@ __device__ static inline void sums_copy_bulk(float *to, const float *from, uint3
     (void)to, (void)from, (void)bytes, (void)barrier;
 }
 
-/* This thread has begun all of its own copies (tile_copy). */
+/* This thread has begun all of its own copies (tile_cp_async). */
 __device__ static inline void sums_asked(sums_barrier *barrier)
 {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(sums_address(barrier)) : "memory");

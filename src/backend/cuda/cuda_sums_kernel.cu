@@ -70,7 +70,7 @@ __device__ static inline void ask_matrix(float *to, int stride, const float *fro
         float *place = to + warp * stride + c;
 #pragma unroll 4
         for (int r = warp; r < present; r += SUMS_WARPS) {
-            tile_copy<width>(place, source);
+            tile_cp_async<width>(place, source);
             source += SUMS_WARPS * from_stride;
             place += SUMS_WARPS * stride;
         }
@@ -102,7 +102,7 @@ __device__ static inline void ask_columns(const sums_task &task, const sums_bloc
     }
     if (task.extra)
         for (int r = (int)threadIdx.x; r < present; r += SUMS_THREADS)
-            tile_copy<2>(to + sums_slot_extra(task) + 2 * r, task.extra + 2 * ((int64_t)from + r));
+            tile_cp_async<2>(to + sums_slot_extra(task) + 2 * r, task.extra + 2 * ((int64_t)from + r));
 }
 
 /* Floats that do not fill 16 bytes at the end are copied at once, before the barrier hears of the rest. */
@@ -362,7 +362,7 @@ __device__ static inline void add_tensor(sums_product &product, const float *(&p
             const float a[4] = {left[k][i].x, left[k][i].y, left[k + 1][i].x, left[k + 1][i].y};
 #pragma unroll
             for (int j = 0; j < 4; j++)
-                tile_multiply(product.sum[i][j], a, right[k][j], right[k + 1][j]);
+                tile_mma_tf32(product.sum[i][j], a, right[k][j], right[k + 1][j]);
         }
     if (side == 1)
 #pragma unroll

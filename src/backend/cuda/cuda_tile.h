@@ -1,47 +1,81 @@
-/* cuda_tile.h: products of small matrices in shared memory, for kernels that never store what they multiply: attention and the
- * fused loss.
+/* cuda_tile.h: warp-level matrix multiply (mma) on operands in shared memory, for the kernels that never store a score
+ * matrix: attention and the fused softmax loss.
  *
- * A warp owns tiles of 16 rows and 8 columns of a result, in the layout of the tensor cores' m16n8: lane 4 g + t holds
+ * A warp owns 16 x 8 tiles of a result in the accumulator fragment layout of mma.m16n8. With PTX's groupID g = lane /
+ * 4 and threadID_in_group t = lane % 4 a lane holds
  *
- *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: the same of row g + 8
+ *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: row g + 8, the same columns
  *
- * Ordinary multiply-adds keep that layout, so a kernel is written once for both: `tensor` says which. With tensor cores all that is
- * multiplied has been rounded to tf32 when it was written to shared memory (but for attention's tokens, cuda_attention_tensor.h); sums
- * are float in any case.
+ * The fp32 path keeps this layout with ordinary fused multiply-adds, so a kernel is written once; the template
+ * argument `tensor` selects the path. Operands of tensor cores are rounded to tf32 when they are written to shared
+ * memory (except attention's tokens, cuda_attention_tensor.h). Accumulators are always fp32.
  *
- * Strides of matrices are 4 modulo 8 floats (tile_stride), so that the loads below meet every bank once: lanes read rows g (apart by the
- * stride) and columns t, or rows 2t and columns g. Matrices of shares, read in pairs of columns, have strides of 8 modulo 16.
+ * Shared-memory strides are 4 modulo 8 floats (tile_stride), so that the loads below have no bank conflicts: lanes
+ * read rows g and columns t, or rows 2t and columns g. Score tiles are read as pairs of columns and have strides of 8
+ * modulo 16.
+ *
+ * The #else branch emulates the PTX instructions on the CPU (tests/emulate).
  */
 #ifndef LP_CUDA_TILE_H
 #define LP_CUDA_TILE_H
 
 #include "backend/cuda/cuda.h"
 
-/* Whether products may go to the tensor cores. */
+/* Whether products may use tensor cores. */
 static inline bool tile_tensor(const lp_cuda_run *run)
 {
     return run->run->precision != LP_PRECISION_FP32;
 }
+
+static inline bool tile_bf16(const lp_cuda_run *run)
+{
+    return run->run->precision == LP_PRECISION_BF16;
+}
+
+/* exp(x) = 2^(x log2 e): ex2 is one instruction. */
+#define TILE_LOG2_E 1.4426950408889634f
+#define TILE_LN_2 0.6931471805599453f
 
 __host__ __device__ static inline int tile_pad(int count)
 {
     return (count + 7) / 8 * 8;
 }
 
-/* Floats from row to row of a matrix with so many columns. */
+/* Stride in floats of a shared-memory matrix of `cols` columns; and of a score tile. */
 static inline int tile_stride(int cols)
 {
     return tile_pad(cols) + 4;
 }
 
-static inline int tile_share_stride(int cols)
+static inline int tile_score_stride(int cols)
 {
     return (cols + 15) / 16 * 16 + 8;
 }
 
-/* A lane's place in the tiles of its warp. */
+/* Bytes of shared memory: the limit of a thread block, and the limit at which two blocks run on a multiprocessor. */
+enum { TILE_MAX_SHARED = 227 * 1024, TILE_HALF_SHARED = 113 * 1024 };
+
+/* Sets inner_rows, buffers and score_stride of a config: the first of `choices` {inner_rows, buffers} with which two
+ * blocks run on a multiprocessor, or one that is single-buffered, fits a block and has at most `single_rows` rows; else
+ * the last. size() returns the floats of shared memory that the config takes. */
+template <typename config_type, int count, typename size_function>
+static inline void tile_choose_inner(config_type *config, const int (&choices)[count][2], int single_rows,
+                                     const size_function &size)
+{
+    for (int i = 0; i < count; i++) {
+        config->inner_rows = choices[i][0];
+        config->buffers = choices[i][1];
+        config->score_stride = tile_score_stride(config->inner_rows);
+        size_t bytes = (size_t)size() * sizeof(float);
+        bool single = config->buffers == 1 && config->inner_rows <= single_rows;
+        if (bytes <= TILE_HALF_SHARED || (single && bytes <= TILE_MAX_SHARED))
+            return;
+    }
+}
+
+/* Position of a lane in the fragments of its warp. */
 typedef struct tile_lane {
-    int warp, lane, group, member; /* group is the row, member the pair of columns */
+    int warp, lane, group, member; /* group: PTX's groupID (row); member: threadID_in_group (pair of columns) */
 } tile_lane;
 
 __device__ static inline tile_lane tile_lane_now(void)
@@ -51,26 +85,27 @@ __device__ static inline tile_lane tile_lane_now(void)
     return now;
 }
 
-/* What tensor cores read of a float. */
-__device__ static inline float tile_cut(float x)
+/* Truncates to tf32, as tensor cores do: they ignore the 13 low bits of the mantissa. */
+__device__ static inline float tile_truncate_tf32(float x)
 {
     return x == x ? __uint_as_float(__float_as_uint(x) & ~0x1FFFu) : x;
 }
 
-/* ---- one step of a tensor core ------------------------------------------------------------------------------- */
+/* ---- PTX instructions ---------------------------------------------------------------------------------------- */
 
 #ifdef __CUDACC__
 
-/* The nearest number with 10 bits of mantissa. */
-__device__ static inline float tile_round(float x)
+/* Rounds to the nearest tf32 (10 bits of mantissa). */
+__device__ static inline float tile_round_tf32(float x)
 {
     uint32_t bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
     return __uint_as_float(bits);
 }
 
-/* sum [16 x 8] += a [16 x 8] b [8 x 8]: a holds rows g, g + 8, g, g + 8 of depths t, t, t + 4, t + 4; b column g of depths t, t + 4. */
-__device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4], float b0, float b1)
+/* sum [16 x 8] += a [16 x 8] b [8 x 8]. Fragment a: rows g, g + 8, g, g + 8 at k = t, t, t + 4, t + 4. Fragment b:
+ * column g at k = t, t + 4. */
+__device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
         "%3};"
@@ -79,17 +114,17 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-/* Where a lane reads in shared memory. */
-typedef uint32_t tile_source;
+/* Shared-memory address from which a lane reads. */
+typedef uint32_t tile_address;
 
-__device__ static inline tile_source tile_source_of(const float *place)
+__device__ static inline tile_address tile_address_of(const float *shared)
 {
-    return (tile_source)__cvta_generic_to_shared(place);
+    return (tile_address)__cvta_generic_to_shared(shared);
 }
 
-/* Four matrices of 8 rows by 4 columns at once: lane 8 i + r says where row r of matrix i begins (`offset` floats from its source), and lane
- * 4 g + t gets element (g, t) of every one. */
-__device__ static inline void tile_load(float (&parts)[4], tile_source mine, int offset)
+/* Loads four 8 x 4 float matrices: lane 8 i + r gives the address of row r of matrix i, plus `offset` floats; lane 4 g
+ * + t receives element (g, t) of each. */
+__device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine, int offset)
 {
     uint32_t bits[4];
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -100,8 +135,9 @@ __device__ static inline void tile_load(float (&parts)[4], tile_source mine, int
         parts[i] = __uint_as_float(bits[i]);
 }
 
-/* The same of four matrices of 8 rows by 8 numbers of 16 bits, turned on their side: lane 4 g + t gets elements (2t, g) and (2t + 1, g). */
-__device__ static inline void tile_load_transposed(float (&parts)[4], tile_source mine, int offset)
+/* Loads four 8 x 8 matrices of bf16, transposed: lane 4 g + t receives elements (2t, g) and (2t + 1, g), packed in a
+ * float. */
+__device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_address mine, int offset)
 {
     uint32_t bits[4];
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -112,16 +148,17 @@ __device__ static inline void tile_load_transposed(float (&parts)[4], tile_sourc
         parts[i] = __uint_as_float(bits[i]);
 }
 
-/* The nearest bf16 of two numbers, in the bits of one float. */
-__device__ static inline float tile_two(float low, float high)
+/* Rounds two numbers to bf16 and packs them into one float. */
+__device__ static inline float tile_pack_bf16(float low, float high)
 {
     uint32_t bits;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
     return __uint_as_float(bits);
 }
 
-/* tile_multiply with 16 depths of bf16, two of them in a float: 2t and 2t + 1 where it has t, 2t + 8 and 2t + 9 where it has t + 4. */
-__device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a)[4], float b0, float b1)
+/* tile_mma_tf32 with a depth of 16 bf16 numbers, two in a float: k = 2t and 2t + 1 replace t, 2t + 8 and 2t + 9
+ * replace t + 4. */
+__device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
         "%2, %3};"
@@ -130,53 +167,54 @@ __device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-/* 32 bits of 64, from bit `place` modulo 32 on. It stays where it is written: what it waits for should be on its way for long. */
-__device__ static inline uint32_t tile_shift(uint32_t low, uint32_t high, int place)
+/* 32 bits of the 64-bit high:low, from bit `shift` modulo 32 on. Volatile: the compiler must not move it up to the
+ * loads of its operands, which would wait for them. */
+__device__ static inline uint32_t tile_funnel_shift(uint32_t low, uint32_t high, int shift)
 {
     uint32_t bits;
-    asm volatile("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(bits) : "r"(low), "r"(high), "r"(place));
+    asm volatile("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(bits) : "r"(low), "r"(high), "r"(shift));
     return bits;
 }
 
-/* 2^x, to some 22 bits. */
-__device__ static inline float tile_power(float x)
+/* 2^x, with about 22 correct bits. */
+__device__ static inline float tile_exp2(float x)
 {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
-/* Begins to copy `count` floats (1, 2 or 4) to shared memory, or zeros where they are not there. */
-template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there = true)
+/* Starts an asynchronous copy of `count` floats (1, 2 or 4) to shared memory; writes zeros if not `valid`. */
+template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "n"(4 * count), "r"(there ? 4 * count : 0)
+                 "l"(from), "n"(4 * count), "r"(valid ? 4 * count : 0)
                  : "memory");
 }
 
-/* Waits for what this thread has begun to copy. */
-__device__ static inline void tile_wait(void)
+/* Waits for the copies that this thread has started. */
+__device__ static inline void tile_cp_async_wait(void)
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 #else
 
-typedef const float *tile_source;
+typedef const float *tile_address;
 
-__device__ static inline tile_source tile_source_of(const float *place)
+__device__ static inline tile_address tile_address_of(const float *shared)
 {
-    return place;
+    return shared;
 }
 
-__device__ static inline void tile_load(float (&parts)[4], tile_source mine, int offset)
+__device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine, int offset)
 {
     tile_lane me = tile_lane_now();
     for (int i = 0; i < 4; i++)
         parts[i] = __shfl_sync(0xFFFFFFFFu, mine, 8 * i + me.group)[offset + me.member];
 }
 
-__device__ static inline void tile_load_transposed(float (&parts)[4], tile_source mine, int offset)
+__device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_address mine, int offset)
 {
     tile_lane me = tile_lane_now();
     for (int i = 0; i < 4; i++) {
@@ -186,38 +224,38 @@ __device__ static inline void tile_load_transposed(float (&parts)[4], tile_sourc
     }
 }
 
-__device__ static inline uint32_t tile_short(float x)
+__device__ static inline uint32_t tile_bf16_bits(float x)
 {
     uint32_t bits = __float_as_uint(x);
     return x != x ? 0x7FFFu : (bits + 0x7FFFu + (bits >> 16 & 1)) >> 16;
 }
 
-__device__ static inline float tile_two(float low, float high)
+__device__ static inline float tile_pack_bf16(float low, float high)
 {
-    return __uint_as_float(tile_short(low) | tile_short(high) << 16);
+    return __uint_as_float(tile_bf16_bits(low) | tile_bf16_bits(high) << 16);
 }
 
-__device__ static inline uint32_t tile_shift(uint32_t low, uint32_t high, int place)
+__device__ static inline uint32_t tile_funnel_shift(uint32_t low, uint32_t high, int shift)
 {
-    return (uint32_t)(((uint64_t)high << 32 | low) >> (place & 31));
+    return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
 
-__device__ static inline float tile_power(float x)
+__device__ static inline float tile_exp2(float x)
 {
     return exp2f(x);
 }
 
-template <int count> __device__ static inline void tile_copy(float *to, const float *from, bool there = true)
+template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
 {
     for (int i = 0; i < count; i++)
-        to[i] = there ? from[i] : 0;
+        to[i] = valid ? from[i] : 0;
 }
 
-__device__ static inline void tile_wait(void)
+__device__ static inline void tile_cp_async_wait(void)
 {
 }
 
-__device__ static inline float tile_round(float x)
+__device__ static inline float tile_round_tf32(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -227,15 +265,15 @@ __device__ static inline float tile_round(float x)
     return x;
 }
 
-/* The lanes lay their parts side by side, and each sums its own four elements. */
-__device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4], float b0, float b1)
+/* The lanes exchange their fragments through thread-local memory; each sums its own four elements. */
+__device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     static thread_local float parts[32][32][6];
     tile_lane me = tile_lane_now();
     float *mine = parts[me.warp][me.lane];
     const float(*all)[6] = parts[me.warp];
     for (int i = 0; i < 6; i++)
-        mine[i] = tile_cut(i < 4 ? a[i] : i == 4 ? b0 : b1);
+        mine[i] = tile_truncate_tf32(i < 4 ? a[i] : i == 4 ? b0 : b1);
     __syncwarp();
     for (int k = 0; k < 8; k++)
         for (int i = 0; i < 4; i++)
@@ -244,8 +282,8 @@ __device__ static inline void tile_multiply(float (&sum)[4], const float (&a)[4]
     __syncwarp();
 }
 
-/* The high halves are one product, the low ones another. */
-__device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a)[4], float b0, float b1)
+/* The high halves are one tf32 product, the low halves another. */
+__device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     for (int high = 0; high < 2; high++) {
         float part[6] = {a[0], a[1], a[2], a[3], b0, b1};
@@ -254,24 +292,24 @@ __device__ static inline void tile_multiply_two(float (&sum)[4], const float (&a
             part[i] = __uint_as_float(high ? bits & 0xFFFF0000u : bits << 16);
         }
         const float left[4] = {part[0], part[1], part[2], part[3]};
-        tile_multiply(sum, left, part[4], part[5]);
+        tile_mma_tf32(sum, left, part[4], part[5]);
     }
 }
 
 #endif
 
-/* The nearest bf16. */
-__device__ static inline float tile_round_two(float x)
+/* Rounds to the nearest bf16. */
+__device__ static inline float tile_round_bf16(float x)
 {
-    return __uint_as_float(__float_as_uint(tile_two(0, x)) & 0xFFFF0000u);
+    return __uint_as_float(__float_as_uint(tile_pack_bf16(0, x)) & 0xFFFF0000u);
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------ */
+/* ---- products of tiles --------------------------------------------------------------------------------------- */
 
-/* What goes to shared memory to be multiplied. */
-template <bool tensor> __device__ static inline float tile_number(float x)
+/* Rounds a computed operand for the path that multiplies it. */
+template <bool tensor> __device__ static inline float tile_operand(float x)
 {
-    return tensor ? tile_round(x) : x;
+    return tensor ? tile_round_tf32(x) : x;
 }
 
 __device__ static inline float tile_dot(float sum, float4 a, float4 b)
@@ -279,10 +317,11 @@ __device__ static inline float tile_dot(float sum, float4 a, float4 b)
     return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
 }
 
-/* sum[j] += a b_j^T for from <= j < count: a [16 x depth], b_j the 8 rows from b + j * step rows on. Depths are multiples of 8. */
+/* sum[j] += a b_j^T for from <= j < count: a [16 x depth]; b_j: the 8 rows from b + j * step rows on. depth is a
+ * multiple of 8. */
 template <bool tensor, int tiles>
-__device__ static inline void tile_rows(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
-                                        const float *b, int b_stride, int step, int depth)
+__device__ static inline void tile_matmul_nt(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
+                                             const float *b, int b_stride, int step, int depth)
 {
     tile_lane me = tile_lane_now();
     const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
@@ -293,7 +332,7 @@ __device__ static inline void tile_rows(float (&sum)[tiles][4], int from, int co
 #pragma unroll
             for (int j = 0; j < tiles; j++)
                 if (j >= from && j < count)
-                    tile_multiply(sum[j], left, right[j * step * b_stride + k], right[j * step * b_stride + k + 4]);
+                    tile_mma_tf32(sum[j], left, right[j * step * b_stride + k], right[j * step * b_stride + k + 4]);
         }
     } else {
         for (int k = 0; k < depth; k += 4) {
@@ -312,11 +351,11 @@ __device__ static inline void tile_rows(float (&sum)[tiles][4], int from, int co
     }
 }
 
-/* sum[j] += a b_j for from <= j < count: a [16 x depth] a matrix of shares, b_j [depth x 8] the columns from b + 8 j on. Depths may
- * come in any order, if it is the same on both sides: 2t and 2t + 1 stand for t and t + 4. */
+/* sum[j] += a b_j for from <= j < count: a [16 x depth] is a score tile; b_j [depth x 8]: the columns from b + 8 j on.
+ * Both operands permute k the same way: 2t and 2t + 1 stand for t and t + 4. */
 template <bool tensor, int tiles>
-__device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
-                                           const float *b, int b_stride, int depth)
+__device__ static inline void tile_matmul_nn(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
+                                             const float *b, int b_stride, int depth)
 {
     tile_lane me = tile_lane_now();
     const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
@@ -329,7 +368,7 @@ __device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int
             if (j < from || j >= count)
                 continue;
             if constexpr (tensor) {
-                tile_multiply(sum[j], left, right[8 * j], right[8 * j + b_stride]);
+                tile_mma_tf32(sum[j], left, right[8 * j], right[8 * j + b_stride]);
             } else {
                 float2 v = *(const float2 *)(right + 8 * j), w = *(const float2 *)(right + 8 * j + b_stride);
                 sum[j][0] = fmaf(x.y, w.x, fmaf(x.x, v.x, sum[j][0]));
@@ -341,103 +380,105 @@ __device__ static inline void tile_columns(float (&sum)[tiles][4], int from, int
     }
 }
 
-/* The same for a warp that has all columns of its rows to itself: no matrix of shares, and widths known to the compiler. */
+/* Below: variants for a warp that owns all columns of its rows. Scores stay in registers and widths are compile-time
+ * constants. */
 
-/* Where this lane begins to read 16 rows as the left side of tile_load, and as the right side. */
-__device__ static inline tile_source tile_left(const float *rows, int stride)
+/* ldmatrix addresses of this lane for 16 rows as operand A, and as operand B. */
+__device__ static inline tile_address tile_a_address(const float *rows, int stride)
 {
     int lane = tile_lane_now().lane;
-    return tile_source_of(rows + (lane & 15) * stride + 4 * (lane >> 4));
+    return tile_address_of(rows + (lane & 15) * stride + 4 * (lane >> 4));
 }
 
-__device__ static inline tile_source tile_right(const float *rows, int stride)
+__device__ static inline tile_address tile_b_address(const float *rows, int stride)
 {
     int lane = tile_lane_now().lane;
-    return tile_source_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
+    return tile_address_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
 }
 
-/* tf32, or two numbers of bf16 in the place of one: then 8 columns below are 16. */
-template <bool two>
-__device__ static inline void tile_multiply_by(float (&sum)[4], const float (&a)[4], float b0, float b1)
+/* tf32, or bf16 with two numbers in a float: 8 columns of shared memory then hold 16. */
+template <bool bf16> __device__ static inline void tile_mma(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
-    if constexpr (two)
-        tile_multiply_two(sum, a, b0, b1);
+    if constexpr (bf16)
+        tile_mma_bf16(sum, a, b0, b1);
     else
-        tile_multiply(sum, a, b0, b1);
+        tile_mma_tf32(sum, a, b0, b1);
 }
 
-/* sum[j] += a b_j^T: step k of 8 columns, from b_first on, b_j the 8 rows from 8 j on. An even number of tiles. */
-template <bool two, int stride, int tiles>
-__device__ static inline void tile_pairs(float (&sum)[tiles][4], const float (&left)[4], tile_source b, int k,
-                                         int b_first = 0)
+/* sum[j] += a b_j^T, k-step k of 8 columns from b_first on; b_j: the 8 rows from 8 j on. `tiles` is even. */
+template <bool bf16, int stride, int tiles>
+__device__ static inline void tile_mma_nt(float (&sum)[tiles][4], const float (&left)[4], tile_address b, int k,
+                                          int b_first = 0)
 {
     float right[4];
 #pragma unroll
     for (int j = 0; j < tiles; j += 2) {
-        tile_load(right, b, b_first + 8 * k + 8 * j * stride);
-        tile_multiply_by<two>(sum[j], left, right[0], right[1]);
-        tile_multiply_by<two>(sum[j + 1], left, right[2], right[3]);
+        tile_ldmatrix(right, b, b_first + 8 * k + 8 * j * stride);
+        tile_mma<bf16>(sum[j], left, right[0], right[1]);
+        tile_mma<bf16>(sum[j + 1], left, right[2], right[3]);
     }
 }
 
-/* sum[first + n] += share b_n for n < count: share [16 x 8 tiles] as it came out of tile_pairs, b_n the n-th 8 columns of as many
- * rows. With bf16, tiles and count are even. */
-template <bool two, int stride, int first, int count, int tiles, int all>
-__device__ static __forceinline__ void tile_spread(float (&sum)[all][4], const float (&share)[tiles][4], const float *b)
+/* sum[first + n] += score b_n for n < count: score [16 x 8 tiles] in accumulator layout, b_n: the n-th 8 columns of 8
+ * tiles rows. In bf16, tiles and count are even. */
+template <bool bf16, int stride, int first, int count, int tiles, int all>
+__device__ static __forceinline__ void tile_mma_nn(float (&sum)[all][4], const float (&score)[tiles][4], const float *b)
 {
     tile_lane me = tile_lane_now();
-    if constexpr (two) {
+    if constexpr (bf16) {
 #pragma unroll
         for (int j = 0; j < tiles; j += 2) {
-            const float left[4] = {tile_two(share[j][0], share[j][1]), tile_two(share[j][2], share[j][3]),
-                                   tile_two(share[j + 1][0], share[j + 1][1]),
-                                   tile_two(share[j + 1][2], share[j + 1][3])};
-            tile_source rows = tile_left(b + 8 * j * stride, stride);
+            const float left[4] = {tile_pack_bf16(score[j][0], score[j][1]), tile_pack_bf16(score[j][2], score[j][3]),
+                                   tile_pack_bf16(score[j + 1][0], score[j + 1][1]),
+                                   tile_pack_bf16(score[j + 1][2], score[j + 1][3])};
+            tile_address rows = tile_a_address(b + 8 * j * stride, stride);
 #pragma unroll
             for (int n = 0; n < count; n += 2) {
                 float right[4];
-                tile_load_transposed(right, rows, 4 * n);
-                tile_multiply_two(sum[first + n], left, right[0], right[1]);
-                tile_multiply_two(sum[first + n + 1], left, right[2], right[3]);
+                tile_ldmatrix_trans(right, rows, 4 * n);
+                tile_mma_bf16(sum[first + n], left, right[0], right[1]);
+                tile_mma_bf16(sum[first + n + 1], left, right[2], right[3]);
             }
         }
     } else {
 #pragma unroll
         for (int j = 0; j < tiles; j++) {
-            const float left[4] = {tile_round(share[j][0]), tile_round(share[j][2]), tile_round(share[j][1]),
-                                   tile_round(share[j][3])};
+            const float left[4] = {tile_round_tf32(score[j][0]), tile_round_tf32(score[j][2]),
+                                   tile_round_tf32(score[j][1]), tile_round_tf32(score[j][3])};
             const float *right = b + (8 * j + 2 * me.member) * stride + me.group;
 #pragma unroll
             for (int n = 0; n < count; n++)
-                tile_multiply(sum[first + n], left, right[8 * n], right[8 * n + stride]);
+                tile_mma_tf32(sum[first + n], left, right[8 * n], right[8 * n + stride]);
         }
     }
 }
 
-/* The same turned: sum[first + m] += (share b_m)^T for m < count, b_m the m-th 16 columns. Columns are then the rows of the tensor core's
- * tile, so that a lane reads two of them at once, and shares are its other side as they are. sum[m][h] holds rows 8 h and on of the
- * shares: elements 0 and 1 are those of rows 2t and 2t + 1 and of the lane's first column, 2 and 3 those of its second; these are 2g and
- * 2g + 1, in bf16 g and g + 8. `whole`: whether columns 8 to 15 of the last tile count. */
-template <bool two, int stride, int first, int count, bool whole = true, int tiles, int all>
-__device__ static __forceinline__ void tile_spread_transposed(float (&sum)[all][2][4], const float (&share)[tiles][4],
+/* The transposed product: sum[first + m] += (score b_m)^T for m < count, b_m: the m-th 16 columns. The columns of b
+ * are the rows of the mma tile, so a lane loads two of them at once, and the scores are operand B in the layout that
+ * they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0 and 1 are rows 2t and 2t + 1 at the lane's
+ * first column, 2 and 3 the same rows at its second column. These columns are 2g and 2g + 1; in bf16 g and g + 8.
+ * full: whether columns 8 to 15 of the last tile are used. */
+template <bool bf16, int stride, int first, int count, bool full = true, int tiles, int all>
+__device__ static __forceinline__ void tile_mma_nn_transposed(float (&sum)[all][2][4], const float (&score)[tiles][4],
                                                               const float *b)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
-    for (int j = 0; j < tiles; j += two ? 2 : 1) {
+    for (int j = 0; j < tiles; j += bf16 ? 2 : 1) {
         float right[2][2];
 #pragma unroll
         for (int h = 0; h < 2; h++)
             for (int i = 0; i < 2; i++)
-                right[h][i] = two ? tile_two(share[j + (two ? i : 0)][2 * h], share[j + (two ? i : 0)][2 * h + 1])
-                                  : tile_round(share[j][2 * h + i]);
+                right[h][i] =
+                    bf16 ? tile_pack_bf16(score[j + (bf16 ? i : 0)][2 * h], score[j + (bf16 ? i : 0)][2 * h + 1])
+                         : tile_round_tf32(score[j][2 * h + i]);
         const float *rows = b + (8 * j + 2 * me.member) * stride + 2 * me.group;
-        tile_source source = tile_right(b + 8 * j * stride, stride);
+        tile_address source = tile_b_address(b + 8 * j * stride, stride);
 #pragma unroll
         for (int m = 0; m < count; m++) {
             float left[4];
-            if constexpr (two) {
-                tile_load_transposed(left, source, 8 * m);
+            if constexpr (bf16) {
+                tile_ldmatrix_trans(left, source, 8 * m);
             } else {
                 float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
                 left[0] = x.x;
@@ -445,86 +486,87 @@ __device__ static __forceinline__ void tile_spread_transposed(float (&sum)[all][
                 left[2] = y.x;
                 left[3] = y.y;
             }
-            if (!whole && m == count - 1)
+            if (!full && m == count - 1)
                 for (int i = 0; i < 4; i++)
-                    left[i] = (two ? i % 2 == 0 : me.group < 4) ? left[i] : 0;
-            tile_multiply_by<two>(sum[first + m][0], left, right[0][0], right[0][1]);
-            tile_multiply_by<two>(sum[first + m][1], left, right[1][0], right[1][1]);
+                    left[i] = (bf16 ? i % 2 == 0 : me.group < 4) ? left[i] : 0;
+            tile_mma<bf16>(sum[first + m][0], left, right[0][0], right[0][1]);
+            tile_mma<bf16>(sum[first + m][1], left, right[1][0], right[1][1]);
         }
     }
 }
 
-/* ---- to shared memory ---------------------------------------------------------------------------------------- */
+/* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Rows on their way take two calls with the same arguments: tile_ask begins, and after tile_wait every thread rounds what it asked for
- * itself (tile_settle), before the block meets at a barrier. */
-enum tile_moment { TILE_ASK, TILE_SETTLE };
+/* Staging takes two calls with the same arguments: TILE_COPY starts the copies; after tile_cp_async_wait every thread
+ * rounds the elements that it copied itself (TILE_ROUND), before the __syncthreads that publishes them. */
+enum tile_phase { TILE_COPY, TILE_ROUND };
 
-/* Rounds `count` floats (1, 2 or 4) that lie as they were copied. */
-template <int count> __device__ static inline void tile_round_at(float *place)
+/* Rounds `count` floats (1, 2 or 4) in shared memory. */
+template <int count> __device__ static inline void tile_round_vector(float *dst)
 {
     if constexpr (count == 4) {
-        float4 x = *(float4 *)place;
-        *(float4 *)place = make_float4(tile_round(x.x), tile_round(x.y), tile_round(x.z), tile_round(x.w));
+        float4 x = *(float4 *)dst;
+        *(float4 *)dst =
+            make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
     } else if constexpr (count == 2) {
-        float2 x = *(float2 *)place;
-        *(float2 *)place = make_float2(tile_round(x.x), tile_round(x.y));
+        float2 x = *(float2 *)dst;
+        *(float2 *)dst = make_float2(tile_round_tf32(x.x), tile_round_tf32(x.y));
     } else {
-        *place = tile_round(*place);
+        *dst = tile_round_tf32(*dst);
     }
 }
 
-template <int count> __device__ static inline void tile_clear_at(float *place)
+template <int count> __device__ static inline void tile_clear_vector(float *dst)
 {
 #pragma unroll
     for (int i = 0; i < count; i++)
-        place[i] = 0;
+        dst[i] = 0;
 }
 
-template <tile_moment moment, int count>
-__device__ static inline void tile_move_by(float *to, int stride, int rows, int width, const float *from,
-                                           int64_t from_stride, int present, int cols)
+template <tile_phase phase, int count>
+__device__ static inline void tile_stage_vectors(float *to, int stride, int rows, int width, const float *from,
+                                                 int64_t from_stride, int present, int cols)
 {
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
-    for (int c = count * me.lane; c < (moment == TILE_ASK ? width : cols); c += 32 * count) {
-        float *place = to + me.warp * stride + c;
+    for (int c = count * me.lane; c < (phase == TILE_COPY ? width : cols); c += 32 * count) {
+        float *dst = to + me.warp * stride + c;
         const float *source = from + me.warp * from_stride + c;
-        int r = me.warp, there = c < cols ? min(rows, present) : 0;
+        int r = me.warp, valid = c < cols ? min(rows, present) : 0;
 #pragma unroll 4
-        for (; r < there; r += warps) {
-            if (moment == TILE_ASK)
-                tile_copy<count>(place, source);
+        for (; r < valid; r += warps) {
+            if (phase == TILE_COPY)
+                tile_cp_async<count>(dst, source);
             else
-                tile_round_at<count>(place);
-            place += warps * stride;
+                tile_round_vector<count>(dst);
+            dst += warps * stride;
             source += warps * from_stride;
         }
-        for (; moment == TILE_ASK && r < rows; r += warps, place += warps * stride)
-            tile_clear_at<count>(place);
+        for (; phase == TILE_COPY && r < rows; r += warps, dst += warps * stride)
+            tile_clear_vector<count>(dst);
     }
 }
 
-/* to [rows x width] = from [present x cols], and zeros elsewhere; width is that of tile_pad. A warp takes a row. */
-template <bool tensor, tile_moment moment>
-__device__ static inline void tile_move(float *to, int stride, int rows, int width, const float *from,
-                                        int64_t from_stride, int present, int cols)
+/* to [rows x width] = from [present x cols], zeros elsewhere; width = tile_pad(cols). A warp copies a row. */
+template <bool tensor, tile_phase phase>
+__device__ static inline void tile_stage(float *to, int stride, int rows, int width, const float *from,
+                                         int64_t from_stride, int present, int cols)
 {
-    if (moment == TILE_SETTLE && !tensor)
+    if (phase == TILE_ROUND && !tensor)
         return;
-    uintptr_t odd = (uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4;
-    if (!(odd & 15))
-        tile_move_by<moment, 4>(to, stride, rows, width, from, from_stride, present, cols);
-    else if (!(odd & 7))
-        tile_move_by<moment, 2>(to, stride, rows, width, from, from_stride, present, cols);
+    uintptr_t misaligned = (uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4;
+    if (!(misaligned & 15))
+        tile_stage_vectors<phase, 4>(to, stride, rows, width, from, from_stride, present, cols);
+    else if (!(misaligned & 7))
+        tile_stage_vectors<phase, 2>(to, stride, rows, width, from, from_stride, present, cols);
     else
-        tile_move_by<moment, 1>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_stage_vectors<phase, 1>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
-/* The same as bf16, two numbers in a float, at once: there is nothing left to settle. */
-template <bool even>
-__device__ static inline void tile_move_two_by(float *to, int stride, int rows, int width, const float *from,
-                                               int64_t from_stride, int present, int cols)
+/* The same, packed to bf16 synchronously: TILE_ROUND has nothing to do. */
+template <bool aligned>
+__device__ static inline void tile_stage_bf16_vectors(float *to, int stride, int rows, int width, const float *from,
+                                                      int64_t from_stride, int present, int cols)
 {
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
@@ -533,44 +575,44 @@ __device__ static inline void tile_move_two_by(float *to, int stride, int rows, 
         for (int r = me.warp; r < rows; r += warps) {
             const float *source = from + r * from_stride + c;
             float2 x = {0, 0};
-            if (even && r < present && c < cols)
+            if (aligned && r < present && c < cols)
                 x = *(const float2 *)source;
-            if (!even && r < present && c < cols)
+            if (!aligned && r < present && c < cols)
                 x.x = source[0];
-            if (!even && r < present && c + 1 < cols)
+            if (!aligned && r < present && c + 1 < cols)
                 x.y = source[1];
-            to[r * stride + c / 2] = tile_two(x.x, x.y);
+            to[r * stride + c / 2] = tile_pack_bf16(x.x, x.y);
         }
 }
 
-__device__ static inline void tile_move_two(float *to, int stride, int rows, int width, const float *from,
-                                            int64_t from_stride, int present, int cols)
+__device__ static inline void tile_stage_bf16(float *to, int stride, int rows, int width, const float *from,
+                                              int64_t from_stride, int present, int cols)
 {
     if (((uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4) & 7)
-        tile_move_two_by<false>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_stage_bf16_vectors<false>(to, stride, rows, width, from, from_stride, present, cols);
     else
-        tile_move_two_by<true>(to, stride, rows, width, from, from_stride, present, cols);
+        tile_stage_bf16_vectors<true>(to, stride, rows, width, from, from_stride, present, cols);
 }
 
-/* ---- and back ------------------------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* A warp's tiles to shared memory. */
+/* Stores a warp's accumulator tiles to shared memory. */
 template <int tiles>
-__device__ static inline void tile_put(float *to, int stride, int count, const float (&sum)[tiles][4])
+__device__ static inline void tile_store_shared(float *to, int stride, int count, const float (&sum)[tiles][4])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++)
         if (j < count) {
-            float *place = to + me.group * stride + 8 * j + 2 * me.member;
-            *(float2 *)place = make_float2(sum[j][0], sum[j][1]);
-            *(float2 *)(place + 8 * stride) = make_float2(sum[j][2], sum[j][3]);
+            float *dst = to + me.group * stride + 8 * j + 2 * me.member;
+            *(float2 *)dst = make_float2(sum[j][0], sum[j][1]);
+            *(float2 *)(dst + 8 * stride) = make_float2(sum[j][2], sum[j][3]);
         }
 }
 
-/* to [present x cols] = from, or more by that. */
-__device__ static inline void tile_store(float *to, int64_t to_stride, int present, int cols, const float *from,
-                                         int stride, int adds)
+/* to [present x cols] = from, or += from. */
+__device__ static inline void tile_store_global(float *to, int64_t to_stride, int present, int cols, const float *from,
+                                                int stride, int accumulate)
 {
     tile_lane me = tile_lane_now();
     int warps = (int)blockDim.x >> 5;
@@ -578,7 +620,7 @@ __device__ static inline void tile_store(float *to, int64_t to_stride, int prese
     for (int r = me.warp; r < present; r += warps)
 #pragma unroll 1
         for (int c = me.lane; c < cols; c += 32)
-            lp_store(to + r * to_stride + c, from[r * stride + c], adds);
+            lp_store(to + r * to_stride + c, from[r * stride + c], accumulate);
 }
 
 #endif

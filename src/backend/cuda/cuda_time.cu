@@ -1,5 +1,9 @@
-/* cuda_time.cu: frequencies, their cosines and sines, and shifts of time. Phases are double until they have lost their whole
- * turns; frequencies and their gradients are double throughout. The gradient of a basis is a sum over rows (cuda_sums.cu). */
+/* cuda_time.cu: harmonics (log periods to angular frequencies w), basis u(t) = (cos wt, sin wt) and reflect.
+ *
+ * reflect multiplies each pair (x_c, x_s) by the reflection M(t) = [cos wt, sin wt; sin wt, -cos wt], so that products
+ * of reflected vectors depend on lags. Phases are double until whole cycles are subtracted; frequencies and their
+ * gradients are double. The gradient of a basis is a reduction over rows (cuda_sums.cu).
+ */
 #include "backend/cuda/cuda_rows.h"
 
 #define TWO_PI 6.283185307179586476925
@@ -14,12 +18,12 @@ __global__ void harmonics_kernel(const float *log_period, int size, int count, d
 void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->cols;
-    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->attributes.harmonics,
+    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->with.harmonics,
               LP_OUTPUT_AS(double, 0));
 }
 
 __global__ void harmonics_gradient_kernel(const double *frequency, const double *dfrequency, int periods, int count,
-                                          float *dlog_period, int adds)
+                                          float *dlog_period, int accumulate)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= periods)
@@ -27,29 +31,29 @@ __global__ void harmonics_gradient_kernel(const double *frequency, const double 
     double sum = 0;
     for (int j = 0; j < count; j++)
         sum -= frequency[i * count + j] * dfrequency[i * count + j];
-    lp_store(&dlog_period[i], (float)sum, adds);
+    lp_store(&dlog_period[i], (float)sum, accumulate);
 }
 
 void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     int periods = node->outputs[0]->cols;
     LP_LAUNCH(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
-              LP_INPUT_AS(double, 1), periods, node->attributes.harmonics, LP_OUTPUT(0), LP_ADDS(0));
+              LP_INPUT_AS(double, 1), periods, node->with.harmonics, LP_OUTPUT(0), LP_ADDS(0));
 }
 
 __global__ void basis_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int count, const double *time,
                              const double *frequency, float *u)
 {
-    int row = lp_row_here();
+    int row = lp_row_index();
     if (row >= lp_rows_now(rows, shard))
         return;
     double at = time[row];
     float *here = u + (size_t)row * 2 * count;
 #pragma unroll 1
     for (int f = (int)threadIdx.x; f < count; f += (int)blockDim.x) {
-        double turns = at * frequency[f] * (1 / TWO_PI);
-        float half_turns = (float)(2 * (turns - rint(turns))), sine, cosine;
-        sincospif(half_turns, &sine, &cosine);
+        double cycles = at * frequency[f] * (1 / TWO_PI);
+        float half_cycles = (float)(2 * (cycles - rint(cycles))), sine, cosine;
+        sincospif(half_cycles, &sine, &cosine);
         here[f] = cosine;
         here[count + f] = sine;
     }
@@ -66,26 +70,26 @@ void lp_cuda_basis(const lp_node *node, const lp_cuda_run *run)
 
 template <int n>
 __global__ void reflect_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count, const float *x,
-                               const float *u, float *y, int adds)
+                               const float *u, float *y, int accumulate)
 {
-    int row = lp_row_here();
+    int row = lp_row_index();
     if (row >= lp_rows_now(rows, shard))
         return;
-    const float *turn = u + (size_t)row * 2 * count;
+    const float *angle = u + (size_t)row * 2 * count;
 #pragma unroll 1
     for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
-        lp_floats<n> cosine = lp_read<n>(turn + f), sine = lp_read<n>(turn + count + f), yc, ys;
+        lp_vector<n> cosine = lp_vector_load<n>(angle + f), sine = lp_vector_load<n>(angle + count + f), yc, ys;
 #pragma unroll 1
         for (int h = 0; h < heads; h++) {
             size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
-            lp_floats<n> xc = lp_read<n>(x + c), xs = lp_read<n>(x + s);
+            lp_vector<n> xc = lp_vector_load<n>(x + c), xs = lp_vector_load<n>(x + s);
 #pragma unroll
             for (int i = 0; i < n; i++) {
                 yc.at[i] = xc.at[i] * cosine.at[i] + xs.at[i] * sine.at[i];
                 ys.at[i] = xc.at[i] * sine.at[i] - xs.at[i] * cosine.at[i];
             }
-            lp_write<n>(y + c, yc, adds);
-            lp_write<n>(y + s, ys, adds);
+            lp_vector_store<n>(y + c, yc, accumulate);
+            lp_vector_store<n>(y + s, ys, accumulate);
         }
     }
 }
@@ -98,11 +102,11 @@ void lp_cuda_reflect(const lp_node *node, const lp_cuda_run *run)
     float *y = LP_OUTPUT(0);
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(value);
-    int adds = LP_ADDS(0), width = lp_width((uintptr_t)x | (uintptr_t)u | (uintptr_t)y, count);
+    int accumulate = LP_ADDS(0), width = lp_vector_width((uintptr_t)x | (uintptr_t)u | (uintptr_t)y, count);
     dim3 block = lp_row_block(count / width);
-    lp_by_width(width, [&](auto by) {
+    lp_with_vector_width(width, [&](auto by) {
         LP_LAUNCH(run, reflect_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, heads,
-                  count, x, u, y, adds);
+                  count, x, u, y, accumulate);
     });
 }
 
@@ -111,26 +115,28 @@ typedef struct reflect_gradient_task {
     lp_cuda_rows rows;
     int heads, count;
     const float *x, *u, *dy;
-    float *dx, *du; /* each may be NULL */
-    int dx_adds, du_adds;
+    float *dx, *du; /* each can be NULL */
+    int dx_accumulate, du_accumulate;
 } reflect_gradient_task;
 
-/* dx before du, which may lie at the same place and is added to it then. */
+/* Stores dx before du: both can be the same matrix, and du then accumulates. */
 template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task task)
 {
-    int row = lp_row_here(), count = task.count;
+    int row = lp_row_index(), count = task.count;
     if (row >= lp_rows_now(task.rows, task.shard))
         return;
-    const size_t turn = (size_t)row * 2 * count;
+    const size_t angle = (size_t)row * 2 * count;
 #pragma unroll 1
     for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
-        lp_floats<n> cosine = lp_read<n>(task.u + turn + f), sine = lp_read<n>(task.u + turn + count + f);
-        lp_floats<n> dcosine = {}, dsine = {};
+        lp_vector<n> cosine = lp_vector_load<n>(task.u + angle + f),
+                     sine = lp_vector_load<n>(task.u + angle + count + f);
+        lp_vector<n> dcosine = {}, dsine = {};
 #pragma unroll 1
         for (int h = 0; h < task.heads; h++) {
             size_t c = ((size_t)row * task.heads + h) * 2 * count + f, s = c + count;
-            lp_floats<n> xc = lp_read<n>(task.x + c), xs = lp_read<n>(task.x + s), dc = lp_read<n>(task.dy + c);
-            lp_floats<n> ds = lp_read<n>(task.dy + s), dxc, dxs;
+            lp_vector<n> xc = lp_vector_load<n>(task.x + c), xs = lp_vector_load<n>(task.x + s),
+                         dc = lp_vector_load<n>(task.dy + c);
+            lp_vector<n> ds = lp_vector_load<n>(task.dy + s), dxc, dxs;
 #pragma unroll
             for (int i = 0; i < n; i++) {
                 dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
@@ -139,13 +145,13 @@ template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task t
                 dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
             }
             if (task.dx) {
-                lp_write<n>(task.dx + c, dxc, task.dx_adds);
-                lp_write<n>(task.dx + s, dxs, task.dx_adds);
+                lp_vector_store<n>(task.dx + c, dxc, task.dx_accumulate);
+                lp_vector_store<n>(task.dx + s, dxs, task.dx_accumulate);
             }
         }
         if (task.du) {
-            lp_write<n>(task.du + turn + f, dcosine, task.du_adds);
-            lp_write<n>(task.du + turn + count + f, dsine, task.du_adds);
+            lp_vector_store<n>(task.du + angle + f, dcosine, task.du_accumulate);
+            lp_vector_store<n>(task.du + angle + count + f, dsine, task.du_accumulate);
         }
     }
 }
@@ -163,12 +169,12 @@ void lp_cuda_reflect_gradient(const lp_node *node, const lp_cuda_run *run)
     task.dy = LP_INPUT(2);
     task.dx = LP_OUTPUT(0);
     task.du = LP_OUTPUT(1);
-    task.dx_adds = LP_ADDS(0);
-    task.du_adds = LP_ADDS(1);
+    task.dx_accumulate = LP_ADDS(0);
+    task.du_accumulate = LP_ADDS(1);
     uintptr_t pointers = (uintptr_t)task.x | (uintptr_t)task.u | (uintptr_t)task.dy;
-    int width = lp_width(pointers | (uintptr_t)task.dx | (uintptr_t)task.du, task.count);
+    int width = lp_vector_width(pointers | (uintptr_t)task.dx | (uintptr_t)task.du, task.count);
     dim3 block = lp_row_block(task.count / width);
     unsigned blocks = lp_blocks(lp_cuda_largest(run, x), block.y);
-    lp_by_width(width,
-                [&](auto by) { LP_LAUNCH(run, reflect_gradient_kernel<decltype(by)::value>, blocks, block, 0, task); });
+    lp_with_vector_width(
+        width, [&](auto by) { LP_LAUNCH(run, reflect_gradient_kernel<decltype(by)::value>, blocks, block, 0, task); });
 }
