@@ -62,7 +62,7 @@ typedef struct lp_launch_part {
 /* What a device is asked to do at once, for one node or for several, and how long that takes by itself. */
 typedef struct lp_launch {
     int number;                  /* in a run, from 0; the same in every run with one plan and precision */
-    const char *type;            /* such as "node" or "chain" */
+    const char *type;            /* such as "node" or "fused" */
     const lp_launch_part *parts; /* in the order of their nodes; the backend's, until the call returns */
     int count;
     double seconds;
@@ -112,7 +112,7 @@ typedef struct lp_backend {
     const char *(*problem)(void *context);
     /* When each node of a graph runs, where that is not in their order; false: out of memory. NULL: in their order. */
     bool (*arrange)(void *context, const lp_graph *graph, lp_schedule_level *moments);
-    int rest;  /* of places in the work buffer, for what runs side by side: lp_plan_make_at */
+    int reuse_delay;  /* of places in the work buffer, for what runs side by side: lp_plan_make_at */
     bool host; /* its memory is the host's, and every call returns when it is done */
 } lp_backend;
 

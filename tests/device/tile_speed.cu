@@ -8,7 +8,7 @@
 #include "backend/cuda/cuda_attention_tensor.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_softmax_loss.h"
-#include "backend/cuda/cuda_sums_copy.h"
+#include "backend/cuda/cuda_reduction_copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 }
 
 /* For one value: words that attention leaves to its gradient. */
-void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t size)
 {
     (void)run;
     static const lp_value *last;
@@ -103,7 +103,7 @@ void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
     return beside == last ? data : NULL;
 }
 
-int lp_device_level(void)
+int lp_device_capability(void)
 {
     return 90;
 }
@@ -157,7 +157,7 @@ typedef struct bench {
     double pairs;
 } bench;
 
-static void bench_start(bench *b, int segments, int shortest, int longest, int target_position)
+static void bench_start(bench *b, int segments, int shortest, int longest, int targets)
 {
     int32_t *segment = (int32_t *)calloc((size_t)segments + 1, sizeof *segment);
     *b = {};
@@ -170,13 +170,13 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int t
     }
     b->tokens = segment[segments];
     b->plan.largest.rows[LP_ROWS_TOKENS] = b->tokens;
-    b->plan.largest.rows[LP_ROWS_TARGETS] = target_position;
+    b->plan.largest.rows[LP_ROWS_TARGETS] = targets;
     b->plan.largest.longest = longest;
     b->plan.real_size = sizeof(float);
     b->run.plan = &b->plan;
     b->run.inputs = slots;
     b->shard.rows[LP_ROWS_TOKENS] = b->tokens;
-    b->shard.rows[LP_ROWS_TARGETS] = target_position;
+    b->shard.rows[LP_ROWS_TARGETS] = targets;
     b->shard.segments = segments;
     b->shard.seed = 3;
     int32_t *table;
@@ -304,24 +304,24 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
 
-static void losses(int target_position, int items, int cols)
+static void losses(int targets, int items, int cols)
 {
     bench b;
     lp_node ahead = {}, back = {};
     slot_count = 0;
-    bench_start(&b, 1, target_position, target_position, target_position);
-    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_TARGETS, target_position, cols, 0);
+    bench_start(&b, 1, targets, targets, targets);
+    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_TARGETS, targets, cols, 0);
     back.inputs[1] = ahead.inputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
     back.inputs[2] = ahead.inputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
-    back.inputs[4] = ahead.inputs[4] = matrix(LP_ROWS_TARGETS, target_position, 1, items);
+    back.inputs[4] = ahead.inputs[4] = matrix(LP_ROWS_TARGETS, targets, 1, items);
     ahead.outputs[0] = matrix(LP_ROWS_FIXED, 1, 1, 0);
     back.inputs[6] = matrix(LP_ROWS_FIXED, 1, 1, 0);
-    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_TARGETS, target_position, 1, 0);
-    back.outputs[0] = matrix(LP_ROWS_TARGETS, target_position, cols, 0);
+    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_TARGETS, targets, 1, 0);
+    back.outputs[0] = matrix(LP_ROWS_TARGETS, targets, cols, 0);
     back.outputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
     back.outputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
-    double flop = 2.0 * target_position * items * cols;
-    printf("\n%d places, %d items, %d columns\n", target_position, items, cols);
+    double flop = 2.0 * targets * items * cols;
+    printf("\n%d places, %d items, %d columns\n", targets, items, cols);
     static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
     static const char *const names[][2] = {{"softmax_loss, fp32", "softmax_loss_gradient, fp32"},
                                            {"softmax_loss, tf32", "softmax_loss_gradient, tf32"},

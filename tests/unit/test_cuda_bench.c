@@ -32,7 +32,7 @@ typedef struct notes {
     int next;     /* number of the launch that should come */
     int *counted; /* [nodes]: how often its work was counted */
     int *seen;    /* [nodes]: in how many launches it is */
-    int chains, packs, sums;
+    int fused, packs, reductions;
 } notes;
 
 static void note(void *context, const lp_launch *launch)
@@ -42,8 +42,8 @@ static void note(void *context, const lp_launch *launch)
     assert_int_equal(launch->number, n->next++);
     assert_true(launch->count > 0 && launch->seconds >= 0);
     assert_true(launch->count == 1 || strcmp(launch->type, "node") != 0);
-    n->chains += strcmp(launch->type, "chain") == 0;
-    n->sums += strcmp(launch->type, "sums") == 0;
+    n->fused += strcmp(launch->type, "fused") == 0;
+    n->reductions += strcmp(launch->type, "reduction") == 0;
     n->packs += pack;
     for (int i = 0; i < launch->count; i++) {
         int node = launch->parts[i].node;
@@ -83,7 +83,7 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
     }
     lp_trainer_step(&trainer);
     if (n) {
-        /* Costs of whole numbers that no two nodes share: their sums are exact. */
+        /* Costs of whole numbers that no two nodes share: their reductions are exact. */
         lp_cost *costs = calloc(nodes, sizeof *costs);
         for (int i = 0; i < graph->node_count; i++) {
             costs[i] = (lp_cost){.flop = i + 1, .bytes = 1000 * i};
@@ -118,9 +118,9 @@ static void launches_are_whole(void **state)
         float *plain = two_steps(dataset, precision, NULL, &size, NULL, NULL);
         float *watched = two_steps(dataset, precision, &n, &size, &rows, &sum);
         assert_memory_equal(watched, plain, size);
-        /* In float there are no chains, and so nothing to pack for them. */
-        assert_true(n.sums > 0);
-        assert_true(i ? n.chains > 1 && n.packs > 0 : n.chains == 0 && n.packs == 0);
+        /* In float there are no fused, and so nothing to pack for them. */
+        assert_true(n.reductions > 0);
+        assert_true(i ? n.fused > 1 && n.packs > 0 : n.fused == 0 && n.packs == 0);
         assert_int_equal(n.launches.count, n.next);
         for (int k = 0; k < n.launches.count; k++) {
             assert_int_equal(rows[k].launch, k + 1);

@@ -100,7 +100,7 @@ template <int n> __device__ static inline double squares(const adam_task &task, 
 __global__ void __launch_bounds__(THREADS) adam_sum_kernel(const __grid_constant__ adam_task task)
 {
     double norm = 0;
-    lp_let_next_begin();
+    lp_pdl_trigger();
 #pragma unroll 1
     for (int i = (int)blockIdx.x; i < task.pieces; i += (int)gridDim.x) {
         int piece = i;
@@ -122,7 +122,7 @@ __device__ static inline float scale_now(const adam_task &task)
     double sum = 0;
     if (!task.sums)
         return 1;
-    lp_wait_for_last();
+    lp_pdl_wait();
 #pragma unroll
     for (int i = 0; i < SUM_BLOCKS; i += THREADS)
         if (i + (int)threadIdx.x < task.sums)
@@ -235,7 +235,7 @@ static part table_part(const lp_adam *adam, const lp_table *table, float *parame
     return p;
 }
 
-void lp_cuda_adam_launch(const lp_train_step *learning, const lp_cuda_adam_now *now)
+void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *learning, const lp_cuda_adam_now *now)
 {
     const lp_adam *adam = learning->adam;
     adam_task task = {};
@@ -252,14 +252,13 @@ void lp_cuda_adam_launch(const lp_train_step *learning, const lp_cuda_adam_now *
     task.l2 = (float)adam->l2;
     task.clip = adam->clip;
     task.sums = adam->clip > 0 ? (task.pieces < SUM_BLOCKS ? task.pieces : (int)SUM_BLOCKS) : 0;
-    lp_cuda_run none = {};
     unsigned sums = (unsigned)task.sums, pieces = (unsigned)task.pieces;
     if (!sums) {
-        LP_LAUNCH(&none, adam_step_kernel, pieces, THREADS, 0, task);
+        LP_LAUNCH(run, adam_step_kernel, pieces, THREADS, 0, task);
         return;
     }
-    LP_LAUNCH(&none, adam_sum_kernel, sums, THREADS, 0, task);
-    LP_LAUNCH_EARLY(&none, adam_step_kernel, pieces, THREADS, 0, task);
+    LP_LAUNCH(run, adam_sum_kernel, sums, THREADS, 0, task);
+    LP_LAUNCH_PDL(run, adam_step_kernel, pieces, THREADS, 0, task);
 }
 
 /* ---- what changes from step to step -------------------------------------------------------------------------- */
@@ -281,44 +280,4 @@ void lp_cuda_adam_fill(const lp_train_step *learning, const float *loss, lp_cuda
     now->loss_to = loss ? learning->loss_to : NULL;
     if (now->rows)
         memcpy(now + 1, learning->rows->row, (size_t)now->rows * sizeof(int32_t));
-}
-
-static char *staging[LP_DEVICE_MARKS], *arrival[LP_DEVICE_MARKS]; /* on the host, and on the device */
-static size_t room;
-static uint64_t steps;
-
-static bool make_room(size_t size)
-{
-    if (size <= room)
-        return true;
-    lp_device_sync();
-    bool good = true;
-    for (int i = 0; i < LP_DEVICE_MARKS; i++) {
-        lp_device_free(arrival[i]);
-        lp_device_pinned_free(staging[i]);
-        arrival[i] = (char *)lp_device_alloc(size);
-        staging[i] = (char *)lp_device_pinned(size);
-        good = good && arrival[i] && staging[i];
-    }
-    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
-    room = good ? size : 0;
-    return good;
-}
-
-void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
-{
-    lp_train_step learning = {adam, step, rows, parameters, NULL, NULL};
-    int mark = (int)(steps++ % LP_DEVICE_MARKS);
-    size_t size = lp_cuda_adam_size(adam->item_capacity);
-    if (adam->shards != 1)
-        lp_device_problem_set("the optimizer", "a batch must be one shard on a GPU");
-    if (!lp_device_problem() && !make_room(size))
-        lp_device_problem_set("the optimizer's rows", "there is not enough memory on the GPU");
-    if (lp_device_problem())
-        return;
-    lp_device_wait(LP_DEVICE_ADAM, mark);
-    lp_cuda_adam_fill(&learning, NULL, (lp_cuda_adam_now *)staging[mark]);
-    lp_device_deliver(LP_DEVICE_ADAM, mark, arrival[mark], staging[mark], size);
-    lp_cuda_adam_launch(&learning, (const lp_cuda_adam_now *)arrival[mark]);
-    lp_device_mark(LP_DEVICE_ADAM, mark);
 }

@@ -18,9 +18,6 @@ size_t lp_cuda_adam_size(int64_t most_rows);
 /* Fills them; loss: where it lies on the device. */
 void lp_cuda_adam_fill(const lp_train_step *learning, const float *loss, lp_cuda_adam_now *now);
 /* now: on the device, and filled by the time that the launches run. */
-void lp_cuda_adam_launch(const lp_train_step *learning, const lp_cuda_adam_now *now);
-
-/* lp_backend.adam_step */
-void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *learning, const lp_cuda_adam_now *now);
 
 #endif

@@ -59,7 +59,7 @@ template <bool two, bool even>
 __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ attention_task task)
 {
     const attention_form *form = &task.form;
-    lp_let_next_begin();
+    lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
     int token = (int)(i / form->heads), warp_token = (int)(all / form->heads);
@@ -302,7 +302,7 @@ __device__ __forceinline__ void by_keys(const attention_task *task, float *memor
             mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
             for (int half = 0; half < 2; half++)
                 mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
-            lp_wait_for_last();
+            lp_pdl_wait();
         }
         ask_marks<tiles>(task, number, memory, 0, first, tokens);
         int query_end = end[tiles::rows - 1], turn = 0;
@@ -436,7 +436,7 @@ __device__ __forceinline__ void by_queries(const attention_task *task, float *me
     attention_find(task->segment, segments, near, end - 1, tokens_of, start, ends);
     int low = start[2], high = min(first + group_row + 16, end);
     int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
-    lp_wait_for_last();
+    lp_pdl_wait();
     query_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -475,7 +475,7 @@ template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    lp_let_next_begin();
+    lp_pdl_trigger();
     int work = task.order[blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
     if (work & 1)
         by_queries<tiles>(&task, memory, tile, head);
@@ -489,7 +489,7 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
 {
     attention_parts<typename tiles::shape>(&task);
     dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.form.heads);
-    LP_LAUNCH_EARLY(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
+    LP_LAUNCH_PDL(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
                     (size_t)tiles::size * sizeof(float), task);
 }
 
@@ -566,11 +566,11 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     if (!attention_fits(form))
         return false;
     size_t words = attention_words_size(&task, run, tokens);
-    task.left = words ? (uint32_t *)lp_cuda_kept(run, node->inputs[5], 0) : NULL;
+    task.left = words ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
     if (words > ATTENTION_MOST_WORDS || !ask_scratch(&task, run, tokens, words))
         return words <= ATTENTION_MOST_WORDS;
     launch_prepare(run, &task, tokens);
-    lp_cuda_under_way(run);
+    lp_cuda_release_low_priority(run);
     if (form->extra && attention_two(run))
         launch<with_basis_two, 2>(run, task);
     else if (form->extra)

@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
 {
     typedef typename tiles::shape shape;
     LP_SHARED(float, memory);
-    lp_let_next_begin();
+    lp_pdl_trigger();
     attention_probe probe = attention_probe_of(&task);
     attention_head head = attention_head_of(&task.form, (int)blockIdx.y);
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
@@ -321,7 +321,7 @@ bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
         return false;
     size_t size = attention_words_size(&task, run, tokens);
     if (size && size <= ATTENTION_MOST_WORDS)
-        task.left = (uint32_t *)lp_cuda_kept(run, node->outputs[1], size);
+        task.left = (uint32_t *)lp_cuda_side_buffer(run, node->outputs[1], size);
     if (task.word_stride > MOST_WORDS) {
         if (size > ATTENTION_MOST_WORDS)
             return false;

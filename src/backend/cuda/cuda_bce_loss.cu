@@ -187,7 +187,7 @@ static void launch_choice(const lp_node *node, const lp_cuda_run *run, choice_ou
     unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (few ? FEW_LANES : 32));
     /* Its two pieces share them, each of which lacks what the other makes. */
     const lp_value *beside = (node->outputs[0] ? node->outputs[0] : node->outputs[1])->producer->outputs[0];
-    double *partial = (double *)lp_cuda_kept(run, beside, blocks * sizeof *partial);
+    double *partial = (double *)lp_cuda_side_buffer(run, beside, blocks * sizeof *partial);
     if (!partial)
         return;
     choice c = {LP_INPUT(0),

@@ -1,4 +1,4 @@
-/* cuda_columns.cu: factors for columns. Their sums are in cuda_sums.cu. */
+/* cuda_columns.cu: scale_columns. Column sums are in cuda_reduction.cu. */
 #include "backend/cuda/cuda_rows.h"
 
 template <int n>

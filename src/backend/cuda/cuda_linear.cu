@@ -8,7 +8,7 @@
  * Kernels are short: between two launches of a product a step runs through more code than a multiprocessor keeps, so every instruction is
  * fetched anew, and unrolled loops cost more than they save.
  *
- * Gradients of weights are sums over rows (cuda_sums.h).
+ * Gradients of weights are sums over rows (cuda_reduction.h).
  */
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"

@@ -3,9 +3,9 @@
  * Rows of up to 256 columns are read once and stay in registers, two rows at a time, so that the sums of one wait while those of the other
  * go on. Wider rows are read again for each sum.
  *
- * The gradients of gain and shift are sums over all rows, and made with others of that event type (cuda_sums.h).
+ * The gradients of gain and shift are sums over all rows, and made with others of that event type (cuda_reduction.h).
  */
-#include "backend/cuda/cuda_sums.h"
+#include "backend/cuda/cuda_reduction.h"
 
 namespace
 {
@@ -207,5 +207,5 @@ void lp_cuda_layer_norm_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     if (node->outputs[0])
         rows_backward(node, run);
-    lp_cuda_sums_alone(node, run);
+    lp_cuda_reduce_node(node, run);
 }

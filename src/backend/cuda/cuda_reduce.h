@@ -10,7 +10,7 @@
  * must come, once in a launch. The count is back at 0 for the next launch in this lane. */
 __device__ static inline bool lp_last_block(int lane)
 {
-    static unsigned arrived[LP_CUDA_LANES];
+    static unsigned arrived[LP_CUDA_STREAMS];
     __shared__ bool last;
     __threadfence();
     __syncthreads();

@@ -1,5 +1,5 @@
 /* cuda_time.cu: frequencies, their cosines and sines, and shifts of time. Phases are double until they have lost their whole
- * turns; frequencies and their gradients are double throughout. The gradient of a basis is a sum over rows (cuda_sums.cu). */
+ * turns; frequencies and their gradients are double throughout. The gradient of a basis is a sum over rows (cuda_reduction.cu). */
 #include "backend/cuda/cuda_rows.h"
 
 #define TWO_PI 6.283185307179586476925

@@ -1,7 +1,7 @@
-/* test_cuda_sums.c: groups of sums over rows, made by hand, on the emulated device against the plain kernels in double. Random ones
+/* test_cuda_reduction.c: groups of sums over rows, made by hand, on the emulated device against the plain kernels in double. Random ones
  * print their seed. */
 #include "backend/cpu/cpu.h"
-#include "emulate/emulate_sums.h"
+#include "emulate/emulate_reduction.h"
 #include "graph/op_rows.h"
 #include "support/small_data.h"
 
@@ -30,11 +30,11 @@ typedef struct group_case {
 
 static char what[200];
 
-static void group_start(group_case *this, uint64_t seed, int tokens, int target_position, int room)
+static void group_start(group_case *this, uint64_t seed, int tokens, int next, int room)
 {
     *this = (group_case){.random = lp_random_start(seed, LP_PURPOSE_TEST, 208)};
     this->rows[LP_ROWS_TOKENS] = tokens;
-    this->rows[LP_ROWS_TARGETS] = target_position;
+    this->rows[LP_ROWS_TARGETS] = next;
     this->rows[LP_ROWS_ITEMS] = 77;
     for (int type = 0; type < LP_ROWS_COUNT; type++)
         this->plan.largest.rows[type] = this->rows[type] + room;
@@ -205,9 +205,9 @@ static void run_group(group_case *this, lp_precision precision, memory *all)
     memcpy(run.rows, this->rows, sizeof run.rows);
     for (int i = 0; i < this->node_count; i++) {
         nodes[i] = &this->nodes[i];
-        assert_true(lp_emulate_sums_takes(nodes[i], &this->outputs[i]));
+        assert_true(lp_emulate_reduction_supports(nodes[i], &this->outputs[i]));
     }
-    if (!lp_emulate_sums(nodes, this->outputs, this->node_count, &run))
+    if (!lp_emulate_reduction(nodes, this->outputs, this->node_count, &run))
         fail_msg("%s: wrote beyond the scratch", what);
 }
 
@@ -282,24 +282,24 @@ static void test_takes(void **state)
     group_case this;
     unsigned outputs = 99;
     group_start(&this, 1, 3, 2, 0);
-    assert_int_equal(lp_emulate_sums_most(), PIECES);
-    assert_true(lp_emulate_sums_takes(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, true, false), &outputs));
+    assert_int_equal(lp_emulate_reduction_max(), PIECES);
+    assert_true(lp_emulate_reduction_supports(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, true, false), &outputs));
     assert_int_equal(outputs, 3);
-    assert_true(lp_emulate_sums_takes(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, false, false), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, false, false), &outputs));
     assert_int_equal(outputs, 1);
-    assert_true(lp_emulate_sums_takes(add_norm(&this, LP_ROWS_TOKENS, 0, 4, true, true), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, true, true), &outputs));
     assert_int_equal(outputs, 6);
-    assert_true(lp_emulate_sums_takes(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, true), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, true), &outputs));
     assert_int_equal(outputs, 4);
-    assert_false(lp_emulate_sums_takes(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, false), &outputs));
+    assert_false(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, false), &outputs));
     assert_int_equal(outputs, 0);
-    assert_true(lp_emulate_sums_takes(add_columns(&this, LP_ROWS_TARGETS, 0, 4, true), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_columns(&this, LP_ROWS_TARGETS, 0, 4, true), &outputs));
     assert_int_equal(outputs, 1);
-    assert_true(lp_emulate_sums_takes(add_basis(&this, LP_ROWS_TARGETS, 0, 4), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_basis(&this, LP_ROWS_TARGETS, 0, 4), &outputs));
     assert_int_equal(outputs, 1);
     lp_node *other = add_columns(&this, LP_ROWS_TOKENS, 0, 4, true);
     other->op = &lp_op_scale_columns;
-    assert_false(lp_emulate_sums_takes(other, &outputs));
+    assert_false(lp_emulate_reduction_supports(other, &outputs));
     group_clear(&this);
 }
 
