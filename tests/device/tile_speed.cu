@@ -70,12 +70,17 @@ cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
     return stream;
 }
 
-void lp_cuda_check(cudaError_t error, const char *what)
+static void check(cudaError_t error, const char *what)
 {
     if (error != cudaSuccess) {
         fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
         exit(1);
     }
+}
+
+void lp_cuda_check(lp_cuda_device *, cudaError_t error, const char *what)
+{
+    check(error, what);
 }
 
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
@@ -84,7 +89,7 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
     static size_t have;
     if (size > have) {
         cudaFree(scratch);
-        lp_cuda_check(cudaMalloc(&scratch, have = size), "scratch");
+        check(cudaMalloc(&scratch, have = size), "scratch");
     }
     return scratch;
 }
@@ -97,13 +102,13 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t
     static void *data;
     if (size && beside != last) {
         cudaFree(data);
-        lp_cuda_check(cudaMalloc(&data, size), "words");
+        check(cudaMalloc(&data, size), "words");
         last = beside;
     }
     return beside == last ? data : NULL;
 }
 
-int lp_device_capability(void)
+int lp_device_capability(const lp_cuda_device *)
 {
     return 90;
 }
@@ -140,9 +145,9 @@ static lp_value *matrix(lp_rows rows_of, int rows, int cols, int limit)
     value->rows_of = rows_of;
     value->rows = rows;
     value->cols = cols;
-    value->place = LP_STORAGE_INPUT;
+    value->storage = LP_STORAGE_INPUT;
     value->slot = slot_count;
-    lp_cuda_check(cudaMalloc(&slots[slot_count], size * sizeof *host), "matrix");
+    check(cudaMalloc(&slots[slot_count], size * sizeof *host), "matrix");
     cudaMemcpy(slots[slot_count++], host, size * sizeof *host, cudaMemcpyHostToDevice);
     free(host);
     return value;
@@ -184,8 +189,8 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int t
     size_t numbers = (size_t)segments + 1 + lp_cuda_attention_order_count(b->tokens);
     segment = (int32_t *)realloc(segment, numbers * sizeof *segment);
     lp_cuda_attention_order(segment, segments, b->tokens, segment + segments + 1);
-    lp_cuda_check(cudaMalloc(&table, numbers * sizeof *table), "segments");
-    lp_cuda_check(cudaMalloc(&shard, sizeof *shard), "shard");
+    check(cudaMalloc(&table, numbers * sizeof *table), "segments");
+    check(cudaMalloc(&shard, sizeof *shard), "shard");
     cudaMemcpy(table, segment, numbers * sizeof *table, cudaMemcpyHostToDevice);
     cudaMemcpy(shard, &b->shard, sizeof *shard, cudaMemcpyHostToDevice);
     b->device.run = &b->run;
@@ -208,7 +213,7 @@ template <typename work> static double timed(const work &call)
     for (int i = 0; i < 50; i++)
         call();
     cudaEventRecord(end, stream);
-    lp_cuda_check(cudaEventSynchronize(end), "a timed kernel");
+    check(cudaEventSynchronize(end), "a timed kernel");
     cudaEventElapsedTime(&ms, start, end);
     return ms * 1000 / 50;
 }
@@ -321,7 +326,7 @@ static void losses(int targets, int items, int cols)
     back.outputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
     back.outputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
     double flop = 2.0 * targets * items * cols;
-    printf("\n%d places, %d items, %d columns\n", targets, items, cols);
+    printf("\n%d targets, %d items, %d columns\n", targets, items, cols);
     static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
     static const char *const names[][2] = {{"softmax_loss, fp32", "softmax_loss_gradient, fp32"},
                                            {"softmax_loss, tf32", "softmax_loss_gradient, tf32"},
@@ -358,7 +363,7 @@ static void norms(int tokens, int cols)
 
 int main(int count, char **words)
 {
-    lp_cuda_check(cudaStreamCreate(&stream), "a stream");
+    check(cudaStreamCreate(&stream), "a stream");
     chosen = count > 1 && strcmp(words[1], "chosen") == 0;
     attention(50, 1, 100, 0.2, 128, 20, 200);
     attention(64, 2, 0, 0, 128, 50, 200);

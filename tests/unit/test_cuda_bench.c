@@ -1,6 +1,5 @@
-/* test_cuda_bench.c: what `lapse bench` tells of a GPU: launches that are timed one by one do what they do otherwise, every node's
- * work counts for one of them, and the report adds up. On the emulated device, or on a real one where the environment variable
- * LAPSE_TEST_DEVICE is cuda. */
+/* test_cuda_bench.c: `lapse bench` on a GPU. Profiled runs compute the same as others, the work of every node counts in exactly one
+ * launch, and the report adds up. Runs on the emulated device, or on a real one if the environment variable LAPSE_TEST_DEVICE is cuda. */
 #include "bench/bench_launches.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
@@ -25,11 +24,11 @@ static int find_device(void **state)
 
 /* ---------------------------------------------------------------------------------------------- the launches ----- */
 
-/* What is told of a run. */
+/* What the profiler reports of a run. */
 typedef struct notes {
     lp_bench_launches launches;
     const lp_graph *graph;
-    int next;     /* number of the launch that should come */
+    int next;     /* expected number of the next launch */
     int *counted; /* [nodes]: how often its work was counted */
     int *seen;    /* [nodes]: in how many launches it is */
     int fused, packs, reductions;
@@ -49,7 +48,7 @@ static void note(void *context, const lp_launch *launch)
         int node = launch->parts[i].node;
         assert_in_range(node, 0, n->graph->node_count - 1);
         assert_true(i == 0 || node > launch->parts[i - 1].node);
-        bool product = strcmp(n->graph->nodes[node]->op->name, "linear") == 0; /* has its work in a chain */
+        bool product = strcmp(n->graph->nodes[node]->op->name, "linear") == 0; /* counts in a fused kernel */
         assert_true(!pack || launch->parts[i].counts == !product);
         n->counted[node] += launch->parts[i].counts;
         n->seen[node] += !pack || !product;
@@ -57,7 +56,7 @@ static void note(void *context, const lp_launch *launch)
     lp_bench_launches_take(&n->launches, launch);
 }
 
-/* Two steps; the parameters after them. With notes the second is watched. */
+/* The parameters after two steps. With notes the second is profiled. */
 static float *two_steps(const lapse_dataset *dataset, const char *precision, notes *n, size_t *size,
                         lapse_bench_row **rows, lp_cost *sum)
 {
@@ -83,7 +82,7 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
     }
     lp_trainer_step(&trainer);
     if (n) {
-        /* Costs of whole numbers that no two nodes share: their reductions are exact. */
+        /* Different integer costs for all nodes: their sums are exact. */
         lp_cost *costs = calloc(nodes, sizeof *costs);
         for (int i = 0; i < graph->node_count; i++) {
             costs[i] = (lp_cost){.flop = i + 1, .bytes = 1000 * i};
@@ -118,7 +117,7 @@ static void launches_are_whole(void **state)
         float *plain = two_steps(dataset, precision, NULL, &size, NULL, NULL);
         float *watched = two_steps(dataset, precision, &n, &size, &rows, &sum);
         assert_memory_equal(watched, plain, size);
-        /* In float there are no fused, and so nothing to pack for them. */
+        /* In fp32 there are no fused kernels, and so no packs. */
         assert_true(n.reductions > 0);
         assert_true(i ? n.fused > 1 && n.packs > 0 : n.fused == 0 && n.packs == 0);
         assert_int_equal(n.launches.count, n.next);
