@@ -1,5 +1,5 @@
 # Device code, where nvcc is found: src/backend/cuda/*.cu becomes a plugin that the library opens at run time, and
-# tests/nvcc/*.cu is compiled to see that what host and device share compiles for the device. Nothing else depends on it.
+# tests/nvcc/*.cu checks that headers shared by host and device compile with nvcc. Nothing else depends on it.
 file(GLOB LAPSE_CUDA_SOURCES CONFIGURE_DEPENDS src/backend/cuda/*.cu)
 file(GLOB LAPSE_CUDA_CHECKS CONFIGURE_DEPENDS tests/nvcc/*.cu)
 if(LAPSE_CUDA STREQUAL "AUTO" AND NOT LAPSE_CUDA_SOURCES)
@@ -25,7 +25,7 @@ enable_language(CUDA)
 set(LAPSE_CUDA_FLAGS -Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra --Werror=all-warnings)
 
 if(LAPSE_CUDA_SOURCES)
-  # It brings its own copy of what it needs of the library, whose names nobody else can see, and shows one name.
+  # The plugin has its own hidden copy of the library code that it needs, and exports one symbol.
   add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/memory.c src/base/threads.c)
   set_target_properties(lapse_cuda PROPERTIES C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_RUNTIME_LIBRARY Static)
@@ -43,7 +43,7 @@ foreach(target lapse_cuda lapse_cuda_checks)
   endif()
 endforeach()
 
-# Times the tiled kernels on a GPU. Two minutes of nvcc, so only when asked for: ninja tile_speed
+# Times the tiled kernels on a GPU. nvcc takes two minutes, so it is not part of the default build: ninja tile_speed
 add_executable(tile_speed EXCLUDE_FROM_ALL tests/device/tile_speed.cu)
 target_include_directories(tile_speed PRIVATE include src)
 set_target_properties(tile_speed PROPERTIES CUDA_RUNTIME_LIBRARY Static)

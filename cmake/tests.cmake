@@ -19,9 +19,9 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     src/base/threads.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   # The reduction kernels without the rest of the plugin, for group sizes that occur in no graph.
-  add_library(lapse_sums_emulated STATIC ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_sums.cpp
-    ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_sums_kernel.cpp tests/emulate/emulate.cpp tests/emulate/emulate_sums.cpp)
-  foreach(emulated lapse_cuda_emulated lapse_sums_emulated)
+  add_library(lapse_reduction_emulated STATIC ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_reduction.cpp
+    ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_reduction_kernel.cpp tests/emulate/emulate.cpp tests/emulate/emulate_reduction.cpp)
+  foreach(emulated lapse_cuda_emulated lapse_reduction_emulated)
     target_include_directories(${emulated} PRIVATE include src tests tests/emulate)
     target_compile_options(${emulated} PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
       -ffp-contract=off -U_FORTIFY_SOURCE) # fibers jump between stacks
@@ -60,8 +60,8 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     endif()
     target_include_directories(${name} PRIVATE include src tests)
     target_link_libraries(${name} PRIVATE ${LAPSE_TEST_LIBRARIES} lapse lapse_flags PkgConfig::CMOCKA PkgConfig::JANSSON Threads::Threads m)
-    if(name STREQUAL "test_cuda_sums")
-      target_link_libraries(${name} PRIVATE lapse_sums_emulated)
+    if(name STREQUAL "test_cuda_reduction")
+      target_link_libraries(${name} PRIVATE lapse_reduction_emulated)
     endif()
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   endforeach()

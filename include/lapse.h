@@ -707,7 +707,7 @@ typedef struct lapse_bench_options {
 typedef struct lapse_bench_row {
     const char *name;
     const char
-        *type;  /* of a launch: a "node", a "chain" of them, "sums" over rows, or a "pack" of weights; otherwise NULL */
+        *type;  /* of a launch: a "node", a "fused" of them, "reduction" over rows, or a "pack" of weights; otherwise NULL */
     int launch; /* its number in a step, from 1; 0: it is none */
     int nodes;  /* that a launch stands for, wholly or in part */
     int64_t calls;

@@ -63,7 +63,7 @@ typedef struct lp_launch_part {
 /* One timed kernel launch, which computes one or more nodes. */
 typedef struct lp_launch {
     int number;                  /* in a run, from 0; the same in every run with one plan and precision */
-    const char *type;            /* such as "node" or "chain" */
+    const char *type;            /* such as "node" or "fused" */
     const lp_launch_part *parts; /* in the order of their nodes; valid until the callback returns */
     int count;
     double seconds;

@@ -1,5 +1,5 @@
-/* plugin.c: backends by the name of a device. CUDA's lies in a file of its own, opened only when it is asked for, so that the
- * library neither needs CUDA nor waits for it. */
+/* plugin.c: opens the backend of a device by name. The CUDA backend is a plugin that is loaded at its first use, so that the library
+ * itself does not depend on CUDA. */
 #define _GNU_SOURCE /* dladdr */
 #include "backend/cuda/cuda_plugin.h"
 
@@ -21,9 +21,9 @@ const char *const lp_precision_names[] = {"fp32", "tf32", "bf16", NULL};
 static const char file[] = "liblapse_cuda.so";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const lp_backend *cuda; /* once it is open */
+static const lp_backend *cuda; /* guarded by lock; NULL until it is open */
 
-/* Cuts a path down to its folder. */
+/* Truncates a path to its folder; false where it has none. */
 static bool folder_of(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -32,14 +32,14 @@ static bool folder_of(char *path)
     return slash != NULL;
 }
 
-/* Opens the plugin in a folder, or where an installed tree has it beside that folder. */
+/* Opens the plugin in a folder, or in the library folder of the installed tree that the folder belongs to. */
 static void *open_in(const char *folder)
 {
-    static const char *const places[] = {"", ("/../" LAPSE_LIBRARY_FOLDER), "/../lib"};
+    static const char *const subfolders[] = {"", ("/../" LAPSE_LIBRARY_FOLDER), "/../lib"};
     void *handle = NULL;
-    for (size_t i = 0; !handle && i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; !handle && i < sizeof subfolders / sizeof *subfolders; i++) {
         char path[PATH_SIZE + 64];
-        snprintf(path, sizeof path, "%s%s/%s", folder, places[i], file);
+        snprintf(path, sizeof path, "%s%s/%s", folder, subfolders[i], file);
         if (access(path, R_OK) == 0)
             handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
@@ -53,7 +53,7 @@ static void *open_beside(const char *path)
     return folder_of(folder) ? open_in(folder) : NULL;
 }
 
-/* The environment's word, or else beside the library, beside the program, and wherever the system looks. */
+/* From the path in LAPSE_CUDA_PLUGIN, or else beside the library, beside the program, or in the dynamic linker's path. */
 static void *open_plugin(char *why, size_t size)
 {
     const char *wanted = getenv("LAPSE_CUDA_PLUGIN");
@@ -78,19 +78,18 @@ static void *open_plugin(char *why, size_t size)
     return handle;
 }
 
-/* NULL, and why. */
+/* NULL where it cannot be opened; the reason is then in `why`. */
 static const lp_backend *open_cuda(char *why, size_t size)
 {
     void *handle = open_plugin(why, size);
     if (!handle)
         return NULL;
     lp_cuda_open_function open = (lp_cuda_open_function)dlsym(handle, "lp_cuda_open");
-    const char *reason = "the plugin has no entry 'lp_cuda_open'";
-    const lp_backend *backend = open ? open(LP_CUDA_VERSION, &reason) : NULL;
-    if (!backend) {
-        snprintf(why, size, "%s", reason);
+    if (!open)
+        snprintf(why, size, "the plugin has no entry 'lp_cuda_open'");
+    const lp_backend *backend = open ? open(LP_CUDA_VERSION, why, size) : NULL;
+    if (!backend)
         dlclose(handle);
-    }
     return backend;
 }
 

@@ -1,16 +1,14 @@
-/* device_steps.c: training on a real GPU, at the sizes that matter: does it follow the CPU, does it repeat itself to the bit, and
- * how long does a step take, by op. Needs a GPU, and so is built but not run where tests run.
+/* device_steps.c: training on a real GPU at realistic sizes: compares losses with the CPU, checks that two runs have the same bits, and times
+ * a step by op. Needs a GPU; the test command only builds it.
  *
- *   device_steps [STEPS] [rest=N] [PART...]
+ *   device_steps [STEPS] [reuse_delay=N] [PART...]
  *
- * Parts are bits, time, evaluation and curves; all of them where none is named. STEPS: of time and curves, 200 at first. rest:
- * another number of nodes for which places of the work buffer rest. fp32, tf32 and bf16, and bce, softmax and sampled-softmax, leave
- * out of the times what is not named.
+ * PART is bits, time, evaluation or curves (default: all). STEPS of time and curves (default: 200). reuse_delay: replaces
+ * lp_backend.reuse_delay. The names fp32, tf32, bf16, bce, softmax and sampled-softmax restrict bits and time to these.
  *
- * The data is made up: as many sequences, events and items as MovieLens-1M has, with a rule to be learned.
+ * The data is synthetic, with as many sequences, events and items as MovieLens-1M and a rule that can be learned.
  */
 #include "data/dataset/dataset.h"
-#include "support/small_train.h"
 #include "support/small_data.h"
 #include "train/trainer.h"
 
@@ -73,21 +71,21 @@ static lapse_dataset *make_data(void)
 static lapse_train_options paper_sizes(const char *device, const char *loss, const char *precision)
 {
     lapse_train_options options;
-    lp_train_options_default(&options);
-    small_set(&options, "task", "recommend");
-    small_set(&options, "loss", loss);
-    small_set(&options, "windows", "last");
-    options.model.dims = 50;
-    small_set_number(&options, "blocks", 2);
-    small_set_number(&options, "heads", 1);
-    options.model.context = 200;
-    small_set_number(&options, "periods", 10);
-    small_set_number(&options, "harmonics", 5);
-    options.model.dropout = 0.2;
-    options.run.batch = 128;
-    small_set(&options, "device", device);
-    small_set(&options, "precision", precision);
-    options.run.threads = LP_UNSET;
+    lapse_train_options_default(&options);
+    options.task = "recommend";
+    options.loss = loss;
+    options.windows = "last";
+    options.dims = 50;
+    options.blocks = 2;
+    options.heads = 1;
+    options.context = 200;
+    options.periods = 10;
+    options.harmonics = 5;
+    options.dropout = 0.2;
+    options.batch = 128;
+    options.device = device;
+    options.precision = precision;
+    options.threads = 0;
     return options;
 }
 
@@ -103,10 +101,10 @@ static bool begin(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 
 static const char *problem(const lp_trainer *trainer)
 {
-    return trainer->backend->device_error ? trainer->backend->device_error(trainer->backend->context) : NULL;
+    return trainer->backend->problem ? trainer->backend->problem(trainer->backend->context) : NULL;
 }
 
-/* A step, beginning a new epoch where the last one is over; returns the mean loss of the step where it waits for it. */
+/* One step, in a new epoch where the last one is over. Returns the mean loss of the step where it waits for it. */
 static double step(lp_trainer *trainer, bool wait)
 {
     lapse_error error;
@@ -130,13 +128,13 @@ static void compare_curves(const lapse_dataset *dataset, const char *loss, const
     lp_trainer cpu, cuda;
     char what[200];
     lapse_train_options options = paper_sizes("cpu", loss, precision);
-    options.run.batch = 32; /* the CPU waits for no one */
-    options.model.context = 64;
+    options.batch = 32; /* limits the time on the CPU */
+    options.context = 64;
     if (strcmp(loss, "sampled-softmax") == 0)
-        options.run.shards = 1; /* an item's rivals are those of its shard */
+        options.shards = 1; /* in-batch negatives are those of the shard */
     if (!begin(&cpu, dataset, &options))
         return;
-    small_set(&options, "device", "cuda");
+    options.device = "cuda";
     if (!begin(&cuda, dataset, &options)) {
         lp_trainer_clear(&cpu);
         return;
@@ -178,7 +176,7 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
             step(&trainer, false);
         size = trainer.adam.size * sizeof(float);
         parameters[k] = malloc(size);
-        trainer.backend->copy_to_host(trainer.backend->context, parameters[k], trainer.parameters, size);
+        trainer.backend->copy_out(trainer.backend->context, parameters[k], trainer.parameters, size);
         lp_trainer_clear(&trainer);
     }
     snprintf(what, sizeof what, "%s, %s: two runs of 60 steps have the same bits", loss, precision);
@@ -189,13 +187,13 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-static double *in_all; /* by node; a launch of several counts for the first of them */
+static double *node_seconds; /* seconds by node; a launch of several nodes counts for the first */
 static int runs;
 
 static void add_launch(void *context, const lp_launch *launch)
 {
     (void)context;
-    in_all[launch->parts[0].node] += launch->seconds;
+    node_seconds[launch->parts[0].node] += launch->seconds;
 }
 
 static void run_and_time(void *context, const lp_run *run)
@@ -213,25 +211,25 @@ static void time_ops(lp_trainer *trainer)
     lp_backend timed = *trainer->backend;
     const lp_backend *device = trainer->backend;
     timed.run = run_and_time;
-    timed.train_step = NULL;
+    timed.learn = NULL;
     trainer->backend = trainer->runner.backend = &timed;
     const lp_graph *graph = &trainer->network.graph;
-    in_all = calloc((size_t)graph->node_count, sizeof *in_all);
+    node_seconds = calloc((size_t)graph->node_count, sizeof *node_seconds);
     for (int s = 0; s < 3; s++)
         step(trainer, true);
-    memset(in_all, 0, (size_t)graph->node_count * sizeof *in_all);
+    memset(node_seconds, 0, (size_t)graph->node_count * sizeof *node_seconds);
     runs = 0;
     for (int s = 0; s < 10; s++)
         step(trainer, true);
     trainer->backend = trainer->runner.backend = device;
     double sum = 0;
     for (int i = 0; i < graph->node_count; i++) {
-        sum += in_all[i];
-        if (in_all[i] > 0)
-            printf("       %3d %-24s %9.1f us\n", i, graph->nodes[i]->op->name, 1e6 * in_all[i] / runs);
+        sum += node_seconds[i];
+        if (node_seconds[i] > 0)
+            printf("       %3d %-24s %9.1f us\n", i, graph->nodes[i]->op->name, 1e6 * node_seconds[i] / runs);
     }
     printf("       %-24s     %9.1f us a step, launched one by one\n", "all", 1e6 * sum / runs);
-    free(in_all);
+    free(node_seconds);
 }
 
 static void time_steps(const lapse_dataset *dataset, const char *loss, const char *precision, int steps)
@@ -250,7 +248,7 @@ static void time_steps(const lapse_dataset *dataset, const char *loss, const cha
     }
     trainer.backend->sync(trainer.backend->context);
     double seconds = (now() - start) / steps;
-    /* What the host does alone: everything but waiting. */
+    /* Time of the host, without waiting for the device. */
     start = now();
     for (int s = 0; s < 3; s++)
         step(&trainer, false);
@@ -266,7 +264,7 @@ static void time_steps(const lapse_dataset *dataset, const char *loss, const cha
     fflush(stdout);
 }
 
-/* What follows each epoch: states of all histories, and their ranks. */
+/* Validation after an epoch: states of all histories, and their ranks. */
 static void time_evaluation(const lapse_dataset *dataset)
 {
     lp_trainer trainer;
@@ -295,7 +293,7 @@ static void time_evaluation(const lapse_dataset *dataset)
         double requires_grad = now() - start;
         lp_trainer_score(&trainer);
         if (now() - start < least)
-            printf("time   an epoch: laid out in %.1f ms, learned in %.1f ms, with its score %.1f ms\n", 1e3 * laid_out,
+            printf("time   an epoch: windows in %.1f ms, learned in %.1f ms, with its score %.1f ms\n", 1e3 * laid_out,
                    1e3 * (requires_grad - laid_out), 1e3 * (now() - start));
         least = fmin(least, now() - start);
     }
@@ -303,13 +301,13 @@ static void time_evaluation(const lapse_dataset *dataset)
     fflush(stdout);
 }
 
-/* What the command line says. */
+/* Command line. */
 static const char *const parts[] = {"bits", "time", "evaluation", "curves", NULL};
 static const char *const precisions[] = {"fp32", "tf32", "bf16", NULL};
 static const char *const losses[] = {"bce", "softmax", "sampled-softmax", NULL};
-static int steps = 200, rest = -1;
+static int steps = 200, reuse_delay = -1;
 
-static int place_in(const char *const *names, const char *name)
+static int index_in(const char *const *names, const char *name)
 {
     for (int i = 0; names[i]; i++)
         if (strcmp(names[i], name) == 0)
@@ -317,12 +315,12 @@ static int place_in(const char *const *names, const char *name)
     return -1;
 }
 
-/* Whether a name is among the arguments, or none of its event type is. */
+/* Whether the name is among the arguments, or none of `names` is. */
 static bool wanted(const char *const *names, const char *name, char **argv)
 {
     bool named = false, any = false;
     for (int i = 1; argv[i]; i++) {
-        any = any || place_in(names, argv[i]) >= 0;
+        any = any || index_in(names, argv[i]) >= 0;
         named = named || strcmp(argv[i], name) == 0;
     }
     return named || !any;
@@ -335,11 +333,12 @@ static bool read_arguments(char **argv)
         long number = strtol(argv[i], &end, 10);
         if (*argv[i] && !*end && number > 0 && number <= 1000000)
             steps = (int)number;
-        else if (strncmp(argv[i], "rest=", 5) == 0)
-            rest = atoi(argv[i] + 5);
-        else if (place_in(parts, argv[i]) < 0 && place_in(precisions, argv[i]) < 0 && place_in(losses, argv[i]) < 0) {
+        else if (strncmp(argv[i], "reuse_delay=", 12) == 0)
+            reuse_delay = atoi(argv[i] + 12);
+        else if (index_in(parts, argv[i]) < 0 && index_in(precisions, argv[i]) < 0 && index_in(losses, argv[i]) < 0) {
             fprintf(stderr,
-                    "device_steps: '%s' is neither a number of steps, nor rest=N, nor one of bits, time, evaluation, "
+                    "device_steps: '%s' is neither a number of steps, nor reuse_delay=N, nor one of bits, time, "
+                    "evaluation, "
                     "curves, fp32, tf32, bf16, bce, softmax, sampled-softmax\n",
                     argv[i]);
             return false;
@@ -348,13 +347,13 @@ static bool read_arguments(char **argv)
     return true;
 }
 
-/* The plugin's table is not const. */
-static void set_rest(void)
+/* The plugin's lp_backend lies in writable memory. */
+static void set_reuse_delay(void)
 {
     const lp_backend *cuda;
     lapse_error error;
-    if (rest >= 0 && lp_backend_open("cuda", &cuda, &error) == LAPSE_OK)
-        ((lp_backend *)(uintptr_t)cuda)->rest = rest;
+    if (reuse_delay >= 0 && lp_backend_open("cuda", &cuda, &error) == LAPSE_OK)
+        ((lp_backend *)(uintptr_t)cuda)->reuse_delay = reuse_delay;
 }
 
 static void time_all(const lapse_dataset *dataset, char **argv)
@@ -371,7 +370,7 @@ int main(int argc, char **argv)
     if (!read_arguments(argv))
         return 2;
     lapse_dataset *dataset = make_data();
-    set_rest();
+    set_reuse_delay();
     for (int i = 0; losses[i] && wanted(parts, "bits", argv); i++)
         for (int p = 0; precisions[p]; p++)
             if (wanted(losses, losses[i], argv) && wanted(precisions, precisions[p], argv))

@@ -1,10 +1,9 @@
-/* op_speed.c: how long each op but attention and the losses over whole catalogues takes on a GPU at the sizes of a step on MovieLens, forward and back, and what
- * share of the machine that is. Needs a GPU, and so is built but not run where tests run.
+/* op_speed.c: times every op except attention and the catalogue losses on a GPU at the sizes of a step on MovieLens, forward and backward, and
+ * prints its throughput. Needs a GPU; the test command only builds it.
  *
  *   op_speed [fp32|tf32] [TOKENS]
  *
- * Every node is launched by itself and timed by the device; then whole graphs are replayed, as in training. Right results are the matter of
- * tests/unit/test_cuda_ops.c.
+ * Every node is launched and timed alone; then whole graphs are replayed, as in training. tests/unit/test_cuda_ops.c checks results.
  */
 #include "support/graph_case.h"
 
@@ -22,7 +21,7 @@ enum { DIMS = 50, FREQUENCIES = 50, ITEMS = 3416, RUNS = 20, REPLAYS = 200, SEGM
 static const lp_backend *device;
 static lp_precision precision;
 static int tokens = 15261;
-static bool whole; /* graphs, instead of their nodes */
+static bool whole; /* times whole graphs instead of nodes */
 static double by_node[CASE_VALUES];
 static int runs;
 
@@ -86,7 +85,7 @@ static void say(const lp_node *node, double seconds, const lp_extent *extent)
                                        (long long)lp_value_rows(node->inputs[k], extent), node->inputs[k]->cols);
     lp_cost cost = node->op->cost ? node->op->cost(node, extent) : (lp_cost){0, 0};
     printf("%-22s%-42s%s%s %7.2f us %8.1f GB/s %7.3f TFLOP/s\n", node->op->name, shape,
-           node->attributes.transpose ? " t" : "  ", node->accumulate ? " +" : "  ", 1e6 * seconds,
+           node->with.transpose ? " t" : "  ", node->accumulate ? " +" : "  ", 1e6 * seconds,
            1e-9 * cost.bytes / seconds, 1e-12 * cost.flop / seconds);
 }
 
@@ -106,7 +105,7 @@ static void time_nodes(graph_case *this)
         say(this->graph.nodes[i], by_node[i], &extent);
 }
 
-/* A graph that makes this loss; its nodes and those of its gradient are timed. */
+/* Times the nodes of this loss and of its gradient. */
 static void time_loss(graph_case *this, lp_value *loss, const char *name)
 {
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 0);
@@ -139,7 +138,7 @@ static graph_case start(void)
     return this;
 }
 
-/* A matrix of the device's own making, so that little comes from the host with every run. */
+/* A matrix computed on the device, so that uploads stay small. */
 static lp_value *events(lp_graph *graph, const char *name, int cols)
 {
     char ids[40];
@@ -190,7 +189,7 @@ static void time_weights(void)
     time_graph(&this, lp_linear(graph, events(graph, "x", DIMS), product, NULL, NULL, 1, false), "weights");
 }
 
-/* A choice between the event that came and another, at all places. */
+/* Binary cross-entropy with one negative at every position. */
 static void time_choices(void)
 {
     graph_case this = start();

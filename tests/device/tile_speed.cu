@@ -8,7 +8,7 @@
 #include "backend/cuda/cuda_attention_tensor.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_softmax_loss.h"
-#include "backend/cuda/cuda_sums_copy.h"
+#include "backend/cuda/cuda_reduction_copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,12 +70,17 @@ cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
     return stream;
 }
 
-void lp_cuda_check(cudaError_t error, const char *what)
+static void check(cudaError_t error, const char *what)
 {
     if (error != cudaSuccess) {
         fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
         exit(1);
     }
+}
+
+void lp_cuda_check(lp_cuda_device *, cudaError_t error, const char *what)
+{
+    check(error, what);
 }
 
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
@@ -84,26 +89,26 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
     static size_t have;
     if (size > have) {
         cudaFree(scratch);
-        lp_cuda_check(cudaMalloc(&scratch, have = size), "scratch");
+        check(cudaMalloc(&scratch, have = size), "scratch");
     }
     return scratch;
 }
 
 /* For one value: words that attention leaves to its gradient. */
-void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t size)
 {
     (void)run;
     static const lp_value *last;
     static void *data;
     if (size && beside != last) {
         cudaFree(data);
-        lp_cuda_check(cudaMalloc(&data, size), "words");
+        check(cudaMalloc(&data, size), "words");
         last = beside;
     }
     return beside == last ? data : NULL;
 }
 
-int lp_device_level(void)
+int lp_device_capability(const lp_cuda_device *)
 {
     return 90;
 }
@@ -140,9 +145,9 @@ static lp_value *matrix(lp_rows rows_of, int rows, int cols, int limit)
     value->rows_of = rows_of;
     value->rows = rows;
     value->cols = cols;
-    value->place = LP_STORAGE_INPUT;
+    value->storage = LP_STORAGE_INPUT;
     value->slot = slot_count;
-    lp_cuda_check(cudaMalloc(&slots[slot_count], size * sizeof *host), "matrix");
+    check(cudaMalloc(&slots[slot_count], size * sizeof *host), "matrix");
     cudaMemcpy(slots[slot_count++], host, size * sizeof *host, cudaMemcpyHostToDevice);
     free(host);
     return value;
@@ -157,7 +162,7 @@ typedef struct bench {
     double pairs;
 } bench;
 
-static void bench_start(bench *b, int segments, int shortest, int longest, int target_position)
+static void bench_start(bench *b, int segments, int shortest, int longest, int targets)
 {
     int32_t *segment = (int32_t *)calloc((size_t)segments + 1, sizeof *segment);
     *b = {};
@@ -170,13 +175,13 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int t
     }
     b->tokens = segment[segments];
     b->plan.largest.rows[LP_ROWS_TOKENS] = b->tokens;
-    b->plan.largest.rows[LP_ROWS_TARGETS] = target_position;
+    b->plan.largest.rows[LP_ROWS_TARGETS] = targets;
     b->plan.largest.longest = longest;
     b->plan.real_size = sizeof(float);
     b->run.plan = &b->plan;
     b->run.inputs = slots;
     b->shard.rows[LP_ROWS_TOKENS] = b->tokens;
-    b->shard.rows[LP_ROWS_TARGETS] = target_position;
+    b->shard.rows[LP_ROWS_TARGETS] = targets;
     b->shard.segments = segments;
     b->shard.seed = 3;
     int32_t *table;
@@ -184,8 +189,8 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int t
     size_t numbers = (size_t)segments + 1 + lp_cuda_attention_order_count(b->tokens);
     segment = (int32_t *)realloc(segment, numbers * sizeof *segment);
     lp_cuda_attention_order(segment, segments, b->tokens, segment + segments + 1);
-    lp_cuda_check(cudaMalloc(&table, numbers * sizeof *table), "segments");
-    lp_cuda_check(cudaMalloc(&shard, sizeof *shard), "shard");
+    check(cudaMalloc(&table, numbers * sizeof *table), "segments");
+    check(cudaMalloc(&shard, sizeof *shard), "shard");
     cudaMemcpy(table, segment, numbers * sizeof *table, cudaMemcpyHostToDevice);
     cudaMemcpy(shard, &b->shard, sizeof *shard, cudaMemcpyHostToDevice);
     b->device.run = &b->run;
@@ -208,7 +213,7 @@ template <typename work> static double timed(const work &call)
     for (int i = 0; i < 50; i++)
         call();
     cudaEventRecord(end, stream);
-    lp_cuda_check(cudaEventSynchronize(end), "a timed kernel");
+    check(cudaEventSynchronize(end), "a timed kernel");
     cudaEventElapsedTime(&ms, start, end);
     return ms * 1000 / 50;
 }
@@ -225,18 +230,18 @@ static void say(const char *what, const char *tiles, double us, double flop)
 template <typename tiles, int blocks> static void try_forward(const bench *b, const attention_task *task, double flop)
 {
     char name[80];
-    snprintf(name, sizeof name, "%d rows, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::inner_rows, tiles::unit, blocks,
-             (size_t)tiles::size(task->mask_stride) * sizeof(float) / 1024);
-    say(tiles::shape::bf16 ? "attention, bf16" : "attention, tf32", name,
+    snprintf(name, sizeof name, "%d rows, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::steps, tiles::unit, blocks,
+             (size_t)tiles::size(task->word_stride) * sizeof(float) / 1024);
+    say(tiles::shape::two ? "attention, bf16" : "attention, tf32", name,
         timed([&]() { ahead_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
 }
 
 template <typename tiles, int blocks> static void try_backward(const bench *b, const attention_task *task, double flop)
 {
     char name[80];
-    snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::inner_rows, blocks,
+    snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::steps, blocks,
              (size_t)tiles::size * sizeof(float) / 1024);
-    say(tiles::shape::bf16 ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
+    say(tiles::shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
         timed([&]() { back_tensor::launch<tiles, blocks>(&b->device, *task); }), flop);
 }
 
@@ -278,9 +283,9 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     back.inputs[9] = matrix(LP_ROWS_TOKENS, b.tokens, widths[3], 0);
     for (int i = 0; i < 5; i++)
         back.outputs[i] = matrix(LP_ROWS_TOKENS, b.tokens, widths[i], 0);
-    ahead.attributes.heads = back.attributes.heads = heads;
-    ahead.attributes.scale = back.attributes.scale = 0.14;
-    ahead.attributes.rate = back.attributes.rate = rate;
+    ahead.with.heads = back.with.heads = heads;
+    ahead.with.scale = back.with.scale = 0.14;
+    ahead.with.rate = back.with.rate = rate;
     double flop = 4 * b.pairs * heads * (cols + extra);
     printf("\n%d segments, %d tokens, %d heads of %d + %d columns, dropout %g\n", segments, b.tokens, heads, cols,
            extra, rate);
@@ -295,8 +300,8 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
             2.5 * flop);
     }
     attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
-    attention_mask_size(&f, &b.device, b.tokens);
-    back_tensor::allocate_scratch(&g, &b.device, b.tokens, attention_mask_size(&g, &b.device, b.tokens));
+    attention_words_size(&f, &b.device, b.tokens);
+    back_tensor::ask_scratch(&g, &b.device, b.tokens, attention_words_size(&g, &b.device, b.tokens));
     say("D, and words", "", timed([&]() { back_tensor::launch_prepare(&b.device, &g, b.tokens); }), 0);
     if (extra && !chosen)
         try_all(&b, &f, &g, flop);
@@ -304,24 +309,24 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
 
-static void losses(int target_position, int items, int cols)
+static void losses(int targets, int items, int cols)
 {
     bench b;
     lp_node ahead = {}, back = {};
     slot_count = 0;
-    bench_start(&b, 1, target_position, target_position, target_position);
-    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_TARGETS, target_position, cols, 0);
+    bench_start(&b, 1, targets, targets, targets);
+    back.inputs[0] = ahead.inputs[0] = matrix(LP_ROWS_TARGETS, targets, cols, 0);
     back.inputs[1] = ahead.inputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
     back.inputs[2] = ahead.inputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
-    back.inputs[4] = ahead.inputs[4] = matrix(LP_ROWS_TARGETS, target_position, 1, items);
+    back.inputs[4] = ahead.inputs[4] = matrix(LP_ROWS_TARGETS, targets, 1, items);
     ahead.outputs[0] = matrix(LP_ROWS_FIXED, 1, 1, 0);
     back.inputs[6] = matrix(LP_ROWS_FIXED, 1, 1, 0);
-    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_TARGETS, target_position, 1, 0);
-    back.outputs[0] = matrix(LP_ROWS_TARGETS, target_position, cols, 0);
+    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_TARGETS, targets, 1, 0);
+    back.outputs[0] = matrix(LP_ROWS_TARGETS, targets, cols, 0);
     back.outputs[1] = matrix(LP_ROWS_FIXED, items, cols, 0);
     back.outputs[2] = matrix(LP_ROWS_FIXED, items, 1, 0);
-    double flop = 2.0 * target_position * items * cols;
-    printf("\n%d places, %d items, %d columns\n", target_position, items, cols);
+    double flop = 2.0 * targets * items * cols;
+    printf("\n%d targets, %d items, %d columns\n", targets, items, cols);
     static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
     static const char *const names[][2] = {{"softmax_loss, fp32", "softmax_loss_gradient, fp32"},
                                            {"softmax_loss, tf32", "softmax_loss_gradient, tf32"},
@@ -348,7 +353,7 @@ static void norms(int tokens, int cols)
     back.outputs[0] = matrix(LP_ROWS_TOKENS, tokens, cols, 0);
     back.outputs[1] = matrix(LP_ROWS_FIXED, 1, cols, 0);
     back.outputs[2] = matrix(LP_ROWS_FIXED, 1, cols, 0);
-    ahead.attributes.epsilon = 1e-5;
+    ahead.with.epsilon = 1e-5;
     printf("\n%d tokens, %d columns (GB/s where it says TFLOP/s)\n", tokens, cols);
     double bytes = 1e3 * tokens * cols * 4.0;
     say("layer_norm", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm(&ahead, &b.device); }), 2 * bytes);
@@ -358,7 +363,7 @@ static void norms(int tokens, int cols)
 
 int main(int count, char **words)
 {
-    lp_cuda_check(cudaStreamCreate(&stream), "a stream");
+    check(cudaStreamCreate(&stream), "a stream");
     chosen = count > 1 && strcmp(words[1], "chosen") == 0;
     attention(50, 1, 100, 0.2, 128, 20, 200);
     attention(64, 2, 0, 0, 128, 50, 200);

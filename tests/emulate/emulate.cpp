@@ -1,9 +1,11 @@
-/* emulate.cpp: the blocks and threads of a launch, one after another.
+/* emulate.cpp: runs the blocks and threads of a launch one after another.
  *
- * A thread runs on a fiber: a stack of its own, entered and left by a jump. It runs until it is done, and then the fiber takes
- * the next thread; or until it waits, and then another fiber takes it. When all threads have stopped, those whose wait is over
- * go on: a warp whose lanes (of the mask they gave) have all come to the same event type of barrier, or else the whole block. If
- * nobody can go on, threads have diverged around a barrier, which a GPU may let pass or hang on; here it is an error.
+ * A thread runs on a fiber, which has a stack of its own and is entered and left by longjmp. The fiber runs the thread to its end and then starts
+ * the next one; if the thread waits at a barrier, another fiber continues. When all threads have stopped, those whose barrier is complete are
+ * resumed: a warp whose lanes (of the given mask) have all reached it, or else the whole block. If no thread can be resumed, threads have
+ * diverged around a barrier, which is undefined behaviour on a GPU and an error here.
+ *
+ * The state is global: only one launch may run at a time. The mutex of the CUDA backend ensures that.
  */
 #include "emulate.h"
 
@@ -24,15 +26,15 @@ enum { THREADS = 1024, WARP = 32, STACK = 256 * 1024, SHARED = 227 * 1024 };
 enum state { READY, AT_WARP, AT_BLOCK, DONE };
 
 struct fiber {
-    jmp_buf place; /* where it left off */
+    jmp_buf resume;
     bool made;
 };
 
 struct thread {
     state now;
-    fiber *on;     /* whose stack it is on */
+    fiber *on;     /* whose stack it uses */
     unsigned mask; /* of the warp barrier it waits at */
-    uint64_t hand; /* what it shows the other lanes */
+    uint64_t hand; /* value for the other lanes */
     int predicate; /* of __syncthreads_or */
     uint3 index;
 };
@@ -56,11 +58,11 @@ void fail(const char *why)
 
 void leave(fiber *self)
 {
-    if (_setjmp(self->place) == 0)
+    if (_setjmp(self->resume) == 0)
         _longjmp(scheduler, 1);
 }
 
-/* Takes threads that nobody has begun, until there are none left; then it is idle. */
+/* Runs threads that have not started, until none is left; then the fiber is idle. */
 void fiber_main()
 {
     fiber *self = entered;
@@ -77,7 +79,7 @@ void fiber_main()
     }
 }
 
-/* A new stack is entered through makecontext; after that, jumps are enough, which unlike it ask nothing of the system. */
+/* A new stack is entered through makecontext; later switches use longjmp, which makes no system call. */
 void enter_new(fiber *one)
 {
     ucontext_t context;
@@ -99,7 +101,7 @@ void enter(fiber *one)
     entered = one;
     if (_setjmp(scheduler) == 0) {
         if (one->made)
-            _longjmp(one->place, 1);
+            _longjmp(one->resume, 1);
         enter_new(one);
     }
 }
@@ -110,7 +112,7 @@ void wait(state type)
     leave(threads[current].on);
 }
 
-/* Begins threads, and goes on with those that may; whether some are not done. */
+/* Starts threads and resumes those that are ready. Returns whether some are not done. */
 bool run_ready()
 {
     while (started < count)
@@ -127,7 +129,7 @@ bool run_ready()
     return left;
 }
 
-/* Lets those warps go on all of whose wanted lanes wait. */
+/* Resumes the warps of which all lanes in the mask wait. */
 bool release_warps()
 {
     bool any = false;

@@ -1,12 +1,11 @@
-/* emulate.h: CUDA's language for a CPU, so that every kernel is tested where there is no GPU.
+/* emulate.h: the CUDA language on a CPU, so that every kernel is tested where there is no GPU.
  *
- * The .cu files compile as C++ with this header in place of CUDA's own. A launch runs its blocks one after another; the
- * threads of a block are fibers on one CPU thread, each of which runs until it meets a barrier or a shuffle
- * (emulate.cpp). What a GPU leaves to chance, the emulation makes visible: shared memory begins as NaN, a barrier that some
- * threads never reach ends the program with a message, and the order of blocks may be turned round (LAPSE_EMULATE_REVERSE), so that
- * results which depend on it differ.
+ * The .cu files compile as C++ with this header instead of CUDA's. A launch runs its blocks one after another; the threads of a block
+ * are fibers on one CPU thread, which switch at barriers and shuffles (emulate.cpp). The emulation exposes undefined behaviour: shared
+ * memory starts as NaN, a barrier that some threads never reach aborts with a message, and LAPSE_EMULATE_REVERSE reverses the order of
+ * blocks, so that results which depend on it differ.
  *
- * Only what our kernels use is here. Times of the emulation mean nothing.
+ * Only what the kernels use is here. Timings of the emulation are meaningless.
  */
 #ifndef LP_EMULATE_H
 #define LP_EMULATE_H
@@ -84,7 +83,7 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
     return {x, y, z, w};
 }
 
-/* Who runs now. */
+/* Of the running thread. */
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 enum { warpSize = 32 };
@@ -106,12 +105,12 @@ template <typename body_type> void lp_emulate_launch(dim3 grid, dim3 block, size
     lp_emulate_run(grid, block, shared_size, lp_emulate_call<body_type>, &body);
 }
 
-/* ---- threads that wait for one another ----------------------------------------------------------------------- */
+/* ---- barriers and shuffles ----------------------------------------------------------------------------------- */
 
 void __syncthreads(void);
 int __syncthreads_or(int predicate);
 void __syncwarp(unsigned mask = 0xFFFFFFFFu);
-/* Hands 8 bytes to the other lanes of the warp, and returns those of lane `from`; of its own where it is not in the mask. */
+/* Exchanges 8 bytes within the warp: returns those of lane `from`, or its own where that is not in the mask. */
 uint64_t lp_emulate_exchange(unsigned mask, uint64_t mine, int from);
 int lp_emulate_lane(void);
 unsigned __ballot_sync(unsigned mask, int predicate);
@@ -170,11 +169,11 @@ template <typename type> static inline type max(type a, type b)
 {
     return a < b ? b : a;
 }
-template <typename type> static inline type __ldg(const type *place)
+template <typename type> static inline type __ldg(const type *data)
 {
-    return *place;
+    return *data;
 }
-/* The C library has these names for itself, with the meaning of the plain ones. */
+/* The C library reserves these names. */
 #define __expf expf
 #define __logf logf
 static inline float __fdividef(float a, float b)
@@ -227,11 +226,11 @@ static inline int __clz(int x)
 {
     return x ? __builtin_clz((unsigned)x) : 32;
 }
-/* Blocks and threads run one at a time, so plain additions will do. */
-template <typename type> static inline type atomicAdd(type *place, type amount)
+/* Only one thread runs at a time, so this is atomic. */
+template <typename type> static inline type atomicAdd(type *data, type amount)
 {
-    type before = *place;
-    *place += amount;
+    type before = *data;
+    *data += amount;
     return before;
 }
 

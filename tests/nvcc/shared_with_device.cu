@@ -1,11 +1,10 @@
-/* shared_with_device.cu: what host and device share must compile for the device: the public header's types, and the
- * counter-based randomness, which must be the same function on both sides. Compiled by the test command wherever nvcc is
- * found, never run: it needs no GPU.
+/* shared_with_device.cu: headers shared by host and device must compile with nvcc: the public header, and the counter-based random
+ * numbers, which must be the same function on both sides. The test command compiles it where nvcc is found; it is never run.
  */
 #include "lapse.h"
 #include "base/random.h"
 
-/* The layout of what crosses from C to C++ and to the device. */
+/* Layouts must agree between C, C++ and the device. */
 static_assert(sizeof(lapse_status) == sizeof(int), "a status is an int on both sides");
 static_assert(offsetof(lapse_error, message) == sizeof(lapse_status), "an error begins with its status");
 
@@ -28,7 +27,7 @@ __global__ void draw_numbers(uint64_t seed, double *numbers /* 4 */)
     numbers[3] = lp_random_below(&random, 10);
 }
 
-/* The host's side of the same file uses the same function. */
+/* Host code in the same file uses the same function. */
 uint32_t lp_shared_with_device_word(uint64_t seed);
 uint32_t lp_shared_with_device_word(uint64_t seed)
 {

@@ -154,8 +154,8 @@ static void launches_are_added(void **state)
     assert_int_equal(lp_bench_launches_init(&launches, 3, NULL), LAPSE_OK);
     for (int round = 0; round < 3; round++) {
         for (int run = 0; run < 2; run++) {
-            lp_launch one = {0, "chain", first, 2, seconds[round][run][0]};
-            lp_launch two = {1, "sums", second, 2, seconds[round][run][1]};
+            lp_launch one = {0, "fused", first, 2, seconds[round][run][0]};
+            lp_launch two = {1, "reduction", second, 2, seconds[round][run][1]};
             lp_bench_launches_take(&launches, &one);
             lp_bench_launches_take(&launches, &two);
         }
@@ -166,8 +166,8 @@ static void launches_are_added(void **state)
     assert_int_equal(launches.count, 2);
     assert_string_equal(rows[0].name, "affine");
     assert_string_equal(rows[1].name, "add");
-    assert_string_equal(rows[0].type, "chain");
-    assert_string_equal(rows[1].type, "sums");
+    assert_string_equal(rows[0].type, "fused");
+    assert_string_equal(rows[1].type, "reduction");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(rows[i].launch, i + 1);
         assert_int_equal(rows[i].nodes, 2);

@@ -1,6 +1,5 @@
-/* test_cuda_bench.c: what `lapse bench` tells of a GPU: launches that are timed one by one do what they do otherwise, every node's
- * work counts for one of them, and the report adds up. On the emulated device, or on a real one where the environment variable
- * LAPSE_TEST_DEVICE is cuda. */
+/* test_cuda_bench.c: `lapse bench` on a GPU. Profiled runs compute the same as others, the work of every node counts in exactly one
+ * launch, and the report adds up. Runs on the emulated device, or on a real one if the environment variable LAPSE_TEST_DEVICE is cuda. */
 #include "bench/bench_launches.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
@@ -25,14 +24,14 @@ static int find_device(void **state)
 
 /* ---------------------------------------------------------------------------------------------- the launches ----- */
 
-/* What is told of a run. */
+/* What the profiler reports of a run. */
 typedef struct notes {
     lp_bench_launches launches;
     const lp_graph *graph;
-    int next;     /* number of the launch that should come */
+    int next;     /* expected number of the next launch */
     int *counted; /* [nodes]: how often its work was counted */
     int *seen;    /* [nodes]: in how many launches it is */
-    int chains, packs, sums;
+    int fused, packs, reductions;
 } notes;
 
 static void note(void *context, const lp_launch *launch)
@@ -42,14 +41,14 @@ static void note(void *context, const lp_launch *launch)
     assert_int_equal(launch->number, n->next++);
     assert_true(launch->count > 0 && launch->seconds >= 0);
     assert_true(launch->count == 1 || strcmp(launch->type, "node") != 0);
-    n->chains += strcmp(launch->type, "chain") == 0;
-    n->sums += strcmp(launch->type, "sums") == 0;
+    n->fused += strcmp(launch->type, "fused") == 0;
+    n->reductions += strcmp(launch->type, "reduction") == 0;
     n->packs += pack;
     for (int i = 0; i < launch->count; i++) {
         int node = launch->parts[i].node;
         assert_in_range(node, 0, n->graph->node_count - 1);
         assert_true(i == 0 || node > launch->parts[i - 1].node);
-        bool product = strcmp(n->graph->nodes[node]->op->name, "linear") == 0; /* has its work in a chain */
+        bool product = strcmp(n->graph->nodes[node]->op->name, "linear") == 0; /* counts in a fused kernel */
         assert_true(!pack || launch->parts[i].counts == !product);
         n->counted[node] += launch->parts[i].counts;
         n->seen[node] += !pack || !product;
@@ -57,15 +56,15 @@ static void note(void *context, const lp_launch *launch)
     lp_bench_launches_take(&n->launches, launch);
 }
 
-/* Two steps; the parameters after them. With notes the second is watched. */
+/* The parameters after two steps. With notes the second is profiled. */
 static float *two_steps(const lapse_dataset *dataset, const char *precision, notes *n, size_t *size,
                         lapse_bench_row **rows, lp_cost *sum)
 {
     lapse_train_options options = small_train_options();
-    small_set(&options, "device", "cuda");
-    small_set(&options, "precision", precision);
-    options.model.dropout = 0.2;
-    small_set_number(&options, "blocks", 2);
+    options.device = "cuda";
+    options.precision = precision;
+    options.dropout = 0.2;
+    options.blocks = 2;
     lp_trainer trainer;
     lapse_error error = {0};
     if (lp_trainer_init(&trainer, dataset, &options, &error) != LAPSE_OK ||
@@ -83,7 +82,7 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
     }
     lp_trainer_step(&trainer);
     if (n) {
-        /* Costs of whole numbers that no two nodes share: their sums are exact. */
+        /* Different integer costs for all nodes: their sums are exact. */
         lp_cost *costs = calloc(nodes, sizeof *costs);
         for (int i = 0; i < graph->node_count; i++) {
             costs[i] = (lp_cost){.flop = i + 1, .bytes = 1000 * i};
@@ -98,8 +97,8 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
     }
     *size = trainer.adam.size * sizeof(float);
     float *parameters = malloc(*size);
-    trainer.backend->copy_to_host(trainer.backend->context, parameters, trainer.parameters, *size);
-    assert_null(trainer.backend->device_error(trainer.backend->context));
+    trainer.backend->copy_out(trainer.backend->context, parameters, trainer.parameters, *size);
+    assert_null(trainer.backend->problem(trainer.backend->context));
     lp_trainer_clear(&trainer);
     return parameters;
 }
@@ -118,9 +117,9 @@ static void launches_are_whole(void **state)
         float *plain = two_steps(dataset, precision, NULL, &size, NULL, NULL);
         float *watched = two_steps(dataset, precision, &n, &size, &rows, &sum);
         assert_memory_equal(watched, plain, size);
-        /* In float there are no chains, and so nothing to pack for them. */
-        assert_true(n.sums > 0);
-        assert_true(i ? n.chains > 1 && n.packs > 0 : n.chains == 0 && n.packs == 0);
+        /* In fp32 there are no fused kernels, and so no packs. */
+        assert_true(n.reductions > 0);
+        assert_true(i ? n.fused > 1 && n.packs > 0 : n.fused == 0 && n.packs == 0);
         assert_int_equal(n.launches.count, n.next);
         for (int k = 0; k < n.launches.count; k++) {
             assert_int_equal(rows[k].launch, k + 1);
@@ -145,7 +144,7 @@ static void check_row(const lapse_bench_report *report, int i, bool *seen)
 {
     const lapse_bench_row *row = &report->rows[i];
     assert_true(i == 0 || row->seconds <= report->rows[i - 1].seconds);
-    assert_true(row->roofline == fmax(row->flop / report->peak, row->bytes / report->bandwidth));
+    assert_true(row->floor == fmax(row->flop / report->peak, row->bytes / report->bandwidth));
     if (!row->launch) {
         assert_string_equal(row->name, "(adam)");
         assert_null(row->type);
@@ -186,7 +185,7 @@ static void report_adds_up(void **state)
             several += report.rows[k].nodes > 1;
         }
         assert_true(several > 1 && flop > 0);
-        assert_true(fabs(seconds - report.step_minimum) < 1e-9);
+        assert_true(fabs(seconds - report.step_least) < 1e-9);
         free(seen);
         lapse_bench_report_clear(&report);
     }

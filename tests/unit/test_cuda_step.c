@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static int find_device(void **state)
     return 0;
 }
 
-/* What is trained: every loss, and what the rest of the tests do not have. */
+/* The trained models: every loss, and features that the other tests do not cover. */
 static const struct setup {
     const char *name, *task, *loss, *negatives, *encoding, *output;
     int negative_count, blocks;
@@ -42,18 +43,18 @@ enum { SETUPS = sizeof setups / sizeof *setups };
 static lapse_train_options options_of(const struct setup *setup, const char *device)
 {
     lapse_train_options options = small_train_options();
-    small_set(&options, "task", setup->task);
-    small_set(&options, "loss", setup->loss);
-    small_set(&options, "negatives", setup->negatives);
-    options.model.negative_count = setup->negative_count;
-    small_set(&options, "encoding", setup->encoding);
-    small_set(&options, "item-output", setup->output);
-    small_set_number(&options, "blocks", setup->blocks);
-    options.run.l2 = setup->l2;
-    options.model.dims = 6; /* so that rows of tables begin at odd places */
-    options.run.clip = 0.5; /* below the norm of most gradients, and so at work */
-    options.model.dropout = 0.2;
-    small_set(&options, "device", device);
+    options.task = setup->task;
+    options.loss = setup->loss;
+    options.negatives = setup->negatives;
+    options.negative_count = setup->negative_count;
+    options.encoding = setup->encoding;
+    options.output = setup->output;
+    options.blocks = setup->blocks;
+    options.l2 = setup->l2;
+    options.dims = 6;   /* rows of tables then begin at unaligned offsets */
+    options.clip = 0.5; /* below the norm of most gradients, so that clipping acts */
+    options.dropout = 0.2;
+    options.device = device;
     return options;
 }
 
@@ -67,9 +68,9 @@ static void start(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 static float *on_host(const lp_trainer *trainer, const float *data, size_t count)
 {
     float *host = calloc(count + 1, sizeof *host);
-    trainer->backend->copy_to_host(trainer->backend->context, host, data, count * sizeof *host);
-    if (trainer->backend->device_error && trainer->backend->device_error(trainer->backend->context))
-        fail_msg("%s", trainer->backend->device_error(trainer->backend->context));
+    trainer->backend->copy_out(trainer->backend->context, host, data, count * sizeof *host);
+    if (trainer->backend->problem && trainer->backend->problem(trainer->backend->context))
+        fail_msg("%s", trainer->backend->problem(trainer->backend->context));
     return host;
 }
 
@@ -90,7 +91,7 @@ static void check_close(const float *got, const float *wanted, size_t count, con
     check_within(got, wanted, count, 1e-4, what, part);
 }
 
-/* The gradient that a first step leaves behind, of all that is no table. */
+/* The gradients after a first step, of all parameters but tables. */
 static void test_gradients(void **state)
 {
     (void)state;
@@ -102,7 +103,7 @@ static void test_gradients(void **state)
         for (int k = 0; k < 2; k++) {
             lp_trainer trainer;
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
-            options.run.shards = 1;
+            options.shards = 1;
             start(&trainer, dataset, &options);
             lp_trainer_step(&trainer);
             size = trainer.adam.size;
@@ -122,18 +123,18 @@ static void test_gradients(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* Moves all parameters, so that what starts at 1 shows where it is left out. */
-static void shake(lp_trainer *trainer)
+/* Changes all parameters: a factor that starts at 1 could otherwise be ignored unnoticed. */
+static void perturb(lp_trainer *trainer)
 {
     float *parameters = on_host(trainer, trainer->parameters, trainer->adam.size);
     for (size_t i = 0; i < trainer->adam.size; i++)
         parameters[i] *= (float)(1 + 0.5 * sin((double)i));
-    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, parameters,
+    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, parameters,
                               trainer->adam.size * sizeof *parameters);
     free(parameters);
 }
 
-/* Where the parameter lies; an empty place where there is none. */
+/* The range of a parameter; empty where there is none of this name. */
 static void find_parameter(const lp_trainer *trainer, const char *name, size_t *first, size_t *end)
 {
     const lp_graph *graph = &trainer->network.graph;
@@ -147,8 +148,8 @@ static void find_parameter(const lp_trainer *trainer, const char *name, size_t *
     }
 }
 
-/* The same on tensor cores, where most of a step is chains, and packs do what they begin with. The gradient of a period is a sum of large terms that
- * cancel, so it may be further off than others. */
+/* The same on tensor cores, where most of a step runs in fused kernels and packs. The gradient of a period is a sum of large terms that
+ * cancel, so its tolerance is larger. */
 static void test_tensor_cores(void **state)
 {
     (void)state;
@@ -160,15 +161,15 @@ static void test_tensor_cores(void **state)
         for (int k = 0; k < 2; k++) {
             lp_trainer trainer;
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
-            options.run.shards = 1;
-            small_set(&options, "precision", k ? "tf32" : "fp32");
-            small_set_number(&options, "heads", 1);
-            options.model.dims = 30; /* so that a basis is two halves as wide as an event, and goes through chains */
-            small_set_number(&options, "periods", 6);
-            small_set_number(&options, "harmonics", 5);
+            options.shards = 1;
+            options.precision = k ? "tf32" : "fp32";
+            options.heads = 1;
+            options.dims = 30; /* a basis then has two halves as wide as an event, which fused kernels require */
+            options.periods = 6;
+            options.harmonics = 5;
             start(&trainer, dataset, &options);
-            shake(&trainer);
-            for (int s = 0; s < 2; s++) /* the second is as recorded */
+            perturb(&trainer);
+            for (int s = 0; s < 2; s++) /* the second is captured */
                 lp_trainer_step(&trainer);
             size = trainer.adam.size;
             moments[k] = on_host(&trainer, trainer.adam.moment1, size);
@@ -200,7 +201,7 @@ static bool note(const lapse_progress *progress, void *context)
     return true;
 }
 
-/* Some epochs with validation: losses and scores stay together. */
+/* Losses and validation scores of some epochs agree with those on the CPU. */
 static void test_curves(void **state)
 {
     (void)state;
@@ -210,7 +211,7 @@ static void test_curves(void **state)
         curve curves[2] = {0};
         for (int k = 0; k < 2; k++) {
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
-            options.run.shards = 1; /* in-batch negatives are those of the shard */
+            options.shards = 1; /* in-batch negatives are those of the shard */
             lapse_model_free(small_train(dataset, &options, note, &curves[k]));
         }
         assert_int_equal(curves[0].count, 3);
@@ -253,6 +254,73 @@ static void test_same_bits(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* One of several trainings on the device. */
+typedef struct device_training {
+    const lapse_dataset *dataset;
+    lapse_train_options options;
+    float *parameters;
+    size_t size;
+    char error[sizeof(((lapse_error *)0)->message)]; /* cmocka's checks may fail only in the main thread */
+} device_training;
+
+static void *train_on_device(void *context)
+{
+    device_training *mine = context;
+    lapse_error error = {0};
+    lp_trainer trainer;
+    lapse_status status = lp_trainer_init(&trainer, mine->dataset, &mine->options, &error);
+    if (status == LAPSE_OK) {
+        const lp_backend *backend = trainer.backend;
+        status = lp_trainer_epoch(&trainer, &error);
+        for (int s = 0; status == LAPSE_OK && s < 6 && !lp_trainer_epoch_done(&trainer); s++)
+            lp_trainer_step(&trainer);
+        mine->size = trainer.adam.size;
+        mine->parameters = calloc(mine->size + 1, sizeof *mine->parameters);
+        backend->copy_out(backend->context, mine->parameters, trainer.parameters,
+                          mine->size * sizeof *mine->parameters);
+        const char *problem = backend->problem(backend->context);
+        if (problem)
+            snprintf(mine->error, sizeof mine->error, "%s", problem);
+        lp_trainer_clear(&trainer);
+    }
+    if (status != LAPSE_OK)
+        snprintf(mine->error, sizeof mine->error, "%s", error.message);
+    return NULL;
+}
+
+/* Two models that train at the same time, on two host threads, have the same bits as one after the other. */
+static void test_two_threads(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    enum { MODELS = 2 };
+    static const int chosen[MODELS] = {0, 5};
+    lapse_dataset *dataset = small_train_data(6);
+    device_training serial[MODELS] = {0}, parallel[MODELS] = {0};
+    pthread_t threads[MODELS];
+    for (int i = 0; i < MODELS; i++) {
+        serial[i].dataset = parallel[i].dataset = dataset;
+        serial[i].options = parallel[i].options = options_of(&setups[chosen[i]], "cuda");
+        serial[i].options.batch = parallel[i].options.batch = 4;
+        train_on_device(&serial[i]);
+    }
+    for (int i = 0; i < MODELS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, train_on_device, &parallel[i]), 0);
+    for (int i = 0; i < MODELS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < MODELS; i++) {
+        const char *name = setups[chosen[i]].name;
+        if (serial[i].error[0] || parallel[i].error[0])
+            fail_msg("%s: %s%s", name, serial[i].error, parallel[i].error);
+        assert_int_equal(serial[i].size, parallel[i].size);
+        if (memcmp(serial[i].parameters, parallel[i].parameters, serial[i].size * sizeof(float)) != 0)
+            fail_msg("%s: the parameters differ when another model trains at the same time", name);
+        free(serial[i].parameters);
+        free(parallel[i].parameters);
+    }
+    lapse_dataset_close(dataset);
+}
+
 static bool stop_at_third(const lapse_progress *progress, void *context)
 {
     int *left = context;
@@ -260,8 +328,8 @@ static bool stop_at_third(const lapse_progress *progress, void *context)
     return --*left > 0;
 }
 
-/* A run that was stopped in the middle of an epoch, with a batch made ahead and losses not yet fetched, goes on as if it had
- * not been: same parameters, same mean loss. */
+/* A run that is stopped in the middle of an epoch, with a prefetched batch and losses not yet fetched, and then resumed has the same
+ * parameters and mean loss as an uninterrupted one. */
 static void test_resumed(void **state)
 {
     (void)state;
@@ -269,14 +337,14 @@ static void test_resumed(void **state)
     lapse_dataset *dataset = small_train_data(4);
     for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         lapse_train_options options = options_of(&setups[i], "cuda");
-        options.run.batch = 4;
+        options.batch = 4;
         curve curves[2] = {0};
         int left = 3;
-        options.run.checkpoint_seconds = 1e9; /* only when it is stopped */
+        options.checkpoint_seconds = 1e9; /* only at the stop */
         lapse_model *whole = small_train(dataset, &options, note, &curves[0]);
-        small_set(&options, "checkpoint", small_path("device-checkpoint"));
+        options.checkpoint = small_path("device-checkpoint");
         lapse_model_free(small_train(dataset, &options, stop_at_third, &left));
-        options.run.resume = true;
+        options.resume = true;
         lapse_model *resumed = small_train(dataset, &options, note, &curves[1]);
         assert_memory_equal(resumed->parameters, whole->parameters,
                             whole->network.graph.parameter_size * sizeof(float));
@@ -289,7 +357,7 @@ static void test_resumed(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* Scores of a trained model, computed on either. */
+/* Scores of a trained model on the GPU agree with those on the CPU. */
 static void test_evaluated(void **state)
 {
     (void)state;
@@ -325,7 +393,7 @@ static void test_evaluated(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* What was asked for is what is used, and a model that counts needs no device. */
+/* The device is resolved to the one in use; a model that only counts needs none. */
 static void test_resolved(void **state)
 {
     (void)state;
@@ -333,17 +401,17 @@ static void test_resolved(void **state)
     lapse_dataset *dataset = small_train_data(1);
     lapse_error error = {0};
     lapse_train_options options = small_train_options();
-    small_set(&options, "device", "auto");
-    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
-    assert_int_equal(options.run.device, LP_DEVICE_CUDA);
-    assert_int_equal(options.run.shards, 1);
+    options.device = "auto";
+    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_OK);
+    assert_string_equal(options.device, "cuda");
+    assert_int_equal(options.shards, 1);
     options = small_train_options();
-    small_set(&options, "device", "cuda");
-    small_set(&options, "model", "majority");
-    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
-    assert_int_equal(options.run.device, LP_DEVICE_CPU);
-    small_set(&options, "device", "tpu");
-    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_ERROR_USAGE);
+    options.device = "cuda";
+    options.model = "majority";
+    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_OK);
+    assert_string_equal(options.device, "cpu");
+    options.device = "tpu";
+    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_ERROR_USAGE);
     const lp_backend *backend;
     assert_int_equal(lp_backend_open("tpu", &backend, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "there is no device 'tpu'; there are cpu, cuda and auto");
@@ -355,7 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_tensor_cores), cmocka_unit_test(test_curves),
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_resumed),      cmocka_unit_test(test_evaluated),
-        cmocka_unit_test(test_resolved),
+        cmocka_unit_test(test_resolved),  cmocka_unit_test(test_two_threads),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

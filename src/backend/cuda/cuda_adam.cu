@@ -103,7 +103,7 @@ template <int n> __device__ static inline double sum_squares(const adam_task &ta
 __global__ void __launch_bounds__(THREADS) adam_norm_kernel(const __grid_constant__ adam_task task)
 {
     double norm = 0;
-    lp_let_next_begin();
+    lp_pdl_trigger();
 #pragma unroll 1
     for (int i = (int)blockIdx.x; i < task.chunks; i += (int)gridDim.x) {
         int chunk = i;
@@ -125,7 +125,7 @@ __device__ static inline float clip_scale(const adam_task &task)
     double sum = 0;
     if (!task.norm_blocks)
         return 1;
-    lp_wait_for_last();
+    lp_pdl_wait();
 #pragma unroll
     for (int i = 0; i < NORM_BLOCKS; i += THREADS)
         if (i + (int)threadIdx.x < task.norm_blocks)
@@ -238,7 +238,7 @@ static group table_group(const lp_adam *adam, const lp_table *table, float *para
     return p;
 }
 
-void lp_cuda_adam_launch(const lp_train_step *train, const lp_cuda_adam_args *args)
+void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, const lp_cuda_adam_args *args)
 {
     const lp_adam *adam = train->adam;
     adam_task task = {};
@@ -255,14 +255,13 @@ void lp_cuda_adam_launch(const lp_train_step *train, const lp_cuda_adam_args *ar
     task.l2 = (float)adam->l2;
     task.clip = adam->clip;
     task.norm_blocks = adam->clip > 0 ? (task.chunks < NORM_BLOCKS ? task.chunks : (int)NORM_BLOCKS) : 0;
-    lp_cuda_run none = {};
     unsigned norm_blocks = (unsigned)task.norm_blocks, chunks = (unsigned)task.chunks;
     if (!norm_blocks) {
-        LP_LAUNCH(&none, adam_step_kernel, chunks, THREADS, 0, task);
+        LP_LAUNCH(run, adam_step_kernel, chunks, THREADS, 0, task);
         return;
     }
-    LP_LAUNCH(&none, adam_norm_kernel, norm_blocks, THREADS, 0, task);
-    LP_LAUNCH_EARLY(&none, adam_step_kernel, chunks, THREADS, 0, task);
+    LP_LAUNCH(run, adam_norm_kernel, norm_blocks, THREADS, 0, task);
+    LP_LAUNCH_PDL(run, adam_step_kernel, chunks, THREADS, 0, task);
 }
 
 /* ---- per-step arguments -------------------------------------------------------------------------------------- */
@@ -284,44 +283,4 @@ void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_ad
     args->loss_to = loss ? train->loss_to : NULL;
     if (args->rows)
         memcpy(args + 1, train->rows->row, (size_t)args->rows * sizeof(int32_t));
-}
-
-static char *pinned_args[LP_DEVICE_MARKS], *device_args[LP_DEVICE_MARKS]; /* pinned host memory, device memory */
-static size_t capacity;
-static uint64_t step_count;
-
-static bool reserve(size_t size)
-{
-    if (size <= capacity)
-        return true;
-    lp_device_sync();
-    bool ok = true;
-    for (int i = 0; i < LP_DEVICE_MARKS; i++) {
-        lp_device_free(device_args[i]);
-        lp_device_pinned_free(pinned_args[i]);
-        device_args[i] = (char *)lp_device_alloc(size);
-        pinned_args[i] = (char *)lp_device_pinned(size);
-        ok = ok && device_args[i] && pinned_args[i];
-    }
-    lp_device_sync(); /* the copies are not ordered after the stream's clearing of new memory */
-    capacity = ok ? size : 0;
-    return ok;
-}
-
-void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
-{
-    lp_train_step train = {adam, step, rows, parameters, NULL, NULL};
-    int slot = (int)(step_count++ % LP_DEVICE_MARKS);
-    size_t size = lp_cuda_adam_size(adam->item_capacity);
-    if (adam->shards != 1)
-        lp_device_problem_set("the optimizer", "a batch must be one shard on a GPU");
-    if (!lp_device_problem() && !reserve(size))
-        lp_device_problem_set("the optimizer's rows", "there is not enough memory on the GPU");
-    if (lp_device_problem())
-        return;
-    lp_device_wait(LP_DEVICE_ADAM, slot);
-    lp_cuda_adam_fill(&train, NULL, (lp_cuda_adam_args *)pinned_args[slot]);
-    lp_device_deliver(LP_DEVICE_ADAM, slot, device_args[slot], pinned_args[slot], size);
-    lp_cuda_adam_launch(&train, (const lp_cuda_adam_args *)device_args[slot]);
-    lp_device_mark(LP_DEVICE_ADAM, slot);
 }

@@ -18,9 +18,6 @@ size_t lp_cuda_adam_size(int64_t max_rows);
 /* Fills the arguments; loss: device address. */
 void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args);
 /* args: device address, filled by the time the launches run. */
-void lp_cuda_adam_launch(const lp_train_step *train, const lp_cuda_adam_args *args);
-
-/* lp_backend.adam_step */
-void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, const lp_cuda_adam_args *args);
 
 #endif

@@ -61,7 +61,7 @@ template <bool bf16, bool vectorized>
 __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ attention_task task)
 {
     const attention_config *config = &task.config;
-    lp_let_next_begin();
+    lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3, all = i & ~(int64_t)3;
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
     int token = (int)(i / config->heads), warp_token = (int)(all / config->heads);
@@ -313,7 +313,7 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
             mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
             for (int half = 0; half < 2; half++)
                 mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
-            lp_wait_for_last();
+            lp_pdl_wait();
         }
         copy_row_stats<tiles>(task, head_index, memory, 0, first, tokens);
         int query_end = end[tiles::rows - 1], buffer = 0;
@@ -450,7 +450,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
     attention_find_bounds(task->segment, segments, cursor, end - 1, tokens_of, start, ends);
     int low = start[2], high = min(first + group_row + 16, end);
     int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
-    lp_wait_for_last();
+    lp_pdl_wait();
     query_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -489,7 +489,7 @@ template <typename tiles, int blocks>
 __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    lp_let_next_begin();
+    lp_pdl_trigger();
     int work = task.order[blockIdx.x], tile = work >> 1, head = (int)blockIdx.y;
     if (work & 1)
         query_tile<tiles>(&task, memory, tile, head);
@@ -503,7 +503,7 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
 {
     attention_parts<typename tiles::shape>(&task);
     dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.config.heads);
-    LP_LAUNCH_EARLY(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
+    LP_LAUNCH_PDL(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
                     (size_t)tiles::size * sizeof(float), task);
 }
 
@@ -567,11 +567,11 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
     if (!attention_fits(config))
         return false;
     size_t mask_size = attention_mask_size(&task, run, tokens);
-    task.saved_mask = mask_size ? (uint32_t *)lp_cuda_kept(run, node->inputs[5], 0) : NULL;
+    task.saved_mask = mask_size ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
     if (mask_size > ATTENTION_MASK_LIMIT || !allocate_scratch(&task, run, tokens, mask_size))
         return mask_size <= ATTENTION_MASK_LIMIT;
     launch_prepare(run, &task, tokens);
-    lp_cuda_under_way(run);
+    lp_cuda_release_low_priority(run);
     if (config->basis_dim && tile_bf16(run))
         launch<with_basis_two, 2>(run, task);
     else if (config->basis_dim)

@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
 {
     typedef typename tiles::shape shape;
     LP_SHARED(float, memory);
-    lp_let_next_begin();
+    lp_pdl_trigger();
     attention_probe probe = attention_probe_of(&task);
     attention_head head = attention_head_of(&task.config, (int)blockIdx.y);
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
@@ -319,7 +319,7 @@ bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
         return false;
     size_t size = attention_mask_size(&task, run, tokens);
     if (size && size <= ATTENTION_MASK_LIMIT)
-        task.saved_mask = (uint32_t *)lp_cuda_kept(run, node->outputs[1], size);
+        task.saved_mask = (uint32_t *)lp_cuda_side_buffer(run, node->outputs[1], size);
     if (task.mask_stride > MAX_BLOCK_WORDS) {
         if (size > ATTENTION_MASK_LIMIT)
             return false;

@@ -196,7 +196,7 @@ static void launch_bce(const lp_node *node, const lp_cuda_run *run, bce_outputs 
     unsigned blocks = lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (narrow ? NARROW_LANES : 32));
     /* Each piece lacks the other's output; the producer has both. */
     const lp_value *owner = (node->outputs[0] ? node->outputs[0] : node->outputs[1])->producer->outputs[0];
-    double *partial = (double *)lp_cuda_kept(run, owner, blocks * sizeof *partial);
+    double *partial = (double *)lp_cuda_side_buffer(run, owner, blocks * sizeof *partial);
     if (!partial)
         return;
     bce_inputs in = {LP_INPUT(0),

@@ -1,46 +1,50 @@
-/* cuda_device.cu: the device, as CUDA's runtime offers it, or as the emulation does. */
+/* cuda_device.cu: the device through the CUDA runtime, or through the emulation of tests/emulate. */
 #include "backend/cuda/cuda_device.h"
 #include "base/clock.h"
 
 #include <stdio.h>
 
-static char problem[300];
+struct lp_cuda_device {
+    char first_error[300]; /* empty: none */
+#ifdef __CUDACC__
+    cudaStream_t streams[LP_CUDA_STREAMS]; /* all but the first are used only during capture */
+    cudaStream_t copy_stream;
+    int current;                                            /* stream of launches and clears */
+    cudaEvent_t events[LP_DEVICE_EVENTS + LP_CUDA_STREAMS]; /* created on first use */
+    cudaEvent_t released[LP_DEVICE_USERS][LP_DEVICE_RING], uploaded[LP_DEVICE_USERS][LP_DEVICE_RING];
+    cudaEvent_t timer[2];
+    int capability;
+#else
+    double timer_start;
+#endif
+};
 
-const char *lp_device_problem(void)
+const char *lp_device_problem(const lp_cuda_device *device)
 {
-    return problem[0] ? problem : NULL;
+    return device->first_error[0] ? device->first_error : NULL;
 }
 
-void lp_device_problem_set(const char *what, const char *reason)
+void lp_device_problem_set(lp_cuda_device *device, const char *what, const char *reason)
 {
-    if (!problem[0])
-        snprintf(problem, sizeof problem, "%s: %s", what, reason);
+    if (!device->first_error[0])
+        snprintf(device->first_error, sizeof device->first_error, "%s: %s", what, reason);
 }
 
 #ifdef __CUDACC__
 
-static cudaStream_t lanes[LP_CUDA_LANES]; /* all but the first are used in recordings alone */
-static int lane;                          /* in use */
-static cudaEvent_t signals[LP_DEVICE_SIGNALS + LP_CUDA_LANES];
-static cudaStream_t deliveries;
-static cudaEvent_t marks[LP_DEVICE_USERS][LP_DEVICE_MARKS], arrived[LP_DEVICE_USERS][LP_DEVICE_MARKS];
-static cudaDeviceProp properties;
-static bool open_already;
-
-void lp_cuda_check(cudaError_t error, const char *what)
+void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what)
 {
     if (error != cudaSuccess)
-        lp_device_problem_set(what, cudaGetErrorString(error));
+        lp_device_problem_set(device, what, cudaGetErrorString(error));
 }
 
 cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
 {
-    (void)run;
-    return lanes[lane];
+    return run->device->streams[run->device->current];
 }
 
-cudaLaunchConfig_t lp_cuda_early(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
-                                 cudaLaunchAttribute *attribute)
+cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
+                                      cudaLaunchAttribute *attribute)
 {
     cudaLaunchConfig_t config = {};
     *attribute = {};
@@ -51,76 +55,70 @@ cudaLaunchConfig_t lp_cuda_early(const lp_cuda_run *run, dim3 grid, dim3 block, 
     config.dynamicSmemBytes = shared_bytes;
     config.stream = lp_cuda_stream(run);
     config.attrs = attribute;
-    config.numAttrs = lp_device_level() >= 90; /* older devices know no such thing, and begin later */
+    config.numAttrs = run->device->capability >= 90; /* without programmatic dependent launch: a plain launch */
     return config;
 }
 
-const char *lp_device_open(void)
+static cudaError_t create_streams(lp_cuda_device *device)
 {
-    static char reason[200];
-    int count = 0;
-    if (open_already)
-        return NULL;
-    int driver = 0;
+    int least = 0, greatest = 0; /* priorities */
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    for (int i = 0; error == cudaSuccess && i < LP_CUDA_STREAMS; i++)
+        error = cudaStreamCreateWithPriority(&device->streams[i], cudaStreamNonBlocking,
+                                             i < LP_CUDA_FIRST_LOW_PRIORITY ? greatest : least);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&device->copy_stream, cudaStreamNonBlocking);
+    for (int i = 0; error == cudaSuccess && i < LP_DEVICE_USERS * LP_DEVICE_RING; i++) {
+        error = cudaEventCreateWithFlags(&device->released[0][i], cudaEventDisableTiming);
+        if (error == cudaSuccess)
+            error = cudaEventCreateWithFlags(&device->uploaded[0][i], cudaEventDisableTiming);
+    }
+    return error;
+}
+
+/* NULL, or why the GPU cannot be used. */
+static const char *open_first(lp_cuda_device *device)
+{
+    int driver = 0, count = 0;
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
         return "there is no NVIDIA driver on this machine";
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess && count == 0)
         return "the driver finds no GPU";
+    cudaDeviceProp properties = {};
     if (error == cudaSuccess)
         error = cudaGetDeviceProperties(&properties, 0);
     if (error == cudaSuccess)
         error = cudaSetDevice(0);
-    int least = 0, greatest = 0; /* priorities */
     if (error == cudaSuccess)
-        error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    for (int i = 0; error == cudaSuccess && i < LP_CUDA_LANES; i++)
-        error =
-            cudaStreamCreateWithPriority(&lanes[i], cudaStreamNonBlocking, i < LP_CUDA_FIRST_LAZY ? greatest : least);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&deliveries, cudaStreamNonBlocking);
-    for (int i = 0; i < LP_DEVICE_USERS * LP_DEVICE_MARKS; i++) {
-        if (error == cudaSuccess)
-            error = cudaEventCreateWithFlags(&marks[0][i], cudaEventDisableTiming);
-        if (error == cudaSuccess)
-            error = cudaEventCreateWithFlags(&arrived[0][i], cudaEventDisableTiming);
-    }
-    if (error != cudaSuccess) {
-        snprintf(reason, sizeof reason, "%s", cudaGetErrorString(error));
-        return reason;
-    }
-    open_already = true;
-    return NULL;
+        error = create_streams(device);
+    device->capability = 10 * properties.major + properties.minor;
+    return error == cudaSuccess ? NULL : cudaGetErrorString(error);
 }
 
-int lp_device_level(void)
+int lp_device_capability(const lp_cuda_device *device)
 {
-    return 10 * properties.major + properties.minor;
+    return device->capability;
 }
 
-const char *lp_device_name(void)
-{
-    return properties.name;
-}
-
-void *lp_device_alloc(size_t size)
+void *lp_device_alloc(lp_cuda_device *device, size_t size)
 {
     void *data = NULL;
     if (cudaMalloc(&data, size ? size : 1) != cudaSuccess) {
         (void)cudaGetLastError(); /* the caller reports it */
         return NULL;
     }
-    lp_cuda_check(cudaMemsetAsync(data, 0, size, lanes[0]), "clearing memory");
+    lp_cuda_check(device, cudaMemsetAsync(data, 0, size, device->streams[0]), "clearing memory");
     return data;
 }
 
-void lp_device_free(void *data)
+void lp_device_free(lp_cuda_device *device, void *data)
 {
     if (data)
-        lp_cuda_check(cudaFree(data), "freeing memory");
+        lp_cuda_check(device, cudaFree(data), "freeing memory");
 }
 
-void *lp_device_pinned(size_t size)
+void *lp_device_pinned(lp_cuda_device *, size_t size)
 {
     void *data = NULL;
     if (cudaMallocHost(&data, size ? size : 1) != cudaSuccess) {
@@ -130,139 +128,147 @@ void *lp_device_pinned(size_t size)
     return data;
 }
 
-void lp_device_pinned_free(void *data)
+void lp_device_pinned_free(lp_cuda_device *device, void *data)
 {
     if (data)
-        lp_cuda_check(cudaFreeHost(data), "freeing memory");
+        lp_cuda_check(device, cudaFreeHost(data), "freeing memory");
 }
 
-void lp_device_upload(void *to, const void *from, size_t size)
+void lp_device_upload(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
     if (size)
-        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, lanes[0]), "copying to the GPU");
+        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->streams[0]),
+                      "copying to the GPU");
 }
 
-void lp_device_fetch(void *to, const void *from, size_t size)
+void lp_device_fetch(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
     if (size)
-        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, lanes[0]), "copying from the GPU");
+        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, device->streams[0]),
+                      "copying from the GPU");
 }
 
-void lp_device_download(void *to, const void *from, size_t size)
+void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
-    lp_device_fetch(to, from, size);
-    lp_device_sync();
+    lp_device_fetch(device, to, from, size);
+    lp_device_sync(device);
 }
 
-void lp_device_clear(void *data, size_t size)
-{
-    if (size)
-        lp_cuda_check(cudaMemsetAsync(data, 0, size, lanes[lane]), "clearing memory");
-}
-
-void lp_device_sync(void)
-{
-    lp_cuda_check(cudaStreamSynchronize(lanes[0]), "running on the GPU");
-}
-
-void lp_device_mark(lp_device_user user, int mark)
-{
-    lp_cuda_check(cudaEventRecord(marks[user][mark], lanes[0]), "marking the stream");
-}
-
-void lp_device_wait(lp_device_user user, int mark)
-{
-    lp_cuda_check(cudaEventSynchronize(marks[user][mark]), "running on the GPU");
-}
-
-void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from, size_t size)
-{
-    cudaEvent_t event = arrived[user][mark];
-    if (size)
-        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, deliveries), "copying to the GPU");
-    lp_cuda_check(cudaEventRecord(event, deliveries), "copying to the GPU");
-    lp_cuda_check(cudaStreamWaitEvent(lanes[0], event, 0), "copying to the GPU");
-}
-
-void lp_device_move(void *to, const void *from, size_t size)
+void lp_device_clear(lp_cuda_device *device, void *data, size_t size)
 {
     if (size)
-        lp_cuda_check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, lanes[0]), "copying on the GPU");
+        lp_cuda_check(device, cudaMemsetAsync(data, 0, size, device->streams[device->current]), "clearing memory");
 }
 
-void lp_device_use(int number)
+void lp_device_sync(lp_cuda_device *device)
 {
-    lane = number;
+    lp_cuda_check(device, cudaStreamSynchronize(device->streams[0]), "running on the GPU");
 }
 
-static cudaEvent_t *signal_of(int number)
+void lp_device_ring_release(lp_cuda_device *device, lp_device_user user, int index)
 {
-    if (!signals[number])
-        lp_cuda_check(cudaEventCreateWithFlags(&signals[number], cudaEventDisableTiming), "recording a step");
-    return &signals[number];
+    lp_cuda_check(device, cudaEventRecord(device->released[user][index], device->streams[0]), "recording an event");
 }
 
-void lp_device_signal(int number)
+void lp_device_ring_acquire(lp_cuda_device *device, lp_device_user user, int index)
 {
-    lp_cuda_check(cudaEventRecord(*signal_of(number), lanes[lane]), "recording a step");
+    lp_cuda_check(device, cudaEventSynchronize(device->released[user][index]), "running on the GPU");
 }
 
-void lp_device_wait_for(int number)
+void lp_device_upload_ahead(lp_cuda_device *device, lp_device_user user, int index, void *to, const void *from,
+                            size_t size)
 {
-    lp_cuda_check(cudaStreamWaitEvent(lanes[lane], *signal_of(number), 0), "recording a step");
+    cudaEvent_t event = device->uploaded[user][index];
+    if (size)
+        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->copy_stream),
+                      "copying to the GPU");
+    lp_cuda_check(device, cudaEventRecord(event, device->copy_stream), "copying to the GPU");
+    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[0], event, 0), "copying to the GPU");
 }
 
-/* The other lanes begin after what the first has done so far. */
-bool lp_device_record_begin(void)
+void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
-    if (cudaStreamBeginCapture(lanes[0], cudaStreamCaptureModeThreadLocal) != cudaSuccess)
+    if (size)
+        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, device->streams[0]),
+                      "copying on the GPU");
+}
+
+void lp_device_set_stream(lp_cuda_device *device, int number)
+{
+    device->current = number;
+}
+
+static cudaEvent_t event_of(lp_cuda_device *device, int number)
+{
+    if (!device->events[number])
+        lp_cuda_check(device, cudaEventCreateWithFlags(&device->events[number], cudaEventDisableTiming),
+                      "capturing a step");
+    return device->events[number];
+}
+
+void lp_device_record_event(lp_cuda_device *device, int number)
+{
+    lp_cuda_check(device, cudaEventRecord(event_of(device, number), device->streams[device->current]),
+                  "capturing a step");
+}
+
+void lp_device_wait_event(lp_cuda_device *device, int number)
+{
+    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[device->current], event_of(device, number), 0),
+                  "capturing a step");
+}
+
+/* Forks the other streams from the first, which the capture requires. */
+bool lp_device_capture_begin(lp_cuda_device *device)
+{
+    if (cudaStreamBeginCapture(device->streams[0], cudaStreamCaptureModeThreadLocal) != cudaSuccess)
         return false;
-    lp_device_use(0);
-    lp_device_signal(LP_DEVICE_SIGNALS);
-    for (int i = 1; i < LP_CUDA_LANES; i++) {
-        lp_device_use(i);
-        lp_device_wait_for(LP_DEVICE_SIGNALS);
+    lp_device_set_stream(device, 0);
+    lp_device_record_event(device, LP_DEVICE_EVENTS);
+    for (int i = 1; i < LP_CUDA_STREAMS; i++) {
+        lp_device_set_stream(device, i);
+        lp_device_wait_event(device, LP_DEVICE_EVENTS);
     }
-    lp_device_use(0);
+    lp_device_set_stream(device, 0);
     return true;
 }
 
-void lp_device_join(void)
+void lp_device_join_streams(lp_cuda_device *device)
 {
-    for (int i = 1; i < LP_CUDA_LANES; i++) {
-        lp_device_use(i);
-        lp_device_signal(LP_DEVICE_SIGNALS + i);
-        lp_device_use(0);
-        lp_device_wait_for(LP_DEVICE_SIGNALS + i);
+    for (int i = 1; i < LP_CUDA_STREAMS; i++) {
+        lp_device_set_stream(device, i);
+        lp_device_record_event(device, LP_DEVICE_EVENTS + i);
+        lp_device_set_stream(device, 0);
+        lp_device_wait_event(device, LP_DEVICE_EVENTS + i);
     }
 }
 
-void *lp_device_record_end(void)
+void *lp_device_capture_end(lp_cuda_device *device)
 {
     cudaGraph_t graph = NULL;
-    cudaGraphExec_t recording = NULL;
-    lp_device_join();
-    cudaError_t error = cudaStreamEndCapture(lanes[0], &graph);
+    cudaGraphExec_t captured = NULL;
+    lp_device_join_streams(device);
+    cudaError_t error = cudaStreamEndCapture(device->streams[0], &graph);
     if (error == cudaSuccess)
-        error = cudaGraphInstantiate(&recording, graph, 0);
-    lp_cuda_check(error, "recording a step");
+        error = cudaGraphInstantiate(&captured, graph, 0);
+    lp_cuda_check(device, error, "capturing a step");
     if (graph)
-        lp_cuda_check(cudaGraphDestroy(graph), "recording a step");
-    return recording;
+        lp_cuda_check(device, cudaGraphDestroy(graph), "capturing a step");
+    return captured;
 }
 
-void lp_device_replay(void *recording)
+void lp_device_graph_launch(lp_cuda_device *device, void *captured)
 {
-    lp_cuda_check(cudaGraphLaunch((cudaGraphExec_t)recording, lanes[0]), "replaying a step");
+    lp_cuda_check(device, cudaGraphLaunch((cudaGraphExec_t)captured, device->streams[0]), "replaying a step");
 }
 
-void lp_device_record_free(void *recording)
+void lp_device_graph_free(lp_cuda_device *device, void *captured)
 {
-    if (recording)
-        lp_cuda_check(cudaGraphExecDestroy((cudaGraphExec_t)recording), "freeing a recording");
+    if (captured)
+        lp_cuda_check(device, cudaGraphExecDestroy((cudaGraphExec_t)captured), "freeing a captured step");
 }
 
-/* Some 20 microseconds of nothing. */
+/* About 20 microseconds on a clock of 2 GHz. */
 __global__ void idle_kernel(long long cycles)
 {
     long long start = clock64();
@@ -270,160 +276,154 @@ __global__ void idle_kernel(long long cycles)
     }
 }
 
-static cudaEvent_t watch[2];
-
-void lp_device_watch_start(void)
+void lp_device_timer_start(lp_cuda_device *device)
 {
     for (int i = 0; i < 2; i++)
-        if (!watch[i])
-            lp_cuda_check(cudaEventCreate(&watch[i]), "making a clock");
-    idle_kernel<<<1, 1, 0, lanes[0]>>>(40000);
-    lp_cuda_check(cudaEventRecord(watch[0], lanes[0]), "reading the clock");
+        if (!device->timer[i])
+            lp_cuda_check(device, cudaEventCreate(&device->timer[i]), "creating a timer");
+    idle_kernel<<<1, 1, 0, device->streams[0]>>>(40000);
+    lp_cuda_check(device, cudaEventRecord(device->timer[0], device->streams[0]), "reading the timer");
 }
 
-double lp_device_watch_stop(void)
+double lp_device_timer_stop(lp_cuda_device *device)
 {
     float milliseconds = 0;
-    lp_cuda_check(cudaEventRecord(watch[1], lanes[0]), "reading the clock");
-    lp_cuda_check(cudaEventSynchronize(watch[1]), "running on the GPU");
-    lp_cuda_check(cudaEventElapsedTime(&milliseconds, watch[0], watch[1]), "reading the clock");
+    lp_cuda_check(device, cudaEventRecord(device->timer[1], device->streams[0]), "reading the timer");
+    lp_cuda_check(device, cudaEventSynchronize(device->timer[1]), "running on the GPU");
+    lp_cuda_check(device, cudaEventElapsedTime(&milliseconds, device->timer[0], device->timer[1]), "reading the timer");
     return 1e-3 * (double)milliseconds;
 }
 
 #else
 
-static double watch_start;
-
-void lp_device_watch_start(void)
+void lp_device_timer_start(lp_cuda_device *device)
 {
-    watch_start = lp_clock_seconds();
+    device->timer_start = lp_clock_seconds();
 }
 
-double lp_device_watch_stop(void)
+double lp_device_timer_stop(lp_cuda_device *device)
 {
-    return lp_clock_seconds() - watch_start;
+    return lp_clock_seconds() - device->timer_start;
 }
 
-const char *lp_device_open(void)
+static const char *open_first(lp_cuda_device *)
 {
     return NULL;
 }
 
-int lp_device_level(void)
+int lp_device_capability(const lp_cuda_device *)
 {
     return 90;
 }
 
-const char *lp_device_name(void)
-{
-    return "emulated";
-}
-
-void *lp_device_alloc(size_t size)
+void *lp_device_alloc(lp_cuda_device *, size_t size)
 {
     return lp_alloc(size, 1);
 }
 
-void lp_device_free(void *data)
+void lp_device_free(lp_cuda_device *, void *data)
 {
     lp_free(data);
 }
 
-void *lp_device_pinned(size_t size)
+void *lp_device_pinned(lp_cuda_device *, size_t size)
 {
     return lp_alloc(size, 1);
 }
 
-void lp_device_pinned_free(void *data)
+void lp_device_pinned_free(lp_cuda_device *, void *data)
 {
     lp_free(data);
 }
 
-void lp_device_upload(void *to, const void *from, size_t size)
+void lp_device_upload(lp_cuda_device *, void *to, const void *from, size_t size)
 {
     if (size)
         memcpy(to, from, size);
 }
 
-void lp_device_fetch(void *to, const void *from, size_t size)
+void lp_device_fetch(lp_cuda_device *, void *to, const void *from, size_t size)
 {
     if (size)
         memcpy(to, from, size);
 }
 
-void lp_device_download(void *to, const void *from, size_t size)
+void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
-    lp_device_fetch(to, from, size);
+    lp_device_fetch(device, to, from, size);
 }
 
-void lp_device_clear(void *data, size_t size)
+void lp_device_clear(lp_cuda_device *, void *data, size_t size)
 {
     if (size)
         memset(data, 0, size);
 }
 
-void lp_device_sync(void)
+void lp_device_sync(lp_cuda_device *)
 {
 }
 
-void lp_device_mark(lp_device_user user, int mark)
-{
-    (void)user, (void)mark;
-}
-
-void lp_device_wait(lp_device_user user, int mark)
-{
-    (void)user, (void)mark;
-}
-
-void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from, size_t size)
-{
-    (void)user, (void)mark;
-    lp_device_upload(to, from, size);
-}
-
-void lp_device_move(void *to, const void *from, size_t size)
-{
-    lp_device_upload(to, from, size);
-}
-
-void lp_device_use(int lane)
-{
-    (void)lane;
-}
-
-void lp_device_signal(int number)
-{
-    (void)number;
-}
-
-void lp_device_wait_for(int number)
-{
-    (void)number;
-}
-
-void lp_device_join(void)
+void lp_device_ring_release(lp_cuda_device *, lp_device_user, int)
 {
 }
 
-bool lp_device_record_begin(void)
+void lp_device_ring_acquire(lp_cuda_device *, lp_device_user, int)
+{
+}
+
+void lp_device_upload_ahead(lp_cuda_device *device, lp_device_user, int, void *to, const void *from, size_t size)
+{
+    lp_device_upload(device, to, from, size);
+}
+
+void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size)
+{
+    lp_device_upload(device, to, from, size);
+}
+
+void lp_device_set_stream(lp_cuda_device *, int)
+{
+}
+
+void lp_device_record_event(lp_cuda_device *, int)
+{
+}
+
+void lp_device_wait_event(lp_cuda_device *, int)
+{
+}
+
+void lp_device_join_streams(lp_cuda_device *)
+{
+}
+
+bool lp_device_capture_begin(lp_cuda_device *)
 {
     return false;
 }
 
-void *lp_device_record_end(void)
+void *lp_device_capture_end(lp_cuda_device *)
 {
     return NULL;
 }
 
-void lp_device_replay(void *recording)
+void lp_device_graph_launch(lp_cuda_device *, void *)
 {
-    (void)recording;
 }
 
-void lp_device_record_free(void *recording)
+void lp_device_graph_free(lp_cuda_device *, void *)
 {
-    (void)recording;
 }
 
 #endif
+
+lp_cuda_device *lp_device_open(char *reason, size_t size)
+{
+    lp_cuda_device *device = (lp_cuda_device *)lp_alloc(1, sizeof *device);
+    const char *why = device ? open_first(device) : "there is not enough memory";
+    if (!why)
+        return device;
+    snprintf(reason, size, "%s", why);
+    lp_free(device);
+    return NULL;
+}

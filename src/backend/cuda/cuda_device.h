@@ -1,71 +1,74 @@
-/* cuda_device.h: the few calls of a device that are no kernels: memory, copies, and recordings that are replayed. One device
- * and one stream: everything happens in the order it is asked for. With tests/emulate the device is the CPU. */
+/* cuda_device.h: one GPU: memory, copies, streams, events and captured CUDA graphs. Kernels are launched through cuda.h.
+ *
+ * Work is submitted to stream 0 and runs in submission order. The other streams are used only while a CUDA graph is captured.
+ * A device is not thread-safe: the backend's mutex (cuda_backend.cu) serializes all calls. With tests/emulate the device is
+ * the CPU, and every call completes before it returns.
+ */
 #ifndef LP_CUDA_DEVICE_H
 #define LP_CUDA_DEVICE_H
 
 #include "backend/cuda/cuda_schedule.h"
 
-/* Finds the device; at the second call does nothing. NULL, or why there is none. */
-const char *lp_device_open(void);
-/* Its name, and how many blocks it runs side by side. */
-const char *lp_device_name(void);
-/* Its compute capability: 80, 90, .. */
-int lp_device_level(void);
+/* Opens the first GPU. NULL when there is none that can be used; the reason is then written to `reason`. */
+lp_cuda_device *lp_device_open(char *reason, size_t size);
+/* Compute capability: 80, 90, ... */
+int lp_device_capability(const lp_cuda_device *device);
 
-/* Zeroed, 256-byte aligned; NULL when there is none left. */
-void *lp_device_alloc(size_t size);
-void lp_device_free(void *data);
-/* Memory of the host that copies leave without waiting. */
-void *lp_device_pinned(size_t size);
-void lp_device_pinned_free(void *data);
+/* Zeroed, 256-byte aligned; NULL when the device is out of memory. */
+void *lp_device_alloc(lp_cuda_device *device, size_t size);
+void lp_device_free(lp_cuda_device *device, void *data);
+/* Page-locked host memory, which asynchronous copies need. */
+void *lp_device_pinned(lp_cuda_device *device, size_t size);
+void lp_device_pinned_free(lp_cuda_device *device, void *data);
 
-/* In stream order. Upload from pinned memory returns at once; from other memory when it has been read. */
-void lp_device_upload(void *to, const void *from, size_t size);
-/* Into pinned memory; there after the next sync. */
-void lp_device_fetch(void *to, const void *from, size_t size);
-/* Returns when the data is there. */
-void lp_device_download(void *to, const void *from, size_t size);
-void lp_device_clear(void *data, size_t size);
-void lp_device_sync(void);
+/* Host to device, in stream order. From pinned memory the call returns at once; otherwise when the source has been read. */
+void lp_device_upload(lp_cuda_device *device, void *to, const void *from, size_t size);
+/* Device to pinned host memory; complete after the next sync. */
+void lp_device_fetch(lp_cuda_device *device, void *to, const void *from, size_t size);
+/* Device to host; complete when the call returns. */
+void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size);
+/* Device to device, in stream order. */
+void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size);
+/* Zeroes device memory, in the order of the current stream. */
+void lp_device_clear(lp_cuda_device *device, void *data, size_t size);
+void lp_device_sync(lp_cuda_device *device);
 
-/* Launches and clearing go to this lane from now on; to lane 0 at first. Only what is recorded may use others. */
-void lp_device_use(int lane);
-/* While recording: notes the end of the lane in use under a number below LP_DEVICE_SIGNALS; lets the lane in use wait for that. */
-enum { LP_DEVICE_SIGNALS = 1024 };
-void lp_device_signal(int number);
-void lp_device_wait_for(int number);
-
-/* Data that comes from the host with every step has LP_DEVICE_MARKS places, used in turn, so that the host may be some steps
- * ahead. A mark says that the stream is done with one of them. Each user has marks of its own: it would otherwise wait for what
- * it has itself just asked for. */
-enum { LP_DEVICE_MARKS = 4 };
+/* Data that the host sends with every step lies in a ring of LP_DEVICE_RING entries, so that the host may run some steps ahead.
+ * Each user of a ring has events of its own. */
+enum { LP_DEVICE_RING = 4 };
 typedef enum lp_device_user { LP_DEVICE_RUN, LP_DEVICE_ADAM, LP_DEVICE_USERS } lp_device_user;
-/* Notes the present end of the stream, and waits until the stream has passed it. */
-void lp_device_mark(lp_device_user user, int mark);
-void lp_device_wait(lp_device_user user, int mark);
-/* Like upload, from pinned memory, but at once, beside what the stream is doing: what the stream does with `to` must be over.
- * What is asked of the stream from now on waits for it. */
-void lp_device_deliver(lp_device_user user, int mark, void *to, const void *from, size_t size);
-/* Within the device's memory, in stream order. */
-void lp_device_move(void *to, const void *from, size_t size);
+/* Blocks the host until the entry's last release has passed on stream 0. */
+void lp_device_ring_acquire(lp_cuda_device *device, lp_device_user user, int index);
+/* The work submitted so far is the last that reads the entry. */
+void lp_device_ring_release(lp_cuda_device *device, lp_device_user user, int index);
+/* Copies from pinned memory on the copy stream, beside the work of stream 0; work submitted later waits for the copy. The entry must
+ * have been acquired. */
+void lp_device_upload_ahead(lp_cuda_device *device, lp_device_user user, int index, void *to, const void *from,
+                            size_t size);
 
-/* While recording: the first lane, which is then in use, waits for all others. */
-void lp_device_join(void);
+/* Stream capture: between begin and end, launches and clears are captured into a CUDA graph, not executed. Begin returns false where
+ * the device cannot capture; end returns the instantiated graph, or NULL when it failed. */
+bool lp_device_capture_begin(lp_cuda_device *device);
+void *lp_device_capture_end(lp_cuda_device *device);
+void lp_device_graph_launch(lp_cuda_device *device, void *captured);
+void lp_device_graph_free(lp_cuda_device *device, void *captured);
 
-/* Between begin and end launches are recorded, not made. Begin is false where the device cannot record; end gives the
- * recording, or NULL when it failed. */
-bool lp_device_record_begin(void);
-void *lp_device_record_end(void);
-void lp_device_replay(void *recording);
-void lp_device_record_free(void *recording);
+/* While capturing: selects the stream of later launches and clears; 0 at the start. */
+void lp_device_set_stream(lp_cuda_device *device, int stream);
+/* While capturing: records the current end of the current stream as event `number`, or lets the current stream wait for it. */
+enum { LP_DEVICE_EVENTS = 1024 };
+void lp_device_record_event(lp_cuda_device *device, int number);
+void lp_device_wait_event(lp_cuda_device *device, int number);
+/* While capturing: stream 0 waits for all others and becomes the current one. */
+void lp_device_join_streams(lp_cuda_device *device);
 
-/* How long what is launched between the two takes, in seconds; stop waits for it. The device is kept busy at first, so that it
- * does not wait for the launches. */
-void lp_device_watch_start(void);
-double lp_device_watch_stop(void);
+/* Seconds that the work submitted between start and stop takes; stop waits for it. Start keeps the device busy for a moment, so that
+ * launch latency is not measured. */
+void lp_device_timer_start(lp_cuda_device *device);
+double lp_device_timer_stop(lp_cuda_device *device);
 
-/* The first thing that went wrong, or NULL. */
-const char *lp_device_problem(void);
-void lp_device_problem_set(const char *what, const char *reason);
+/* The first error since the device was opened, or NULL. It is never cleared: later results are undefined. */
+const char *lp_device_problem(const lp_cuda_device *device);
+void lp_device_problem_set(lp_cuda_device *device, const char *what, const char *reason);
 
 #endif

@@ -103,7 +103,7 @@ static int parts_of(const lp_value *table, const token_lists &lists)
 static void embed_gradient_in_parts(const lp_node *node, const lp_cuda_run *run, token_lists lists, int parts)
 {
     const lp_value *out = node->outputs[0];
-    int ids = out->rows, stream = run->lane;
+    int ids = out->rows, stream = run->stream;
     size_t blocks = (size_t)ids * (size_t)parts;
     float *partial = (float *)lp_cuda_scratch(run, blocks * (size_t)out->cols * sizeof *partial);
     if (!partial)

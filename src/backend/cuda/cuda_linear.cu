@@ -8,7 +8,7 @@
  * Loops are hardly unrolled: between two launches a training step runs more code than the instruction cache holds, so
  * every instruction is fetched again.
  *
- * Gradients of weights are reductions over rows (cuda_sums.h).
+ * Gradients of weights are reductions over rows (cuda_reduction.h).
  */
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"

@@ -1,41 +1,39 @@
-/* cuda_lists.h: the ids of an input, sorted: which of its elements have which id.
- *
- * Made on the host for every shard, for each input of ids that some node's gradient sums by (lp_cuda_sorted_by). The
- * elements of an id stand together and in their order.
+/* cuda_lists.h: the elements of an id input grouped by id, as a compressed list (offsets and elements). Gradients by id read it, so that
+ * they need no atomics. The host builds it for every shard, for each input that lp_cuda_sorted_by names.
  */
 #ifndef LP_CUDA_LISTS_H
 #define LP_CUDA_LISTS_H
 
 #include "backend/cuda/cuda.h"
 
-/* On the device, but for the largest numbers. Id v has the elements order[starts[v]] .. order[starts[v + 1] - 1], as far as v is
- * below *ids; later ones have none. */
+/* Pointers to device memory. Id v < *ids has the elements order[starts[v]] .. order[starts[v + 1] - 1], ascending; larger ids have
+ * none. */
 typedef struct lp_cuda_lists {
     const int32_t *ids, *starts, *order;
     int largest_ids, largest_elements;
 } lp_cuda_lists;
 
-/* Where input k of the node holds ids that its kernel wants sorted: the value whose rows they are; otherwise NULL. */
+/* If the kernel of the node needs the ids of input k sorted: the value whose rows they index; otherwise NULL. */
 const lp_value *lp_cuda_sorted_by(const lp_node *node, int k);
 
-/* Those of an input of the graph that a node wanted. */
+/* The lists of a graph input for which lp_cuda_sorted_by is not NULL. */
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids);
 
-/* ---- for cuda_program.cu ------------------------------------------------------------------------------------- */
+/* ---- for cuda_upload.cu --------------------------------------------------------------------------------------- */
 
-/* Where the parts lie in a block of memory. */
+/* Offsets in bytes; the number of ids is at 0. */
 typedef struct lp_cuda_list_layout {
-    size_t starts, order, size; /* the number of ids at 0 */
+    size_t starts, order, size;
     int largest_ids, largest_elements;
 } lp_cuda_list_layout;
 
-/* For at most so many elements and ids. */
+/* Sized for this many elements and ids. */
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids);
-lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *block);
-/* Fills a block. Sorts in a room of so many numbers: a block that has been copied to a device is no longer in the cache, and one that
- * is filled in a straight run comes back sooner than one that is jumped about in. */
-size_t lp_cuda_list_room(const lp_cuda_list_layout *layout);
-void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *block, const int32_t *ids, int64_t elements,
-                       int32_t *room);
+lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *at);
+/* Fills the lists at `to`. Sorting needs a buffer of lp_cuda_list_sort_size numbers: `to` is staging memory that is no longer in
+ * the CPU's cache, where sequential writes are faster than scattered ones. */
+size_t lp_cuda_list_sort_size(const lp_cuda_list_layout *layout);
+void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *to, const int32_t *ids, int64_t elements,
+                       int32_t *sort_buffer);
 
 #endif

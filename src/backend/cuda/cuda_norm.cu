@@ -3,9 +3,9 @@
  * Rows of up to 256 columns are loaded once and stay in registers; a warp interleaves two rows to hide the latency of
  * its reductions. Wider rows are loaded again for each reduction.
  *
- * The gradients of weight and bias are column reductions, deferred to cuda_sums.h.
+ * The gradients of weight and bias are column reductions, deferred to cuda_reduction.h.
  */
-#include "backend/cuda/cuda_sums.h"
+#include "backend/cuda/cuda_reduction.h"
 
 namespace
 {
@@ -200,5 +200,5 @@ void lp_cuda_layer_norm_gradient(const lp_node *node, const lp_cuda_run *run)
         task.accumulate = LP_ADDS(0);
         launch(run, task, lp_cuda_largest(run, node->inputs[0]), narrow_backward<2>, narrow_backward<8>, wide_backward);
     }
-    lp_cuda_sums_alone(node, run);
+    lp_cuda_reduce_node(node, run);
 }

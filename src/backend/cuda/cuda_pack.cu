@@ -1,8 +1,8 @@
-/* cuda_pack.cu: lays weights out as the products of chains read them (chain_pack in cuda_chain.h), rounds them, and does beside that what a
- * step can begin with: rows of tables, and frequencies. All in one launch, since the first chain waits for it: what waits for several
- * launches begins microseconds after the last of them.
+/* cuda_pack.cu: packs weights into the layout in which fused kernels read them (packed_weight in cuda_fused.h) and rounds them. The same
+ * launch also runs small nodes at the start of a step: gathered rows of tables, and frequencies. One launch, because a kernel that waits for
+ * several launches starts microseconds later.
  */
-#include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
@@ -11,40 +11,40 @@ namespace
 
 enum { THREADS = 512 };
 
-/* A node that comes along. */
-typedef struct along_task {
+/* A node that the pack runs. */
+typedef struct extra_task {
     int op, blocks; /* op: lp_op_id */
     lp_cuda_rows rows;
-    int cols, width, lanes; /* gather: lanes take a row, and each `width` columns at a time */
+    int cols, width, lanes; /* gather: lanes per row, and columns that a lane copies at a time */
     int harmonics;
     const float *from;
     const int32_t *ids;
     void *to;
-} along_task;
+} extra_task;
 
 typedef struct pack_task {
-    const char *program;
-    int packs;
+    const packed_weight *weights;
+    int weight_count;
     const lp_cuda_shard *shard;
-    along_task along[LP_PACK_ALONG];
+    extra_task extras[LP_PACK_EXTRAS];
 } pack_task;
 
-/* One block of halves. All that a thread reads it asks for at once. */
-__device__ inline void pack_weight(const chain_pack &task, int half)
+/* One block (to, from) of the halves of a weight. The loop is unrolled, so that a thread issues all its loads at once. */
+__device__ inline void pack_weight(const packed_weight &task, int half)
 {
-    int to = half / task.in_parts, from = half - to * task.in_parts;
-    if (to >= task.out_parts)
+    int to = half / task.in_halves, from = half - to * task.in_halves;
+    if (to >= task.out_halves)
         return;
-    /* Columns of the weight are terms where it is transposed. */
+    /* The columns of a transposed weight are the terms of the product. */
     int first = task.transpose ? from * task.in : to * task.out, row = task.transpose ? to * task.out : from * task.in;
     const float *weight = task.weight + row * task.stride + first;
     const float *scale = task.scale ? task.scale + first : NULL;
     float2 *packed = (float2 *)(task.to + half * LP_PACK_BLOCK);
 #pragma unroll
     for (int k = (int)threadIdx.x; k < LP_PACK_BLOCK / 2; k += THREADS) {
-        /* Of the pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
-        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_CHAIN_TILES / 2),
-            i = 2 * (pair % (LP_CHAIN_TILES / 2)) + (k & 1);
+        /* Element k: pair of tiles k / 64, lane k / 2 % 32, first or second tile. */
+        int pair = k >> 6, lane = k >> 1 & 31, j = pair / (LP_FUSED_TILES / 2),
+            i = 2 * (pair % (LP_FUSED_TILES / 2)) + (k & 1);
         int term = 8 * j + (lane & 3), column = 8 * i + (lane >> 2);
         int row_step = task.transpose ? 1 : task.stride, column_step = task.transpose ? task.stride : 1;
         float two[2] = {0, 0};
@@ -53,11 +53,11 @@ __device__ inline void pack_weight(const chain_pack &task, int half)
             if (term < task.in && column < task.out)
                 two[h] = weight[term * row_step + column * column_step] *
                          (scale ? scale[task.transpose ? term : column] : 1);
-        packed[k] = make_float2(tile_round_tf32(two[0]), tile_round_tf32(two[1]));
+        packed[k] = make_float2(tile_round(two[0]), tile_round(two[1]));
     }
 }
 
-template <int n> __device__ inline void gather_rows(const along_task &task, const lp_cuda_shard *shard, int block)
+template <int n> __device__ inline void gather_rows(const extra_task &task, const lp_cuda_shard *shard, int block)
 {
     int row = block * (THREADS / task.lanes) + (int)threadIdx.x / task.lanes;
     if (row >= lp_rows_now(task.rows, shard))
@@ -66,10 +66,10 @@ template <int n> __device__ inline void gather_rows(const along_task &task, cons
     float *to = (float *)task.to + (size_t)row * task.cols;
 #pragma unroll 1
     for (int c = n * ((int)threadIdx.x % task.lanes); c < task.cols; c += n * task.lanes)
-        lp_vector_store<n>(to + c, lp_vector_load<n>(from + c), 0);
+        lp_write<n>(to + c, lp_read<n>(from + c), 0);
 }
 
-__device__ inline void come_along(const along_task &task, const lp_cuda_shard *shard, int block)
+__device__ inline void run_extra(const extra_task &task, const lp_cuda_shard *shard, int block)
 {
     int i = block * THREADS + (int)threadIdx.x;
     if (task.op == LP_OP_HARMONICS && i < task.cols)
@@ -84,36 +84,36 @@ __device__ inline void come_along(const along_task &task, const lp_cuda_shard *s
         gather_rows<1>(task, shard, block);
 }
 
-/* Four blocks for each weight, one for a block of halves, if it has as many; then those of what comes along. */
+/* Four thread blocks for each weight, one for each pair of halves that it may have, then those of the extra nodes. */
 __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_task task)
 {
-    int block = (int)blockIdx.x - 4 * task.packs;
+    int block = (int)blockIdx.x - 4 * task.weight_count;
     if (block < 0)
-        pack_weight(((const chain_pack *)task.program)[blockIdx.x / 4], (int)blockIdx.x % 4);
+        pack_weight(task.weights[blockIdx.x / 4], (int)blockIdx.x % 4);
 #pragma unroll
-    for (int i = 0; i < LP_PACK_ALONG; i++) {
-        if (block >= 0 && block < task.along[i].blocks)
-            come_along(task.along[i], task.shard, block);
-        block -= task.along[i].blocks;
+    for (int i = 0; i < LP_PACK_EXTRAS; i++) {
+        if (block >= 0 && block < task.extras[i].blocks)
+            run_extra(task.extras[i], task.shard, block);
+        block -= task.extras[i].blocks;
     }
 }
 
-along_task along_of(const lp_node *node, const lp_cuda_run *run)
+extra_task extra_task_of(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    along_task task = {};
+    extra_task task = {};
     task.op = (int)node->op->id;
     task.rows = lp_cuda_rows_of(out);
     task.cols = out->cols;
     task.from = LP_INPUT(0);
     task.to = LP_OUTPUT_AS(void, 0);
     if (node->op->id == LP_OP_HARMONICS) {
-        task.harmonics = node->attributes.harmonics;
+        task.harmonics = node->with.harmonics;
         task.blocks = (int)lp_blocks(task.cols, THREADS);
         return task;
     }
     task.ids = LP_INPUT_AS(int32_t, 1);
-    task.width = lp_vector_width((uintptr_t)task.from | (uintptr_t)task.to, task.cols);
+    task.width = lp_width((uintptr_t)task.from | (uintptr_t)task.to, task.cols);
     task.lanes = 1;
     while (task.lanes < 32 && task.lanes * task.width < task.cols)
         task.lanes *= 2;
@@ -123,17 +123,17 @@ along_task along_of(const lp_node *node, const lp_cuda_run *run)
 
 } // namespace
 
-void lp_cuda_pack_launch(const lp_cuda_stage *stage, const lp_cuda_chain *pack, const lp_cuda_run *run)
+void lp_cuda_pack_launch(const lp_cuda_stage *stage, const lp_cuda_fused *pack, const lp_cuda_run *run)
 {
     pack_task task = {};
     unsigned blocks = 4 * (unsigned)pack->count;
-    task.program = pack->program;
-    task.packs = pack->count;
+    task.weights = (const packed_weight *)pack->steps;
+    task.weight_count = pack->count;
     task.shard = run->shard;
     for (int p = pack->count, i = 0; p < stage->count; p++)
-        if (stage->pieces[p].node->op->id != LP_OP_SCALE_COLUMNS) { /* those are in the packs */
-            task.along[i] = along_of(stage->pieces[p].node, run);
-            blocks += (unsigned)task.along[i++].blocks;
+        if (stage->parts[p].node->op->id != LP_OP_SCALE_COLUMNS) { /* these are packed with their scale */
+            task.extras[i] = extra_task_of(stage->parts[p].node, run);
+            blocks += (unsigned)task.extras[i++].blocks;
         }
     LP_LAUNCH(run, pack_kernel, blocks, THREADS, 0, task);
 }

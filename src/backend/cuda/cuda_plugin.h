@@ -1,4 +1,4 @@
-/* cuda_plugin.h: what the library and the plugin liblapse_cuda.so say to each other. */
+/* cuda_plugin.h: the entry point of the plugin liblapse_cuda.so, shared by the library and the plugin. */
 #ifndef LP_CUDA_PLUGIN_H
 #define LP_CUDA_PLUGIN_H
 
@@ -9,15 +9,15 @@ extern "C" {
 #include "backend/backend.h"
 #endif
 
-/* Plugin and library share structures and so must be of one build. The number says whether they are: it changes with what they
- * share, as far as sizes can tell. */
+/* Plugin and library share structures and so must come from one build. This hash of structure sizes detects most mismatches. */
 #define LP_CUDA_VERSION                                                                                      \
     ((uint32_t)(sizeof(lp_run) * 31 + sizeof(lp_node) * 37 + sizeof(lp_value) * 41 + sizeof(lp_graph) * 43 + \
                 sizeof(lp_plan) * 47 + sizeof(lp_backend) * 53 + LP_OP_COUNT * 59))
 
-/* The plugin's entry, found by the name "lp_cuda_open". NULL and a reason where there is no device to use. */
-__attribute__((visibility("default"))) const lp_backend *lp_cuda_open(uint32_t version, const char **reason);
-typedef const lp_backend *(*lp_cuda_open_function)(uint32_t version, const char **reason);
+/* Opens the first GPU; called once. The backend lives until the process ends. NULL where there is no usable GPU; the reason is then
+ * written to `reason`. */
+__attribute__((visibility("default"))) const lp_backend *lp_cuda_open(uint32_t version, char *reason, size_t size);
+typedef const lp_backend *(*lp_cuda_open_function)(uint32_t version, char *reason, size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,89 +1,89 @@
-/* cuda_program.cu: the loop over a step's stages, recorded once and replayed.
+/* cuda_program.cu: launches the stages of a step, and captures them once into CUDA graphs that later steps replay.
  *
- * What a run needs of the host comes in a block (cuda_block.h), which the host lays out in pinned memory and sends, in one copy, while the
- * device may still be busy with shards before. There are several places for blocks, used in turn, and a recording for each, which reads
- * it there: to move it to where one recording reads would take the device longer than the start of a step.
+ * One upload (cuda_upload.h) brings all host data of a run: the host fills it in pinned memory and copies it while the device may still
+ * work on earlier shards. The uploads form a ring. Each ring entry has a captured graph of its own that reads the upload in place:
+ * copying it to a common address would delay the start of every step.
  */
 #include "backend/cuda/cuda_adam.h"
-#include "backend/cuda/cuda_block.h"
-#include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_upload.h"
 #include "backend/cuda/cuda_bce_loss.h"
+#include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_program.h"
-#include "backend/cuda/cuda_sums.h"
+#include "backend/cuda/cuda_reduction.h"
 
 #include <stdlib.h>
 
-enum { KEPT = 16, UNDER_WAY = LP_DEVICE_SIGNALS - 1 };
+enum { MAX_PROGRAMS = 16, RELEASE_EVENT = LP_DEVICE_EVENTS - 1 };
 
-/* A place for blocks, and what is made for blocks in it. */
-typedef struct block_place {
-    char *staging, *block; /* on the host, and on the device */
-    void **data;           /* by slot: on the device */
-    lp_cuda_chain *chains; /* by stage */
-    void *recording;
-    const lp_adam *learns; /* whose step is recorded too */
-} block_place;
+/* An entry of the ring of uploads. */
+typedef struct ring_entry {
+    char *staging, *uploaded; /* pinned host memory, and device memory */
+    void **data;              /* inputs by slot, on the device */
+    lp_cuda_fused *fused;     /* by stage */
+    void *captured;           /* CUDA graph that reads this upload; NULL: not captured yet */
+    const lp_adam *adam;      /* whose step the graph contains; NULL: none */
+} ring_entry;
 
-/* Memory beside a value. */
-typedef struct kept_memory {
-    struct kept_memory *next;
-    const lp_value *beside;
+/* Device memory attached to a value (lp_cuda_side_buffer). */
+typedef struct side_buffer {
+    struct side_buffer *next;
+    const lp_value *value;
     void *data;
-} kept_memory;
+} side_buffer;
 
 typedef struct lp_cuda_program {
     struct lp_cuda_program *next;
-    /* For which runs. */
+    lp_cuda_device *device;
+    /* Key: the runs that this program serves. */
     const lp_plan *plan;
     const void *work, *parameters, *gradients, *row_gradients;
     lp_precision precision;
-    lp_cuda_block block;
-    block_place places[LP_DEVICE_MARKS];
-    char *staging, *blocks; /* of all places */
     int largest_segments;
+    lp_cuda_upload upload;
+    ring_entry ring[LP_DEVICE_RING];
+    char *staging, *uploads; /* of all ring entries */
     lp_cuda_stages stages;
-    char *chain_programs; /* of all of them, on the device */
-    float *packed;        /* the weights of their products */
-    /* Scratch of the stages. */
-    void *scratch[LP_CUDA_LANES];
-    size_t scratch_size[LP_CUDA_LANES];
-    kept_memory *kept;         /* what nodes leave for others */
-    const lp_cuda_slot *slots; /* by stage */
-    bool recording, under_way; /* under_way: a stage of the moment at hand is */
-    lp_launch_part *parts;     /* room for those of one launch */
+    const lp_cuda_dispatch *dispatch; /* by stage */
+    char *fused_steps;                /* steps and packed weights of all ring entries, on the device */
+    float *packed;                    /* packed weights of the fused products */
+    void *scratch[LP_CUDA_STREAMS];
+    size_t scratch_size[LP_CUDA_STREAMS];
+    side_buffer *side_buffers;
+    bool out_of_memory;    /* during the current launches: later stages are not launched */
+    bool capturing;        /* launches go to a CUDA graph */
+    bool released;         /* RELEASE_EVENT was recorded in the current level */
+    lp_launch_part *parts; /* scratch of report_launch */
     uint64_t runs;
-    lp_arena arena;
+    lp_arena arena; /* owns the program itself */
 } lp_cuda_program;
 
-static lp_cuda_program *programs; /* newest first */
-static bool failing;              /* out of memory while nodes were launched */
-
-static void lose(const char *what)
+static void fail_memory(lp_cuda_program *program, const char *what)
 {
-    lp_device_problem_set(what, "there is not enough memory on the GPU");
-    failing = true;
+    lp_device_problem_set(program->device, what, "there is not enough memory on the GPU");
+    program->out_of_memory = true;
 }
 
 static void release(lp_cuda_program *program)
 {
-    lp_device_sync();
-    for (int i = 0; i < LP_DEVICE_MARKS; i++)
-        lp_device_record_free(program->places[i].recording);
-    lp_device_pinned_free(program->staging);
-    lp_device_free(program->blocks);
-    lp_device_free(program->chain_programs);
-    lp_device_free(program->packed);
-    for (int i = 0; i < LP_CUDA_LANES; i++)
-        lp_device_free(program->scratch[i]);
-    for (kept_memory *mine = program->kept; mine; mine = mine->next)
-        lp_device_free(mine->data);
-    lp_arena arena = program->arena; /* holds the program itself */
+    lp_cuda_device *device = program->device;
+    lp_device_sync(device);
+    for (int i = 0; i < LP_DEVICE_RING; i++)
+        lp_device_graph_free(device, program->ring[i].captured);
+    lp_device_pinned_free(device, program->staging);
+    lp_device_free(device, program->uploads);
+    lp_device_free(device, program->fused_steps);
+    lp_device_free(device, program->packed);
+    for (int i = 0; i < LP_CUDA_STREAMS; i++)
+        lp_device_free(device, program->scratch[i]);
+    for (side_buffer *mine = program->side_buffers; mine; mine = mine->next)
+        lp_device_free(device, mine->data);
+    lp_arena arena = program->arena;
     lp_arena_clear(&arena);
 }
 
-void lp_cuda_program_drop(const void *work)
+void lp_cuda_program_drop(lp_cuda_programs *programs, const void *work)
 {
-    for (lp_cuda_program **link = &programs; *link;) {
+    for (lp_cuda_program **link = &programs->newest; *link;) {
         lp_cuda_program *program = *link;
         if (program->work == work) {
             *link = program->next;
@@ -94,12 +94,12 @@ void lp_cuda_program_drop(const void *work)
     }
 }
 
-/* So that buffers which come and go do not leave a program each. */
-static void drop_oldest(void)
+/* Bounds the memory of programs whose other buffers change while the work buffer stays. */
+static void drop_oldest(lp_cuda_programs *programs)
 {
     int count = 0;
-    for (lp_cuda_program **link = &programs; *link; link = &(*link)->next)
-        if (++count > KEPT) {
+    for (lp_cuda_program **link = &programs->newest; *link; link = &(*link)->next)
+        if (++count > MAX_PROGRAMS) {
             lp_cuda_program *program = *link;
             *link = program->next;
             release(program);
@@ -107,115 +107,117 @@ static void drop_oldest(void)
         }
 }
 
-/* The program of a stage, at the end of all; false when out of memory. */
-static bool add_chain(const lp_cuda_program *program, int i, const lp_cuda_run *run, lp_cuda_chain *chain,
-                      lp_buffer *all)
+/* ---- building a program -------------------------------------------------------------------------------------- */
+
+/* Appends the steps of a fused kernel, or the weights of a pack, to `all`. False when out of memory. */
+static bool add_fused(const lp_cuda_program *program, int i, const lp_cuda_run *run, lp_cuda_fused *one, lp_buffer *all)
 {
     const lp_cuda_stage *stage = &program->stages.all[i];
-    if (stage->type == LP_STAGE_CHAIN) {
-        chain_step steps[LP_CHAIN_STEPS];
-        lp_cuda_chain_make(&program->stages, stage, run, program->packed, chain, steps);
-        chain->place = all->size;
+    if (stage->type == LP_STAGE_FUSED) {
+        fused_step steps[LP_FUSED_STEPS];
+        lp_cuda_fused_build(&program->stages, stage, run, program->packed, one, steps);
+        one->offset = all->size;
         return lp_buffer_add(all, steps, (size_t)stage->count * sizeof *steps);
     }
-    chain_pack *packs = (chain_pack *)lp_alloc((size_t)stage->count, sizeof *packs);
+    packed_weight *packs = (packed_weight *)lp_alloc((size_t)stage->count, sizeof *packs);
     if (packs)
-        lp_cuda_pack_make(&program->stages, stage, run, program->packed, chain, packs);
-    chain->place = all->size;
-    bool good = packs && lp_buffer_add(all, packs, (size_t)chain->count * sizeof *packs);
+        lp_cuda_pack_build(&program->stages, stage, run, program->packed, one, packs);
+    one->offset = all->size;
+    bool good = packs && lp_buffer_add(all, packs, (size_t)one->count * sizeof *packs);
     lp_free(packs);
     return good;
 }
 
-static lp_cuda_run run_at(lp_cuda_program *program, const block_place *place, const lp_run *there)
+static lp_cuda_run run_at(lp_cuda_program *program, const ring_entry *entry, const lp_run *on_device)
 {
-    lp_cuda_run run = {there,
-                       (const lp_cuda_shard *)place->block,
-                       (const int32_t *)(place->block + program->block.segment_place),
+    lp_cuda_run run = {program->device,
+                       on_device,
+                       (const lp_cuda_shard *)entry->uploaded,
+                       (const int32_t *)(entry->uploaded + program->upload.segment_offset),
                        program->largest_segments,
                        0,
                        program,
-                       place->chains};
+                       entry->fused};
     return run;
 }
 
-/* Those of one place; false when out of memory. */
-static bool add_chains(lp_cuda_program *program, block_place *place, const lp_run *run, lp_buffer *all)
+/* All of one ring entry. False when out of memory. */
+static bool add_fused_of_entry(lp_cuda_program *program, ring_entry *entry, const lp_run *run, lp_buffer *all)
 {
     const lp_cuda_stages *stages = &program->stages;
-    lp_run there = *run;
-    there.inputs = place->data;
-    lp_cuda_run launched = run_at(program, place, &there);
+    lp_run on_device = *run;
+    on_device.inputs = entry->data;
+    lp_cuda_run launched = run_at(program, entry, &on_device);
     bool good = true;
     for (int i = 0; good && i < stages->count; i++)
-        if (stages->all[i].type == LP_STAGE_CHAIN || stages->all[i].type == LP_STAGE_PACK)
-            good = add_chain(program, i, &launched, &place->chains[i], all);
+        if (stages->all[i].type == LP_STAGE_FUSED || stages->all[i].type == LP_STAGE_PACK)
+            good = add_fused(program, i, &launched, &entry->fused[i], all);
     return good;
 }
 
-/* Programs of chains and packs, end to end, go to the device in one copy. */
-static bool make_chains(lp_cuda_program *program, const lp_run *run)
+/* Uploads the steps of all fused kernels and packs in one copy. */
+static bool build_fused(lp_cuda_program *program, const lp_run *run)
 {
     const lp_cuda_stages *stages = &program->stages;
     lp_buffer all = {};
-    program->packed = (float *)lp_device_alloc((stages->packed_size + 1) * sizeof(float));
+    program->packed = (float *)lp_device_alloc(program->device, (stages->packed_size + 1) * sizeof(float));
     bool good = program->packed != NULL;
-    for (int i = 0; good && i < LP_DEVICE_MARKS; i++)
-        good = add_chains(program, &program->places[i], run, &all);
-    program->chain_programs = good ? (char *)lp_device_alloc(all.size + 1) : NULL;
-    good = program->chain_programs != NULL;
-    for (int i = 0; good && i < LP_DEVICE_MARKS * stages->count; i++) {
-        lp_cuda_chain *chain = &program->places[i / stages->count].chains[i % stages->count];
-        chain->program = program->chain_programs + chain->place;
+    for (int i = 0; good && i < LP_DEVICE_RING; i++)
+        good = add_fused_of_entry(program, &program->ring[i], run, &all);
+    program->fused_steps = good ? (char *)lp_device_alloc(program->device, all.size + 1) : NULL;
+    good = program->fused_steps != NULL;
+    for (int i = 0; good && i < LP_DEVICE_RING * stages->count; i++) {
+        lp_cuda_fused *one = &program->ring[i / stages->count].fused[i % stages->count];
+        one->steps = program->fused_steps + one->offset;
     }
     if (good && all.size)
-        lp_device_upload(program->chain_programs, all.data, all.size);
+        lp_device_upload(program->device, program->fused_steps, all.data, all.size);
     lp_buffer_clear(&all);
     return good;
 }
 
 /* False when out of memory. */
-static bool make_places(lp_cuda_program *program)
+static bool build_ring(lp_cuda_program *program)
 {
     int slots = program->plan->graph->input_count;
-    program->staging = (char *)lp_device_pinned(LP_DEVICE_MARKS * program->block.size);
-    program->blocks = (char *)lp_device_alloc(LP_DEVICE_MARKS * program->block.size);
-    lp_device_sync(); /* what is delivered does not wait for the stream to have cleared it */
-    bool good = program->staging && program->blocks;
-    for (int i = 0; good && i < LP_DEVICE_MARKS; i++) {
-        block_place *place = &program->places[i];
-        size_t chains = (size_t)program->stages.count + 1;
-        place->staging = program->staging + (size_t)i * program->block.size;
-        place->block = program->blocks + (size_t)i * program->block.size;
-        place->data = (void **)lp_arena_alloc(&program->arena, ((size_t)slots + 1) * sizeof *place->data);
-        place->chains = (lp_cuda_chain *)lp_arena_alloc(&program->arena, chains * sizeof *place->chains);
-        good = place->data && place->chains;
+    program->staging = (char *)lp_device_pinned(program->device, LP_DEVICE_RING * program->upload.size);
+    program->uploads = (char *)lp_device_alloc(program->device, LP_DEVICE_RING * program->upload.size);
+    lp_device_sync(program->device); /* the copy stream does not wait for the zeroing of new memory */
+    bool good = program->staging && program->uploads;
+    for (int i = 0; good && i < LP_DEVICE_RING; i++) {
+        ring_entry *entry = &program->ring[i];
+        size_t stages = (size_t)program->stages.count + 1;
+        entry->staging = program->staging + (size_t)i * program->upload.size;
+        entry->uploaded = program->uploads + (size_t)i * program->upload.size;
+        entry->data = (void **)lp_arena_alloc(&program->arena, ((size_t)slots + 1) * sizeof *entry->data);
+        entry->fused = (lp_cuda_fused *)lp_arena_alloc(&program->arena, stages * sizeof *entry->fused);
+        good = entry->data && entry->fused;
         for (int slot = 0; good && slot < slots; slot++)
-            if (program->block.inputs[slot].value)
-                place->data[slot] = place->block + program->block.inputs[slot].place;
+            if (program->upload.inputs[slot].value)
+                entry->data[slot] = entry->uploaded + program->upload.inputs[slot].offset;
     }
     return good;
 }
 
-static bool fill(lp_cuda_program *program, const lp_run *run)
+static bool build(lp_cuda_program *program, const lp_run *run)
 {
     const lp_graph *graph = run->plan->graph;
     program->parts =
         (lp_launch_part *)lp_arena_alloc(&program->arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     if (!program->parts)
         return false;
-    lp_cuda_run sizes = {run, NULL, NULL, program->largest_segments, 0, NULL, NULL};
-    /* A plan for nodes in their order lets values share bytes that would meet if they ran in another. */
-    if (!lp_cuda_stages_make(graph, !run->plan->scheduled, &program->arena, &program->stages))
+    lp_cuda_run sizes = {program->device, run, NULL, NULL, program->largest_segments, 0, NULL, NULL};
+    /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
+    if (!lp_cuda_stages_build(graph, !run->plan->arranged, &program->arena, &program->stages))
         return false;
-    program->slots = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_chain_runs(&sizes), &program->arena);
-    if (!program->slots)
+    program->dispatch = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_fused_enabled(&sizes), &program->arena);
+    if (!program->dispatch)
         return false;
-    return lp_cuda_block_plan(&program->block, &sizes, &program->arena) && make_places(program) &&
-           make_chains(program, run);
+    return lp_cuda_upload_plan(&program->upload, &sizes, &program->arena) && build_ring(program) &&
+           build_fused(program, run);
 }
 
-/* What no kernel exists for. */
+/* The name of an op of the graph that has no kernel; NULL: all have one. */
 static const char *missing(const lp_graph *graph)
 {
     for (int i = 0; i < graph->node_count; i++)
@@ -224,126 +226,128 @@ static const char *missing(const lp_graph *graph)
     return NULL;
 }
 
-/* For runs like this one, with some room for more segments. */
-static lp_cuda_program *make(const lp_run *run)
+static lp_cuda_program *create(lp_cuda_programs *programs, const lp_run *run)
 {
     const char *op = missing(run->plan->graph);
-    if (op)
-        lp_device_problem_set(op, "this op has no kernel for the GPU");
-    if (op)
+    if (op) {
+        lp_device_problem_set(programs->device, op, "this op has no kernel for the GPU");
         return NULL;
+    }
     lp_arena arena = {};
     lp_cuda_program *program = (lp_cuda_program *)lp_arena_alloc(&arena, sizeof *program);
     if (!program)
         return NULL;
     program->arena = arena;
+    program->device = programs->device;
     program->plan = run->plan;
     program->work = run->work;
     program->parameters = run->parameters;
     program->gradients = run->gradients;
     program->row_gradients = run->row_gradients;
     program->precision = run->precision;
-    program->largest_segments = (run->segments + 31) / 32 * 32;
-    if (!fill(program, run)) {
+    program->largest_segments = (run->segments + 31) / 32 * 32; /* serves later runs with a few more */
+    if (!build(program, run)) {
         release(program);
         return NULL;
     }
-    program->next = programs;
-    programs = program;
-    drop_oldest();
+    program->next = programs->newest;
+    programs->newest = program;
+    drop_oldest(programs);
     return program;
 }
 
-static bool serves(const lp_cuda_program *program, const lp_run *run)
+static bool matches(const lp_cuda_program *program, const lp_run *run)
 {
     return program->plan == run->plan && program->work == run->work && program->parameters == run->parameters &&
            program->gradients == run->gradients && program->row_gradients == run->row_gradients &&
            program->precision == run->precision && program->largest_segments >= run->segments;
 }
 
-static lp_cuda_program *find(const lp_run *run)
+static lp_cuda_program *find(lp_cuda_programs *programs, const lp_run *run)
 {
-    for (lp_cuda_program *program = programs; program; program = program->next)
-        if (serves(program, run))
+    for (lp_cuda_program *program = programs->newest; program; program = program->next)
+        if (matches(program, run))
             return program;
-    return make(run);
+    return create(programs, run);
 }
 
-/* Lays out the block of a run, when its place is free, and sends it. */
-static void send(lp_cuda_program *program, int mark, const lp_run *run, const lp_train_step *learning)
+/* ---- launches ------------------------------------------------------------------------------------------------ */
+
+/* Fills and sends the upload of a run, once its ring entry is free. */
+static void send(lp_cuda_program *program, int index, const lp_run *run, const lp_train_step *train_step)
 {
-    const block_place *place = &program->places[mark];
-    lp_device_wait(LP_DEVICE_RUN, mark);
-    lp_cuda_block_fill(&program->block, run, learning, place->staging);
-    lp_device_deliver(LP_DEVICE_RUN, mark, place->block, place->staging, program->block.size);
+    const ring_entry *entry = &program->ring[index];
+    lp_device_ring_acquire(program->device, LP_DEVICE_RUN, index);
+    lp_cuda_upload_fill(&program->upload, run, train_step, entry->staging);
+    lp_device_upload_ahead(program->device, LP_DEVICE_RUN, index, entry->uploaded, entry->staging,
+                           program->upload.size);
 }
 
-/* The node of a piece, without the outputs that others make. */
-static lp_node node_of(const lp_stage_piece *piece)
+/* The node, without the outputs that other parts compute. */
+static lp_node node_of(const lp_stage_part *part)
 {
-    lp_node node = *piece->node;
+    lp_node node = *part->node;
     for (int i = 0; i < node.op->output_count; i++)
-        if (!lp_piece_makes(piece, i))
+        if (!lp_part_computes(part, i))
             node.outputs[i] = NULL;
     return node;
 }
 
-/* A piece by itself, by the kernel of its node. */
-static void launch_piece(const lp_stage_piece *piece, const lp_cuda_run *run)
+static void launch_part(const lp_stage_part *part, const lp_cuda_run *run)
 {
-    lp_node node = node_of(piece);
+    lp_node node = node_of(part);
     lp_cuda_kernel_of(node.op->id)(&node, run);
 }
 
-static void launch_choice(const lp_cuda_stage *stage, const lp_cuda_run *run)
+static void launch_bce(const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
-    lp_node loss = node_of(&stage->pieces[0]), gradient = node_of(&stage->pieces[1]);
-    lp_cuda_bce_loss_fused(&loss, &gradient, run);
+    lp_node loss = node_of(&stage->parts[0]), gradient = node_of(&stage->parts[1]);
+    lp_cuda_choice(&loss, &gradient, run);
 }
 
 static void launch_stage(const lp_cuda_run *run, int i)
 {
     const lp_cuda_stage *stage = &run->program->stages.all[i];
     lp_cuda_run mine = *run;
-    mine.lane = run->program->slots[i].lane;
-    if (failing || lp_stage_left_out(stage, lp_cuda_chain_runs(run)))
+    mine.stream = run->program->dispatch[i].stream;
+    if (run->program->out_of_memory || lp_stage_skipped(stage, lp_cuda_fused_enabled(run)))
         return;
     if (stage->type == LP_STAGE_PACK)
-        lp_cuda_pack_launch(stage, &run->chains[i], &mine);
-    else if (stage->type == LP_STAGE_CHAIN && lp_cuda_chain_runs(run))
-        lp_cuda_chain_launch(&run->chains[i], &mine);
-    else if (stage->type == LP_STAGE_SUMS)
-        lp_cuda_sums(stage->pieces, stage->count, &mine);
-    else if (stage->type == LP_STAGE_CHOICE && stage->count == 2)
-        launch_choice(stage, &mine);
+        lp_cuda_pack_launch(stage, &run->fused[i], &mine);
+    else if (stage->type == LP_STAGE_FUSED && lp_cuda_fused_enabled(run))
+        lp_cuda_fused_launch(&run->fused[i], &mine);
+    else if (stage->type == LP_STAGE_REDUCTION)
+        lp_cuda_reduce(stage->parts, stage->count, &mine);
+    else if (stage->type == LP_STAGE_BCE && stage->count == 2)
+        launch_bce(stage, &mine);
     else
         for (int p = 0; p < stage->count; p++)
-            launch_piece(&stage->pieces[p], &mine);
+            launch_part(&stage->parts[p], &mine);
 }
 
-/* After all stages; learning may be NULL. */
-static void launch_learning(const lp_cuda_run *run, const lp_train_step *learning)
+/* After all stages; train_step may be NULL. */
+static void launch_adam(const lp_cuda_run *run, const lp_train_step *train_step)
 {
-    if (learning && !failing)
-        lp_cuda_adam_launch(learning,
-                            (const lp_cuda_adam_args *)((const char *)run->shard + run->program->block.adam_place));
+    if (train_step && !run->program->out_of_memory)
+        lp_cuda_adam_launch(run, train_step,
+                            (const lp_cuda_adam_now *)((const char *)run->shard + run->program->upload.adam_offset));
 }
 
-/* All in one lane. */
+/* On the current stream, one after another. */
 static void launch_in_order(const lp_cuda_run *run)
 {
-    failing = false;
+    run->program->out_of_memory = false;
     for (int i = 0; i < run->program->stages.count; i++)
         launch_stage(run, i);
 }
 
-/* ---- launches that are timed --------------------------------------------------------------------------------- */
+/* ---- profiling ----------------------------------------------------------------------------------------------- */
 
-static bool makes_first_output(const lp_stage_piece *piece)
+static bool computes_first_output(const lp_stage_part *part)
 {
-    for (int i = 0; i < piece->node->op->output_count; i++)
-        if (piece->node->outputs[i])
-            return lp_piece_makes(piece, i);
+    for (int i = 0; i < part->node->op->output_count; i++)
+        if (part->node->outputs[i])
+            return lp_part_computes(part, i);
     return true;
 }
 
@@ -352,232 +356,235 @@ static int by_node(const void *a, const void *b)
     return ((const lp_launch_part *)a)->node - ((const lp_launch_part *)b)->node;
 }
 
-/* That a weight is packed is work of no node. */
-static void show_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
-                        const lp_profiler *watch)
+/* Packing a weight counts as work of no node. */
+static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
+                          const lp_profiler *profiler)
 {
-    static const char *const types[] = {"node", "chain", "pack", "sums", "choice"};
+    static const char *const types[] = {"node", "fused", "pack", "reduction", "bce"};
     lp_launch_part *parts = run->program->parts;
     for (int p = 0; p < stage->count; p++) {
-        bool packed = stage->type == LP_STAGE_PACK && lp_piece_is_packed(&stage->pieces[p]);
-        parts[p].node = stage->pieces[p].number;
-        parts[p].counts = !packed && makes_first_output(&stage->pieces[p]);
+        bool packed = stage->type == LP_STAGE_PACK && lp_part_is_packed(&stage->parts[p]);
+        parts[p].node = stage->parts[p].number;
+        parts[p].counts = !packed && computes_first_output(&stage->parts[p]);
     }
     qsort(parts, (size_t)stage->count, sizeof *parts, by_node);
     lp_launch launch = {(*number)++, types[stage->type], parts, stage->count, seconds};
-    watch->on_launch(watch->context, &launch);
+    profiler->on_launch(profiler->context, &launch);
 }
 
-/* One by one. In float the nodes of chains are launched by themselves. */
-static void launch_timed(const lp_cuda_run *run, const lp_profiler *watch)
+/* Launches and times the stages one by one. In fp32 the nodes of a fused kernel are launched separately. */
+static void launch_profiled(const lp_cuda_run *run, const lp_profiler *profiler)
 {
     const lp_cuda_stages *stages = &run->program->stages;
-    bool chains = lp_cuda_chain_runs(run);
+    bool fused = lp_cuda_fused_enabled(run);
     int number = 0;
-    failing = false;
+    run->program->out_of_memory = false;
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
-        bool apart = stage->type == LP_STAGE_CHAIN && !chains;
-        if (lp_stage_left_out(stage, chains))
+        bool apart = stage->type == LP_STAGE_FUSED && !fused;
+        if (lp_stage_skipped(stage, fused))
             continue;
-        for (int p = 0; apart && !failing && p < stage->count; p++) {
-            lp_cuda_stage alone = {LP_STAGE_NODE, stage->moment, &stage->pieces[p], 1, false};
+        for (int p = 0; apart && !run->program->out_of_memory && p < stage->count; p++) {
+            lp_cuda_stage alone = {LP_STAGE_NODE, stage->level, &stage->parts[p], 1, false};
             lp_cuda_run mine = *run;
-            mine.lane = run->program->slots[i].lane;
-            lp_device_watch_start();
-            launch_piece(alone.pieces, &mine);
-            show_launch(run, &alone, lp_device_watch_stop(), &number, watch);
+            mine.stream = run->program->dispatch[i].stream;
+            lp_device_timer_start(run->device);
+            launch_part(alone.parts, &mine);
+            report_launch(run, &alone, lp_device_timer_stop(run->device), &number, profiler);
         }
         if (apart)
             continue;
-        lp_device_watch_start();
+        lp_device_timer_start(run->device);
         launch_stage(run, i);
-        show_launch(run, stage, lp_device_watch_stop(), &number, watch);
+        report_launch(run, stage, lp_device_timer_stop(run->device), &number, profiler);
     }
 }
 
-/* Every stage in its lane, and after those it waits for; the first lane waits for all in the end. */
-static void launch_in_lanes(const lp_cuda_run *run)
+/* ---- captured launches --------------------------------------------------------------------------------------- */
+
+/* Launches every stage on its stream, after the stages it waits for. Stream 0 finally waits for all others. */
+static void launch_on_streams(const lp_cuda_run *run)
 {
-    const lp_cuda_slot *slots = run->program->slots;
-    bool *under_way = &run->program->under_way;
-    failing = *under_way = false;
-    run->program->recording = true;
+    const lp_cuda_dispatch *dispatch = run->program->dispatch;
+    bool *released = &run->program->released;
+    run->program->out_of_memory = *released = false;
+    run->program->capturing = true;
     for (int i = 0; i < run->program->stages.count; i++) {
         const lp_cuda_stage *stage = &run->program->stages.all[i];
-        *under_way = *under_way && stage->moment == stage[-1].moment;
-        lp_device_use(slots[i].lane);
-        for (int k = 0; k < slots[i].wait_count; k++)
-            lp_device_wait_for(slots[i].waits[k]);
-        if (*under_way && lp_piece_lazy(stage->type, stage->pieces))
-            lp_device_wait_for(UNDER_WAY);
+        *released = *released && stage->level == stage[-1].level;
+        lp_device_set_stream(run->device, dispatch[i].stream);
+        for (int k = 0; k < dispatch[i].wait_count; k++)
+            lp_device_wait_event(run->device, dispatch[i].waits[k]);
+        if (*released && lp_part_low_priority(stage->type, stage->parts))
+            lp_device_wait_event(run->device, RELEASE_EVENT);
         launch_stage(run, i);
-        if (slots[i].awaited)
-            lp_device_signal(i);
+        if (dispatch[i].signals)
+            lp_device_record_event(run->device, i);
     }
-    run->program->recording = false;
-    lp_device_join();
+    run->program->capturing = false;
+    lp_device_join_streams(run->device);
 }
 
 #ifdef LP_CUDA_EMULATED
 
-/* What cannot be recorded runs in an order as far from that of the stages as the schedule allows: what the schedule forgot to
- * wait for, gives wrong results. Every lane has come as far as `done` says; each goes on as long as it may. */
-static bool advance_lane(const lp_cuda_run *run, int lane, int done[LP_CUDA_LANES])
+/* The emulation cannot capture. It runs the stages in an order as far from theirs as the schedule allows, so that a missing
+ * dependency gives wrong results. done[s]: stages that stream s has passed; advances one stream as far as possible. */
+static bool advance_stream(const lp_cuda_run *run, int stream, int done[LP_CUDA_STREAMS])
 {
-    const lp_cuda_slot *slots = run->program->slots;
+    const lp_cuda_dispatch *dispatch = run->program->dispatch;
     bool moved = false;
-    for (int i = done[lane]; i < run->program->stages.count; i++) {
-        for (int k = 0; slots[i].lane == lane && k < slots[i].wait_count; k++)
-            if (slots[i].waits[k] >= done[slots[slots[i].waits[k]].lane])
+    for (int i = done[stream]; i < run->program->stages.count; i++) {
+        for (int k = 0; dispatch[i].stream == stream && k < dispatch[i].wait_count; k++)
+            if (dispatch[i].waits[k] >= done[dispatch[dispatch[i].waits[k]].stream])
                 return moved;
-        if (slots[i].lane == lane)
+        if (dispatch[i].stream == stream)
             launch_stage(run, i);
         moved = true;
-        done[lane] = i + 1;
+        done[stream] = i + 1;
     }
     return moved;
 }
 
-static void launch_unrecorded(const lp_cuda_run *run)
+static void launch_uncaptured(const lp_cuda_run *run)
 {
-    int done[LP_CUDA_LANES] = {};
-    failing = false;
+    int done[LP_CUDA_STREAMS] = {};
+    run->program->out_of_memory = false;
     for (bool moved = true; moved;) {
         moved = false;
-        for (int lane = LP_CUDA_LANES - 1; lane >= 0; lane--)
-            moved = advance_lane(run, lane, done) || moved;
+        for (int stream = LP_CUDA_STREAMS - 1; stream >= 0; stream--)
+            moved = advance_stream(run, stream, done) || moved;
     }
 }
 
 #else
 
-static void launch_unrecorded(const lp_cuda_run *run)
+static void launch_uncaptured(const lp_cuda_run *run)
 {
     launch_in_order(run);
 }
 
 #endif
 
-/* What a place is wanted for now may not be what it was recorded for: then it is recorded again. */
-static bool recorded(const lp_cuda_run *run, block_place *place, const lp_train_step *learning)
+/* Captures the step for this ring entry, unless that is done. False where it cannot be captured. */
+static bool capture(const lp_cuda_run *run, ring_entry *entry, const lp_train_step *train_step)
 {
-    const lp_adam *learns = learning ? learning->adam : NULL;
-    if (place->recording && place->learns == learns)
+    const lp_adam *adam = train_step ? train_step->adam : NULL;
+    if (entry->captured && entry->adam == adam)
         return true;
-    lp_device_record_free(place->recording);
-    place->recording = NULL;
-    place->learns = learns;
-    if (run->program->stages.count < UNDER_WAY && lp_device_record_begin()) {
-        launch_in_lanes(run);
-        launch_learning(run, learning);
-        place->recording = lp_device_record_end();
+    lp_device_graph_free(run->device, entry->captured);
+    entry->captured = NULL;
+    entry->adam = adam;
+    if (run->program->stages.count < RELEASE_EVENT && lp_device_capture_begin(run->device)) {
+        launch_on_streams(run);
+        launch_adam(run, train_step);
+        entry->captured = lp_device_capture_end(run->device);
     }
-    return place->recording != NULL;
+    return entry->captured != NULL;
 }
 
-/* learning and watch: NULL where there is none. */
-static void run_program(const lp_run *run, const lp_train_step *learning, const lp_profiler *watch)
+/* train_step and profiler may be NULL. */
+static void run_program(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step,
+                        const lp_profiler *profiler)
 {
-    if (lp_device_problem())
+    lp_cuda_device *device = programs->device;
+    if (lp_device_problem(device))
         return;
-    lp_cuda_program *program = find(run);
+    lp_cuda_program *program = find(programs, run);
     if (!program) {
-        lose("a step's inputs");
+        lp_device_problem_set(device, "a step's inputs", "there is not enough memory on the GPU");
         return;
     }
-    int mark = (int)(program->runs % LP_DEVICE_MARKS);
-    block_place *place = &program->places[mark];
-    send(program, mark, run, learning);
-    lp_run there = *run;
-    there.inputs = place->data;
-    lp_cuda_run launched = run_at(program, place, &there);
-    /* The first run finds out how much scratch there must be; the ones after it are recorded. */
-    bool first = program->runs == 0;
-    if (watch) {
-        launch_timed(&launched, watch);
-    } else if (first) {
+    int index = (int)(program->runs % LP_DEVICE_RING);
+    ring_entry *entry = &program->ring[index];
+    send(program, index, run, train_step);
+    lp_run on_device = *run;
+    on_device.inputs = entry->data;
+    lp_cuda_run launched = run_at(program, entry, &on_device);
+    if (profiler) {
+        launch_profiled(&launched, profiler);
+    } else if (program->runs == 0) { /* allocates scratch memory, which a capture cannot */
         launch_in_order(&launched);
-        launch_learning(&launched, learning);
-    } else if (recorded(&launched, place, learning)) {
-        lp_device_replay(place->recording);
+        launch_adam(&launched, train_step);
+    } else if (capture(&launched, entry, train_step)) {
+        lp_device_graph_launch(device, entry->captured);
     } else {
-        launch_unrecorded(&launched);
-        launch_learning(&launched, learning);
+        launch_uncaptured(&launched);
+        launch_adam(&launched, train_step);
     }
-    lp_device_mark(LP_DEVICE_RUN, mark);
+    lp_device_ring_release(device, LP_DEVICE_RUN, index);
     program->runs++;
 }
 
-void lp_cuda_program_run(const lp_run *run)
+void lp_cuda_program_run(lp_cuda_programs *programs, const lp_run *run)
 {
-    run_program(run, NULL, NULL);
+    run_program(programs, run, NULL, NULL);
 }
 
-void lp_cuda_program_learn(const lp_run *run, const lp_train_step *learning)
+void lp_cuda_program_train_step(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step)
 {
-    if (learning->adam->shards != 1)
-        lp_device_problem_set("the optimizer", "a batch must be one shard on a GPU");
-    run_program(run, learning, NULL);
+    if (train_step->adam->shards != 1)
+        lp_device_problem_set(programs->device, "the optimizer", "a batch must be one shard on a GPU");
+    run_program(programs, run, train_step, NULL);
 }
 
-void lp_cuda_program_time(const lp_run *run, const lp_profiler *watch)
+void lp_cuda_program_profile(lp_cuda_programs *programs, const lp_run *run, const lp_profiler *profiler)
 {
-    run_program(run, NULL, watch);
+    run_program(programs, run, NULL, profiler);
 }
+
+/* ---- memory for launchers ------------------------------------------------------------------------------------ */
 
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
 {
-    const lp_cuda_input *mine = &run->program->block.inputs[ids->slot];
-    return lp_cuda_list_view(&mine->layout, (const char *)run->shard + mine->list_place);
+    const lp_cuda_input *mine = &run->program->upload.inputs[ids->slot];
+    return lp_cuda_list_view(&mine->layout, (const char *)run->shard + mine->list_offset);
 }
 
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 {
     lp_cuda_program *program = run->program;
-    void **scratch = &program->scratch[run->lane];
-    size_t *room = &program->scratch_size[run->lane];
-    if (size <= *room && *scratch)
+    void **scratch = &program->scratch[run->stream];
+    size_t *capacity = &program->scratch_size[run->stream];
+    if (size <= *capacity && *scratch)
         return *scratch;
-    lp_device_sync(); /* nodes before this one may still use it */
-    lp_device_free(*scratch);
-    *scratch = lp_device_alloc(size);
-    *room = *scratch ? size : 0;
+    lp_device_sync(run->device); /* earlier nodes may still use it */
+    lp_device_free(run->device, *scratch);
+    *scratch = lp_device_alloc(run->device, size);
+    *capacity = *scratch ? size : 0;
     if (!*scratch)
-        lose("the scratch of a step");
+        fail_memory(program, "the scratch of a step");
     return *scratch;
 }
 
-void lp_cuda_under_way(const lp_cuda_run *run)
+void lp_cuda_release_low_priority(const lp_cuda_run *run)
 {
-    if (run->program->recording)
-        lp_device_signal(UNDER_WAY);
-    run->program->under_way = true;
+    if (run->program->capturing)
+        lp_device_record_event(run->device, RELEASE_EVENT);
+    run->program->released = true;
 }
 
-void *lp_cuda_kept(const lp_cuda_run *run, const lp_value *beside, size_t size)
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
 {
     lp_cuda_program *program = run->program;
-    for (const kept_memory *mine = program->kept; mine; mine = mine->next)
-        if (mine->beside == beside)
+    for (const side_buffer *mine = program->side_buffers; mine; mine = mine->next)
+        if (mine->value == value)
             return mine->data;
     if (!size)
         return NULL;
-    kept_memory *mine = (kept_memory *)lp_arena_alloc(&program->arena, sizeof *mine);
-    void *data = mine ? lp_device_alloc(size) : NULL;
+    side_buffer *mine = (side_buffer *)lp_arena_alloc(&program->arena, sizeof *mine);
+    void *data = mine ? lp_device_alloc(run->device, size) : NULL;
     if (!data) {
-        lose("what nodes of a step keep");
+        fail_memory(program, "the side buffers of a step");
         return NULL;
     }
-    mine->beside = beside;
+    mine->value = value;
     mine->data = data;
-    mine->next = program->kept;
-    program->kept = mine;
+    mine->next = program->side_buffers;
+    program->side_buffers = mine;
     return data;
 }
 
 void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size)
 {
-    (void)run;
-    lp_device_clear(data, size);
+    lp_device_clear(run->device, data, size);
 }

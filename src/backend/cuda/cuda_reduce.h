@@ -9,7 +9,7 @@
  * block must call it, once in a launch. The count returns to 0 for the next launch in the same stream. */
 __device__ static inline bool lp_last_block(int stream)
 {
-    static unsigned arrived[LP_CUDA_LANES];
+    static unsigned arrived[LP_CUDA_STREAMS];
     __shared__ bool last;
     __threadfence();
     __syncthreads();

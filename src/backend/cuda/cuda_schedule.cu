@@ -1,21 +1,22 @@
+/* cuda_schedule.cu: dependencies between stages from the bytes they use, and the assignment of stages to streams. */
 #include "backend/cuda/cuda_schedule.h"
 
-#include "backend/cuda/cuda_chain.h"
+#include "backend/cuda/cuda_fused.h"
 
-/* Bytes of one of the memories that nodes write. */
-typedef struct extent_of_bytes {
-    int memory; /* lp_storage */
+/* A range of bytes that nodes write. */
+typedef struct byte_range {
+    int memory; /* lp_storage, or PACKED */
     size_t begin, end;
-} bytes;
+} byte_range;
 
-/* What a stage touches: in the arena of the schedule. */
+/* The ranges that a stage uses. */
 typedef struct stage_bytes {
-    bytes *reads, *writes;
+    byte_range *reads, *writes;
     int read_count, write_count;
 } stage_bytes;
 
-/* The bytes of a value; false where nobody writes them. */
-static bool bytes_of(const lp_plan *plan, const lp_value *value, bytes *out)
+/* The bytes of a value; false where no node writes them. */
+static bool bytes_of(const lp_plan *plan, const lp_value *value, byte_range *out)
 {
     if (!value || value->storage == LP_STORAGE_INPUT || value->storage == LP_STORAGE_PARAMETER)
         return false;
@@ -31,14 +32,14 @@ static bool bytes_of(const lp_plan *plan, const lp_value *value, bytes *out)
 
 enum { PACKED = LP_STORAGE_WORK + 1 };
 
-/* The packed weight of a product: a pack writes it, a chain reads it. */
-static void add_packed(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_stage_piece *piece,
+/* The packed weight of a product: a pack writes it, a fused kernel reads it. */
+static void add_packed(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_stage_part *part,
                        stage_bytes *all)
 {
-    if (piece->node->op->id != LP_OP_LINEAR || stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_SUMS)
+    if (part->node->op->id != LP_OP_LINEAR || stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION)
         return;
-    size_t begin = stages->packed[piece->number];
-    bytes packed = {PACKED, begin, begin + lp_cuda_packed_size(piece->node)};
+    size_t begin = stages->packed[part->number];
+    byte_range packed = {PACKED, begin, begin + lp_cuda_packed_size(part->node)};
     if (stage->type == LP_STAGE_PACK)
         all->writes[all->write_count++] = packed;
     else
@@ -50,36 +51,36 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
                            lp_arena *arena, stage_bytes *all)
 {
     size_t most = (size_t)stage->count * (LP_NODE_INPUTS + LP_NODE_OUTPUTS + 1);
-    all->reads = (bytes *)lp_arena_alloc(arena, most * sizeof *all->reads);
-    all->writes = (bytes *)lp_arena_alloc(arena, most * sizeof *all->writes);
+    all->reads = (byte_range *)lp_arena_alloc(arena, most * sizeof *all->reads);
+    all->writes = (byte_range *)lp_arena_alloc(arena, most * sizeof *all->writes);
     if (!all->reads || !all->writes)
         return false;
     for (int p = 0; p < stage->count; p++) {
-        const lp_stage_piece *piece = &stage->pieces[p];
-        bytes one;
-        bool packs =
-            stage->type == LP_STAGE_PACK && lp_piece_is_packed(piece); /* reads the weight alone, or parameters */
-        if (packs && lp_cuda_packed_maker(piece->node)) {
-            add_packed(stages, stage, piece, all);
+        const lp_stage_part *part = &stage->parts[p];
+        byte_range one;
+        /* A packed part reads only its weight, or parameters. */
+        bool packs = stage->type == LP_STAGE_PACK && lp_part_is_packed(part);
+        if (packs && lp_cuda_packed_producer(part->node)) {
+            add_packed(stages, stage, part, all);
             continue;
         }
-        add_packed(stages, stage, piece, all);
-        for (int i = packs; i < (packs ? 2 : piece->node->op->input_count); i++)
-            if (bytes_of(plan, piece->node->inputs[i], &one))
+        add_packed(stages, stage, part, all);
+        for (int i = packs; i < (packs ? 2 : part->node->op->input_count); i++)
+            if (bytes_of(plan, part->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;
-        /* What the loss of a choice is made of comes with its slopes (lp_cuda_kept). */
-        if (piece->node->op->id == LP_OP_BCE_LOSS && bytes_of(plan, piece->node->outputs[1], &one))
+        /* The loss reads a side buffer that is written together with this output (lp_cuda_side_buffer). */
+        if (part->node->op->id == LP_OP_BCE_LOSS && bytes_of(plan, part->node->outputs[1], &one))
             all->reads[all->read_count++] = one;
-        for (int i = 0; i < piece->node->op->output_count; i++)
-            if (!packs && lp_piece_makes(piece, i) && bytes_of(plan, piece->node->outputs[i], &one)) {
+        for (int i = 0; i < part->node->op->output_count; i++)
+            if (!packs && lp_part_computes(part, i) && bytes_of(plan, part->node->outputs[i], &one)) {
                 all->writes[all->write_count++] = one;
-                all->reads[all->read_count++] = one; /* in case it adds */
+                all->reads[all->read_count++] = one; /* it may accumulate */
             }
     }
     return true;
 }
 
-static bool overlap(const bytes *a, int a_count, const bytes *b, int b_count)
+static bool overlap(const byte_range *a, int a_count, const byte_range *b, int b_count)
 {
     for (int i = 0; i < a_count; i++)
         for (int k = 0; k < b_count; k++)
@@ -88,49 +89,49 @@ static bool overlap(const bytes *a, int a_count, const bytes *b, int b_count)
     return false;
 }
 
-/* Outputs stand among the reads too, so two that write the same are seen. */
+/* Outputs are among the reads too, so this includes write-after-write. */
 static bool conflict(const stage_bytes *a, const stage_bytes *b)
 {
     return overlap(a->writes, a->write_count, b->reads, b->read_count) ||
            overlap(a->reads, a->read_count, b->writes, b->write_count);
 }
 
-/* What is lazy does not begin before its moment: once it has, what is more urgent waits for it to end. */
-static bool waits_its_turn(const lp_cuda_stage *earlier, const lp_cuda_stage *later)
+/* A low-priority stage starts only after the earlier levels: its running blocks are not preempted and would delay them. */
+static bool waits_for_level(const lp_cuda_stage *earlier, const lp_cuda_stage *later)
 {
-    return earlier->moment < later->moment && lp_piece_lazy(later->type, later->pieces) &&
-           !lp_piece_lazy(earlier->type, earlier->pieces);
+    return earlier->level < later->level && lp_part_low_priority(later->type, later->parts) &&
+           !lp_part_low_priority(earlier->type, earlier->parts);
 }
 
-typedef struct planner {
+typedef struct schedule_state {
     int count;
-    lp_cuda_slot *slots;
-    bool *before;            /* [count x count]: stage j comes after stage i, directly or through others */
-    int last[LP_CUDA_LANES]; /* newest stage of each lane, -1: none */
-} planner;
+    lp_cuda_dispatch *dispatch;
+    bool *before; /* [count x count]: row j, column i: stage j runs after stage i, directly or indirectly */
+    int last[LP_CUDA_STREAMS]; /* latest stage of each stream; -1: none */
+} schedule_state;
 
-/* The lane whose newest stage this one waits for anyway, the newest of them; otherwise the one that has rested longest. */
-static int choose_lane(const planner *this_one, const bool *direct, bool lazy)
+/* Of the streams whose latest stage is a dependency, the one with the latest; otherwise the stream idle for longest. */
+static int choose_stream(const schedule_state *state, const bool *direct, bool low_priority)
 {
-    int begin = lazy ? LP_CUDA_FIRST_LAZY : 0, end = lazy ? LP_CUDA_LANES : LP_CUDA_FIRST_LAZY, best = -1,
-        oldest = begin;
-    for (int lane = begin; lane < end; lane++) {
-        int last = this_one->last[lane];
-        if (last >= 0 && direct[last] && (best < 0 || last > this_one->last[best]))
-            best = lane;
-        if (last < this_one->last[oldest])
-            oldest = lane;
+    int begin = low_priority ? LP_CUDA_FIRST_LOW_PRIORITY : 0,
+        end = low_priority ? LP_CUDA_STREAMS : LP_CUDA_FIRST_LOW_PRIORITY, best = -1, oldest = begin;
+    for (int stream = begin; stream < end; stream++) {
+        int last = state->last[stream];
+        if (last >= 0 && direct[last] && (best < 0 || last > state->last[best]))
+            best = stream;
+        if (last < state->last[oldest])
+            oldest = stream;
     }
     return best >= 0 ? best : oldest;
 }
 
-/* Waits for what is not waited for already: of each lane the newest stage that matters, since that has waited for the others. */
-static void place_stage(planner *this_one, int j, bool *direct, bool lazy)
+/* Adds waits only for dependencies that other waits, or the order of the stream, do not imply. */
+static void dispatch_stage(schedule_state *state, int j, bool *direct, bool low_priority)
 {
-    bool *mine = this_one->before + (size_t)j * this_one->count;
-    lp_cuda_slot *slot = &this_one->slots[j];
-    slot->lane = choose_lane(this_one, direct, lazy);
-    int same = this_one->last[slot->lane];
+    bool *mine = state->before + (size_t)j * state->count;
+    lp_cuda_dispatch *own = &state->dispatch[j];
+    own->stream = choose_stream(state, direct, low_priority);
+    int same = state->last[own->stream];
     if (same >= 0)
         direct[same] = true;
     for (int i = j - 1; i >= 0; i--) {
@@ -138,36 +139,36 @@ static void place_stage(planner *this_one, int j, bool *direct, bool lazy)
             continue;
         mine[i] = true;
         for (int k = 0; k < i; k++)
-            mine[k] = mine[k] || this_one->before[(size_t)i * this_one->count + k];
-        if (this_one->slots[i].lane == slot->lane)
+            mine[k] = mine[k] || state->before[(size_t)i * state->count + k];
+        if (state->dispatch[i].stream == own->stream)
             continue;
-        slot->waits[slot->wait_count++] = i;
-        this_one->slots[i].awaited = true;
+        own->waits[own->wait_count++] = i;
+        state->dispatch[i].signals = true;
     }
-    this_one->last[slot->lane] = j;
+    state->last[own->stream] = j;
 }
 
-lp_cuda_slot *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, bool chains, lp_arena *arena)
+lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, bool fused, lp_arena *arena)
 {
     int count = stages->count;
     lp_arena own = {};
-    lp_cuda_slot *slots = (lp_cuda_slot *)lp_arena_alloc(arena, ((size_t)count + 1) * sizeof *slots);
+    lp_cuda_dispatch *dispatch = (lp_cuda_dispatch *)lp_arena_alloc(arena, ((size_t)count + 1) * sizeof *dispatch);
     stage_bytes *all = (stage_bytes *)lp_arena_alloc(&own, ((size_t)count + 1) * sizeof *all);
     bool *before = (bool *)lp_arena_alloc(&own, (size_t)count * (size_t)count + 1);
     bool *direct = (bool *)lp_arena_alloc(&own, (size_t)count + 1);
-    bool good = slots && all && before && direct;
-    planner this_one = {count, slots, before, {}};
-    for (int lane = 0; lane < LP_CUDA_LANES; lane++)
-        this_one.last[lane] = -1;
+    bool good = dispatch && all && before && direct;
+    schedule_state state = {count, dispatch, before, {}};
+    for (int stream = 0; stream < LP_CUDA_STREAMS; stream++)
+        state.last[stream] = -1;
     for (int j = 0; good && j < count; j++) {
-        if (lp_stage_left_out(&stages->all[j], chains))
-            continue; /* touches nothing */
+        if (lp_stage_skipped(&stages->all[j], fused))
+            continue;
         good = bytes_of_stage(plan, stages, &stages->all[j], &own, &all[j]);
         for (int i = 0; good && i < count; i++)
-            direct[i] = i < j && (conflict(&all[i], &all[j]) || waits_its_turn(&stages->all[i], &stages->all[j]));
+            direct[i] = i < j && (conflict(&all[i], &all[j]) || waits_for_level(&stages->all[i], &stages->all[j]));
         if (good)
-            place_stage(&this_one, j, direct, lp_piece_lazy(stages->all[j].type, stages->all[j].pieces));
+            dispatch_stage(&state, j, direct, lp_part_low_priority(stages->all[j].type, stages->all[j].parts));
     }
     lp_arena_clear(&own);
-    return good ? slots : NULL;
+    return good ? dispatch : NULL;
 }

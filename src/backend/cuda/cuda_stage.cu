@@ -1,95 +1,96 @@
-#include "backend/cuda/cuda_chain.h"
+/* cuda_stage.cu: splits nodes into parts, finds their levels, and groups them into stages. */
 #include "backend/cuda/cuda_bce_loss.h"
-#include "backend/cuda/cuda_sums.h"
+#include "backend/cuda/cuda_fused.h"
+#include "backend/cuda/cuda_reduction.h"
 
 namespace
 {
 
-/* A piece, with what decides where it goes. */
+/* A part that is to be assigned to a stage. */
 typedef struct candidate {
-    lp_stage_piece piece;
+    lp_stage_part part;
     lp_cuda_stage_type type;
-    unsigned by_row; /* inputs of which it reads its own row alone */
-    lp_rows rows_of; /* of a chain */
+    unsigned by_row; /* bit i: of input i, a row of the output reads only the same row */
+    lp_rows rows_of; /* rows and cols: parts of one fused kernel agree in them */
     int rows, cols;
-    int moment;
-    bool taken; /* by a stage */
-    bool along; /* the first pack does its work */
+    int level;
+    bool assigned;
+    bool in_pack; /* the first pack runs it */
 } candidate;
 
-/* ---- moments ------------------------------------------------------------------------------------------------- */
+/* ---- levels -------------------------------------------------------------------------------------------------- */
 
-/* How a piece touches a value. */
-typedef struct contact {
-    bool reads, writes, whole; /* whole: not only row by row */
-} contact;
+/* How a part uses a value. */
+typedef struct value_use {
+    bool reads, writes, whole; /* whole: rows depend on other rows */
+} value_use;
 
-contact contact_of(const candidate *one, const lp_value *value)
+value_use use_of(const candidate *one, const lp_value *value)
 {
-    const lp_node *node = one->piece.node;
-    contact found = {};
+    const lp_node *node = one->part.node;
+    value_use found = {};
     for (int i = 0; i < node->op->input_count; i++)
         if (node->inputs[i] == value) {
             found.reads = true;
             found.whole = found.whole || !(one->by_row >> i & 1);
         }
     for (int i = 0; i < node->op->output_count; i++)
-        found.writes = found.writes || (node->outputs[i] == value && lp_piece_makes(&one->piece, i));
-    found.whole = found.whole || one->type != LP_STAGE_CHAIN;
+        found.writes = found.writes || (node->outputs[i] == value && lp_part_computes(&one->part, i));
+    found.whole = found.whole || one->type != LP_STAGE_FUSED;
     return found;
 }
 
-bool same_chain(const candidate *a, const candidate *b)
+bool same_fused_kernel(const candidate *a, const candidate *b)
 {
-    return a->type == LP_STAGE_CHAIN && b->type == LP_STAGE_CHAIN && a->rows_of == b->rows_of && a->rows == b->rows &&
+    return a->type == LP_STAGE_FUSED && b->type == LP_STAGE_FUSED && a->rows_of == b->rows_of && a->rows == b->rows &&
            a->cols == b->cols;
 }
 
-bool same_choice(const candidate *loss, const candidate *gradient)
+bool same_bce(const candidate *loss, const candidate *gradient)
 {
-    return loss->type == LP_STAGE_CHOICE && gradient->type == LP_STAGE_CHOICE &&
-           lp_cuda_bce_loss_fusable(loss->piece.node, gradient->piece.node);
+    return loss->type == LP_STAGE_BCE && gradient->type == LP_STAGE_BCE &&
+           lp_cuda_same_choice(loss->part.node, gradient->part.node);
 }
 
-/* The earliest moment for `later` as far as the value goes, that `earlier` touches before it. */
-int moment_after(const candidate *earlier, const candidate *later, const lp_value *value)
+/* The lowest level of `later` that the use of the value by `earlier` permits. */
+int level_after(const candidate *earlier, const candidate *later, const lp_value *value)
 {
-    contact a = contact_of(earlier, value), b = contact_of(later, value);
+    value_use a = use_of(earlier, value), b = use_of(later, value);
     if (!(a.writes && (b.reads || b.writes)) && !(a.reads && b.writes))
         return 0;
-    if (same_chain(earlier, later) && !a.whole && !b.whole)
-        return earlier->moment;
-    /* Sums are added to the same place in the order of the pieces. */
-    if (earlier->type == LP_STAGE_SUMS && later->type == LP_STAGE_SUMS && !a.reads && !b.reads)
-        return earlier->moment;
-    if (same_choice(earlier, later) && value == earlier->piece.node->outputs[1])
-        return earlier->moment;
-    return earlier->moment + 1;
+    if (same_fused_kernel(earlier, later) && !a.whole && !b.whole)
+        return earlier->level;
+    /* A group of reductions accumulates into one output in part order. */
+    if (earlier->type == LP_STAGE_REDUCTION && later->type == LP_STAGE_REDUCTION && !a.reads && !b.reads)
+        return earlier->level;
+    if (same_bce(earlier, later) && value == earlier->part.node->outputs[1])
+        return earlier->level;
+    return earlier->level + 1;
 }
 
-void find_moment(candidate *all, int at)
+void find_level(candidate *all, int at)
 {
     candidate *mine = &all[at];
-    const lp_node *node = mine->piece.node;
+    const lp_node *node = mine->part.node;
     for (int i = 0; i < at; i++) {
-        if (all[i].piece.node == node) {
-            /* Pieces of one node write different outputs; but what a choice's loss is made of comes with its slopes. */
-            if (node->op->id == LP_OP_BCE_LOSS && mine->moment <= all[i].moment)
-                mine->moment = all[i].moment + 1;
+        if (all[i].part.node == node) {
+            /* Parts of one node write different outputs, but the loss reads partial sums that the row gradient leaves. */
+            if (node->op->id == LP_OP_BCE_LOSS && mine->level <= all[i].level)
+                mine->level = all[i].level + 1;
             continue;
         }
         for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
             int out = k - node->op->input_count;
             const lp_value *value = out < 0 ? node->inputs[k] : node->outputs[out];
-            if (!value || (out >= 0 && !lp_piece_makes(&mine->piece, out)))
+            if (!value || (out >= 0 && !lp_part_computes(&mine->part, out)))
                 continue;
-            int moment = moment_after(&all[i], mine, value);
-            mine->moment = moment > mine->moment ? moment : mine->moment;
+            int level = level_after(&all[i], mine, value);
+            mine->level = level > mine->level ? level : mine->level;
         }
     }
 }
 
-/* ---- pieces -------------------------------------------------------------------------------------------------- */
+/* ---- parts --------------------------------------------------------------------------------------------------- */
 
 unsigned outputs_of(const lp_node *node)
 {
@@ -104,83 +105,83 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
 {
     const lp_value *out = node->outputs[0] ? node->outputs[0] : node->inputs[0];
     candidate one = {};
-    one.piece.node = node;
-    one.piece.number = number;
-    one.piece.outputs = outputs;
+    one.part.node = node;
+    one.part.number = number;
+    one.part.outputs = outputs;
     one.type = type;
     one.by_row = by_row;
     one.rows_of = out->rows_of;
     one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
-    one.cols = type == LP_STAGE_CHAIN ? lp_cuda_chain_cols(node) : 0;
+    one.cols = type == LP_STAGE_FUSED ? lp_cuda_fused_cols(node) : 0;
     all[(*count)++] = one;
 }
 
-/* One or two; returns how many there are now. */
-int add_pieces(candidate *all, int count, const lp_node *node, int number)
+/* Adds the one or two parts of a node; returns the new count. */
+int add_parts(candidate *all, int count, const lp_node *node, int number)
 {
-    unsigned there = outputs_of(node), by_row = 0, sums = 0;
-    unsigned rows = lp_cuda_chain_takes(node, &by_row) & there;
-    if (!lp_cuda_sums_takes(node, &sums))
-        sums = 0;
+    unsigned present = outputs_of(node), by_row = 0, reduced = 0;
+    unsigned rows = lp_cuda_fused_supports(node, &by_row) & present;
+    if (!lp_cuda_reduction_supports(node, &reduced))
+        reduced = 0;
     if (node->op->id == LP_OP_BCE_LOSS) {
-        add(all, &count, node, number, there & 2, LP_STAGE_CHOICE, 0);
-        add(all, &count, node, number, there & 1, LP_STAGE_NODE, 0);
+        add(all, &count, node, number, present & 2, LP_STAGE_BCE, 0);
+        add(all, &count, node, number, present & 1, LP_STAGE_NODE, 0);
         return count;
     }
-    if (node->op->id == LP_OP_BCE_LOSS_GRADIENT && there & 1) {
-        add(all, &count, node, number, 1, LP_STAGE_CHOICE, 0);
-        there &= ~1u;
-        if (!there)
+    if (node->op->id == LP_OP_BCE_LOSS_GRADIENT && present & 1) {
+        add(all, &count, node, number, 1, LP_STAGE_BCE, 0);
+        present &= ~1u;
+        if (!present)
             return count;
     }
-    if (!there || (rows | sums) != there) {
-        add(all, &count, node, number, there, LP_STAGE_NODE, 0);
+    if (!present || (rows | reduced) != present) {
+        add(all, &count, node, number, present, LP_STAGE_NODE, 0);
         return count;
     }
     if (rows)
-        add(all, &count, node, number, rows, LP_STAGE_CHAIN, by_row);
-    if (sums)
-        add(all, &count, node, number, sums, LP_STAGE_SUMS, 0);
+        add(all, &count, node, number, rows, LP_STAGE_FUSED, by_row);
+    if (reduced)
+        add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
     return count;
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------------- */
 
-/* Whether the piece can go where the first of these is. */
+/* Whether `other` can run in the stage that starts with `first`. */
 bool joins(const candidate *first, const candidate *other)
 {
-    if (other->taken || other->moment != first->moment || other->type != first->type)
+    if (other->assigned || other->level != first->level || other->type != first->type)
         return false;
-    return first->type == LP_STAGE_SUMS || same_chain(first, other) || same_choice(first, other);
+    return first->type == LP_STAGE_REDUCTION || same_fused_kernel(first, other) || same_bce(first, other);
 }
 
-bool has_room(const lp_cuda_stage *stage)
+bool has_capacity(const lp_cuda_stage *stage)
 {
-    return stage->count < (stage->type == LP_STAGE_SUMS ? (int)LP_CUDA_SUMS_MOST : (int)LP_CHAIN_STEPS);
+    return stage->count < (stage->type == LP_STAGE_REDUCTION ? (int)LP_CUDA_REDUCTION_MAX : (int)LP_FUSED_STEPS);
 }
 
-/* The stage that begins with this piece: as many as belong to it and have room. A piece that finds none ends it, since those after it may
- * wait for it. */
-void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stage_piece *pieces)
+/* Fills the stage that starts with part `at`. The stage ends at the first matching part that does not fit, because later parts may
+ * depend on that one. */
+void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stage_part *parts)
 {
     stage->type = all[at].type;
-    stage->moment = all[at].moment;
-    stage->pieces = pieces;
+    stage->level = all[at].level;
+    stage->parts = parts;
     for (int i = at; i < count; i++) {
         if (i > at && (stage->type == LP_STAGE_NODE || !joins(&all[at], &all[i])))
             continue;
-        if (!has_room(stage))
+        if (!has_capacity(stage))
             break;
-        pieces[stage->count++] = all[i].piece;
-        all[i].taken = true;
+        parts[stage->count++] = all[i].part;
+        all[i].assigned = true;
     }
 }
 
-/* A whole node that nobody joins has a kernel of its own, and needs no packed weight. */
-void leave_alone(candidate *all, int count)
+/* A whole node alone in its stage uses the kernel of its op, which needs no packed weight. */
+void unfuse_singles(candidate *all, int count)
 {
     for (int i = 0; i < count; i++) {
-        bool alone = all[i].piece.outputs == outputs_of(all[i].piece.node);
+        bool alone = all[i].part.outputs == outputs_of(all[i].part.node);
         for (int k = 0; alone && k < count; k++)
             alone = k == i || !(joins(&all[i], &all[k]) || joins(&all[k], &all[i]));
         if (alone)
@@ -188,156 +189,156 @@ void leave_alone(candidate *all, int count)
     }
 }
 
-/* A piece that touches a value twice counts once. */
-void count_touches(const candidate *all, int count, const lp_graph *graph, int *touches)
+/* A part that uses a value twice counts once. */
+void count_uses(const candidate *all, int count, const lp_graph *graph, int *uses)
 {
     for (int v = 0; v < graph->value_count; v++)
         for (int i = 0; i < count; i++) {
-            contact found = contact_of(&all[i], graph->values[v]);
-            touches[v] += found.reads || found.writes;
+            value_use found = use_of(&all[i], graph->values[v]);
+            uses[v] += found.reads || found.writes;
         }
 }
 
 bool is_product(const candidate *one)
 {
-    return one->type == LP_STAGE_CHAIN && one->piece.node->op->id == LP_OP_LINEAR;
+    return one->type == LP_STAGE_FUSED && one->part.node->op->id == LP_OP_LINEAR;
 }
 
-/* Whether all that a node makes are weights that packs make of what it reads. */
-bool packs_make(const candidate *all, int count, const lp_node *node)
+/* Whether the output of a scale_columns node is read only as the weight of fused products, so that packs can compute it. */
+bool computed_by_pack(const candidate *all, int count, const lp_node *node)
 {
     bool found = false;
     if (node->op->id != LP_OP_SCALE_COLUMNS)
         return false;
     for (int i = 0; i < count; i++) {
-        if (all[i].piece.node == node || !contact_of(&all[i], node->outputs[0]).reads)
+        if (all[i].part.node == node || !use_of(&all[i], node->outputs[0]).reads)
             continue;
-        const lp_node *reader = all[i].piece.node;
-        found = is_product(&all[i]) && reader->inputs[1] == node->outputs[0] && lp_cuda_packed_maker(reader) == node;
+        const lp_node *reader = all[i].part.node;
+        found = is_product(&all[i]) && reader->inputs[1] == node->outputs[0] && lp_cuda_packed_producer(reader) == node;
         if (!found)
             return false;
     }
-    return found && !node->outputs[0]->retained;
+    return found && !node->outputs[0]->kept;
 }
 
-/* When a product's weight has been made; -1: before the step. */
-int weight_moment(const candidate *all, int at)
+/* The level that computes a product's weight; -1: it is known before the step. */
+int weight_level(const candidate *all, int at)
 {
-    int moment = -1;
-    if (lp_cuda_packed_maker(all[at].piece.node))
-        return moment;
+    int level = -1;
+    if (lp_cuda_packed_producer(all[at].part.node))
+        return level;
     for (int i = 0; i < at; i++)
-        if (contact_of(&all[i], all[at].piece.node->inputs[1]).writes && all[i].moment > moment)
-            moment = all[i].moment;
-    return moment;
+        if (use_of(&all[i], all[at].part.node->inputs[1]).writes && all[i].level > level)
+            level = all[i].level;
+    return level;
 }
 
-/* Whether the node has little to do, from parameters and inputs alone: such come along with the first pack. */
+/* Whether the node is cheap and depends only on parameters and inputs, so that the first pack may run it. */
 bool is_small(const candidate *one)
 {
-    const lp_node *node = one->piece.node;
-    return one->moment == 0 && one->type == LP_STAGE_NODE && !node->accumulate &&
+    const lp_node *node = one->part.node;
+    return one->level == 0 && one->type == LP_STAGE_NODE && !node->accumulate &&
            (node->op->id == LP_OP_GATHER || node->op->id == LP_OP_HARMONICS);
 }
 
-/* The nodes whose work the first pack does: those that make what it scales, and at most LP_PACK_ALONG small ones. Returns their number. */
-int add_along(candidate *all, int count, lp_stage_piece *pieces)
+/* The nodes that the first pack runs: weights that it scales, and at most LP_PACK_EXTRAS small nodes. Returns their number. */
+int add_extras(candidate *all, int count, lp_stage_part *parts)
 {
     int found = 0, small = 0;
     for (int i = 0; i < count; i++) {
-        bool comes = is_small(&all[i]) && small < LP_PACK_ALONG;
-        small += comes;
-        all[i].along = comes || (all[i].type == LP_STAGE_NODE && packs_make(all, count, all[i].piece.node));
-        if (all[i].along)
-            pieces[found++] = all[i].piece;
+        bool extra = is_small(&all[i]) && small < LP_PACK_EXTRAS;
+        small += extra;
+        all[i].in_pack = extra || (all[i].type == LP_STAGE_NODE && computed_by_pack(all, count, all[i].part.node));
+        if (all[i].in_pack)
+            parts[found++] = all[i].part;
     }
     return found;
 }
 
-/* Packs what has been made at this moment. Returns the number of pieces. */
-int add_pack(lp_cuda_stages *stages, candidate *all, int count, int moment, lp_stage_piece *pieces)
+/* Adds the pack of the weights that this level computes. Returns its number of parts. */
+int add_pack(lp_cuda_stages *stages, candidate *all, int count, int level, lp_stage_part *parts)
 {
     int found = 0;
     for (int i = 0; i < count; i++)
-        if (is_product(&all[i]) && weight_moment(all, i) == moment) {
-            stages->packed[all[i].piece.number] = stages->packed_size;
-            stages->packed_size += lp_cuda_packed_size(all[i].piece.node);
-            pieces[found++] = all[i].piece;
+        if (is_product(&all[i]) && weight_level(all, i) == level) {
+            stages->packed[all[i].part.number] = stages->packed_size;
+            stages->packed_size += lp_cuda_packed_size(all[i].part.node);
+            parts[found++] = all[i].part;
         }
-    if (found && moment < 0)
-        found += add_along(all, count, pieces + found);
-    lp_cuda_stage stage = {LP_STAGE_PACK, moment, pieces, found, false};
+    if (found && level < 0)
+        found += add_extras(all, count, parts + found);
+    lp_cuda_stage stage = {LP_STAGE_PACK, level, parts, found, false};
     if (found)
         stages->all[stages->count++] = stage;
     return found;
 }
 
-/* The stages of a moment that are lazy, or are not: those others wait for come first. Returns the place of the next piece. */
-lp_stage_piece *add_stages(lp_cuda_stages *stages, candidate *all, int count, int moment, bool lazy,
-                           lp_stage_piece *pieces)
+/* Adds the stages of a level with this priority. Returns the end of their parts. */
+lp_stage_part *add_stages(lp_cuda_stages *stages, candidate *all, int count, int level, bool low_priority,
+                          lp_stage_part *parts)
 {
     for (int i = 0; i < count; i++) {
-        if (all[i].taken || all[i].moment != moment || lp_piece_lazy(all[i].type, &all[i].piece) != lazy)
+        if (all[i].assigned || all[i].level != level || lp_part_low_priority(all[i].type, &all[i].part) != low_priority)
             continue;
         lp_cuda_stage *stage = &stages->all[stages->count++];
-        fill_stage(all, count, i, stage, pieces);
-        stage->packed = all[i].along;
-        pieces += stage->count;
+        fill_stage(all, count, i, stage, parts);
+        stage->in_pack = all[i].in_pack;
+        parts += stage->count;
     }
-    return pieces;
+    return parts;
 }
 
 } // namespace
 
-bool lp_cuda_stages_make(const lp_graph *graph, bool one_by_one, lp_arena *arena, lp_cuda_stages *stages)
+bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *arena, lp_cuda_stages *stages)
 {
-    size_t most = 4 * (size_t)graph->node_count + LP_PACK_ALONG + 2, values = (size_t)graph->value_count + 1;
+    size_t most = 4 * (size_t)graph->node_count + LP_PACK_EXTRAS + 2, values = (size_t)graph->value_count + 1;
     candidate *all = (candidate *)lp_alloc(most, sizeof *all);
-    lp_stage_piece *pieces = (lp_stage_piece *)lp_arena_alloc(arena, most * sizeof *pieces);
+    lp_stage_part *parts = (lp_stage_part *)lp_arena_alloc(arena, most * sizeof *parts);
     *stages = lp_cuda_stages();
     stages->all = (lp_cuda_stage *)lp_arena_alloc(arena, most * sizeof *stages->all);
-    stages->touches = (int *)lp_arena_alloc(arena, values * sizeof *stages->touches);
+    stages->uses = (int *)lp_arena_alloc(arena, values * sizeof *stages->uses);
     stages->packed = (size_t *)lp_arena_alloc(arena, most * sizeof *stages->packed);
-    bool good = all && pieces && stages->all && stages->touches && stages->packed;
+    bool good = all && parts && stages->all && stages->uses && stages->packed;
     int count = 0, last = 0;
     for (int i = 0; good && i < graph->node_count; i++) {
-        if (one_by_one)
+        if (unscheduled)
             add(all, &count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE, 0);
         else
-            count = add_pieces(all, count, graph->nodes[i], i);
+            count = add_parts(all, count, graph->nodes[i], i);
     }
     for (int i = 0; i < count; i++) {
-        if (one_by_one)
-            all[i].moment = i;
+        if (unscheduled)
+            all[i].level = i;
         else
-            find_moment(all, i);
+            find_level(all, i);
     }
     for (int i = 0; i < count; i++)
-        last = all[i].moment > last ? all[i].moment : last;
+        last = all[i].level > last ? all[i].level : last;
     if (good)
-        count_touches(all, count, graph, stages->touches);
-    leave_alone(all, count);
-    for (int moment = -1; good && moment <= last; moment++) {
-        pieces = add_stages(stages, all, count, moment, false, pieces);
-        pieces = add_stages(stages, all, count, moment, true, pieces);
-        pieces += add_pack(stages, all, count, moment, pieces);
+        count_uses(all, count, graph, stages->uses);
+    unfuse_singles(all, count);
+    for (int level = -1; good && level <= last; level++) {
+        parts = add_stages(stages, all, count, level, false, parts);
+        parts = add_stages(stages, all, count, level, true, parts);
+        parts += add_pack(stages, all, count, level, parts);
     }
     lp_free(all);
     return good;
 }
 
-bool lp_cuda_arrange(const lp_graph *graph, lp_schedule_level *moments)
+bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels)
 {
     lp_arena arena = {};
     lp_cuda_stages stages;
-    bool good = lp_cuda_stages_make(graph, false, &arena, &stages);
+    bool good = lp_cuda_stages_build(graph, false, &arena, &stages);
     for (int i = 0; i < graph->node_count; i++)
-        moments[i] = {-1, -1};
+        levels[i] = {-1, -1};
     for (int s = 0; good && s < stages.count; s++)
         for (int p = 0; stages.all[s].type != LP_STAGE_PACK && p < stages.all[s].count; p++) {
-            lp_schedule_level *mine = &moments[stages.all[s].pieces[p].number];
-            mine->first = mine->first < 0 ? stages.all[s].moment : mine->first;
-            mine->last = stages.all[s].moment;
+            lp_schedule_level *mine = &levels[stages.all[s].parts[p].number];
+            mine->first = mine->first < 0 ? stages.all[s].level : mine->first;
+            mine->last = stages.all[s].level;
         }
     lp_arena_clear(&arena);
     return good;

@@ -1,7 +1,7 @@
-/* cuda_table.cu: the function of every op. */
+/* cuda_table.cu: the launcher of every op. */
 #include "backend/cuda/cuda.h"
 
-/* C++17 has no designated initializers for arrays: filled by a function of constants instead. */
+/* Filled by a constexpr function, because C++17 has no designated initializers for arrays. */
 struct kernel_table {
     lp_cuda_kernel by_op[LP_OP_COUNT];
 };

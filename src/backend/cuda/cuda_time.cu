@@ -2,7 +2,7 @@
  *
  * reflect multiplies each pair (x_c, x_s) by the reflection M(t) = [cos wt, sin wt; sin wt, -cos wt], so that products
  * of reflected vectors depend on lags. Phases are double until whole cycles are subtracted; frequencies and their
- * gradients are double. The gradient of a basis is a reduction over rows (cuda_sums.cu).
+ * gradients are double. The gradient of a basis is a reduction over rows (cuda_reduction.cu).
  */
 #include "backend/cuda/cuda_rows.h"
 

@@ -13,10 +13,10 @@ $ lapse bench --preset so --rounds 1 --batch 1 --device cuda --precision tf32 >o
 |
 | launch op type nodes us fraction GFLOP/s GB/s roofline, us x roofline
 $ tail -n +13 out | awk '$1 != "-" { print $3 }' | sort -u
-| chain
+| fused
 | node
 | pack
-| sums
+| reduction
 $ tail -n +13 out | awk '$1 != "-" { print $1 }' | sort -n | awk '$1 != NR' | wc -l
 | 0
 $ grep ' - ' out | awk '$1 == "-" { print $1, $2, $3, $4 }'

@@ -1,7 +1,7 @@
-/* test_cuda_sums.c: groups of sums over rows, made by hand, on the emulated device against the plain kernels in double. Random ones
- * print their seed. */
+/* test_cuda_reduction.c: hand-made groups of reductions on the emulated device, compared with the reference kernels in double. Random
+ * groups print their seed. */
 #include "backend/cpu/cpu.h"
-#include "emulate/emulate_sums.h"
+#include "emulate/emulate_reduction.h"
 #include "graph/op_rows.h"
 #include "support/small_data.h"
 
@@ -15,7 +15,7 @@
 
 enum { VALUES = 256, PIECES = 32 };
 
-/* Values and nodes of a group. Numbers are doubles that a float can hold; an output that nobody adds to begins as NaN. */
+/* Values and nodes of a group. Numbers are exact in float; outputs that are not accumulated into start as NaN. */
 typedef struct group_case {
     lp_plan plan;
     int rows[LP_ROWS_COUNT];
@@ -25,19 +25,19 @@ typedef struct group_case {
     lp_node nodes[PIECES];
     unsigned outputs[PIECES];
     lp_random random;
-    bool far_off; /* inputs begin 4 bytes off their alignment */
+    bool misaligned; /* inputs are misaligned by 4 bytes */
 } group_case;
 
 static char what[200];
 
-static void group_start(group_case *this, uint64_t seed, int tokens, int target_position, int room)
+static void group_start(group_case *this, uint64_t seed, int tokens, int targets, int spare)
 {
     *this = (group_case){.random = lp_random_start(seed, LP_PURPOSE_TEST, 208)};
     this->rows[LP_ROWS_TOKENS] = tokens;
-    this->rows[LP_ROWS_TARGETS] = target_position;
+    this->rows[LP_ROWS_TARGETS] = targets;
     this->rows[LP_ROWS_ITEMS] = 77;
     for (int type = 0; type < LP_ROWS_COUNT; type++)
-        this->plan.largest.rows[type] = this->rows[type] + room;
+        this->plan.largest.rows[type] = this->rows[type] + spare;
 }
 
 static void group_clear(group_case *this)
@@ -75,14 +75,14 @@ static lp_value *add_output(group_case *this, lp_type type, int rows, int cols)
     return add_value(this, type, LP_ROWS_FIXED, rows, cols, NAN);
 }
 
-/* Whether a group has the node's output in hand. */
+/* Whether a group computes this output. */
 static bool is_sum(const lp_node *node, int output)
 {
     return node->op != &lp_op_layer_norm_gradient || output > 0;
 }
 
-/* The node adds to its outputs that are sums. Where it is the first to have one, that begins with some numbers. */
-static void begin_with_numbers(group_case *this, lp_node *node, unsigned outputs)
+/* The node accumulates into these outputs, which start with random numbers. */
+static void accumulate_into(group_case *this, lp_node *node, unsigned outputs)
 {
     node->accumulate |= outputs;
     for (int k = 0; k < LP_NODE_OUTPUTS; k++)
@@ -103,8 +103,8 @@ static lp_node *add_outer(group_case *this, lp_rows rows_of, int rows, int heads
                           bool transpose)
 {
     lp_node *node = add_node(this, &lp_op_linear_outer);
-    node->attributes.heads = heads;
-    node->attributes.transpose = transpose;
+    node->with.heads = heads;
+    node->with.transpose = transpose;
     node->inputs[0] = add_value(this, LP_TYPE_REAL, rows_of, rows, heads * a, 1);
     node->inputs[1] = add_value(this, LP_TYPE_REAL, rows_of, rows, heads * b, 1);
     node->outputs[0] = add_output(this, LP_TYPE_REAL, heads * a, b);
@@ -146,7 +146,7 @@ static lp_node *add_norm(group_case *this, lp_rows rows_of, int rows, int cols, 
 
 /* ---- runs ---------------------------------------------------------------------------------------------------- */
 
-/* Values as the kernels see them, each in a block of exactly its size. */
+/* Values as the kernels see them, each in an allocation of exactly its size. */
 typedef struct memory {
     void *blocks[VALUES], *data[VALUES];
 } memory;
@@ -161,7 +161,7 @@ static void memory_fill(memory *all, const group_case *this, bool device)
     for (int i = 0; i < this->value_count; i++) {
         const lp_value *value = &this->values[i];
         int count = elements(this, value);
-        bool is_float = in_float(value, device), off = is_float && this->far_off;
+        bool is_float = in_float(value, device), off = is_float && this->misaligned;
         size_t size = is_float ? sizeof(float) : sizeof(double);
         all->blocks[i] = malloc((size_t)count * size + (off ? sizeof(float) : 0) + 1);
         all->data[i] = (char *)all->blocks[i] + (off ? sizeof(float) : 0);
@@ -205,9 +205,9 @@ static void run_group(group_case *this, lp_precision precision, memory *all)
     memcpy(run.rows, this->rows, sizeof run.rows);
     for (int i = 0; i < this->node_count; i++) {
         nodes[i] = &this->nodes[i];
-        assert_true(lp_emulate_sums_takes(nodes[i], &this->outputs[i]));
+        assert_true(lp_emulate_reduction_supports(nodes[i], &this->outputs[i]));
     }
-    if (!lp_emulate_sums(nodes, this->outputs, this->node_count, &run))
+    if (!lp_emulate_reduction(nodes, this->outputs, this->node_count, &run))
         fail_msg("%s: wrote beyond the scratch", what);
 }
 
@@ -226,7 +226,7 @@ static void check_output(const group_case *this, const lp_value *value, const me
     }
 }
 
-/* Sums in double are near to the last places, and what is not a sum stays as it was. */
+/* Sums in double have a tight tolerance; other outputs must be unchanged. */
 static void check_outputs(const group_case *this, const memory *got, const memory *wanted, double relative)
 {
     for (int i = 0; i < this->node_count; i++)
@@ -251,7 +251,7 @@ static void check_same_bits(const group_case *this, const memory *a, const memor
             fail_msg("%s: value %d differs when blocks come in another order", what, i);
 }
 
-/* Against the plain kernels, in float and on tensor cores, and the same bits when blocks come in the opposite order. */
+/* Compares with the reference kernels, in fp32 and tf32, and checks that reversing the order of the blocks gives the same bits. */
 static void check_group(group_case *this)
 {
     static const struct {
@@ -282,28 +282,28 @@ static void test_takes(void **state)
     group_case this;
     unsigned outputs = 99;
     group_start(&this, 1, 3, 2, 0);
-    assert_int_equal(lp_emulate_sums_most(), PIECES);
-    assert_true(lp_emulate_sums_takes(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, true, false), &outputs));
+    assert_int_equal(lp_emulate_reduction_max(), PIECES);
+    assert_true(lp_emulate_reduction_supports(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, true, false), &outputs));
     assert_int_equal(outputs, 3);
-    assert_true(lp_emulate_sums_takes(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, false, false), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, false, false), &outputs));
     assert_int_equal(outputs, 1);
-    assert_true(lp_emulate_sums_takes(add_norm(&this, LP_ROWS_TOKENS, 0, 4, true, true), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, true, true), &outputs));
     assert_int_equal(outputs, 6);
-    assert_true(lp_emulate_sums_takes(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, true), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, true), &outputs));
     assert_int_equal(outputs, 4);
-    assert_false(lp_emulate_sums_takes(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, false), &outputs));
+    assert_false(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, false), &outputs));
     assert_int_equal(outputs, 0);
-    assert_true(lp_emulate_sums_takes(add_columns(&this, LP_ROWS_TARGETS, 0, 4, true), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_columns(&this, LP_ROWS_TARGETS, 0, 4, true), &outputs));
     assert_int_equal(outputs, 1);
-    assert_true(lp_emulate_sums_takes(add_basis(&this, LP_ROWS_TARGETS, 0, 4), &outputs));
+    assert_true(lp_emulate_reduction_supports(add_basis(&this, LP_ROWS_TARGETS, 0, 4), &outputs));
     assert_int_equal(outputs, 1);
     lp_node *other = add_columns(&this, LP_ROWS_TOKENS, 0, 4, true);
     other->op = &lp_op_scale_columns;
-    assert_false(lp_emulate_sums_takes(other, &outputs));
+    assert_false(lp_emulate_reduction_supports(other, &outputs));
     group_clear(&this);
 }
 
-/* Products of every shape that warps and parts are laid out for, with few and many rows. */
+/* Products of every shape that warps and tiles are arranged for, with few and many rows. */
 static void test_outer(void **state)
 {
     (void)state;
@@ -318,9 +318,9 @@ static void test_outer(void **state)
         for (int side = 0; side < 2; side++) {
             group_case this;
             group_start(&this, (uint64_t)i, sizes[i].rows, 1, i % 3 * 50);
-            this.far_off = i % 5 == 4;
+            this.misaligned = i % 5 == 4;
             lp_node *node = add_outer(&this, LP_ROWS_TOKENS, 0, sizes[i].heads, sizes[i].a, sizes[i].b, true, side);
-            begin_with_numbers(&this, node, (unsigned)(i + side) % 4);
+            accumulate_into(&this, node, (unsigned)(i + side) % 4);
             snprintf(what, sizeof what, "%d heads of %d x %d over %d rows, sums of %s", sizes[i].heads, sizes[i].a,
                      sizes[i].b, sizes[i].rows, side ? "q" : "p");
             check_group(&this);
@@ -339,17 +339,17 @@ static void test_columns(void **state)
             lp_rows of = type % 2 ? LP_ROWS_TOKENS : LP_ROWS_FIXED;
             group_case this;
             group_start(&this, (uint64_t)i, count, 1, i % 3 * 60);
-            this.far_off = i % 4 == 3;
+            this.misaligned = i % 4 == 3;
             lp_node *node = type < 2    ? add_columns(&this, of, count, cols[i], type)
                             : type == 2 ? add_basis(&this, of, count, cols[i])
                                         : add_norm(&this, of, count, cols[i], i % 3 != 1, i % 3 != 2);
-            begin_with_numbers(&this, node, (unsigned)i % 3 == 0 ? 7u : 0u);
+            accumulate_into(&this, node, (unsigned)i % 3 == 0 ? 7u : 0u);
             snprintf(what, sizeof what, "%s of %d columns over %d rows", node->op->name, cols[i], count);
             check_group(&this);
         }
 }
 
-/* So many sums that each has few blocks, whose rows do not fit into shared memory all at once. */
+/* Many reductions, each with so few blocks that the rows of a block do not fit into shared memory at once. */
 static void test_long_chunks(void **state)
 {
     (void)state;
@@ -380,10 +380,10 @@ static void test_shared_outputs(void **state)
             products[k] = add_outer(&this, k ? LP_ROWS_ITEMS : LP_ROWS_TOKENS, 0, 1, 50, 33, true, true);
             norms[k] = add_norm(&this, LP_ROWS_TOKENS, 0, 33, true, true);
         }
-        begin_with_numbers(&this, dots[0], i % 2 ? 1 : 0);
-        begin_with_numbers(&this, basis[0], i % 2 ? 0 : 1);
-        begin_with_numbers(&this, products[0], i > 1 ? 3 : 0);
-        begin_with_numbers(&this, norms[0], (unsigned)i << 1);
+        accumulate_into(&this, dots[0], i % 2 ? 1 : 0);
+        accumulate_into(&this, basis[0], i % 2 ? 0 : 1);
+        accumulate_into(&this, products[0], i > 1 ? 3 : 0);
+        accumulate_into(&this, norms[0], (unsigned)i << 1);
         for (int k = 1; k < 6; k++) {
             dots[k]->outputs[0] = dots[0]->outputs[0];
             dots[k]->accumulate = 1;
@@ -418,7 +418,7 @@ static void add_any(group_case *this, const lp_node *before)
                     : type == 2 ? add_columns(this, of, rows, cols, false)
                     : type == 3 ? add_basis(this, of, rows, cols % 70 + 1)
                                 : add_norm(this, of, rows, cols, with != 1, with != 2);
-    begin_with_numbers(this, node, lp_random_below(random, 8));
+    accumulate_into(this, node, lp_random_below(random, 8));
 }
 
 static void test_groups(void **state)

@@ -1,0 +1,38 @@
+/* cuda_upload.h: the layout of an upload, the single copy that brings all host data of a run to the device: lp_cuda_shard, the segments,
+ * the order of attention's tiles, Adam's scalars and rows, and the inputs, with sorted ids where a kernel needs them. All offsets are
+ * those of the largest shard, so that launches do not depend on the shard.
+ */
+#ifndef LP_CUDA_UPLOAD_H
+#define LP_CUDA_UPLOAD_H
+
+#include "backend/cuda/cuda_lists.h"
+
+/* An input in an upload. */
+typedef struct lp_cuda_input {
+    const lp_value *value; /* NULL: no node reads it */
+    size_t offset;
+    int64_t ids; /* largest number of different ids, where a kernel needs them sorted (cuda_lists.h); otherwise 0 */
+    lp_cuda_list_layout layout;
+    size_t list_offset;
+} lp_cuda_input;
+
+/* Offsets in bytes; lp_cuda_shard is at 0. The pointers belong to an arena. */
+typedef struct lp_cuda_upload {
+    size_t segment_offset, order_offset, adam_offset, size;
+    lp_cuda_input *inputs; /* by slot */
+    int input_count;
+    int threads;                 /* that fill an upload */
+    const lp_cuda_input **lists; /* inputs whose ids are sorted */
+    int list_count;
+    int32_t *sort_buffers; /* [threads x sort_buffer_size] */
+    size_t sort_buffer_size;
+} lp_cuda_upload;
+
+/* Plans uploads for runs like sizes->run with up to sizes->largest_segments segments. False when out of memory. */
+bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_arena *arena);
+
+/* Fills the upload of a run in host memory (staging); train_step may be NULL. */
+void lp_cuda_upload_fill(const lp_cuda_upload *upload, const lp_run *run, const lp_train_step *train_step,
+                         char *staging);
+
+#endif
