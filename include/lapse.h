@@ -250,11 +250,11 @@ typedef struct lapse_option {
     double minimum, maximum;    /* of INTEGER, NUMBER and DURATION (in seconds); both are allowed */
     const char *const *choices; /* of CHOICE: NULL-terminated, in the order of preference; otherwise NULL */
     const char *initial;        /* default value; NULL: chosen by `rule` */
-    const char *rule;           /* how the default is chosen, such as "chosen from the data"; NULL where initial is set */
-    const char *placeholder;    /* for help: "N", "NAME"; NULL for a flag */
-    const char *help;           /* one line */
-    const char *group;          /* heading in the help: "Model", "Training", "Run" */
-    bool advanced;              /* most users do not need it */
+    const char *rule;        /* how the default is chosen, such as "chosen from the data"; NULL where initial is set */
+    const char *placeholder; /* for help: "N", "NAME"; NULL for a flag */
+    const char *help;        /* one line */
+    const char *group;       /* heading in the help: "Model", "Training", "Run" */
+    bool advanced;           /* most users do not need it */
 } lapse_option;
 
 /* The options of training, for index 0, 1, ... until it returns false. */
@@ -389,10 +389,10 @@ bool lapse_model_property(const lapse_model *model, int index, const char **name
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 
 typedef struct lapse_class_score {
-    const char *name;                       /* lives as long as the model */
-    int64_t cases;                          /* how often it happened */
-    int64_t predicted;                      /* how often it was the first choice */
-    int64_t correct;                        /* how often both */
+    const char *name;             /* lives as long as the model */
+    int64_t cases;                /* how often it happened */
+    int64_t predicted;            /* how often it was the first choice */
+    int64_t correct;              /* how often both */
     double precision, recall, f1; /* 0 where undefined */
 } lapse_class_score;
 
@@ -535,8 +535,8 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
 
 /* A event type that may come next; of a recommender, an item. */
 typedef struct lapse_recommendation {
-    int64_t item;       /* its number: lapse_model_event_type_name says which it is */
-    double score;       /* the network's logit or score; the log of the probability for baselines, and for classifiers that
+    int64_t item; /* its number: lapse_model_event_type_name says which it is */
+    double score; /* the network's logit or score; the log of the probability for baselines, and for classifiers that
                          * average over several frequency samples */
     double probability; /* softmax over all items: what lapse_session_predict gives */
 } lapse_recommendation;
@@ -706,8 +706,8 @@ typedef struct lapse_bench_options {
  * its name that of the first one's op. Launches are timed one by one, though in a step some run side by side. */
 typedef struct lapse_bench_row {
     const char *name;
-    const char
-        *type;  /* of a launch: a "node", a "fused" of them, "reduction" over rows, or a "pack" of weights; otherwise NULL */
+    const char *
+        type; /* of a launch: a "node", a "fused" of them, "reduction" over rows, or a "pack" of weights; otherwise NULL */
     int launch; /* its number in a step, from 1; 0: it is none */
     int nodes;  /* that a launch stands for, wholly or in part */
     int64_t calls;
@@ -726,7 +726,7 @@ typedef struct lapse_bench_report {
     double peak;  /* operations a second of multiply-adds alone, on so many threads, or on a GPU in this precision */
     double bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads */
     double step_best, step_median, step_p90; /* seconds */
-    double step_minimum;      /* what the least times of all parts add up to: a step that nothing else disturbs */
+    double step_minimum;    /* what the least times of all parts add up to: a step that nothing else disturbs */
     int64_t steps;          /* of an epoch; 1 for predict */
     double epoch;           /* seconds: steps times the median; on a GPU of steps that do not wait for one another */
     double windows, events; /* of a step, on average: histories read and events asked for */

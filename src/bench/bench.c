@@ -421,7 +421,7 @@ static lapse_status measure(bench *b, lapse_error *error)
         LP_TRY(lp_bench_bandwidth(report->threads, b->runner->plan.work_size, &report->bandwidth, error));
     } else if (b->runner->backend->measure_peak) {
         b->runner->backend->measure_peak(b->runner->backend->context, b->runner->precision, b->runner->plan.work_size,
-                                  &report->peak, &report->bandwidth);
+                                         &report->peak, &report->bandwidth);
     }
     LP_TRY(time_rounds(b, error));
     if (!host && b->train)

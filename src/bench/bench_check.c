@@ -148,10 +148,11 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
         status = lp_trainer_epoch(trainer, error);
     if (status == LAPSE_OK) {
         lp_trainer_step(trainer);
-        trainer->backend->copy_to_host(trainer->backend->context, gradients, adam->gradients, dense * sizeof *gradients);
+        trainer->backend->copy_to_host(trainer->backend->context, gradients, adam->gradients,
+                                       dense * sizeof *gradients);
         if (rows_size(trainer))
             trainer->backend->copy_to_host(trainer->backend->context, rows, adam->row_gradients,
-                                       rows_size(trainer) * sizeof *rows);
+                                           rows_size(trainer) * sizeof *rows);
         status = twin_run(&t, trainer, error);
     }
     if (status == LAPSE_OK) {

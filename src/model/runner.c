@@ -13,8 +13,8 @@ static bool make_answers(lp_runner *runner, const lp_batch *batch)
         const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
         if (!value || network->loss || runner->backend->host)
             continue;
-        runner->answers[t] =
-            runner->backend->pinned_new(runner->backend->context, target_position * (size_t)value->cols * sizeof(float));
+        runner->answers[t] = runner->backend->pinned_new(runner->backend->context,
+                                                         target_position * (size_t)value->cols * sizeof(float));
         good = good && runner->answers[t];
     }
     return good;
@@ -76,15 +76,15 @@ static const float *answer(const lp_runner *runner, const lp_run *run, int t)
     if (runner->backend->host)
         return lp_run_data(run, value);
     runner->backend->copy_to_host(runner->backend->context, runner->answers[t], lp_run_data(run, value),
-                              (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof(float));
+                                  (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof(float));
     return runner->answers[t];
 }
 
 static void hand_over(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
 {
     if (runner->network->loss) {
-        runner->backend->copy_to_host_async(runner->backend->context, &pass->loss[shard], lp_run_data(run, runner->network->loss),
-                               sizeof *pass->loss);
+        runner->backend->copy_to_host_async(runner->backend->context, &pass->loss[shard],
+                                            lp_run_data(run, runner->network->loss), sizeof *pass->loss);
         return;
     }
     lp_outcome outcome = {.state = answer(runner, run, LP_TARGET_COUNT)};

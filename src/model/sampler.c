@@ -127,7 +127,7 @@ static void draw(const lp_sampler *sampler, const lp_sampler_graph *this, uint64
     size_t count = (size_t)sampler->count;
     run(sampler, this, seed, step, parameters, NULL);
     sampler->backend->copy_to_host(sampler->backend->context, parameters + sampler->sample_offset + (size_t)row * count,
-                               this->work + this->sample->offset, count * sizeof *parameters);
+                                   this->work + this->sample->offset, count * sizeof *parameters);
 }
 
 /* The parameters on the host: themselves, or a copy. */
@@ -144,7 +144,8 @@ static void to_device(const lp_sampler *sampler, float *parameters)
 {
     size_t size = sampler->table_size + sampler->dense_size;
     if (sampler->mirror)
-        sampler->device->copy_to_device(sampler->device->context, parameters, sampler->mirror, size * sizeof *parameters);
+        sampler->device->copy_to_device(sampler->device->context, parameters, sampler->mirror,
+                                        size * sizeof *parameters);
 }
 
 void lp_sampler_draw(lp_sampler *sampler, uint64_t seed, uint32_t step, float *parameters)

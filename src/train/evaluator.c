@@ -422,7 +422,7 @@ static const float *on_host(lp_evaluator *evaluator, const lp_value *value, cons
     if (evaluator->backend->host)
         return parameters + value->offset;
     evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
-                                 (size_t)value->rows * (size_t)value->cols * sizeof *copy);
+                                     (size_t)value->rows * (size_t)value->cols * sizeof *copy);
     return copy;
 }
 

@@ -343,7 +343,8 @@ static void rank_states(void *context, int task, int number)
         t->kernels->scores(cases, items, t->dims, state, t->table + (size_t)first * dims,
                            t->bias ? t->bias + first : NULL, worker->scores);
         for (int i = 0; i < cases; i++)
-            pass(&worker->walks[i], first, items, worker->scores + (size_t)i * (size_t)items, t->kernels->count_at_least);
+            pass(&worker->walks[i], first, items, worker->scores + (size_t)i * (size_t)items,
+                 t->kernels->count_at_least);
     }
     for (int i = 0; i < cases; i++)
         end(ranking, &worker->walks[i]);

@@ -64,7 +64,8 @@ static lapse_status diverged(const lp_trainer *trainer, lapse_error *error)
 /* A device may fail while it computes. */
 static lapse_status check_device(const lp_trainer *trainer, lapse_error *error)
 {
-    const char *problem = trainer->backend->device_error ? trainer->backend->device_error(trainer->backend->context) : NULL;
+    const char *problem =
+        trainer->backend->device_error ? trainer->backend->device_error(trainer->backend->context) : NULL;
     return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
 }
 

@@ -67,7 +67,7 @@ lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
         return LAPSE_OK;
     LP_TRY(lp_item_init_place(&trainer->item_init, trainer->model, error));
     trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->model->parameters,
-                              trainer->adam.size * sizeof *trainer->parameters);
+                                     trainer->adam.size * sizeof *trainer->parameters);
     lp_evaluator_run(&trainer->evaluator, trainer->parameters);
     trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
     return LAPSE_OK;
@@ -81,7 +81,8 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     size_t size = trainer->adam.size * sizeof(float);
     float *initial = trainer->model->parameters;
     trainer->parameters = backend->buffer_new(backend->context, size);
-    trainer->losses = backend->pinned_new(backend->context, (size_t)LP_LOSS_STEPS * (size_t)run->shards * sizeof(float));
+    trainer->losses =
+        backend->pinned_new(backend->context, (size_t)LP_LOSS_STEPS * (size_t)run->shards * sizeof(float));
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
     lp_network_init_parameters(&trainer->network.graph, run->seed, initial);
@@ -370,7 +371,7 @@ void lp_trainer_score(lp_trainer *trainer)
         state->best_score = state->score;
         state->best_epoch = state->epoch;
         trainer->backend->copy_to_host(trainer->backend->context, trainer->model->parameters, trainer->parameters,
-                                   trainer->adam.size * sizeof *trainer->parameters);
+                                       trainer->adam.size * sizeof *trainer->parameters);
     }
 }
 

@@ -9,6 +9,7 @@
  * The data is synthetic, with as many sequences, events and items as MovieLens-1M and a rule that can be learned.
  */
 #include "data/dataset/dataset.h"
+#include "support/small_train.h"
 #include "support/small_data.h"
 #include "train/trainer.h"
 
@@ -71,21 +72,21 @@ static lapse_dataset *make_data(void)
 static lapse_train_options paper_sizes(const char *device, const char *loss, const char *precision)
 {
     lapse_train_options options;
-    lapse_train_options_default(&options);
-    options.task = "recommend";
-    options.loss = loss;
-    options.windows = "last";
-    options.dims = 50;
-    options.blocks = 2;
-    options.heads = 1;
-    options.context = 200;
-    options.periods = 10;
-    options.harmonics = 5;
-    options.dropout = 0.2;
-    options.batch = 128;
-    options.device = device;
-    options.precision = precision;
-    options.threads = 0;
+    lp_train_options_default(&options);
+    small_set(&options, "task", "recommend");
+    small_set(&options, "loss", loss);
+    small_set(&options, "windows", "last");
+    options.model.dims = 50;
+    small_set_number(&options, "blocks", 2);
+    small_set_number(&options, "heads", 1);
+    options.model.context = 200;
+    small_set_number(&options, "periods", 10);
+    small_set_number(&options, "harmonics", 5);
+    options.model.dropout = 0.2;
+    options.run.batch = 128;
+    small_set(&options, "device", device);
+    small_set(&options, "precision", precision);
+    options.run.threads = LP_UNSET;
     return options;
 }
 
@@ -101,7 +102,7 @@ static bool begin(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 
 static const char *problem(const lp_trainer *trainer)
 {
-    return trainer->backend->problem ? trainer->backend->problem(trainer->backend->context) : NULL;
+    return trainer->backend->device_error ? trainer->backend->device_error(trainer->backend->context) : NULL;
 }
 
 /* One step, in a new epoch where the last one is over. Returns the mean loss of the step where it waits for it. */
@@ -128,13 +129,13 @@ static void compare_curves(const lapse_dataset *dataset, const char *loss, const
     lp_trainer cpu, cuda;
     char what[200];
     lapse_train_options options = paper_sizes("cpu", loss, precision);
-    options.batch = 32; /* limits the time on the CPU */
-    options.context = 64;
+    options.run.batch = 32; /* limits the time on the CPU */
+    options.model.context = 64;
     if (strcmp(loss, "sampled-softmax") == 0)
-        options.shards = 1; /* in-batch negatives are those of the shard */
+        options.run.shards = 1; /* in-batch negatives are those of the shard */
     if (!begin(&cpu, dataset, &options))
         return;
-    options.device = "cuda";
+    small_set(&options, "device", "cuda");
     if (!begin(&cuda, dataset, &options)) {
         lp_trainer_clear(&cpu);
         return;
@@ -176,7 +177,7 @@ static void compare_bits(const lapse_dataset *dataset, const char *loss, const c
             step(&trainer, false);
         size = trainer.adam.size * sizeof(float);
         parameters[k] = malloc(size);
-        trainer.backend->copy_out(trainer.backend->context, parameters[k], trainer.parameters, size);
+        trainer.backend->copy_to_host(trainer.backend->context, parameters[k], trainer.parameters, size);
         lp_trainer_clear(&trainer);
     }
     snprintf(what, sizeof what, "%s, %s: two runs of 60 steps have the same bits", loss, precision);
@@ -211,7 +212,7 @@ static void time_ops(lp_trainer *trainer)
     lp_backend timed = *trainer->backend;
     const lp_backend *device = trainer->backend;
     timed.run = run_and_time;
-    timed.learn = NULL;
+    timed.train_step = NULL;
     trainer->backend = trainer->runner.backend = &timed;
     const lp_graph *graph = &trainer->network.graph;
     node_seconds = calloc((size_t)graph->node_count, sizeof *node_seconds);

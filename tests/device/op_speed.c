@@ -85,7 +85,7 @@ static void say(const lp_node *node, double seconds, const lp_extent *extent)
                                        (long long)lp_value_rows(node->inputs[k], extent), node->inputs[k]->cols);
     lp_cost cost = node->op->cost ? node->op->cost(node, extent) : (lp_cost){0, 0};
     printf("%-22s%-42s%s%s %7.2f us %8.1f GB/s %7.3f TFLOP/s\n", node->op->name, shape,
-           node->with.transpose ? " t" : "  ", node->accumulate ? " +" : "  ", 1e6 * seconds,
+           node->attributes.transpose ? " t" : "  ", node->accumulate ? " +" : "  ", 1e6 * seconds,
            1e-9 * cost.bytes / seconds, 1e-12 * cost.flop / seconds);
 }
 

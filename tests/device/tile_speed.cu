@@ -230,18 +230,18 @@ static void say(const char *what, const char *tiles, double us, double flop)
 template <typename tiles, int blocks> static void try_forward(const bench *b, const attention_task *task, double flop)
 {
     char name[80];
-    snprintf(name, sizeof name, "%d rows, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::steps, tiles::unit, blocks,
-             (size_t)tiles::size(task->word_stride) * sizeof(float) / 1024);
-    say(tiles::shape::two ? "attention, bf16" : "attention, tf32", name,
+    snprintf(name, sizeof name, "%d rows, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::inner_rows, tiles::unit,
+             blocks, (size_t)tiles::size(task->mask_stride) * sizeof(float) / 1024);
+    say(tiles::shape::bf16 ? "attention, bf16" : "attention, tf32", name,
         timed([&]() { ahead_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
 }
 
 template <typename tiles, int blocks> static void try_backward(const bench *b, const attention_task *task, double flop)
 {
     char name[80];
-    snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::steps, blocks,
+    snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::inner_rows, blocks,
              (size_t)tiles::size * sizeof(float) / 1024);
-    say(tiles::shape::two ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
+    say(tiles::shape::bf16 ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
         timed([&]() { back_tensor::launch<tiles, blocks>(&b->device, *task); }), flop);
 }
 
@@ -283,9 +283,9 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
     back.inputs[9] = matrix(LP_ROWS_TOKENS, b.tokens, widths[3], 0);
     for (int i = 0; i < 5; i++)
         back.outputs[i] = matrix(LP_ROWS_TOKENS, b.tokens, widths[i], 0);
-    ahead.with.heads = back.with.heads = heads;
-    ahead.with.scale = back.with.scale = 0.14;
-    ahead.with.rate = back.with.rate = rate;
+    ahead.attributes.heads = back.attributes.heads = heads;
+    ahead.attributes.scale = back.attributes.scale = 0.14;
+    ahead.attributes.rate = back.attributes.rate = rate;
     double flop = 4 * b.pairs * heads * (cols + extra);
     printf("\n%d segments, %d tokens, %d heads of %d + %d columns, dropout %g\n", segments, b.tokens, heads, cols,
            extra, rate);
@@ -300,8 +300,8 @@ static void attention(int cols, int heads, int extra, double rate, int segments,
             2.5 * flop);
     }
     attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
-    attention_words_size(&f, &b.device, b.tokens);
-    back_tensor::ask_scratch(&g, &b.device, b.tokens, attention_words_size(&g, &b.device, b.tokens));
+    attention_mask_size(&f, &b.device, b.tokens);
+    back_tensor::allocate_scratch(&g, &b.device, b.tokens, attention_mask_size(&g, &b.device, b.tokens));
     say("D, and words", "", timed([&]() { back_tensor::launch_prepare(&b.device, &g, b.tokens); }), 0);
     if (extra && !chosen)
         try_all(&b, &f, &g, flop);
@@ -353,7 +353,7 @@ static void norms(int tokens, int cols)
     back.outputs[0] = matrix(LP_ROWS_TOKENS, tokens, cols, 0);
     back.outputs[1] = matrix(LP_ROWS_FIXED, 1, cols, 0);
     back.outputs[2] = matrix(LP_ROWS_FIXED, 1, cols, 0);
-    ahead.with.epsilon = 1e-5;
+    ahead.attributes.epsilon = 1e-5;
     printf("\n%d tokens, %d columns (GB/s where it says TFLOP/s)\n", tokens, cols);
     double bytes = 1e3 * tokens * cols * 4.0;
     say("layer_norm", "", timed([&]() { norms_of_rows::lp_cuda_layer_norm(&ahead, &b.device); }), 2 * bytes);

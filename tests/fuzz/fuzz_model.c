@@ -20,7 +20,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char BEGINNING[] = "{\"__metadata__\":{\"checksum\":\"";
-enum { CHECKSUM_AT = 8 + sizeof BEGINNING - 1, DIGITS = 16, LARGEST_CONTEXT = 64, LARGEST_WIDTH = 1000 , LARGEST_PARAMETERS = 1 << 16};
+enum {
+    CHECKSUM_AT = 8 + sizeof BEGINNING - 1,
+    DIGITS = 16,
+    LARGEST_CONTEXT = 64,
+    LARGEST_WIDTH = 1000,
+    LARGEST_PARAMETERS = 1 << 16
+};
 
 static void seal(char *bytes, size_t size)
 {
@@ -53,7 +59,8 @@ static void append(lapse_session *session, const lapse_model *model, int number)
             values[count].text = lapse_model_category_name(model, count, number % field.category_count);
         else
             values[count].number = number * 1e6;
-    lapse_event event = {number * 1e8, lapse_model_event_type_name(model, number % model->config.event_types), values, count};
+    lapse_event event = {number * 1e8, lapse_model_event_type_name(model, number % model->config.event_types), values,
+                         count};
     if (lapse_session_append_event(session, &event, NULL) != LAPSE_OK)
         abort();
 }

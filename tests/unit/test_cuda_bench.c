@@ -61,10 +61,10 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
                         lapse_bench_row **rows, lp_cost *sum)
 {
     lapse_train_options options = small_train_options();
-    options.device = "cuda";
-    options.precision = precision;
-    options.dropout = 0.2;
-    options.blocks = 2;
+    small_set(&options, "device", "cuda");
+    small_set(&options, "precision", precision);
+    options.model.dropout = 0.2;
+    small_set_number(&options, "blocks", 2);
     lp_trainer trainer;
     lapse_error error = {0};
     if (lp_trainer_init(&trainer, dataset, &options, &error) != LAPSE_OK ||
@@ -97,8 +97,8 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
     }
     *size = trainer.adam.size * sizeof(float);
     float *parameters = malloc(*size);
-    trainer.backend->copy_out(trainer.backend->context, parameters, trainer.parameters, *size);
-    assert_null(trainer.backend->problem(trainer.backend->context));
+    trainer.backend->copy_to_host(trainer.backend->context, parameters, trainer.parameters, *size);
+    assert_null(trainer.backend->device_error(trainer.backend->context));
     lp_trainer_clear(&trainer);
     return parameters;
 }
@@ -144,7 +144,7 @@ static void check_row(const lapse_bench_report *report, int i, bool *seen)
 {
     const lapse_bench_row *row = &report->rows[i];
     assert_true(i == 0 || row->seconds <= report->rows[i - 1].seconds);
-    assert_true(row->floor == fmax(row->flop / report->peak, row->bytes / report->bandwidth));
+    assert_true(row->roofline == fmax(row->flop / report->peak, row->bytes / report->bandwidth));
     if (!row->launch) {
         assert_string_equal(row->name, "(adam)");
         assert_null(row->type);
@@ -185,7 +185,7 @@ static void report_adds_up(void **state)
             several += report.rows[k].nodes > 1;
         }
         assert_true(several > 1 && flop > 0);
-        assert_true(fabs(seconds - report.step_least) < 1e-9);
+        assert_true(fabs(seconds - report.step_minimum) < 1e-9);
         free(seen);
         lapse_bench_report_clear(&report);
     }

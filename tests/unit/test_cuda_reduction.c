@@ -103,8 +103,8 @@ static lp_node *add_outer(group_case *this, lp_rows rows_of, int rows, int heads
                           bool transpose)
 {
     lp_node *node = add_node(this, &lp_op_linear_outer);
-    node->with.heads = heads;
-    node->with.transpose = transpose;
+    node->attributes.heads = heads;
+    node->attributes.transpose = transpose;
     node->inputs[0] = add_value(this, LP_TYPE_REAL, rows_of, rows, heads * a, 1);
     node->inputs[1] = add_value(this, LP_TYPE_REAL, rows_of, rows, heads * b, 1);
     node->outputs[0] = add_output(this, LP_TYPE_REAL, heads * a, b);

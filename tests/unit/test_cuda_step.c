@@ -43,18 +43,18 @@ enum { SETUPS = sizeof setups / sizeof *setups };
 static lapse_train_options options_of(const struct setup *setup, const char *device)
 {
     lapse_train_options options = small_train_options();
-    options.task = setup->task;
-    options.loss = setup->loss;
-    options.negatives = setup->negatives;
-    options.negative_count = setup->negative_count;
-    options.encoding = setup->encoding;
-    options.output = setup->output;
-    options.blocks = setup->blocks;
-    options.l2 = setup->l2;
-    options.dims = 6;   /* rows of tables then begin at unaligned offsets */
-    options.clip = 0.5; /* below the norm of most gradients, so that clipping acts */
-    options.dropout = 0.2;
-    options.device = device;
+    small_set(&options, "task", setup->task);
+    small_set(&options, "loss", setup->loss);
+    small_set(&options, "negatives", setup->negatives);
+    options.model.negative_count = setup->negative_count;
+    small_set(&options, "encoding", setup->encoding);
+    small_set(&options, "item-output", setup->output);
+    small_set_number(&options, "blocks", setup->blocks);
+    options.run.l2 = setup->l2;
+    options.model.dims = 6; /* rows of tables then begin at unaligned offsets */
+    options.run.clip = 0.5; /* below the norm of most gradients, so that clipping acts */
+    options.model.dropout = 0.2;
+    small_set(&options, "device", device);
     return options;
 }
 
@@ -68,9 +68,9 @@ static void start(lp_trainer *trainer, const lapse_dataset *dataset, const lapse
 static float *on_host(const lp_trainer *trainer, const float *data, size_t count)
 {
     float *host = calloc(count + 1, sizeof *host);
-    trainer->backend->copy_out(trainer->backend->context, host, data, count * sizeof *host);
-    if (trainer->backend->problem && trainer->backend->problem(trainer->backend->context))
-        fail_msg("%s", trainer->backend->problem(trainer->backend->context));
+    trainer->backend->copy_to_host(trainer->backend->context, host, data, count * sizeof *host);
+    if (trainer->backend->device_error && trainer->backend->device_error(trainer->backend->context))
+        fail_msg("%s", trainer->backend->device_error(trainer->backend->context));
     return host;
 }
 
@@ -103,7 +103,7 @@ static void test_gradients(void **state)
         for (int k = 0; k < 2; k++) {
             lp_trainer trainer;
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
-            options.shards = 1;
+            options.run.shards = 1;
             start(&trainer, dataset, &options);
             lp_trainer_step(&trainer);
             size = trainer.adam.size;
@@ -129,8 +129,8 @@ static void perturb(lp_trainer *trainer)
     float *parameters = on_host(trainer, trainer->parameters, trainer->adam.size);
     for (size_t i = 0; i < trainer->adam.size; i++)
         parameters[i] *= (float)(1 + 0.5 * sin((double)i));
-    trainer->backend->copy_in(trainer->backend->context, trainer->parameters, parameters,
-                              trainer->adam.size * sizeof *parameters);
+    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, parameters,
+                                     trainer->adam.size * sizeof *parameters);
     free(parameters);
 }
 
@@ -161,12 +161,12 @@ static void test_tensor_cores(void **state)
         for (int k = 0; k < 2; k++) {
             lp_trainer trainer;
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
-            options.shards = 1;
-            options.precision = k ? "tf32" : "fp32";
-            options.heads = 1;
-            options.dims = 30; /* a basis then has two halves as wide as an event, which fused kernels require */
-            options.periods = 6;
-            options.harmonics = 5;
+            options.run.shards = 1;
+            small_set(&options, "precision", k ? "tf32" : "fp32");
+            small_set_number(&options, "heads", 1);
+            options.model.dims = 30; /* a basis then has two halves as wide as an event, which fused kernels require */
+            small_set_number(&options, "periods", 6);
+            small_set_number(&options, "harmonics", 5);
             start(&trainer, dataset, &options);
             perturb(&trainer);
             for (int s = 0; s < 2; s++) /* the second is captured */
@@ -211,7 +211,7 @@ static void test_curves(void **state)
         curve curves[2] = {0};
         for (int k = 0; k < 2; k++) {
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
-            options.shards = 1; /* in-batch negatives are those of the shard */
+            options.run.shards = 1; /* in-batch negatives are those of the shard */
             lapse_model_free(small_train(dataset, &options, note, &curves[k]));
         }
         assert_int_equal(curves[0].count, 3);
@@ -276,9 +276,9 @@ static void *train_on_device(void *context)
             lp_trainer_step(&trainer);
         mine->size = trainer.adam.size;
         mine->parameters = calloc(mine->size + 1, sizeof *mine->parameters);
-        backend->copy_out(backend->context, mine->parameters, trainer.parameters,
-                          mine->size * sizeof *mine->parameters);
-        const char *problem = backend->problem(backend->context);
+        backend->copy_to_host(backend->context, mine->parameters, trainer.parameters,
+                              mine->size * sizeof *mine->parameters);
+        const char *problem = backend->device_error(backend->context);
         if (problem)
             snprintf(mine->error, sizeof mine->error, "%s", problem);
         lp_trainer_clear(&trainer);
@@ -301,7 +301,7 @@ static void test_two_threads(void **state)
     for (int i = 0; i < MODELS; i++) {
         serial[i].dataset = parallel[i].dataset = dataset;
         serial[i].options = parallel[i].options = options_of(&setups[chosen[i]], "cuda");
-        serial[i].options.batch = parallel[i].options.batch = 4;
+        serial[i].options.run.batch = parallel[i].options.run.batch = 4;
         train_on_device(&serial[i]);
     }
     for (int i = 0; i < MODELS; i++)
@@ -337,14 +337,14 @@ static void test_resumed(void **state)
     lapse_dataset *dataset = small_train_data(4);
     for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
         lapse_train_options options = options_of(&setups[i], "cuda");
-        options.batch = 4;
+        options.run.batch = 4;
         curve curves[2] = {0};
         int left = 3;
-        options.checkpoint_seconds = 1e9; /* only at the stop */
+        options.run.checkpoint_seconds = 1e9; /* only at the stop */
         lapse_model *whole = small_train(dataset, &options, note, &curves[0]);
-        options.checkpoint = small_path("device-checkpoint");
+        small_set(&options, "checkpoint", small_path("device-checkpoint"));
         lapse_model_free(small_train(dataset, &options, stop_at_third, &left));
-        options.resume = true;
+        options.run.resume = true;
         lapse_model *resumed = small_train(dataset, &options, note, &curves[1]);
         assert_memory_equal(resumed->parameters, whole->parameters,
                             whole->network.graph.parameter_size * sizeof(float));
@@ -401,17 +401,17 @@ static void test_resolved(void **state)
     lapse_dataset *dataset = small_train_data(1);
     lapse_error error = {0};
     lapse_train_options options = small_train_options();
-    options.device = "auto";
-    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_OK);
-    assert_string_equal(options.device, "cuda");
-    assert_int_equal(options.shards, 1);
+    small_set(&options, "device", "auto");
+    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
+    assert_int_equal(options.run.device, LP_DEVICE_CUDA);
+    assert_int_equal(options.run.shards, 1);
     options = small_train_options();
-    options.device = "cuda";
-    options.model = "majority";
-    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_OK);
-    assert_string_equal(options.device, "cpu");
-    options.device = "tpu";
-    assert_int_equal(lapse_train_options_resolve(dataset, &options, &error), LAPSE_ERROR_USAGE);
+    small_set(&options, "device", "cuda");
+    small_set(&options, "model", "majority");
+    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
+    assert_int_equal(options.run.device, LP_DEVICE_CPU);
+    small_set(&options, "device", "tpu");
+    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_ERROR_USAGE);
     const lp_backend *backend;
     assert_int_equal(lp_backend_open("tpu", &backend, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "there is no device 'tpu'; there are cpu, cuda and auto");

@@ -106,7 +106,7 @@ static const struct shape {
 } shapes[] = {
     /* as in training on MovieLens; segments that end inside a tile; an empty one */
     {"lag attention", 50, 1, 100, 5, {70, 33, 0, 1, 40}, true},
-    {"met attention", 50, 1, 100, 2, {32, 31}, true},
+    {"accumulating attention", 50, 1, 100, 2, {32, 31}, true},
     /* many segments in one tile */
     {"lag attention", 8, 2, 6, 6, {1, 2, 3, 1, 9, 4}, true},
     /* longer than several inner tiles */
@@ -120,7 +120,7 @@ static const struct shape {
     /* wider variants, and the widest */
     {"lag attention", 96, 2, 96, 2, {65, 4}, false},
     {"lag attention", 160, 1, 40, 2, {33, 3}, false},
-    {"met attention", 256, 1, 512, 2, {20, 3}, true},
+    {"accumulating attention", 256, 1, 512, 2, {20, 3}, true},
 };
 
 static void init_attention(graph_case *this, const struct shape *shape)

@@ -182,14 +182,14 @@ __device__ static inline void attention_stage_queries(float *to, const attention
 static inline attention_config attention_config_of(const lp_node *node)
 {
     attention_config config = {};
-    config.heads = node->with.heads;
+    config.heads = node->attributes.heads;
     config.head_dim = node->inputs[0]->cols / config.heads;
     config.basis_dim = node->inputs[4] ? node->inputs[4]->cols : 0;
     config.head_padded = tile_pad(config.head_dim);
     config.basis_padded = tile_pad(config.basis_dim);
-    config.scale = (float)node->with.scale;
-    config.dropout_threshold = lp_dropout_threshold(node->with.rate);
-    config.dropout_purpose = lp_dropout_purpose(node->with.stream);
+    config.scale = (float)node->attributes.scale;
+    config.dropout_threshold = lp_dropout_threshold(node->attributes.rate);
+    config.dropout_purpose = lp_dropout_purpose(node->attributes.stream);
     config.dropout_scale = (float)(65536.0 / (65536.0 - config.dropout_threshold));
     return config;
 }

@@ -504,7 +504,7 @@ template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attent
     attention_parts<typename tiles::shape>(&task);
     dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.config.heads);
     LP_LAUNCH_PDL(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
-                    (size_t)tiles::size * sizeof(float), task);
+                  (size_t)tiles::size * sizeof(float), task);
 }
 
 void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)

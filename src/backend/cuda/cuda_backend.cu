@@ -170,9 +170,9 @@ static void adam_step(void *context, const lp_adam *adam, uint64_t step, const l
     run.device = device;
     int index = (int)(ring->steps++ % LP_DEVICE_RING);
     lp_device_ring_acquire(device, LP_DEVICE_ADAM, index);
-    lp_cuda_adam_fill(&train_step, NULL, (lp_cuda_adam_now *)ring->staging[index]);
+    lp_cuda_adam_fill(&train_step, NULL, (lp_cuda_adam_args *)ring->staging[index]);
     lp_device_upload_ahead(device, LP_DEVICE_ADAM, index, ring->uploaded[index], ring->staging[index], size);
-    lp_cuda_adam_launch(&run, &train_step, (const lp_cuda_adam_now *)ring->uploaded[index]);
+    lp_cuda_adam_launch(&run, &train_step, (const lp_cuda_adam_args *)ring->uploaded[index]);
     lp_device_ring_release(device, LP_DEVICE_ADAM, index);
 }
 
@@ -188,20 +188,20 @@ static void fill_backend(lp_backend *table)
     backend.real_size = sizeof(float);
     backend.buffer_new = buffer_new;
     backend.buffer_free = buffer_free;
-    backend.copy_in = copy_in;
-    backend.copy_out = copy_out;
-    backend.fetch = fetch;
-    backend.host_new = host_new;
-    backend.host_free = host_free;
-    backend.threads = one_thread;
+    backend.copy_to_device = copy_in;
+    backend.copy_to_host = copy_out;
+    backend.copy_to_host_async = fetch;
+    backend.pinned_new = host_new;
+    backend.pinned_free = host_free;
+    backend.max_threads = one_thread;
     backend.run = run;
     backend.run_profiled = run_profiled;
-    backend.speed = speed;
+    backend.measure_peak = speed;
     backend.adam_step = adam_step;
-    backend.learn = train_step;
+    backend.train_step = train_step;
     backend.sync = sync;
-    backend.problem = problem;
-    backend.arrange = schedule;
+    backend.device_error = problem;
+    backend.schedule = schedule;
     backend.reuse_delay = REUSE_DELAY;
     *table = backend;
 }

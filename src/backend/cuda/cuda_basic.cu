@@ -120,7 +120,7 @@ void lp_cuda_multiply(const lp_node *node, const lp_cuda_run *run)
 
 void lp_cuda_affine(const lp_node *node, const lp_cuda_run *run)
 {
-    affine_function f = {(float)node->with.scale, (float)node->with.shift};
+    affine_function f = {(float)node->attributes.scale, (float)node->attributes.shift};
     each_element(node, run, f);
 }
 
@@ -131,13 +131,13 @@ void lp_cuda_exp(const lp_node *node, const lp_cuda_run *run)
 
 void lp_cuda_tanh(const lp_node *node, const lp_cuda_run *run)
 {
-    tanh_function f = {node->with.scale};
+    tanh_function f = {node->attributes.scale};
     each_element(node, run, f);
 }
 
 void lp_cuda_tanh_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    tanh_gradient_function f = {(float)node->with.scale};
+    tanh_gradient_function f = {(float)node->attributes.scale};
     each_element(node, run, f);
 }
 
@@ -149,14 +149,14 @@ typedef struct mask_rule {
 
 __device__ static int input_degree(mask_rule rule, int i)
 {
-    if (rule.order == LP_ORDER_EACH)
+    if (rule.order == LP_ORDER_AUTOREGRESSIVE)
         return i + 1;
-    return (i < rule.units / 2) == (rule.order == LP_ORDER_UPPER) ? 1 : 2;
+    return (i < rule.units / 2) == (rule.order == LP_ORDER_COUPLING_UPPER) ? 1 : 2;
 }
 
 __device__ static int hidden_degree(mask_rule rule, int k)
 {
-    return rule.order == LP_ORDER_EACH && rule.units > 2 ? 1 + k % (rule.units - 1) : 1;
+    return rule.order == LP_ORDER_AUTOREGRESSIVE && rule.units > 2 ? 1 + k % (rule.units - 1) : 1;
 }
 
 __device__ static bool mask_keeps(mask_rule rule, int row, int col)
@@ -180,7 +180,7 @@ __global__ void mask_kernel(int size, int cols, mask_rule rule, const float *x, 
 void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    mask_rule rule = {node->with.units, (int)node->with.order, (int)node->with.layer};
+    mask_rule rule = {node->attributes.units, (int)node->attributes.order, (int)node->attributes.layer};
     int size = lp_cuda_largest(run, out) * out->cols;
     LP_LAUNCH(run, mask_kernel, lp_blocks(size, 256), 256, 0, size, out->cols, rule, LP_INPUT(0), LP_OUTPUT(0),
               LP_ADDS(0));
@@ -243,8 +243,8 @@ void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
     task.cols = out->cols;
     task.x = LP_INPUT(0);
     task.y = LP_OUTPUT(0);
-    task.threshold = lp_dropout_threshold(node->with.rate);
-    task.purpose = lp_dropout_purpose(node->with.stream);
+    task.threshold = lp_dropout_threshold(node->attributes.rate);
+    task.purpose = lp_dropout_purpose(node->attributes.stream);
     task.scale = (float)(65536.0 / (65536.0 - task.threshold));
     task.accumulate = LP_ADDS(0);
     int groups = (out->cols + 7) / 8, width = lp_vector_width((uintptr_t)task.x | (uintptr_t)task.y, task.cols);
@@ -278,5 +278,5 @@ void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
     const lp_value *out = node->outputs[0];
     int size = out->rows * out->cols;
     LP_LAUNCH(run, noise_kernel, lp_blocks(size, 128), 128, 0, run->shard, size,
-              (uint32_t)LP_PURPOSE_NOISE | node->with.stream << 8, (int)node->with.uniform, LP_OUTPUT(0));
+              (uint32_t)LP_PURPOSE_NOISE | node->attributes.stream << 8, (int)node->attributes.uniform, LP_OUTPUT(0));
 }

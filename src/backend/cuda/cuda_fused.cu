@@ -62,7 +62,7 @@ bool row_input(const lp_node *node, int i)
 bool one_head(const lp_node *node)
 {
     if (node->op->id == LP_OP_LINEAR)
-        return node->with.heads == 1;
+        return node->attributes.heads == 1;
     bool reflects = node->op->id == LP_OP_REFLECT || node->op->id == LP_OP_REFLECT_GRADIENT;
     return !reflects || (node->inputs[0]->cols == node->inputs[1]->cols && node->outputs[0] != node->outputs[1]);
 }
@@ -167,7 +167,7 @@ void mark_stored(build_state *state, const lp_value *value)
 /* Whether the value must be in global memory: another kernel reads it, or a part that does not follow directly. */
 bool must_store(const build_state *state, const lp_value *value)
 {
-    if (value->storage != LP_STORAGE_WORK || value->kept)
+    if (value->storage != LP_STORAGE_WORK || value->retained)
         return true;
     for (int i = 0; i < state->stored_count; i++)
         if (state->stored[i] == value)
@@ -200,12 +200,12 @@ void fill_op(const lp_node *node, const lp_cuda_run *run, fused_step *step)
         step->head.in_halves = halves_of(node->inputs[0]->cols);
         break;
     case LP_OP_LAYER_NORM:
-        step->shift = (float)node->with.epsilon;
+        step->shift = (float)node->attributes.epsilon;
         step->shifts = rows_of(run, node->inputs[2]).data;
         break;
     case LP_OP_DROPOUT:
-        step->threshold = lp_dropout_threshold(node->with.rate);
-        step->purpose = lp_dropout_purpose(node->with.stream);
+        step->threshold = lp_dropout_threshold(node->attributes.rate);
+        step->purpose = lp_dropout_purpose(node->attributes.stream);
         step->scale = (float)(65536.0 / (65536.0 - step->threshold));
         break;
     case LP_OP_EMBED:
@@ -273,8 +273,8 @@ void write_step(build_state *state, const lp_stage_part *part, const lp_cuda_run
     if (!run)
         return;
     step->head.halves = halves_of((node->outputs[0] ? node->outputs[0] : node->inputs[0])->cols);
-    step->scale = (float)node->with.scale;
-    step->shift = (float)node->with.shift;
+    step->scale = (float)node->attributes.scale;
+    step->shift = (float)node->attributes.shift;
     int first = op->main, second = op->other[0];
     if (op->id == LP_OP_ADD && main && main == node->inputs[1]) {
         first = 1;
@@ -422,7 +422,7 @@ void lp_cuda_pack_build(const lp_cuda_stages *stages, const lp_cuda_stage *stage
                               in_halves,
                               out_halves,
                               weight.stride,
-                              node->with.transpose};
+                              node->attributes.transpose};
         packs[p] = pack;
     }
 }

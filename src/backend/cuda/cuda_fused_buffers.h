@@ -88,15 +88,15 @@ __device__ inline void load_rows(const fused_lane &me, float *buffer, const fuse
     int count = me.now.halves * me.floats, i = 4 * (int)threadIdx.x; /* a multiple of 2 */
 #pragma unroll 1
     for (; i < count - 2; i += 4 * THREADS)
-        tile_copy<4>(buffer + i, from + i);
+        tile_cp_async<4>(buffer + i, from + i);
     if (i < count)
-        tile_copy<2>(buffer + i, from + i);
+        tile_cp_async<2>(buffer + i, from + i);
 }
 
 /* Waits until all copies of the block are complete. */
 __device__ inline void wait_rows(void)
 {
-    tile_wait();
+    tile_cp_async_wait();
     __syncthreads();
 }
 

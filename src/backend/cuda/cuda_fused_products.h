@@ -11,7 +11,7 @@
 namespace
 {
 
-/* Row stride of half an x, in floats: 4 modulo 8, so that tile_load has no bank conflicts. */
+/* Row stride of half an x, in floats: 4 modulo 8, so that tile_ldmatrix has no bank conflicts. */
 __host__ __device__ inline int x_stride(int cols)
 {
     return (cols + 3) / 8 * 8 + 4;
@@ -34,7 +34,7 @@ __device__ inline void load_x(const fused_lane &me, const fused_rows &rows)
     for (int half = 0; half * me.cols < rows.stride; half++)
 #pragma unroll 4
         for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
-            tile_copy<2>(me.x + (half * ROWS + row) * stride + column, from + row * rows.stride + half * me.cols);
+            tile_cp_async<2>(me.x + (half * ROWS + row) * stride + column, from + row * rows.stride + half * me.cols);
 }
 
 /* The same for a wide x that is the result of the previous step. */
@@ -58,19 +58,19 @@ __device__ inline void load_weights(const fused_lane &me, float *buffer, const f
     int count = term_tiles(me.cols) * LP_FUSED_TILES * 64;
 #pragma unroll 4
     for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
-        tile_copy<4>(buffer + i, global(block) + i);
+        tile_cp_async<4>(buffer + i, global(block) + i);
 }
 
 /* sum += x W for the terms 8 j to 8 j + 7. The tensor core truncates x to tf32: rounding it would cost more instructions than the rest. */
-__device__ inline void multiply_tile(strip &sum, tile_source x, const float4 *right, int j)
+__device__ inline void multiply_tile(strip &sum, tile_address x, const float4 *right, int j)
 {
     float left[4];
-    tile_load(left, x, 8 * j);
+    tile_ldmatrix(left, x, 8 * j);
 #pragma unroll
     for (int i = 0; i < TILES / 2; i++) {
         float4 two = right[(j * (LP_FUSED_TILES / 2) + i) * 32];
-        tile_multiply(sum.at[2 * i], left, two.x, two.y);
-        tile_multiply(sum.at[2 * i + 1], left, two.z, two.w);
+        tile_mma_tf32(sum.at[2 * i], left, two.x, two.y);
+        tile_mma_tf32(sum.at[2 * i + 1], left, two.z, two.w);
     }
 }
 
@@ -78,7 +78,7 @@ __device__ inline void multiply_tile(strip &sum, tile_source x, const float4 *ri
 __device__ inline void multiply(const fused_lane &me, strip &sum, const float *x, const float *weights)
 {
     const float4 *right = (const float4 *)weights + me.side * (TILES / 2) * 32 + ((int)threadIdx.x & 31);
-    tile_source left = tile_left(x, x_stride(me.cols));
+    tile_address left = tile_a_address(x, x_stride(me.cols));
 #pragma unroll
     for (int j = 0; j < LP_FUSED_TILES - 1; j++)
         multiply_tile(sum, left, right, j);

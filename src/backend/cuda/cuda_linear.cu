@@ -235,7 +235,7 @@ static void linear_launch(const lp_cuda_run *run, const linear_task &task, int l
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *weight = node->inputs[1], *y = node->outputs[0];
-    bool transpose = node->with.transpose, tensor = tile_tensor(run);
+    bool transpose = node->attributes.transpose, tensor = tile_tensor(run);
     linear_task task = {};
     task.shard = run->shard;
     task.rows = lp_cuda_rows_of(y);
@@ -244,7 +244,7 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
     task.bias = LP_INPUT(2);
     task.add = LP_INPUT(3);
     task.y = LP_OUTPUT(0);
-    task.heads = node->with.heads;
+    task.heads = node->attributes.heads;
     task.in = transpose ? weight->cols : weight->rows / task.heads;
     task.out = transpose ? weight->rows / task.heads : weight->cols;
     task.accumulate = LP_ADDS(0);

@@ -186,7 +186,7 @@ void lp_cuda_layer_norm(const lp_node *node, const lp_cuda_run *run)
     task.bias = LP_INPUT(2);
     task.y = LP_OUTPUT(0);
     task.stats_out = LP_OUTPUT(1);
-    task.epsilon = (float)node->with.epsilon;
+    task.epsilon = (float)node->attributes.epsilon;
     launch(run, task, lp_cuda_largest(run, node->inputs[0]), narrow_forward<2>, narrow_forward<8>, wide_forward);
 }
 

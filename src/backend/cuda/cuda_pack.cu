@@ -53,7 +53,7 @@ __device__ inline void pack_weight(const packed_weight &task, int half)
             if (term < task.in && column < task.out)
                 two[h] = weight[term * row_step + column * column_step] *
                          (scale ? scale[task.transpose ? term : column] : 1);
-        packed[k] = make_float2(tile_round(two[0]), tile_round(two[1]));
+        packed[k] = make_float2(tile_round_tf32(two[0]), tile_round_tf32(two[1]));
     }
 }
 
@@ -66,7 +66,7 @@ template <int n> __device__ inline void gather_rows(const extra_task &task, cons
     float *to = (float *)task.to + (size_t)row * task.cols;
 #pragma unroll 1
     for (int c = n * ((int)threadIdx.x % task.lanes); c < task.cols; c += n * task.lanes)
-        lp_write<n>(to + c, lp_read<n>(from + c), 0);
+        lp_vector_store<n>(to + c, lp_vector_load<n>(from + c), 0);
 }
 
 __device__ inline void run_extra(const extra_task &task, const lp_cuda_shard *shard, int block)
@@ -108,12 +108,12 @@ extra_task extra_task_of(const lp_node *node, const lp_cuda_run *run)
     task.from = LP_INPUT(0);
     task.to = LP_OUTPUT_AS(void, 0);
     if (node->op->id == LP_OP_HARMONICS) {
-        task.harmonics = node->with.harmonics;
+        task.harmonics = node->attributes.harmonics;
         task.blocks = (int)lp_blocks(task.cols, THREADS);
         return task;
     }
     task.ids = LP_INPUT_AS(int32_t, 1);
-    task.width = lp_width((uintptr_t)task.from | (uintptr_t)task.to, task.cols);
+    task.width = lp_vector_width((uintptr_t)task.from | (uintptr_t)task.to, task.cols);
     task.lanes = 1;
     while (task.lanes < 32 && task.lanes * task.width < task.cols)
         task.lanes *= 2;

@@ -208,7 +208,7 @@ static bool build(lp_cuda_program *program, const lp_run *run)
         return false;
     lp_cuda_run sizes = {program->device, run, NULL, NULL, program->largest_segments, 0, NULL, NULL};
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
-    if (!lp_cuda_stages_build(graph, !run->plan->arranged, &program->arena, &program->stages))
+    if (!lp_cuda_stages_build(graph, !run->plan->scheduled, &program->arena, &program->stages))
         return false;
     program->dispatch = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_fused_enabled(&sizes), &program->arena);
     if (!program->dispatch)
@@ -302,7 +302,7 @@ static void launch_part(const lp_stage_part *part, const lp_cuda_run *run)
 static void launch_bce(const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
     lp_node loss = node_of(&stage->parts[0]), gradient = node_of(&stage->parts[1]);
-    lp_cuda_choice(&loss, &gradient, run);
+    lp_cuda_bce_loss_fused(&loss, &gradient, run);
 }
 
 static void launch_stage(const lp_cuda_run *run, int i)
@@ -330,7 +330,7 @@ static void launch_adam(const lp_cuda_run *run, const lp_train_step *train_step)
 {
     if (train_step && !run->program->out_of_memory)
         lp_cuda_adam_launch(run, train_step,
-                            (const lp_cuda_adam_now *)((const char *)run->shard + run->program->upload.adam_offset));
+                            (const lp_cuda_adam_args *)((const char *)run->shard + run->program->upload.adam_offset));
 }
 
 /* On the current stream, one after another. */

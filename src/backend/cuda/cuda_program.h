@@ -14,7 +14,7 @@ typedef struct lp_cuda_programs {
 /* lp_backend.run: submits the nodes of one shard; returns before they are done. */
 void lp_cuda_program_run(lp_cuda_programs *programs, const lp_run *run);
 
-/* lp_backend.learn */
+/* lp_backend.train_step */
 void lp_cuda_program_train_step(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step);
 
 /* lp_backend.run_profiled */

@@ -115,12 +115,12 @@ static void fill_outer(const lp_cuda_device *device, reduction_task *task, const
 {
     const lp_value *out = node->outputs[0];
     task->type = REDUCTION_OUTER;
-    task->heads = node->with.heads;
+    task->heads = node->attributes.heads;
     task->a = out->rows / task->heads;
     task->b = out->cols;
-    task->q_summed = node->with.transpose;
-    task->p_width = (signed char)lp_width((uintptr_t)task->p, task->a);
-    task->q_width = (signed char)lp_width((uintptr_t)task->q, task->b);
+    task->q_summed = node->attributes.transpose;
+    task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, task->a);
+    task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, task->b);
     tile_outer(task);
     lay_out_outer(device, task);
     size_slots(task, 16 * task->sets);
@@ -137,8 +137,8 @@ static void fill_columns(const lp_cuda_device *device, reduction_task *task, red
     task->bulk = task->across == 1 && bulk_aligned(device, task);
     task->b_wide = (short)(task->bulk ? cols : tile_width(cols, REDUCTION_COLS, 4));
     task->p_stride = task->q_stride = (short)(times * task->b_wide);
-    task->p_width = (signed char)lp_width((uintptr_t)task->p, cols);
-    task->q_width = (signed char)lp_width((uintptr_t)task->q, cols);
+    task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, cols);
+    task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, cols);
     task->sets = (signed char)(REDUCTION_THREADS / (task->b_wide < 32 ? 32 : task->b_wide));
     size_slots(task, 8);
 }
@@ -369,7 +369,7 @@ static void point_tasks(const reduction_plan *plan, reduction_group *group, int 
             task->out[k] = output->partial ? (char *)output->partial + begin : output->out;
         }
     for (int i = 0; i < count; i++)
-        group->task[i].pairs = lp_width((uintptr_t)group->task[i].out[0], group->task[i].b) > 1;
+        group->task[i].pairs = lp_vector_width((uintptr_t)group->task[i].out[0], group->task[i].b) > 1;
 }
 
 /* Retains only the outputs with slices to add; returns the blocks of the second launch. */

@@ -59,7 +59,7 @@ __device__ static inline void reduction_copy_bulk(float *to, const float *from, 
     (void)to, (void)from, (void)bytes, (void)barrier;
 }
 
-/* Arrives when this thread's copies (tile_copy) so far are done. */
+/* Arrives when this thread's copies (tile_cp_async) so far are done. */
 __device__ static inline void reduction_arrive(reduction_barrier *barrier)
 {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(reduction_address(barrier)) : "memory");

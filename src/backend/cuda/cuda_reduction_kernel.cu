@@ -70,7 +70,7 @@ __device__ static inline void load_matrix(float *to, int stride, const float *fr
         float *target = to + warp * stride + c;
 #pragma unroll 4
         for (int r = warp; r < present; r += REDUCTION_WARPS) {
-            tile_copy<width>(target, source);
+            tile_cp_async<width>(target, source);
             source += REDUCTION_WARPS * from_stride;
             target += REDUCTION_WARPS * stride;
         }
@@ -102,7 +102,7 @@ __device__ static inline void load_columns(const reduction_task &task, const red
     }
     if (task.extra)
         for (int r = (int)threadIdx.x; r < present; r += REDUCTION_THREADS)
-            tile_copy<2>(to + reduction_slot_extra(task) + 2 * r, task.extra + 2 * ((int64_t)from + r));
+            tile_cp_async<2>(to + reduction_slot_extra(task) + 2 * r, task.extra + 2 * ((int64_t)from + r));
 }
 
 /* Copies the floats after the last multiple of 16 bytes synchronously, before the thread arrives at the barrier. Returns the other bytes. */
@@ -363,7 +363,7 @@ __device__ static inline void add_tensor(reduction_product &product, const float
             const float a[4] = {left[k][i].x, left[k][i].y, left[k + 1][i].x, left[k + 1][i].y};
 #pragma unroll
             for (int j = 0; j < 4; j++)
-                tile_multiply(product.sum[i][j], a, right[k][j], right[k + 1][j]);
+                tile_mma_tf32(product.sum[i][j], a, right[k][j], right[k + 1][j]);
         }
     if (side == 1)
 #pragma unroll

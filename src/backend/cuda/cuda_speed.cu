@@ -37,9 +37,9 @@ template <bool two> __global__ void tensor_fma_loop(float factor, float *sink)
     for (int k = 0; k < ITERATIONS; k++)
         for (int i = 0; i < ACCUMULATORS; i++) {
             if (two)
-                tile_multiply_two(sum[i], left, factor, factor);
+                tile_mma_bf16(sum[i], left, factor, factor);
             else
-                tile_multiply(sum[i], left, factor, factor);
+                tile_mma_tf32(sum[i], left, factor, factor);
         }
     for (int i = 0; i < ACCUMULATORS; i++)
         all += sum[i][0] + sum[i][1] + sum[i][2] + sum[i][3];

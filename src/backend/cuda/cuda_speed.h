@@ -4,7 +4,7 @@
 
 #include "backend/cuda/cuda.h"
 
-/* lp_backend.speed */
+/* lp_backend.measure_peak */
 void lp_cuda_speed(lp_cuda_device *device, lp_precision precision, size_t size, double *operations, double *bytes);
 
 #endif

@@ -49,7 +49,7 @@ bool same_fused_kernel(const candidate *a, const candidate *b)
 bool same_bce(const candidate *loss, const candidate *gradient)
 {
     return loss->type == LP_STAGE_BCE && gradient->type == LP_STAGE_BCE &&
-           lp_cuda_same_choice(loss->part.node, gradient->part.node);
+           lp_cuda_bce_loss_fusable(loss->part.node, gradient->part.node);
 }
 
 /* The lowest level of `later` that the use of the value by `earlier` permits. */
@@ -218,7 +218,7 @@ bool computed_by_pack(const candidate *all, int count, const lp_node *node)
         if (!found)
             return false;
     }
-    return found && !node->outputs[0]->kept;
+    return found && !node->outputs[0]->retained;
 }
 
 /* The level that computes a product's weight; -1: it is known before the step. */

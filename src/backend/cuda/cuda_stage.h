@@ -93,7 +93,7 @@ static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_
 /* unscheduled: a stage for each node, in node order. False when out of memory. */
 bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *arena, lp_cuda_stages *stages);
 
-/* lp_backend.arrange: the first and last level of each node. */
+/* lp_backend.schedule: the first and last level of each node. */
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels);
 
 #endif

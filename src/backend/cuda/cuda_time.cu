@@ -18,7 +18,7 @@ __global__ void harmonics_kernel(const float *log_period, int size, int count, d
 void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->cols;
-    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->with.harmonics,
+    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->attributes.harmonics,
               LP_OUTPUT_AS(double, 0));
 }
 
@@ -38,7 +38,7 @@ void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     int periods = node->outputs[0]->cols;
     LP_LAUNCH(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
-              LP_INPUT_AS(double, 1), periods, node->with.harmonics, LP_OUTPUT(0), LP_ADDS(0));
+              LP_INPUT_AS(double, 1), periods, node->attributes.harmonics, LP_OUTPUT(0), LP_ADDS(0));
 }
 
 __global__ void basis_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int count, const double *time,

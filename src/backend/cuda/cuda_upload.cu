@@ -141,7 +141,7 @@ void lp_cuda_upload_fill(const lp_cuda_upload *upload, const lp_run *run, const 
                             (int32_t *)(staging + upload->order_offset));
     if (train_step)
         lp_cuda_adam_fill(train_step, (const float *)lp_run_data(run, train_step->loss),
-                          (lp_cuda_adam_now *)(staging + upload->adam_offset));
+                          (lp_cuda_adam_args *)(staging + upload->adam_offset));
     staging_job job = {upload, run, staging};
     lp_threads_run(upload->threads, upload->list_count + 1, stage_part, &job);
 }
