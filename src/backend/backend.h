@@ -45,7 +45,7 @@ typedef struct lp_run {
 typedef struct lp_train_step {
     const lp_adam *adam;
     uint64_t step;        /* from 1 */
-    const lp_union *rows; /* those of tables that occurred; NULL where there are no tables */
+    const lp_row_union *rows; /* those of tables that occurred; NULL where there are no tables */
     float *parameters;
     const lp_value *loss; /* of the run's graph */
     float *loss_to;       /* in host_new's memory; there after the next sync */
@@ -101,7 +101,7 @@ typedef struct lp_backend {
     void (*speed)(void *context, lp_precision precision, size_t size, double *operations, double *bytes);
     /* Step number `step` (from 1) on the parameters. rows: those of tables that occurred; NULL where there are no tables.
      * Does not depend on the number of threads. */
-    void (*adam_step)(void *context, const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+    void (*adam_step)(void *context, const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
     /* A run of a batch that is one shard, the step that follows it, and its loss, all at once. NULL: one after the other, by run,
      * fetch and adam_step, which make the same of it. */
     void (*learn)(void *context, const lp_run *run, const lp_train_step *learning);

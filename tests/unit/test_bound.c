@@ -1,5 +1,5 @@
-/* test_bound.c: the samples that Claim 1 and its proof ask for, by their formulas; and that so many keep the
- * promise. */
+/* test_bound.c: sample counts of Claim 1 and of its corrected proof by their formulas; and that these counts satisfy
+ * the bound. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -40,7 +40,7 @@ static int64_t samples(lapse_bound_options options, double unit)
     return count;
 }
 
-/* So many samples bring the bound to delta, and one fewer does not. */
+/* This number of samples brings the bound to delta, and one fewer does not. */
 static void test_formulas(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void test_formulas(void **state)
     assert_int_equal(samples(o, 0), 12481);
 }
 
-/* The claim as printed answers one question in as many ways as there are units, down to none at all. */
+/* The printed claim gives a different answer for each time unit, down to 0 samples. */
 static void test_unit_matters_to_the_claim_alone(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static lapse_bound_error measure(lapse_bound_options options, int64_t count)
     return measured;
 }
 
-/* Against cosines taken one by one, and whatever the number of threads. */
+/* Against directly computed cosines, for any number of threads. */
 static void test_measurement_is_the_error(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void test_promise_is_kept(void **state)
                   (unsigned long long)o.seed);
     assert_true(m.within >= (1 - o.delta) * m.repeats);
     assert_true(m.worst < o.epsilon);
-    /* And a number far below breaks it. */
+    /* And a far smaller number violates it. */
     m = measure(o, 8);
     assert_true(m.within < (1 - o.delta) * m.repeats);
     assert_true(m.mean > o.epsilon && m.worst >= m.mean);

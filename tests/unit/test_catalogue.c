@@ -1,4 +1,4 @@
-/* test_catalogue.c: what a table of items tells is read as it stands; what is malformed is refused with its place. */
+/* test_catalogue.c: item features of a catalogue; malformed tables are rejected with line and column. */
 #include "data/import/catalogue.h"
 
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static lapse_status read_text(lp_catalogue *catalogue, const char *text, size_t 
     return lp_catalogue_read_memory(catalogue, "items.csv", text, size, columns ? columns : &usual, error);
 }
 
-/* "a: brand=x name=red; b: ...": all that was read. */
+/* "a: brand=x name=red; b: ...": the whole catalogue. */
 static char *tell(const lp_catalogue *catalogue)
 {
     lp_buffer out = {0};
@@ -56,9 +56,9 @@ static void test_features(void **state)
     (void)state;
     assert_told("item,name,brand\nb,Red Kettle,X\nc,\"red, Red; KETTLE!\",X\n", NULL,
                 "a:; b: name=red name=kettle brand=X; c: name=red name=kettle brand=X");
-    /* What only one item has is left out; empty fields tell nothing; blanks around a value do not count. */
+    /* Features of a single item are dropped; empty fields have none; blanks around a value are ignored. */
     assert_told("item,brand\nb, X \nc,X\nd,Y\ne,\n", NULL, "a:; b: brand=X; c: brand=X; d:; e:");
-    /* The same text in two columns is two features; letters beyond ASCII are left as they are. */
+    /* The same text in two columns is two features; non-ASCII letters are unchanged. */
     assert_told("item\ttitle\tcolour\nb\tÉté 2\tété\nc\tÉté 2\tété\n", NULL,
                 "a:; b: title=Été title=2 colour=été; c: title=Été title=2 colour=été");
     /* Quotes, CR LF, a byte-order mark, empty lines, no line end at the end. */
@@ -72,9 +72,8 @@ static void test_columns(void **state)
     static const lp_catalogue_columns named = {"sku", "kind"}, numbered = {"2", "1,3"}, none = {NULL, ""};
     assert_told("kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &named,
                 "a:; b: kind=old kind=lamp name=one two; c: kind=old kind=lamp name=one two");
-    assert_told(
-        "kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &numbered,
-        "a:; b: kind=old kind=lamp name=one name=two; c: kind=old kind=lamp name=one name=two");
+    assert_told("kind,sku,name\nold lamp,b,one two\nold lamp,c,one two\n", &numbered,
+                "a:; b: kind=old kind=lamp name=one name=two; c: kind=old kind=lamp name=one name=two");
     assert_told("name,id\none two,b\none two,c\n", &none, "a:; b: name=one two; c: name=one two");
 }
 
@@ -139,8 +138,7 @@ static void test_refused(void **state)
                          "there is no column 'color' to take words from; the columns are: item, brand");
 }
 
-/* Places are counted right beyond the first block of text, and a long list of words takes no time that grows with its
- * square. */
+/* Line numbers are correct beyond the first chunk, and a long list of words takes linear time. */
 static void test_many_rows(void **state)
 {
     (void)state;
@@ -163,7 +161,7 @@ static void test_many_rows(void **state)
     lp_buffer_clear(&text);
 }
 
-/* Any bytes are either read or refused: random cuts, changes and doublings of a good file. */
+/* Random mutations of a valid file are either read or rejected. */
 static void test_hostile(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_check.c: every finding provoked by a few rows, and found by none where all is well. */
+/* test_check.c: each finding of the checks is provoked by a few rows, and absent from clean data. */
 #include "support/small_data.h"
 #include "support/table_text.h"
 
@@ -72,7 +72,7 @@ static void expect(const lapse_check *check, const char *name, const char *sever
 static void nothing_is_found_where_nothing_is(void **state)
 {
     (void)state;
-    /* Sequence after sequence, so that those that start last are also newest. */
+    /* Sequences one after another in time, so that those that start last also have the newest events. */
     static const int lengths[] = {3, 3, 3, 3, 3};
     static const double time[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
     static const int32_t type[] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 2, 1, 0};
@@ -80,7 +80,7 @@ static void nothing_is_found_where_nothing_is(void **state)
     lapse_check check = check_of(dataset, "time");
     static const char *const names[] = {
         "tied-times",        "future-times", "duplicates",   "repeats",        "untrained-event-types",
-        "divided-sequences", "past-targets", "tied-targets", "later-training", "telling-fields"};
+        "divided-sequences", "past-targets", "tied-targets", "later-training", "leaking-fields"};
     assert_int_equal(check.finding_count, sizeof names / sizeof *names);
     for (int i = 0; i < check.finding_count; i++) {
         assert_string_equal(check.findings[i].name, names[i]);
@@ -110,7 +110,7 @@ static void events_are_looked_at(void **state)
     expect(&check, "repeats", "note", 3, 11, "Events of the event type right before them in their sequence.");
 }
 
-/* Few ties and duplicates are a note. What orders them is what the file says, and cannot drive a terminal. */
+/* Few ties and duplicates are a note. Control characters of the file are replaced. */
 static void few_are_a_note(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void few_are_a_note(void **state)
 static void splits_are_looked_at(void **state)
 {
     (void)state;
-    /* Spelled times start at 0 in every sequence. */
+    /* Times start at 0 in every sequence. */
     lapse_dataset *dataset = small_dataset_spelled("abcab abcd abe af b", NULL);
     lapse_check check = check_of(dataset, "leave-one-out");
     assert_true(check.train_events == 9 && check.valid_events == 3 && check.test_events == 3);
@@ -198,7 +198,8 @@ static void sessions_belong_together(void **state)
 
 /* ---------------------------------------------------------------------------------------------- the fields --- */
 
-/* Ten sequences of 20 events drawn from four event types, with what a test puts beside each: a word and a number. */
+/* Ten sequences of 20 random events of four types, with two fields per event that a test chooses: a word and a
+ * number. */
 static lapse_check check_fields(const char *what, bool with_action)
 {
     lp_buffer text = {0};
@@ -260,17 +261,17 @@ static void fields_that_tell_the_next_event(void **state)
     };
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         lapse_check check = check_fields(told[i].what, told[i].with_action);
-        const lapse_finding *finding = find(&check, "telling-fields");
+        const lapse_finding *finding = find(&check, "leaking-fields");
         if (finding->count != 1 || strncmp(finding->text, told[i].begins, strlen(told[i].begins)) != 0)
             fail_msg("%s: %d, %s", told[i].what, (int)finding->count, finding->text);
         assert_int_equal(finding->severity, LAPSE_SEVERITY_WARNING);
         assert_int_equal(finding->total, told[i].with_action ? 3 : 2);
     }
-    /* Copies of the event tell what it tells; values that never come back tell nothing; a strict law is no leak. */
+    /* A copy of the event is no leak; nor are unique values, nor a deterministic law. */
     static const char *const well[] = {"copy", "unique", "law"};
     for (int i = 0; i < 3; i++) {
         lapse_check check = check_fields(well[i], i % 2);
-        expect(&check, "telling-fields", "ok", 0, i % 2 ? 3 : 2, "No field of an event gives the next one away.");
+        expect(&check, "leaking-fields", "ok", 0, i % 2 ? 3 : 2, "No field of an event gives the next one away.");
     }
 }
 
@@ -303,7 +304,7 @@ static void what_cannot_be_checked(void **state)
     options = by(NULL);
     options.now = NAN;
     assert_int_equal(lapse_dataset_check(dataset, &options, &check, NULL), LAPSE_OK);
-    assert_true(check.now > 1.7e9); /* the machine's own clock */
+    assert_true(check.now > 1.7e9); /* the system clock */
     assert_string_equal(check.split_by, "sequence");
     options.task = "recommend";
     assert_int_equal(lapse_dataset_check(dataset, &options, &check, NULL), LAPSE_OK);

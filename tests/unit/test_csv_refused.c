@@ -1,8 +1,8 @@
-/* test_csv_refused.c: tables that cannot be read: where the fault is found and in which words it is told. */
+/* test_csv_refused.c: tables that cannot be imported: position and message of each error. */
 #include "support/table_text.h"
 
 #include "base/memory.h"
-#include "data/import/blocks.h"
+#include "data/import/chunks.h"
 #include "data/dataset/dataset.h"
 
 #include <setjmp.h>
@@ -152,7 +152,7 @@ static void missing_columns_list_those_that_exist(void **state)
     options.header = false;
     refuse_with("a,1\n", 4, &options, LAPSE_ERROR_INPUT, 1, 0,
                 "the first row has only 2 fields, and no column was named for the event (--event)");
-    /* So many that they do not fit the message. */
+    /* Too many to fit the message. */
     lp_buffer wide = {0};
     for (int i = 1; i <= 100; i++)
         lp_buffer_print(&wide, "column number %d%s", i, i < 100 ? "," : "\n");
@@ -217,7 +217,7 @@ static void binary_files_are_refused(void **state)
                 "ELF\0\0\0",
                 7, &options, LAPSE_ERROR_INPUT, 1, 0, BINARY);
     refuse_with("user,time,event\na,1,x\0y\n", 24, &options, LAPSE_ERROR_INPUT, 2, 0, BINARY);
-    /* Far behind the beginning, after bad rows, also inside quotes. */
+    /* Far from the beginning, after malformed rows, also inside quotes. */
     lp_buffer text = {0};
     lp_buffer_print(&text, "user,time,event\n");
     for (int i = 0; i < 1000; i++)
@@ -247,7 +247,7 @@ static void long_lines_are_refused(void **state)
     lapse_import_options options = defaults();
     lapse_error error = {0};
     lapse_dataset *dataset = NULL;
-    static const int64_t blocks[] = {1000, 100000, LP_BLOCK_SIZE};
+    static const int64_t blocks[] = {1000, 100000, LP_CHUNK_SIZE};
     for (int b = 0; b < 3; b++) {
         assert_int_equal(import_bytes(text.data, text.size, &options, blocks[b], &dataset, NULL, &error),
                          LAPSE_ERROR_INPUT);
@@ -265,16 +265,16 @@ static void long_lines_are_refused(void **state)
         assert_int_equal(report.first_bad_row.line, 3);
         lapse_dataset_close(dataset);
     }
-    /* The whole text one line: no header can be told. */
+    /* The whole text is one line: there is no header. */
     memset(text.data, 'y', text.size);
-    assert_int_equal(import_bytes(text.data, text.size, &options, LP_BLOCK_SIZE, &dataset, NULL, &error),
+    assert_int_equal(import_bytes(text.data, text.size, &options, LP_CHUNK_SIZE, &dataset, NULL, &error),
                      LAPSE_ERROR_INPUT);
     assert_string_equal(error.message, LONG_LINE);
     assert_int_equal(error.line, 1);
     lp_buffer_clear(&text);
 }
 
-/* Lines of just the longest length, one less and one more, with and without a line end behind. */
+/* Lines of the maximum length, one less and one more, with and without a line end. */
 static void the_limit_of_a_line_is_exact(void **state)
 {
     (void)state;
@@ -282,15 +282,15 @@ static void the_limit_of_a_line_is_exact(void **state)
         for (int last = 0; last < 2; last++) {
             lp_buffer text = {0};
             lp_buffer_print(&text, "user,time,event\na,1,");
-            size_t begin = text.size - 4, size = (size_t)(LP_BLOCK_LIMIT + extra) - 1 - 4; /* without its line end */
+            size_t begin = text.size - 4, size = (size_t)(LP_CHUNK_LIMIT + extra) - 1 - 4; /* without its line end */
             lp_buffer_reserve(&text, size + 100);
             memset(text.data + text.size, 'y', size);
             text.size += size;
-            assert_int_equal(text.size - begin + 1, LP_BLOCK_LIMIT + extra);
+            assert_int_equal(text.size - begin + 1, LP_CHUNK_LIMIT + extra);
             lp_buffer_print(&text, last ? "\n" : "\nb,1,x\n");
             lapse_import_options options = defaults();
-            for (int64_t block = 5000; block <= LP_BLOCK_SIZE;
-                 block = block * 14 < LP_BLOCK_SIZE ? block * 14 : block * 15) {
+            for (int64_t block = 5000; block <= LP_CHUNK_SIZE;
+                 block = block * 14 < LP_CHUNK_SIZE ? block * 14 : block * 15) {
                 lapse_dataset *dataset = NULL;
                 lapse_error error = {0};
                 lapse_status status = import_bytes(text.data, text.size, &options, block, &dataset, NULL, &error);
@@ -302,7 +302,7 @@ static void the_limit_of_a_line_is_exact(void **state)
     }
 }
 
-/* Small files kept in the tree, read as a person would. */
+/* Small files of the tree, imported with default options. */
 static void hostile_files_are_refused(void **state)
 {
     (void)state;

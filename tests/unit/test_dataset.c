@@ -1,4 +1,4 @@
-/* test_dataset.c: the dataset file: what is saved is opened, and what was truncated, edited or made up is refused. */
+/* test_dataset.c: saves and opens dataset files; truncated, edited, forged and old files are rejected. */
 #include "data/dataset/dataset.h"
 #include "data/import/import.h"
 
@@ -92,7 +92,7 @@ static lp_buffer slurp(const char *name)
     return bytes;
 }
 
-/* A new file rather than the old one cut to nothing, which some file systems write to disk at once. */
+/* Creates a new file instead of truncating the old one, which some file systems sync at once. */
 static void spill(const char *name, const void *data, size_t size)
 {
     unlink(name);
@@ -113,7 +113,7 @@ static void what_is_saved_is_opened(void **state)
         assert_int_equal(lapse_dataset_save(dataset, path, &error), LAPSE_OK);
         assert_int_equal(lapse_dataset_open(path, &opened, &error), LAPSE_OK);
         assert_true(equal(dataset, opened));
-        /* A mapped dataset can be saved too, and gives the same file. */
+        /* Saving a mapped dataset gives the same file. */
         assert_int_equal(lapse_dataset_save(opened, other, &error), LAPSE_OK);
         lp_buffer first = slurp(path), second = slurp(other);
         assert_int_equal(first.size, second.size);
@@ -198,7 +198,7 @@ static void every_truncation_is_refused(void **state)
     lapse_dataset *dataset = make(true, 1);
     assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
     lp_buffer bytes = slurp(path);
-    bytes.data[bytes.size] = 0; /* for the length that is one too long */
+    bytes.data[bytes.size] = 0; /* for the length that is one byte too long */
     for (size_t size = 0; size <= bytes.size + 1; size++) {
         lapse_dataset *opened = NULL;
         lapse_error error = {0};
@@ -256,7 +256,7 @@ static void every_changed_byte_is_refused_or_harmless(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The layout of docs/dataset.md, written down a second time. */
+/* The layout of docs/dataset.md, defined a second time. */
 typedef struct entry {
     char name[24], type[8];
     uint64_t offset, size, checksum, reserved;
@@ -274,7 +274,7 @@ static entry *find_entry(lp_buffer *bytes, const char *name)
     return NULL;
 }
 
-/* Makes all checksums right again, as a forger would. */
+/* Corrects all checksums, as a forger would. */
 static void seal(lp_buffer *bytes)
 {
     uint32_t count;
@@ -340,7 +340,7 @@ static void edited_parts_are_named(void **state)
     lp_buffer_clear(&bytes);
 }
 
-/* Right checksums, wrong contents. */
+/* Valid checksums, invalid contents. */
 static void forged_contents_are_refused(void **state)
 {
     (void)state;
@@ -353,7 +353,7 @@ static void forged_contents_are_refused(void **state)
     static const int32_t wrong_type = 3, negative = -1;
     static const struct {
         const char *column;
-        size_t place; /* in the column; from 1000 on in its entry of the table */
+        size_t place; /* offset in the column; from 1000 on in its table entry */
         const void *value;
         size_t size;
         const char *message;
@@ -383,7 +383,7 @@ static void forged_contents_are_refused(void **state)
         {"time", 1000 + 40, &huge, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 24, "12345678", 8, "column 8 has no proper name"},
         {"property.offset", 1000 + 40, "\x40\0", 2, "column 'property.offset' does not fit column 'property.text'"},
-        {"split", 1000 + 0, "later", 6, NULL}, /* a column of a later version is passed over */
+        {"split", 1000 + 0, "later", 6, NULL}, /* unknown columns are ignored */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lp_buffer bytes = {0};
@@ -396,7 +396,7 @@ static void forged_contents_are_refused(void **state)
         open_as(&bytes, cases[i].message);
         lp_buffer_clear(&bytes);
     }
-    /* Without its last property value there is a name too many; and a table that runs over the end. */
+    /* Without the last property value a name is left over; and a table beyond the end of the file. */
     lp_buffer bytes = {0};
     lp_buffer_add(&bytes, good.data, good.size);
     entry *offsets = find_entry(&bytes, "property.offset"), *text = find_entry(&bytes, "property.text");
@@ -480,7 +480,7 @@ static int files_in_folder(void)
     return count;
 }
 
-/* The file may not grow beyond any size short of its own: the old one stays, and nothing is left beside it. */
+/* Writing fails at every size: the old file remains, and no temporary file is left. */
 static void a_failing_write_changes_nothing(void **state)
 {
     (void)state;
@@ -514,7 +514,7 @@ static void a_failing_write_changes_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The same for a file that is written in several pieces. */
+/* The same for a file written in several pieces. */
 static void a_full_disk_changes_nothing(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
-/* test_fields.c: fields of events from text to file: what is read, what is refused, and that neither blocks, threads nor
- * damage show. */
+/* test_fields.c: fields of events from text to file: values, errors, and independence of chunks and threads. */
 #include "base/random.h"
-#include "data/import/blocks.h"
+#include "data/import/chunks.h"
 #include "data/dataset/dataset.h"
 #include "data/dataset/fingerprint.h"
 #include "support/small_data.h"
@@ -60,7 +59,7 @@ static void fields_follow_their_events(void **state)
                 "a: 3 y [buy] [] <-20>, 4 x [search] [phone] <3>, 5 x [view] [phone] <1.5>;"
                 "b: 1 x [view] [phone] <nan>, 2 x [view] [tab\"let] <7>;");
     options.categories = (const char *const[]){"5", "item"};
-    options.category_count = 2; /* by number, and a column that is the event's too */
+    options.category_count = 2; /* by number, and a column that is also part of the event */
     options.action = NULL;
     options.number_count = 0;
     expect_with(table, sizeof table - 1, &options,
@@ -118,7 +117,7 @@ static void categories_are_numbered_by_how_often_they_occur(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* What comes first need not be the most frequent. */
+/* The first category need not be the most frequent. */
 static void values_keep_their_names_when_numbered(void **state)
 {
     (void)state;
@@ -137,7 +136,7 @@ static void values_keep_their_names_when_numbered(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* Only what is left after the filters has categories. */
+/* Only categories of the remaining events are stored. */
 static void dropped_rows_take_their_categories_along(void **state)
 {
     (void)state;
@@ -174,7 +173,7 @@ static void bad_fields_are_bad_rows(void **state)
         snprintf(text, sizeof text, "user,time,item,action,device,price\nb,1,y,buy,tablet,1\n%sb,2,y,buy,tablet,2\n",
                  cases[i].row);
         refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 3, cases[i].column, cases[i].message);
-        options.skip_bad_rows = true; /* a row left out leaves no trace: neither its user nor its categories */
+        options.skip_bad_rows = true; /* a dropped row leaves no trace: neither its user nor its categories */
         expect_with(text, strlen(text), &options, "b: 1 y [buy] [tablet] <1>, 2 y [buy] [tablet] <2>;");
         options.skip_bad_rows = false;
     }
@@ -273,7 +272,7 @@ static void cuts_and_threads_do_not_show(void **state)
         options.min_events = (int64_t)seed * 8;
         char *expected = NULL;
         uint64_t fingerprint = 0;
-        static const int64_t blocks[] = {LP_BLOCK_SIZE, 1, 17, 100, 1000, 33333};
+        static const int64_t blocks[] = {LP_CHUNK_SIZE, 1, 17, 100, 1000, 33333};
         for (int b = 0; b < 6; b++) {
             for (options.threads = 1; options.threads <= 5; options.threads += 2) {
                 lapse_dataset *dataset = NULL;
@@ -391,13 +390,13 @@ static void every_changed_byte_is_refused_or_harmless(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The layout of docs/dataset.md, written down a second time. */
+/* The layout of docs/dataset.md, defined a second time. */
 typedef struct entry {
     char name[24], type[8];
     uint64_t offset, size, checksum, reserved;
 } entry;
 
-/* Puts `size` bytes at the beginning of a column, makes all checksums right again as a forger would, and opens. */
+/* Overwrites the first `size` bytes of a column, corrects all checksums as a forger would, and opens the file. */
 static void forge(const lp_buffer *original, const char *column, const void *data, size_t size, const char *message)
 {
     lp_buffer bytes = {0};
@@ -451,7 +450,7 @@ static void forged_fields_are_refused(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* A dataset with other fields is another dataset; one without fields is what it was before there were any. */
+/* Other fields give another fingerprint; without fields the fingerprint has not changed. */
 static void fields_are_part_of_the_fingerprint(void **state)
 {
     (void)state;

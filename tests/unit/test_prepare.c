@@ -1,5 +1,5 @@
-/* test_prepare.c: sessions, duplicates and minimums: small tables by hand, and random ones against a plain telling of the
- * same rules. */
+/* test_prepare.c: sessions, deduplication and k-core filtering: small tables by hand, and random ones against a naive
+ * implementation. */
 #include "support/table_text.h"
 
 #include "base/random.h"
@@ -40,7 +40,7 @@ static void sequences_are_cut_at_gaps(void **state)
     (void)state;
     lapse_import_options options = defaults();
     options.session_gap = 10;
-    /* A gap of exactly the length does not cut; times are sorted first; every name gets its part. */
+    /* A gap of exactly the length starts no session; times are sorted first; every name gets its session number. */
     expect("a,30,z\na,0,x\na,10,y\nb,5,x\na,20.5,y\n", &options, "a/1: 0 x, 10 y;a/2: 20.5 y, 30 z;b/1: 5 x;");
     options.session_gap = 1e9;
     expect("a,1,x\na,2,x\n", &options, "a/1: 1 x, 2 x;");
@@ -48,12 +48,12 @@ static void sequences_are_cut_at_gaps(void **state)
     expect("a,1,x\na,1,y\na,2,x\n", &options, "a/1: 1 x, 1 y;a/2: 2 x;");
     options.session_gap = 0;
     expect("a,1,x\na,2e9,x\n", &options, "a: 1 x, 2000000000 x;");
-    /* Names of parts cannot meet names of the source. */
+    /* Names of sessions cannot collide with names of the source. */
     options.session_gap = 10;
     expect("a,1,x\na/1,1,y\na,99,x\na/2,1,y\n", &options, "a/1: 1 x;a/2: 99 x;a/1/1: 1 y;a/2/1: 1 y;");
 }
 
-/* The minimums look at the parts; those dropped leave their numbers. */
+/* The minimums apply to sessions; dropped sessions leave a gap in the numbers. */
 static void parts_may_be_too_short(void **state)
 {
     (void)state;
@@ -69,7 +69,8 @@ static void parts_may_be_too_short(void **state)
     assert_int_equal(report.short_sequences, 2);
     assert_int_equal(report.short_rows, 2);
     assert_string_equal(lp_dataset_property_find(dataset, "session_gap"), "10 seconds");
-    assert_string_equal(lp_dataset_property_find(dataset, "sequences.cut"), "1, which made 4 sequences in all");
+    assert_string_equal(lp_dataset_property_find(dataset, "sessions"),
+                        "4 in total; 1 sequences of the source have several");
     assert_string_equal(lp_dataset_property_find(dataset, "sequences"), "2");
     lapse_dataset_close(dataset);
 }
@@ -92,16 +93,16 @@ static void duplicates_are_dropped(void **state)
     lapse_dataset_close(dataset);
     options.deduplicate = "consecutive";
     expect(rows, &options, "a: 1 x, 1 y, 1 x, 3 y;b: 1 x;");
-    /* A repeat that opens a session is kept; one whose forerunner was dropped is not. */
+    /* A repeat that starts a session is retained; one whose predecessor was dropped is not. */
     options.session_gap = 10;
     expect("a,1,x\na,5,x\na,12,x\na,30,x\na,31,y\n", &options, "a/1: 1 x;a/2: 30 x, 31 y;");
-    /* The first of a sequence is never a duplicate of the one before it. */
+    /* The first event of a sequence is never a duplicate. */
     options = defaults();
     options.deduplicate = "exact";
     expect("a,1,x\nb,1,x\nb,1,x\nc,1,x\n", &options, "a: 1 x;b: 1 x;c: 1 x;");
 }
 
-/* What was dropped as a duplicate does not count. */
+/* Dropped duplicates do not count. */
 static void duplicates_do_not_count(void **state)
 {
     (void)state;
@@ -171,8 +172,9 @@ static void minimums_may_be_repeated(void **state)
         "events");
 }
 
-/* A chain in which every event type hangs on the sequence before: eaten from both ends, it takes half as many rounds as it
- * has links, and still no time. The event type in the middle goes with its two sequences. */
+/* Every event type depends on the previous sequence, so each iteration removes one from both ends: the number of
+ * iterations is half the number of sequences, and the time stays linear. The event type in the middle is dropped with
+ * its two sequences. */
 static void long_chains_end(void **state)
 {
     (void)state;
@@ -204,7 +206,7 @@ typedef struct plain_event {
     bool gone;
 } plain_event;
 
-/* Keeps what the rules keep, by asking every rule about every event as often as it takes. */
+/* A naive implementation: applies every rule to every event until nothing changes. */
 static void tell_plainly(plain_event *events, int count, const lapse_import_options *options)
 {
     for (int i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
-/* test_simulate.c: simulations are reproducible and well formed, are written as they are, and refuse what they cannot
- * do. */
+/* test_simulate.c: simulations are reproducible and valid, files have their contents, and invalid options are
+ * rejected. */
 #include "base/memory.h"
 #include "data/simulate/simulate.h"
 
@@ -17,7 +17,7 @@
 
 #define DAY 86400.0
 
-/* The same events, user by user, over the users both have, up to `until`. */
+/* Compares the events of the users that both have, up to `until`. */
 static void assert_same_events(const lapse_simulation *a, const lapse_simulation *b, double query_time)
 {
     int64_t users = a->sequence_count < b->sequence_count ? a->sequence_count : b->sequence_count;
@@ -241,7 +241,7 @@ static void test_user_names(void **state)
     lapse_simulation_free(s);
 }
 
-/* A history so short that most users have no events, and none has much to say. */
+/* A history so short that most users have no events. */
 static void test_empty_users(void **state)
 {
     (void)state;

@@ -75,7 +75,7 @@ typedef struct lp_cpu_adam {
 const lp_cpu_adam *lp_cpu_adam_kernels(void);
 
 /* Adam's step, on adam->threads threads. */
-void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
 
 /* Whether kernels may run on several threads at once. Not so where the system's OpenBLAS is the sequential build, which
  * gives wrong results then. */

@@ -305,7 +305,7 @@ static bool make_room(size_t size)
     return good;
 }
 
-void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
+void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
 {
     lp_train_step learning = {adam, step, rows, parameters, NULL, NULL};
     int mark = (int)(steps++ % LP_DEVICE_MARKS);

@@ -21,6 +21,6 @@ void lp_cuda_adam_fill(const lp_train_step *learning, const float *loss, lp_cuda
 void lp_cuda_adam_launch(const lp_train_step *learning, const lp_cuda_adam_now *now);
 
 /* lp_backend.adam_step */
-void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+void lp_cuda_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
 
 #endif

@@ -63,7 +63,7 @@ static void speed(void *, lp_precision precision, size_t size, double *operation
     lp_cuda_speed(precision, size, operations, bytes);
 }
 
-static void adam_step(void *, const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
+static void adam_step(void *, const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
 {
     lp_cuda_adam_step(adam, step, rows, parameters);
 }

@@ -14,14 +14,14 @@ $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse -
 | ok       untrained-event-types    0 of 4 event types
 | ok       divided-sequences  0 of 12 sequences
 | ok       past-targets       0 of 14 valid and test events
-| ok       tied-targets       0 of 6 test events asked for
+| ok       tied-targets       0 of 6 test targets
 | note     later-training     7 of 7 test events (100.00 %)
 |          Test events earlier than the newest training event, which is of
 |          2026-01-05T13:18:00Z.
 |          What others did later (a fashion, a new item) is known in training,
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| ok       telling-fields     0 of 0 fields
+| ok       leaking-fields     0 of 0 fields
 |
 | 0 warnings, 2 notes
 $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; echo "exit $?"
@@ -47,14 +47,14 @@ $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; 
 |          Where a model is to serve sequences it has never met, keep each in one
 |          split.
 | ok       past-targets       0 of 24 valid and test events
-| ok       tied-targets       0 of 12 test events asked for
+| ok       tied-targets       0 of 12 test targets
 | note     later-training     10 of 12 test events (83.33 %)
 |          Test events earlier than the newest training event, which is of
 |          2026-01-05T06:24:00Z.
 |          What others did later (a fashion, a new item) is known in training,
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| ok       telling-fields     0 of 0 fields
+| ok       leaking-fields     0 of 0 fields
 |
 | 1 warning, 3 notes
 | exit 0
@@ -144,7 +144,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "count": 0,
 |       "total": 1,
 |       "share": 0,
-|       "unit": "test events asked for",
+|       "unit": "test targets",
 |       "text": "No test event has the time of the event before it.",
 |       "advice": ""
 |     },
@@ -159,7 +159,7 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "advice": ""
 |     },
 |     {
-|       "name": "telling-fields",
+|       "name": "leaking-fields",
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 0,
@@ -184,7 +184,7 @@ $ { echo user,time,event,next; tail -n +2 events.csv | sort -t, -k1,1 -k2,2n | a
 $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.lapse | tail -8
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| warning  telling-fields     1 of 1 fields (100.00 %)
+| warning  leaking-fields     1 of 1 fields (100.00 %)
 |          The field 'next' of an event tells the event type of the next in 100.0 % of
 |          valid and test events, against 33.3 % by the event type of the event itself.
 |          Where a field is only known afterwards, leave it out of the import.
