@@ -113,29 +113,29 @@ static void assert_refused(const char *text, int64_t line, int64_t column, const
 static void test_refused(void **state)
 {
     (void)state;
-    assert_refused("", 0, 0, "the file is empty: a header and rows were expected");
-    assert_refused("\n\n", 0, 0, "the catalogue has only empty lines: a header and rows were expected");
+    assert_refused("", 0, 0, "the file is empty: it must have a header and rows");
+    assert_refused("\n\n", 0, 0, "the catalogue has only empty lines: it must have a header and rows");
     assert_refused("item,brand\n", 0, 0, "the catalogue has a header but no rows");
-    assert_refused("item\na\n", 1, 0, "the catalogue has no column beside the item's: nothing is told of the items");
+    assert_refused("item\na\n", 1, 0, "the catalogue has no column besides the item: the items have no features");
     assert_refused("thing,brand\na,X\n", 1, 0,
-                   "no column looks like the item: name it with --item; the columns are: thing, brand");
-    assert_refused("item,brand\na,X\n\nb,X\na,Y\n", 5, 1, "item 'a' is described twice: first in line 2");
+                   "no column was recognized as the item: select it with --item; the columns are: thing, brand");
+    assert_refused("item,brand\na,X\n\nb,X\na,Y\n", 5, 1, "item 'a' has two rows: the first is line 2");
     assert_refused("item,brand\na,X,Z\n", 2, 0, "this row has 3 fields, but the header has 2");
     assert_refused("item,brand\na\n", 2, 0, "this row has 1 field, but the header has 2");
     assert_refused("item,brand\n,X\n", 2, 1, "the name of the item is empty");
     assert_refused("item,brand\na,\xff\n", 2, 2, "the field is not valid UTF-8 text");
     assert_refused("item,brand\na,\"X\"Y\n", 2, 2,
-                   "a quoted field goes on after its closing quote; a quote inside it is written twice");
+                   "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
     assert_refused("item,brand\na,X\nb,\"X\nc,Y\n", 3, 0,
-                   "a quoted field begins in this line and does not end: its closing quote is missing");
+                   "a quoted field that begins in this line has no closing quote");
     assert_refused_bytes("item,brand\na,X\nb,\0Y\n", 20, NULL, 3, 0,
-                         "this looks like a binary file, not text: it has a NUL byte");
+                         "this is a binary file, not text: it has a NUL byte");
     assert_refused_bytes("\xFF\xFEi\0t\0", 6, NULL, 1, 0, "this is UTF-16 text: save it as UTF-8");
     static const lp_catalogue_columns no_item = {"sku", NULL}, no_words = {NULL, "brand,color"};
     assert_refused_bytes("item,brand\na,X\n", 15, &no_item, 1, 0,
                          "there is no column 'sku' for the item; the columns are: item, brand");
     assert_refused_bytes("item,brand\na,X\n", 15, &no_words, 1, 0,
-                         "there is no column 'color' to take words from; the columns are: item, brand");
+                         "there is no column 'color' for words; the columns are: item, brand");
 }
 
 /* Line numbers are correct beyond the first chunk, and a long list of words takes linear time. */
@@ -157,7 +157,7 @@ static void test_many_rows(void **state)
     assert_int_equal(catalogue.start[catalogue.items.count], 60000 * 5 + 1);
     lp_catalogue_clear(&catalogue);
     lp_buffer_print(&text, "i77,x,y\n");
-    assert_refused_bytes(text.data, text.size, NULL, 60003, 1, "item 'i77' is described twice: first in line 79");
+    assert_refused_bytes(text.data, text.size, NULL, 60003, 1, "item 'i77' has two rows: the first is line 79");
     lp_buffer_clear(&text);
 }
 

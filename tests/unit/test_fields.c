@@ -34,12 +34,8 @@ static lapse_import_options with_fields(void)
     return options;
 }
 
-static const char table[] = "user,time,item,action,device,price\n"
-                            "a,5,x,view,phone,1.5\n"
-                            "a,3,y,buy,,-2e1\n"
-                            "b,1,x,view,phone,\n"
-                            "b,2,x,view,\"tab\"\"let\", 7 \n"
-                            "a,4,x,search,phone,3\n";
+static const char table[] = "user,time,item,action,device,price\na,5,x,view,phone,1.5\na,3,y,buy,,-2e1\nb,1,x,view,"
+                            "phone,\nb,2,x,view,\"tab\"\"let\", 7 \na,4,x,search,phone,3\n";
 
 static lapse_dataset *make(void)
 {
@@ -56,8 +52,8 @@ static void fields_follow_their_events(void **state)
     (void)state;
     lapse_import_options options = with_fields();
     expect_with(table, sizeof table - 1, &options,
-                "a: 3 y [buy] [] <-20>, 4 x [search] [phone] <3>, 5 x [view] [phone] <1.5>;"
-                "b: 1 x [view] [phone] <nan>, 2 x [view] [tab\"let] <7>;");
+                "a: 3 y [buy] [] <-20>, 4 x [search] [phone] <3>, 5 x [view] [phone] <1.5>;b: 1 x [view] [phone] "
+                "<nan>, 2 x [view] [tab\"let] <7>;");
     options.categories = (const char *const[]){"5", "item"};
     options.category_count = 2; /* by number, and a column that is also part of the event */
     options.action = NULL;
@@ -113,7 +109,7 @@ static void categories_are_numbered_by_how_often_they_occur(void **state)
     assert_string_equal(lp_dataset_property_find(dataset, "field.1"), "action (action): 3 distinct values");
     assert_string_equal(lp_dataset_property_find(dataset, "field.2"), "device (category): 3 distinct values");
     assert_string_equal(lp_dataset_property_find(dataset, "field.3"),
-                        "price (number): mean -2.125, deviation 10.5141, 1 missing");
+                        "price (number): mean -2.125, standard deviation 10.5141, 1 missing");
     lapse_dataset_close(dataset);
 }
 
@@ -121,8 +117,8 @@ static void categories_are_numbered_by_how_often_they_occur(void **state)
 static void values_keep_their_names_when_numbered(void **state)
 {
     (void)state;
-    static const char text[] = "user,time,item,action\na,1,x,rare\na,2,x,often\na,3,x,often\nb,1,x,some\nb,2,x,often\n"
-                               "b,3,x,some\n";
+    static const char text[] =
+        "user,time,item,action\na,1,x,rare\na,2,x,often\na,3,x,often\nb,1,x,some\nb,2,x,often\nb,3,x,some\n";
     lapse_import_options options = defaults();
     options.event = "item";
     options.action = "action";
@@ -158,11 +154,11 @@ static void bad_fields_are_bad_rows(void **state)
         int64_t column;
     } cases[] = {
         {"a,1,x,view,phone,cheap\n",
-         "'cheap' is not a number: expected digits such as 12.5, or nothing where it is missing", 6},
+         "'cheap' is not a number: expected a decimal such as 12.5, or an empty field if it is missing", 6},
         {"a,1,x,view,phone,nan\n",
-         "'nan' is not a number: expected digits such as 12.5, or nothing where it is missing", 6},
+         "'nan' is not a number: expected a decimal such as 12.5, or an empty field if it is missing", 6},
         {"a,1,x,view,phone,1e999\n",
-         "'1e999' is not a number: expected digits such as 12.5, or nothing where it is missing", 6},
+         "'1e999' is not a number: expected a decimal such as 12.5, or an empty field if it is missing", 6},
         {"a,1,x,v\xFF,phone,1\n", "the action is not valid UTF-8 text", 4},
         {"a,1,x,view,\xC3,1\n", "the field is not valid UTF-8 text", 5},
         {"a,1,x,view,phone\n", "this row has 5 fields, but the header has 6", 0},
@@ -197,11 +193,11 @@ static void wrong_columns_are_named(void **state)
     options = with_fields();
     options.categories = (const char *const[]){"action"};
     refuse_with(table, sizeof table - 1, &options, LAPSE_ERROR_USAGE, 1, 4,
-                "the column 'action' cannot be the field: it was already chosen for something else");
+                "the column 'action' cannot be the field: it already has another role");
     options = with_fields();
     options.numbers = (const char *const[]){"time"};
     refuse_with(table, sizeof table - 1, &options, LAPSE_ERROR_USAGE, 1, 2,
-                "the column 'time' cannot be the number: it was already chosen for something else");
+                "the column 'time' cannot be the number: it already has another role");
 }
 
 static void there_are_at_most_64(void **state)
@@ -236,7 +232,7 @@ static void there_are_at_most_64(void **state)
     lapse_dataset_close(dataset);
     lapse_dataset_close(opened);
     options.number_count = 25;
-    refuse_with(text.data, text.size, &options, LAPSE_ERROR_USAGE, 1, 0, "too many fields: an event can have 64");
+    refuse_with(text.data, text.size, &options, LAPSE_ERROR_USAGE, 1, 0, "too many fields: the limit is 64");
     lp_buffer_clear(&text);
 }
 
@@ -435,9 +431,9 @@ static void forged_fields_are_refused(void **state)
     assert_int_equal(lapse_dataset_save(dataset, small_path("f.lapse"), NULL), LAPSE_OK);
     lp_buffer bytes = small_file_read(small_path("f.lapse"));
     const char *order = "column 'field.type' is not in the order action, categories, numbers";
-    forge(&bytes, "field.0", &(int32_t){3}, 4, "column 'field.0' has a number that no category has");
-    forge(&bytes, "field.1", &(int32_t){-1}, 4, "column 'field.1' has a number that no category has");
-    forge(&bytes, "field.2", &(double){INFINITY}, 8, "column 'field.2' has a number that is infinite");
+    forge(&bytes, "field.0", &(int32_t){3}, 4, "column 'field.0' has an id that no category has");
+    forge(&bytes, "field.1", &(int32_t){-1}, 4, "column 'field.1' has an id that no category has");
+    forge(&bytes, "field.2", &(double){INFINITY}, 8, "column 'field.2' has an infinite number");
     forge(&bytes, "field.type", "\0\0\2", 3, order);
     forge(&bytes, "field.type", "\0\2\1", 3, order);
     forge(&bytes, "field.type", "\0\1\3", 3, order);

@@ -88,7 +88,7 @@ static void duplicates_are_dropped(void **state)
     expect(rows, &options, "a: 1 x, 1 y, 2 x, 3 x, 3 y;b: 1 x;");
     lapse_dataset *dataset = NULL;
     assert_int_equal(report_of(rows, &options, &dataset).duplicate_rows, 3);
-    assert_string_equal(lp_dataset_property_find(dataset, "rows.duplicate"), "3 left out because they repeat another");
+    assert_string_equal(lp_dataset_property_find(dataset, "rows.duplicate"), "3 duplicates, dropped");
     assert_string_equal(lp_dataset_property_find(dataset, "deduplicate"), "exact");
     lapse_dataset_close(dataset);
     options.deduplicate = "consecutive";
@@ -126,12 +126,11 @@ static void fields_and_splits_go_along(void **state)
     options.deduplicate = "consecutive";
     options.session_gap = 10;
     options.min_count = 2;
-    const char *text = "user,time,event,page,price,part\n"
-                       "a,2,x,p2,2,valid\na,1,x,p1,1,train\na,3,rare,p3,3,test\na,4,y,p4,4,test\nb,1,y,p4,,train\n"
-                       "a,40,x,p1,5.5,test\n";
-    expect_with(text, strlen(text), &options,
-                "a/1: 1 x (train) [p1] <1>, 4 y (test) [p4] <4>;a/2: 40 x (test) [p1] <5.5>;b/1: 1 y (train) [p4] "
-                "<nan>;");
+    const char *text = "user,time,event,page,price,part\na,2,x,p2,2,valid\na,1,x,p1,1,train\na,3,rare,p3,3,test\na,4,y,"
+                       "p4,4,test\nb,1,y,p4,,train\na,40,x,p1,5.5,test\n";
+    expect_with(
+        text, strlen(text), &options,
+        "a/1: 1 x (train) [p1] <1>, 4 y (test) [p4] <4>;a/2: 40 x (test) [p1] <5.5>;b/1: 1 y (train) [p4] <nan>;");
 }
 
 /* ------------------------------------------------------------------------------------------------ minimums --- */
@@ -155,7 +154,7 @@ static void minimums_may_be_repeated(void **state)
     assert_int_equal(report.short_sequences, 2);
     assert_int_equal(report.short_rows, 2);
     assert_string_equal(lp_dataset_property_find(dataset, "min_rounds"), "iterated");
-    assert_string_equal(lp_dataset_property_find(dataset, "rounds"), "3 until both minimums held");
+    assert_string_equal(lp_dataset_property_find(dataset, "rounds"), "3 iterations until both minimums hold");
     lapse_dataset_close(dataset);
     options.min_rounds = "once";
     report = report_of(rows, &options, &dataset);
@@ -166,10 +165,9 @@ static void minimums_may_be_repeated(void **state)
     options.min_count = 3;
     options.min_events = 4;
     const char *text = "user,time,event\na,1,x\na,2,x\na,3,x\nb,1,y\n";
-    refuse_with(
-        text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
-        "no event is left: 1 were of event types that occur fewer than 3 times, and 3 in sequences with fewer than 4 "
-        "events");
+    refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
+                "no event is left: 1 have event types that occur fewer than 3 times, and 3 are in sequences with fewer "
+                "than 4 events");
 }
 
 /* Every event type depends on the previous sequence, so each iteration removes one from both ends: the number of
@@ -327,9 +325,9 @@ static void nonsense_is_refused(void **state)
     (void)state;
     static const double gaps[] = {-1, NAN, INFINITY};
     static const char *const messages[] = {
-        "the gap between sessions cannot be -1 seconds: give a length of time, or 0 for none",
-        "the gap between sessions cannot be nan seconds: give a length of time, or 0 for none",
-        "the gap between sessions cannot be inf seconds: give a length of time, or 0 for none",
+        "session-gap is -1 seconds; it must be a duration, or 0 to disable it",
+        "session-gap is nan seconds; it must be a duration, or 0 to disable it",
+        "session-gap is inf seconds; it must be a duration, or 0 to disable it",
     };
     lapse_import_options options = defaults();
     for (int i = 0; i < 3; i++) {
@@ -339,11 +337,11 @@ static void nonsense_is_refused(void **state)
     options = defaults();
     options.deduplicate = "all";
     refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0,
-                "'all' is no way to deduplicate: give none, exact or consecutive");
+                "deduplicate is 'all'; it must be none, exact or consecutive");
     options = defaults();
     options.min_rounds = "twice";
     refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0,
-                "the minimums cannot be held 'twice': give once or iterated, for until nothing changes");
+                "min-rounds is 'twice'; it must be once or iterated (repeat until both minimums hold)");
     options.min_rounds = NULL;
     options.deduplicate = NULL;
     expect("a,1,x\na,1,x\n", &options, "a: 1 x, 1 x;");
@@ -353,8 +351,7 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     const char *text =
-        "user,time,event,page\na,1,x,p\na,2,x,q\na,3,w,p\na,99,x,p\na,99,x,p\nb,1,w,p\nb,2,y,q\nc,1,y,p\n"
-        "c,2,z,q\n";
+        "user,time,event,page\na,1,x,p\na,2,x,q\na,3,w,p\na,99,x,p\na,99,x,p\nb,1,w,p\nb,2,y,q\nc,1,y,p\nc,2,z,q\n";
     static const char *const categories[] = {"page"};
     lapse_import_options options = defaults();
     options.categories = categories;

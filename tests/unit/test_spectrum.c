@@ -304,15 +304,15 @@ static void test_models_without_a_kernel(void **state)
     lapse_error error = {0};
     lapse_model *model = model_of("position", 0, 0, 1);
     assert_int_equal(lapse_model_spectrum(model, &s, &error), LAPSE_ERROR_USAGE);
-    assert_non_null(strstr(error.message, "the encoding 'position' looks at no lags, so it has no kernel; these have "
-                                          "one: "));
+    assert_non_null(
+        strstr(error.message, "the encoding 'position' does not use lags, so it has no kernel; these have one: "));
     assert_non_null(strstr(error.message, "mercer"));
     assert_null(s.frequency);
     assert_int_equal(lapse_model_spectrum(model, &s, NULL), LAPSE_ERROR_USAGE);
     const lp_model_row *row = model->config.row;
     model->config.row = lp_model_row_find("majority");
     assert_int_equal(lapse_model_spectrum(model, &s, &error), LAPSE_ERROR_USAGE);
-    assert_non_null(strstr(error.message, "a model 'majority' counts events and looks at no lags"));
+    assert_non_null(strstr(error.message, "the model 'majority' does not use lags"));
     model->config.row = row;
     lapse_model_free(model);
 }
@@ -377,15 +377,15 @@ static void assert_lags_refused(lapse_lags lags, const char *message)
 static void test_lags_refused(void **state)
 {
     (void)state;
-    assert_lags_refused((lapse_lags){"cubic", 1, 2, 3}, "there is no axis 'cubic': it is log or linear");
-    assert_lags_refused((lapse_lags){NULL, 1, 2, 3}, "there is no axis '': it is log or linear");
+    assert_lags_refused((lapse_lags){"cubic", 1, 2, 3}, "axis is 'cubic'; it must be log or linear");
+    assert_lags_refused((lapse_lags){NULL, 1, 2, 3}, "axis is ''; it must be log or linear");
     assert_lags_refused((lapse_lags){"log", 1, 2, 1}, "points is 1; it must be 2 to 100000");
     assert_lags_refused((lapse_lags){"log", 1, 2, 100001}, "points is 100001; it must be 2 to 100000");
-    assert_lags_refused((lapse_lags){"log", -1, 2, 9}, "lags begin at -1 seconds and end at 2; both must be 0 or more");
+    assert_lags_refused((lapse_lags){"log", -1, 2, 9}, "lags begin at -1 and end at 2 seconds; both must be 0 or more");
     assert_lags_refused((lapse_lags){"linear", 0, NAN, 9},
-                        "lags begin at 0 seconds and end at nan; both must be 0 or more");
+                        "lags begin at 0 and end at nan seconds; both must be 0 or more");
     assert_lags_refused((lapse_lags){"log", 120, 60, 9},
-                        "lags begin at 2 minutes and end at 1 minute; the end must be the later one");
+                        "lags begin at 2 minutes and end at 1 minute; the end must be larger");
 }
 
 static void test_lags(void **state)

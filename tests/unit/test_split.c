@@ -213,23 +213,19 @@ static void empty_splits_are_refused(void **state)
 {
     (void)state;
     refuse(make(1, NULL), "sequence",
-           "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-           "source that says which split each event is in");
+           "1 sequence cannot be split into train, valid and test: at least 3 are required, or a split column in the "
+           "source");
     refuse(make(2, NULL), "time",
-           "2 sequences cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-           "source that says which split each event is in");
+           "2 sequences cannot be split into train, valid and test: at least 3 are required, or a split column in the "
+           "source");
     refuse(make(5, "test"), "column",
-           "no event is in the split 'train': mark some in the split column, or choose another rule than "
-           "'column', such as 'sequence'");
+           "the split column has no 'train' events: add some, or choose another --split-by rule such as 'sequence'");
     refuse(make(5, "train"), "column",
-           "no event is in the split 'valid': mark some in the split column, or choose another rule than "
-           "'column', such as 'sequence'");
+           "the split column has no 'valid' events: add some, or choose another --split-by rule such as 'sequence'");
     refuse(make(5, NULL), "column",
-           "the dataset cannot be split by a column, since none was imported: import it with --split-column COLUMN, or "
-           "choose another rule");
+           "the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule");
     refuse(make(2, NULL), "leave-one-out",
-           "no sequence has the 3 events that leave-one-out needs: one to learn from, one to validate with and one to "
-           "test");
+           "leave-one-out requires a sequence of at least 3 events: one each for train, valid and test");
 }
 
 static void every_allocation_may_fail(void **state)

@@ -60,10 +60,9 @@ static void options_that_cannot_be(void **state)
     CHECK_OPTION(hidden, 5000, "hidden cannot be 5000; it can be from 1 to 4096");
     CHECK_OPTION(draws, -1, "draws cannot be -1; it can be from 1 to 1000");
     CHECK_OPTION(split_by, "coin",
-                 "split-by cannot be 'coin'; it can be one of: column, sequence, leave-one-out, time");
+                 "split-by is 'coin'; it must be one of: column, sequence, leave-one-out, time");
     CHECK_OPTION(split_by, "column",
-                 "the dataset cannot be split by a column, since none was imported: import it with --split-column "
-                 "COLUMN, or choose another rule");
+                 "the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule");
     CHECK_OPTION(target_time, "guessed", "target-time cannot be 'guessed'; it can be one of: known, unknown");
     CHECK_OPTION(dims, -1, "dims cannot be -1; it can be from 1 to 4096");
     CHECK_OPTION(dims, 4097, "dims cannot be 4097; it can be from 1 to 4096");
@@ -180,12 +179,10 @@ static void datasets_too_small(void **state)
     (void)state;
     check_train_fails(
         "abcabc", NULL, LAPSE_ERROR_USAGE,
-        "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-        "source that says which split each event is in");
+        "1 sequence cannot be split into train, valid and test: at least 3 are required, or a split column in the source");
     check_train_fails(
         "abc abc", "ttt ttt", LAPSE_ERROR_USAGE,
-        "no event is in the split 'valid': mark some in the split column, or choose another rule than 'column', "
-        "such as 'sequence'");
+        "the split column has no 'valid' events: add some, or choose another --split-by rule such as 'sequence'");
     check_train_fails("a b c", NULL, LAPSE_ERROR_INPUT,
                       "there is nothing to predict: no sequence has a second event in the split 'valid'");
     check_train_fails("abc abc", "ttt vtt", LAPSE_ERROR_INPUT,

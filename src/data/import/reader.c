@@ -98,7 +98,7 @@ static const char *find_unit(lp_reader_shared *shared, const char *begin, const 
     bool milliseconds = *time >= MILLISECONDS_FROM;
     *time = milliseconds ? *time / 1000 : *time;
     if (*time < LP_TIME_MIN || *time > LP_TIME_MAX)
-        return "is outside the years 1 to 9999";
+        return "lies outside the years 1 to 9999";
     shared->unit = milliseconds ? LP_TIME_MILLISECONDS : LP_TIME_SECONDS;
     shared->unit_found = true;
     return NULL;
@@ -121,7 +121,7 @@ static const char *read_time(lp_reader_shared *shared, const char *begin, const 
                             : "looks like milliseconds, but the first row has seconds: set --time-unit";
     if (milliseconds)
         *time /= 1000;
-    return *time < LP_TIME_MIN || *time > LP_TIME_MAX ? "is outside the years 1 to 9999" : NULL;
+    return *time < LP_TIME_MIN || *time > LP_TIME_MAX ? "lies outside the years 1 to 9999" : NULL;
 }
 
 static bool read_split(const char *begin, const char *end, uint32_t *split)
