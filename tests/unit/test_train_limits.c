@@ -284,10 +284,10 @@ static void kinds_go_by_name(void **state)
     lapse_dataset *dataset = small_train_data(4), *renamed = small_train_data(4);
     lapse_train_options options = small_train_options();
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
-    int32_t *type = renamed->blocks[2];
+    int32_t *type = renamed->buffers[2];
     for (int64_t i = 0; i < renamed->event_count; i++)
         type[i] = 4 - type[i];
-    char *names = renamed->blocks[5];
+    char *names = renamed->buffers[5];
     for (int i = 0; i < 5; i++)
         names[2 * i] = (char)('e' - i);
     lapse_evaluate_options evaluate;
