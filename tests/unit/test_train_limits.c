@@ -60,7 +60,7 @@ static void options_that_cannot_be(void **state)
     CHECK_OPTION(hidden, 5000, "hidden cannot be 5000; it can be from 1 to 4096");
     CHECK_OPTION(draws, -1, "draws cannot be -1; it can be from 1 to 1000");
     CHECK_OPTION(split_by, "coin",
-                 "split-by is 'coin'; it must be one of: column, sequence, leave-one-out, time");
+                 "split-by cannot be 'coin'; it can be one of: column, sequence, leave-one-out, time");
     CHECK_OPTION(split_by, "column",
                  "the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule");
     CHECK_OPTION(target_time, "guessed", "target-time cannot be 'guessed'; it can be one of: known, unknown");

@@ -174,7 +174,8 @@ static lapse_status choose_rule(const lapse_dataset *dataset, const lapse_check_
     if (*rule)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "split-by is '%.40s'; it must be one of: column, sequence, leave-one-out, time", options->split_by);
+                   "split-by cannot be '%.40s'; it can be one of: column, sequence, leave-one-out, time",
+                   options->split_by);
 }
 
 lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
