@@ -1,19 +1,18 @@
-/* import_speed.c: how fast and in how much memory a CSV file becomes a dataset file.
+/* import_speed.c: speed and memory of importing a CSV file into a dataset file.
  *
- *   import_speed [FOLDER [MEGABYTES [THREADS]]]      here, 1000 MB and all cores unless said otherwise
+ *   import_speed [FOLDER [MEGABYTES [THREADS]]]      defaults: the current folder, 1000 MB, all cores
  *
- * Makes files in FOLDER (user,time,event; 200,000 users, 500 event types, times with milliseconds) in three orders,
- * imports each end to end in a process of its own (read, sort, save, sync), checks the result against what was written,
- * and prints
+ * Writes files into FOLDER (user,time,event; 200,000 users, 500 event types, times with milliseconds) in three
+ * orders, imports each in a process of its own (read, sort, save, sync), verifies the result, and prints
  *
- *   order      MB  rows  read s  save s  MB/s  peak MB  peak / file  open s
+ *   order      MB  rows  read s  save s  MB/s  max MB  max / file  open s
  *
- *   time       rows in the order of time, users mixed: a log
- *   user       rows grouped by user, each in the order of time: an export
- *   random     rows in no order: every sequence has to be sorted
+ *   time       rows in chronological order, users mixed: a log
+ *   user       rows grouped by user, each in chronological order: an export
+ *   random     rows in random order: every sequence has to be sorted
  *
- * The files are removed at the end. The first reading of a file may come from disk; it was just written, so it does
- * not. Peak memory is the largest resident set of the importing process (getrusage).
+ * The files are deleted at the end. They were just written, so reads come from the page cache. Memory is the maximum
+ * resident set size of the importing process (getrusage).
  */
 #include "base/random.h"
 
@@ -41,7 +40,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* What the file was made of, to compare the dataset with. */
+/* Checksums of the written rows, to compare with the dataset. */
 typedef struct totals {
     int64_t bytes, rows;
     int64_t milliseconds; /* sum over rows, modulo 2^64 */
@@ -56,8 +55,8 @@ static totals make_file(const char *path, row_order order, int64_t bytes)
         exit(1);
     }
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, (uint32_t)order);
-    int64_t most = bytes / 30, clock = 1325376000000; /* about as many rows as there will be; 2012 in milliseconds */
-    int64_t step = 63072000000 / most;                /* two years in all */
+    int64_t most = bytes / 30, clock = 1325376000000; /* estimated number of rows; 2012 in milliseconds */
+    int64_t step = 63072000000 / most;                /* two years in total */
     made.bytes += fprintf(file, "user,time,event\n");
     while (made.bytes < bytes) {
         uint32_t user = lp_random_below(&random, USERS);
@@ -87,7 +86,7 @@ static void stop_on(lapse_status status, const lapse_error *error)
     exit(1);
 }
 
-/* Everything that was written is there, in order. */
+/* Verifies that the dataset has all rows, sorted. */
 static void check(const lapse_dataset *dataset, const totals *made)
 {
     int64_t milliseconds = 0, events = 0;
@@ -116,7 +115,7 @@ typedef struct import_timing {
     double read, save;
 } import_timing;
 
-/* Imports in a process of its own, so that its memory can be told; the timing comes back through a pipe. */
+/* Imports in a child process, to measure its memory; the timing returns through a pipe. */
 static import_timing import_apart(const char *input, const char *output, int threads, double *peak)
 {
     int ends[2];

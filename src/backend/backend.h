@@ -46,7 +46,7 @@ typedef struct lp_run {
 typedef struct lp_train_step {
     const lp_adam *adam;
     uint64_t step;        /* from 1 */
-    const lp_union *rows; /* table rows that occurred in the batch; NULL if there are no tables */
+    const lp_row_union *rows; /* table rows that occurred in the batch; NULL if there are no tables */
     float *parameters;
     const lp_value *loss; /* of the run's graph */
     float *loss_to;       /* in pinned_new's memory; valid after the next sync */
@@ -119,7 +119,7 @@ typedef struct lp_backend {
     void (*measure_peak)(void *context, lp_precision precision, size_t size, double *operations, double *bytes);
     /* Step number `step` (from 1) of the optimizer. rows: table rows that occurred; NULL if there are no tables.
      * The result does not depend on the number of threads. */
-    void (*adam_step)(void *context, const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+    void (*adam_step)(void *context, const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
     /* A run of a batch with one shard, the optimizer step and the copy of the loss as one submission. NULL: the caller
      * calls run, copy_to_host_async and adam_step, with the same result. */
     void (*train_step)(void *context, const lp_run *run, const lp_train_step *step);

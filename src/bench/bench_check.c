@@ -67,7 +67,7 @@ static lapse_status twin_run(twin *t, lp_trainer *trainer, lapse_error *error)
     void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &draw};
     lp_runner_feed(batch, 0, inputs);
     for (int i = 0; i < batch->item_capacity; i++)
-        t->shift[i] = (double)batch->shift[i];
+        t->shift[i] = (double)batch->logq[i];
     inputs[LP_FEED_LOGQ] = t->shift;
     inputs[LP_FEED_SEED] = &seed_value;
     lp_run run = lp_runner_shard(batch, 0);

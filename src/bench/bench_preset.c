@@ -118,14 +118,14 @@ static void draw_events(const lapse_dataset *dataset, lp_random *random, double 
 static bool fill(lapse_dataset *dataset, const lp_bench_preset *preset, int64_t sequences, int64_t items, uint64_t seed)
 {
     lp_random random = lp_random_start(seed, LP_PURPOSE_BENCH, 0);
-    uint64_t *start = dataset->blocks[0] = lp_alloc((size_t)sequences + 1, sizeof *start);
-    if (!start || !make_names('i', items, &dataset->blocks[4], &dataset->blocks[5], &dataset->types) ||
-        !make_names('s', sequences, &dataset->blocks[6], &dataset->blocks[7], &dataset->sequences))
+    uint64_t *start = dataset->buffers[0] = lp_alloc((size_t)sequences + 1, sizeof *start);
+    if (!start || !make_names('i', items, &dataset->buffers[4], &dataset->buffers[5], &dataset->types) ||
+        !make_names('s', sequences, &dataset->buffers[6], &dataset->buffers[7], &dataset->sequences))
         return false;
     for (int64_t s = 0; s < sequences; s++)
         start[s + 1] = start[s] + (uint64_t)draw_length(lp_bench_preset_sizes(preset), &random);
-    double *time = dataset->blocks[1] = lp_alloc(start[sequences], sizeof *time);
-    int32_t *type = dataset->blocks[2] = lp_alloc(start[sequences], sizeof *type);
+    double *time = dataset->buffers[1] = lp_alloc(start[sequences], sizeof *time);
+    int32_t *type = dataset->buffers[2] = lp_alloc(start[sequences], sizeof *type);
     if (!time || !type)
         return false;
     dataset->sequence_count = sequences;

@@ -1,14 +1,14 @@
-/* axis.c: see axis.h. */
+/* axis.c: maps values to pixels and chooses the tick marks of an axis. */
 #include "inspect/axis.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Units, and which multiples of each make good marks. On a log axis the multiple 1 of a unit goes before the others. */
+/* Time units and the multiples that make good ticks. On a log axis the first multiple of each unit is placed first. */
 typedef struct time_unit {
     const char *name;
     double seconds;
-    double multiples[14]; /* ended by 0 */
+    double multiples[14]; /* terminated by 0 */
 } time_unit;
 
 static const time_unit units[] = {
@@ -37,7 +37,7 @@ double lp_axis_value(const lp_axis *axis, double pixel)
                      : axis->from + part * (axis->to - axis->from);
 }
 
-/* Adds a mark unless it lies outside, or too close to one that is there. */
+/* Adds a tick unless it is out of range or too close to another. */
 static int add_tick(const lp_axis *axis, double apart, const time_unit *unit, double multiple, lp_tick *ticks,
                     int count)
 {
@@ -57,17 +57,17 @@ static int log_ticks(const lp_axis *axis, double apart, lp_tick *ticks)
     int count = 0;
     for (int i = 0; i < UNITS; i++)
         count = add_tick(axis, apart, &units[i], units[i].multiples[0], ticks, count);
-    /* A factor of ten within a unit, then whatever else there is room for. */
-    for (int round = 0; round < 2; round++)
+    /* Prefer a factor of about ten within a unit, then add whatever fits. */
+    for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < UNITS; i++)
             for (int j = 1; j < MULTIPLES && units[i].multiples[j] > 0; j++)
-                if (round == 1 || units[i].multiples[j] == 10 || units[i].multiples[j] == 30 ||
+                if (pass == 1 || units[i].multiples[j] == 10 || units[i].multiples[j] == 30 ||
                     units[i].multiples[j] == 7 || units[i].multiples[j] == 6)
                     count = add_tick(axis, apart, &units[i], units[i].multiples[j], ticks, count);
     return count;
 }
 
-/* The smallest good step that keeps marks apart, repeated in its own unit. */
+/* The smallest step that keeps ticks `apart` pixels apart, in multiples of its unit. */
 static int linear_ticks(const lp_axis *axis, double apart, lp_tick *ticks)
 {
     double pixels = fabs(axis->end - axis->begin), least = (axis->to - axis->from) * apart / pixels;

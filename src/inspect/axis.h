@@ -1,4 +1,4 @@
-/* axis.h: a scale of time or of plain numbers along an edge of a picture, and where its marks stand. */
+/* axis.h: an axis of time or of numbers in a figure, and its tick marks. */
 #ifndef LP_AXIS_H
 #define LP_AXIS_H
 
@@ -20,10 +20,10 @@ enum { LP_TICKS = 16 };
 double lp_axis_pixel(const lp_axis *axis, double value);
 double lp_axis_value(const lp_axis *axis, double pixel);
 
-/* Marks at lengths of time that people know, no two closer than `apart` pixels. Returns how many. */
+/* Ticks at round durations, no two closer than `apart` pixels. Returns their number. */
 int lp_axis_time_ticks(const lp_axis *axis, double apart, lp_tick ticks[LP_TICKS]);
 
-/* Marks at round numbers of a linear axis, about `wanted` of them (2 to 8). Returns how many. */
+/* Ticks at round numbers of a linear axis, about `wanted` of them (2 to 8). Returns their number. */
 int lp_axis_number_ticks(const lp_axis *axis, int wanted, lp_tick ticks[LP_TICKS]);
 
 #endif

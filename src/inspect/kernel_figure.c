@@ -1,8 +1,8 @@
-/* kernel_figure.c: spectrum, kernel and features of a model in one picture.
+/* kernel_figure.c: a figure of a model's spectrum, kernel and features.
  *
- * A lag axis spans many decades, and most waves are far shorter than a pixel of it. Values taken at one lag a pixel
- * would show patterns that are not there. So a pixel's column shows the exact mean of the wave over the lags that it
- * covers, and for the kernel also a band from the least to the greatest value met within.
+ * A lag axis spans many decades, and most waves are far shorter than a pixel of it, so samples at one lag per pixel
+ * would alias. Instead a column of pixels shows the exact mean of the wave over the lags that it covers, and for the
+ * kernel also a band from the minimum to the maximum within.
  */
 #include "base/file.h"
 #include "inspect/axis.h"
@@ -25,10 +25,10 @@ enum {
     PHI_HALF = 200, /* height of the cosines, and of the sines */
     PHI_GAP = 16,
     HEIGHT = 1122,
-    CURVE_COLUMNS = RIGHT - LEFT, /* a pixel each */
-    CELL_COLUMNS = 215,           /* four pixels each */
+    CURVE_COLUMNS = RIGHT - LEFT, /* one pixel wide */
+    CELL_COLUMNS = 215,           /* four pixels wide */
     ROWS_MOST = 50,
-    WITHIN = 8, /* values looked at for the band of a column */
+    WITHIN = 8, /* samples per column for the band */
     LEVELS = 10 /* colours on each side of white */
 };
 
@@ -77,7 +77,7 @@ static lp_axis period_axis(const lapse_spectrum *spectrum)
     }
     if (longest == 0)
         shortest = longest = 86400;
-    /* A margin, so that no stem stands on the frame; and some width where all periods are one. */
+    /* A margin around the stems, and a minimum width if all periods are equal. */
     double margin = fmax(pow(longest / shortest, 0.03), 1.3);
     return (lp_axis){true, shortest / margin, longest * margin, LEFT, RIGHT};
 }
@@ -111,7 +111,7 @@ static void draw_spectrum(figure *f)
 
 /* ----------------------------------------------------------------------------------------------- kernel ------- */
 
-/* Mean, least and greatest K over the lags of one column. */
+/* Mean, minimum and maximum of K over the lags of one column. */
 static void column_of_kernel(const figure *f, double from, double to, double value[3])
 {
     const lapse_spectrum *s = f->spectrum;
@@ -154,7 +154,7 @@ static bool draw_kernel(figure *f)
     lp_axis y = {false, least - margin, most + margin, KERNEL_BOTTOM, KERNEL_TOP};
     lp_svg_words(&f->svg, "heading", LEFT, KERNEL_TOP - 14, "Kernel K(lag)");
     lp_svg_words(&f->svg, "note right", RIGHT, KERNEL_TOP - 14,
-                 "line: mean over a pixel's lags; band: least to greatest");
+                 "line: mean over a pixel's lags; band: minimum to maximum");
     time_axis(&f->svg, &f->lag, KERNEL_TOP, KERNEL_BOTTOM, "lag");
     number_axis(&f->svg, &y);
     draw_curves(&f->svg, &y, value);
@@ -164,7 +164,7 @@ static bool draw_kernel(figure *f)
 
 /* -------------------------------------------------------------------------------------------------- Phi ------- */
 
-/* Blue below, white at 0, red above: the ends and the middle are told apart in grey too. */
+/* A diverging colour map: blue below 0, white at 0, red above. */
 static void level_colour(int level, char out[8])
 {
     static const double low[3] = {33, 102, 172}, high[3] = {178, 24, 43};
@@ -176,7 +176,7 @@ static void level_colour(int level, char out[8])
     snprintf(out, 8, "#%02x%02x%02x", (unsigned)c[0] & 255u, (unsigned)c[1] & 255u, (unsigned)c[2] & 255u);
 }
 
-/* One path a colour; neighbours of one colour in a row are one cell. */
+/* One path per colour; adjacent cells of one colour are merged. */
 static void draw_cells(lp_svg *svg, const signed char *level, int rows, double top)
 {
     double height = (double)PHI_HALF / rows, width = (double)(RIGHT - LEFT) / CELL_COLUMNS;
@@ -237,7 +237,7 @@ static void label_rows(lp_svg *svg, const lapse_spectrum *s, const int *shown, i
     }
 }
 
-/* What the colours mean, at the right above the cells. */
+/* The colour bar, above the cells on the right. */
 static void draw_legend(lp_svg *svg, double most)
 {
     enum { CELL = 7 };
@@ -262,7 +262,7 @@ static bool draw_phi(figure *f)
     signed char *level = lp_alloc((size_t)ROWS_MOST * CELL_COLUMNS, sizeof *level);
     if (!level)
         return false;
-    /* The heaviest, by falling period: slow waves at the top. */
+    /* The largest weights, sorted by descending period. */
     int shown[ROWS_MOST];
     double most = 0;
     for (int i = 0; i < rows; i++) {
@@ -274,7 +274,8 @@ static bool draw_phi(figure *f)
     }
     char heading[96];
     if (rows < s->count)
-        snprintf(heading, sizeof heading, "Features Phi(lag) of the %d heaviest of %d frequencies", rows, s->count);
+        snprintf(heading, sizeof heading, "Features Phi(lag) of the %d frequencies with the largest weights, of %d",
+                 rows, s->count);
     else
         snprintf(heading, sizeof heading, "Features Phi(lag) by period");
     lp_svg_words(&f->svg, "heading", LEFT, PHI_TOP - 14, heading);
@@ -320,7 +321,7 @@ lapse_status lapse_spectrum_save_svg(const lapse_spectrum *spectrum, const lapse
     lapse_status status = LAPSE_OK;
     lp_writer writer = {0};
     if (!whole)
-        status = lp_fail_memory(error, "a picture", f.svg.text.size);
+        status = lp_fail_memory(error, "a figure", f.svg.text.size);
     if (status == LAPSE_OK)
         status = lp_writer_open(&writer, path, error);
     if (status == LAPSE_OK)

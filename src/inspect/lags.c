@@ -1,5 +1,4 @@
-/* lags.c: the lags at which a kernel is looked at. Periods lie decades apart, so the axis is logarithmic unless a
- * person asks for the other. */
+/* lags.c: the lags at which a kernel is evaluated. Periods span decades, so the default axis is logarithmic. */
 #include "base/error.h"
 
 #include <math.h>
@@ -24,7 +23,7 @@ static bool is_log(const lapse_lags *lags)
     return strcmp(lags->axis, "log") == 0;
 }
 
-/* From a tenth of the shortest period, where every feature still stands near its value at 0, to the longest. */
+/* Defaults: from a tenth of the shortest period, where every feature is near its value at 0, to the longest. */
 static void suggest(const lapse_spectrum *spectrum, lapse_lags *lags)
 {
     double shortest = INFINITY, longest = 0;
@@ -46,17 +45,17 @@ static void suggest(const lapse_spectrum *spectrum, lapse_lags *lags)
 lapse_status lapse_lags_resolve(const lapse_spectrum *spectrum, lapse_lags *lags, lapse_error *error)
 {
     if (!lags->axis || (strcmp(lags->axis, "log") != 0 && strcmp(lags->axis, "linear") != 0))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no axis '%s': it is log or linear",
+        return lp_fail(error, LAPSE_ERROR_USAGE, "axis is '%s'; it must be log or linear",
                        lags->axis ? lags->axis : "");
     if (lags->points < 2 || lags->points > MOST_POINTS)
         return lp_fail(error, LAPSE_ERROR_USAGE, "points is %d; it must be 2 to %d", lags->points, MOST_POINTS);
     if (!(lags->from >= 0 && lags->to >= 0 && isfinite(lags->from) && isfinite(lags->to)))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "lags begin at %g seconds and end at %g; both must be 0 or more",
+        return lp_fail(error, LAPSE_ERROR_USAGE, "lags begin at %g and end at %g seconds; both must be 0 or more",
                        lags->from, lags->to);
     suggest(spectrum, lags);
     if (lags->from >= lags->to) {
         char from[64], to[64];
-        return lp_fail(error, LAPSE_ERROR_USAGE, "lags begin at %s and end at %s; the end must be the later one",
+        return lp_fail(error, LAPSE_ERROR_USAGE, "lags begin at %s and end at %s; the end must be larger",
                        lapse_duration_format(lags->from, from, sizeof from),
                        lapse_duration_format(lags->to, to, sizeof to));
     }

@@ -1,16 +1,15 @@
-/* spectrum.c: the frequencies and amplitudes of a model's time encoding, and the kernel they make.
+/* spectrum.c: the frequencies and amplitudes of a model's time encoding, and the kernel that they define.
  *
- * Nothing here knows which encoding the model has. The encoding builds its features into a graph of its own, the plain
- * kernels compute them from the model's tensors, and what comes out is read: an encoding that draws its frequencies or
- * computes them by a network is looked into like one that keeps them as parameters.
+ * This file does not depend on the encoding. The encoding builds its features into a graph, the reference kernels
+ * compute them from the model's tensors, and the values are read: so encodings that sample their frequencies or
+ * compute them by a network work like those that store them as parameters.
  *
  * K(lag) is defined as the mean over t of <Phi(t), Phi(t - lag)>. With amplitudes a of the cosine and b of the sine,
  *
  *     a^2 cos(w t) cos(w (t - s)) + b^2 sin(w t) sin(w (t - s))
  *         = (a^2 + b^2) / 2 cos(w s)  +  (a^2 - b^2) / 2 cos(w (2 t - s))
  *
- * and the last term, which alone depends on t, has the mean 0. Only w = 0 is different: its sine is always 0, and what
- * remains is a^2.
+ * and the last term, the only one that depends on t, has mean 0. For w = 0 the sine is always 0, and a^2 remains.
  */
 #include "inspect/spectrum.h"
 
@@ -23,7 +22,7 @@
 
 static const double TWO_PI = 6.283185307179586476925;
 
-/* Beyond these no time that Lapse reads can tell a wave from noise, or from a constant. */
+/* Faster or slower waves cannot be distinguished from noise or from a constant over the times that Lapse reads. */
 static const double FASTEST = 1e15, SLOWEST = 1e-15;
 
 /* ------------------------------------------------------------------------------ from the model's own graph ----- */
@@ -36,18 +35,17 @@ static lapse_status no_kernel(const lapse_model *model, lapse_error *error)
         if (lp_encodings[i]->sees_time)
             used +=
                 (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", lp_encodings[i]->name);
-    if (!model->network.encoding)
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "a model '%s' counts events and looks at no lags, so it has no kernel; attention has one with an "
-            "encoding that sees time: %s",
-            model->config.row->name, names);
+    if (!model->config.row->build)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' does not use lags, so it has no kernel; attention has one with an encoding of "
+                       "time: %s",
+                       model->config.row->name, names);
     return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "the encoding '%s' looks at no lags, so it has no kernel; these have one: %s",
-                   model->network.encoding->name, names);
+                   "the encoding '%s' does not use lags, so it has no kernel; these have one: %s",
+                   model->config.encoding->name, names);
 }
 
-/* The parameters of the encoding's graph, by the names of the model's tensors. */
+/* Copies the parameters of the encoding's graph from the model's tensors, by name. */
 static lapse_status copy_parameters(const lapse_model *model, const lp_graph *graph, float *parameters,
                                     lapse_error *error)
 {
@@ -68,17 +66,18 @@ static double element(const lp_run *run, const lp_value *value, int index)
     return value->type == LP_TYPE_DOUBLE ? ((const double *)data)[index] : ((const float *)data)[index];
 }
 
-/* How many draws the features are made of: those the model keeps, where the graph asks for one of them. */
+/* Number of frequency samples: those of the model if the graph uses a sample index, otherwise 1. */
 static int draw_count(const lapse_model *model, const lp_graph *graph, const lp_value *draw)
 {
     for (int i = 0; i < graph->node_count; i++)
         for (int k = 0; k < graph->nodes[i]->op->input_count; k++)
             if (graph->nodes[i]->inputs[k] == draw)
-                return lp_network_samples(&model->network);
+                return model->config.draws;
     return 1;
 }
 
-/* Frequencies and amplitudes of one draw. A model averages its answers over its draws, so each has its share of K. */
+/* Frequencies and amplitudes of one frequency sample. A model averages over its samples, so each has weight 1 /
+ * samples in K. */
 static void take_draw(const lp_run *run, const lp_features *features, int draw, int draws, lapse_spectrum *spectrum)
 {
     int count = features->frequency->cols;
@@ -90,7 +89,7 @@ static void take_draw(const lp_run *run, const lp_features *features, int draw, 
     }
 }
 
-/* Runs the graph for no events at all, which leaves only what depends on parameters, and reads that. */
+/* Runs the graph without events, which computes only what depends on parameters, and reads the features. */
 static lapse_status read_features(const lp_plan *plan, const lp_backend *backend, const float *parameters,
                                   const lp_features *features, int draws, lapse_spectrum *spectrum, lapse_error *error)
 {
@@ -129,9 +128,9 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
     const lp_backend *backend = lp_backend_find("reference");
     const lp_extent largest = {.rows = {[LP_ROWS_TOKENS] = 1}, .pairs = 1, .longest = 1};
     lp_plan plan;
-    features->frequency->retained = true;
+    features->frequency->kept = true;
     if (features->amplitude)
-        features->amplitude->retained = true;
+        features->amplitude->kept = true;
     LP_TRY(lp_plan_make(&plan, graph, &largest, backend->real_size, error));
     LP_TRY(lp_spectrum_init(spectrum, draws * features->frequency->cols, error));
     float *parameters = lp_alloc(graph->parameter_size, sizeof *parameters);
@@ -147,14 +146,14 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
 lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error)
 {
     *spectrum = (lapse_spectrum){0};
-    const lp_network *network = &model->network;
-    if (!network->encoding)
+    if (!model->config.row->build)
         return no_kernel(model, error);
     lp_graph graph = {0};
     lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
+    lp_encoding_config config = lp_model_encoding(&model->config);
     lp_feeds_declare(&graph, NULL, 0, 0, feeds);
-    network->encoding->build(&graph, &network->encoding_config, feeds, &features);
+    model->config.encoding->build(&graph, &config, feeds, &features);
     lapse_status status = lp_graph_status(&graph, error);
     if (status == LAPSE_OK && !features.frequency)
         status = no_kernel(model, error);
@@ -171,7 +170,7 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
 
 /* ------------------------------------------------------------------------------------------- the spectrum ----- */
 
-/* One block, cut into the arrays. */
+/* One allocation for all arrays. */
 lapse_status lp_spectrum_init(lapse_spectrum *spectrum, int count, lapse_error *error)
 {
     size_t n = (size_t)count;
@@ -196,7 +195,7 @@ void lapse_spectrum_clear(lapse_spectrum *spectrum)
     *spectrum = (lapse_spectrum){0};
 }
 
-/* By insertion: there are a few hundred at most, mostly in order already. */
+/* Insertion sort: a few hundred at most, and mostly sorted. */
 static void sort_by_weight(lapse_spectrum *spectrum)
 {
     for (int i = 0; i < spectrum->count; i++) {
@@ -212,8 +211,8 @@ static void sort_by_weight(lapse_spectrum *spectrum)
     }
 }
 
-/* A frequency that is twice, three times, ... the one that opened the series, in unbroken order, is its harmonic. That
- * shows in the numbers, whatever encoding made them. */
+/* A frequency that is 2, 3, ... times the first of its series, in unbroken order, is a harmonic. This is detected
+ * from the numbers, for any encoding. */
 lapse_status lp_spectrum_complete(lapse_spectrum *spectrum, lapse_error *error)
 {
     int first = 0;
@@ -221,7 +220,7 @@ lapse_status lp_spectrum_complete(lapse_spectrum *spectrum, lapse_error *error)
         double frequency = spectrum->frequency[i], a = spectrum->cosine[i], b = spectrum->sine[i];
         if (!(fabs(frequency) <= FASTEST && isfinite(a) && isfinite(b)))
             return lp_fail(error, LAPSE_ERROR_FORMAT,
-                           "frequency %d of the model is %g a second, with amplitudes %g and %g; they must be finite",
+                           "frequency %d of the model is %g per second, with amplitudes %g and %g; they must be finite",
                            i + 1, frequency, a, b);
         int multiple = i - first + 1;
         double expected = multiple * spectrum->frequency[first];
@@ -254,8 +253,8 @@ void lapse_spectrum_features(const lapse_spectrum *spectrum, double lag, double 
     }
 }
 
-/* The integral of the cosine is (sin w b - sin w a) / w; written with the middle and half the width it keeps its digits
- * where w is small. */
+/* The integral of the cosine is (sin w b - sin w a) / w; the form with midpoint and half-width has no cancellation
+ * for small w. */
 double lp_cosine_mean(double frequency, double from, double to)
 {
     double half = frequency * (to - from) / 2;

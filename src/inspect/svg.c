@@ -1,4 +1,4 @@
-/* svg.c: see svg.h. Colours and type stand in one style sheet at the top of every picture; shapes only name their
+/* svg.c: writes SVG. Colours and fonts are in one style sheet at the top of every figure; shapes only name their
  * class. */
 #include "inspect/svg.h"
 
@@ -36,7 +36,7 @@ void lp_svg_print(lp_svg *svg, const char *format, ...)
         svg->failed = true;
 }
 
-/* XML takes neither control characters nor what is not UTF-8. */
+/* XML permits neither control characters nor invalid UTF-8: both become '?'. */
 static void add_escaped(lp_svg *svg, const char *words)
 {
     size_t length = strlen(words);

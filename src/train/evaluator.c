@@ -370,7 +370,7 @@ static lp_batch_place place_of(const lp_evaluator *evaluator, int64_t first)
 static void fill_batch(lp_evaluator *evaluator, int64_t first)
 {
     lp_batch_place place = place_of(evaluator, first);
-    lp_union none = {0};
+    lp_row_union none = {0};
     if (evaluator->backend->host) {
         lp_batch_fill(&evaluator->batch, &evaluator->windows, first, place.count, &evaluator->targets,
                       lp_model_target_known(&evaluator->model->config), &evaluator->translation.columns);

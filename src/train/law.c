@@ -82,7 +82,7 @@ static lapse_status ask_all(const law_view *view, lp_evaluator *evaluator, lp_ta
                            "sequence '%s' of the dataset is not in the simulation as it is here",
                            lp_names_get(&dataset->sequences, s));
         for (int64_t place = 1; place < count; place++) {
-            if (!lp_targets_want(&evaluator->targets, first + place))
+            if (!lp_targets_include(&evaluator->targets, first + place))
                 continue;
             lp_case *answer = &evaluator->verdicts[target].cases[evaluator->case_count++];
             answer->sequence = s;
@@ -101,7 +101,7 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
     lp_evaluator evaluator = {0};
     law_view view = {.simulation = simulation};
     lp_target target;
-    LP_TRY(lp_simulation_need_law(simulation, "best possible score", error));
+    LP_TRY(lp_simulation_require_law(simulation, "best possible score", error));
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
     lapse_status status =

@@ -7,9 +7,9 @@ lapse_status lp_prefetch_init(lp_prefetch *prefetch, const lp_batch_source *sour
     LP_TRY(lp_batch_init(&prefetch->batch, like->capacity_windows, like->context, like->shard_count, like->field_count,
                          error));
     if (source->vocabulary) {
-        LP_TRY(lp_batch_list_items(&prefetch->batch, like->negative_count, source->vocabulary->negatives->shared,
+        LP_TRY(lp_batch_init_vocabulary(&prefetch->batch, like->negative_count, source->vocabulary->negatives->shared,
                                    source->vocabulary->items, error));
-        LP_TRY(lp_union_init(&prefetch->rows, &prefetch->batch, error));
+        LP_TRY(lp_row_union_init(&prefetch->rows, &prefetch->batch, error));
     }
     prefetch->worker = lp_worker_new();
     return LAPSE_OK;
@@ -19,7 +19,7 @@ void lp_prefetch_clear(lp_prefetch *prefetch)
 {
     lp_worker_free(prefetch->worker);
     lp_batch_clear(&prefetch->batch);
-    lp_union_clear(&prefetch->rows);
+    lp_row_union_clear(&prefetch->rows);
     lp_windows_clear(&prefetch->windows);
     *prefetch = (lp_prefetch){0};
 }
@@ -33,7 +33,7 @@ static void make_of(lp_prefetch *prefetch, const lp_windows *windows)
     for (int shard = 0; source->vocabulary && shard < batch->shard_count; shard++)
         lp_batch_vocabulary_make(source->vocabulary, batch, shard, source->worker, prefetch->place.step);
     if (source->vocabulary)
-        lp_union_make(&prefetch->rows, source->vocabulary, batch);
+        lp_row_union_make(&prefetch->rows, source->vocabulary, batch);
 }
 
 static void make(void *context)
@@ -101,7 +101,7 @@ void lp_prefetch_start(lp_prefetch *prefetch, lp_batch_place place)
     lp_worker_start(prefetch->worker, make, prefetch);
 }
 
-void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *batch, lp_union *rows)
+void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *batch, lp_row_union *rows)
 {
     if (prefetch->worker)
         lp_worker_wait(prefetch->worker);
@@ -111,7 +111,7 @@ void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *bat
         make(prefetch); /* what was laid out and not taken is another epoch's */
     prefetch->laid_out = false;
     lp_batch other = *batch;
-    lp_union other_rows = *rows;
+    lp_row_union other_rows = *rows;
     *batch = prefetch->batch;
     *rows = prefetch->rows;
     prefetch->batch = other;

@@ -34,7 +34,7 @@ typedef struct lp_prefetch {
     lp_batch_place begun; /* what was last asked for and not taken */
     lp_batch_place place; /* of what is there, or being made */
     lp_batch batch;
-    lp_union rows;
+    lp_row_union rows;
     lp_windows windows; /* of the next epoch, where they were laid out; owned */
     uint32_t epoch;     /* which that is */
     bool laid_out;
@@ -49,7 +49,7 @@ void lp_prefetch_clear(lp_prefetch *prefetch);
 /* Begins to make a batch, where that was not begun already. */
 void lp_prefetch_start(lp_prefetch *prefetch, lp_batch_place place);
 /* Puts a batch into *batch and *rows, in exchange for the one that was there; made now, if it was not begun. */
-void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *batch, lp_union *rows);
+void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *batch, lp_row_union *rows);
 /* Begins to lay out the windows of an epoch, and to make their first batch, of this step. */
 void lp_prefetch_start_epoch(lp_prefetch *prefetch, uint32_t epoch, uint32_t step);
 /* Puts the windows of an epoch into *windows, in exchange for those that were there. False: they were not laid out. */

@@ -82,7 +82,7 @@ lapse_status lp_skipgram_init(lp_skipgram *s, lapse_error *error)
     }
     count_items(s);
     start_vectors(s);
-    s->negatives = (lp_negatives){.how = LP_NEGATIVES_POPULARITY,
+    s->negatives = (lp_negatives){.sampling = LP_NEGATIVES_POPULARITY,
                                   .count = 2 * s->window * s->negative_count,
                                   .items = s->catalogue->known,
                                   .seed = s->seed};
@@ -193,7 +193,7 @@ static int list_others(lp_skipgram *s, int64_t event, int64_t first, int64_t end
             continue;
         s->others[count++] = s->dataset->type[other];
         for (int n = 0; n < s->negative_count; n++)
-            s->others[count++] = lp_negatives_draw(&s->negatives, step, (uint64_t)event, number++, 0);
+            s->others[count++] = lp_negatives_sample(&s->negatives, step, (uint64_t)event, number++, 0);
     }
     for (int i = 0; i < count; i++)
         fetch(s, s->others[i]);

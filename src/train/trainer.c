@@ -40,7 +40,7 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
     bool bce = config->loss == LP_LOSS_BCE,
          met = trainer->item_init.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
     double power = met ? 0 : config->popularity_power;
-    trainer->negatives = (lp_negatives){.how = met ? LP_NEGATIVES_POPULARITY : (lp_negative_sampling)config->negatives,
+    trainer->negatives = (lp_negatives){.sampling = met ? LP_NEGATIVES_POPULARITY : (lp_negative_sampling)config->negatives,
                                         .count = bce ? config->negative_count : 0,
                                         .shared = bce ? 0 : config->negative_count,
                                         .corrected = !bce,
@@ -48,7 +48,7 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
                                         .items = config->event_types,
                                         .seed = run->seed};
     LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, type, power, error));
-    LP_TRY(lp_batch_list_items(&trainer->batch, trainer->negatives.count, trainer->negatives.shared,
+    LP_TRY(lp_batch_init_vocabulary(&trainer->batch, trainer->negatives.count, trainer->negatives.shared,
                                config->event_types, error));
     trainer->vocabulary = (lp_batch_vocabulary){
         .negatives = &trainer->negatives,
@@ -58,7 +58,7 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
         .threads = trainer->backend->host ? trainer->backend->max_threads(trainer->backend->context, run->threads)
                                           : (int)(sizeof trainer->prefetch / sizeof *trainer->prefetch)};
     LP_TRY(lp_batch_vocabulary_init(&trainer->vocabulary, error));
-    return lp_union_init(&trainer->rows, &trainer->batch, error);
+    return lp_row_union_init(&trainer->rows, &trainer->batch, error);
 }
 
 lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
@@ -185,7 +185,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_item_init_clear(&trainer->item_init);
     lp_negatives_clear(&trainer->negatives);
     lp_batch_vocabulary_clear(&trainer->vocabulary);
-    lp_union_clear(&trainer->rows);
+    lp_row_union_clear(&trainer->rows);
     if (trainer->parameters)
         trainer->backend->buffer_free(trainer->backend->context, trainer->parameters);
     if (trainer->losses)
@@ -296,7 +296,7 @@ static void optimize(lp_trainer *trainer, bool joined)
     lp_step_times *times = trainer->times;
     int64_t mark = times ? lp_clock_nanoseconds() : 0;
     if (lists && !joined)
-        lp_union_make(&trainer->rows, &trainer->vocabulary, &trainer->batch);
+        lp_row_union_make(&trainer->rows, &trainer->vocabulary, &trainer->batch);
     if (times)
         times->join = lists ? lap(&mark) : 0;
     trainer->backend->adam_step(trainer->backend->context, &trainer->adam, trainer->state.step,

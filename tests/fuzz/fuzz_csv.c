@@ -1,6 +1,5 @@
-/* fuzz_csv.c: any bytes as a table. The first three bytes choose options; the rest is the text, plain or gzip.
- *
- * Beyond not crashing: two cuts of the same text, one of them on several threads, must end alike.
+/* fuzz_csv.c: fuzzes the CSV import. The first three bytes choose options; the rest is the text, plain or gzip. Two
+ * chunk sizes for the same text, one of them with several threads, must give the same result.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_csv.c LIBRARY -o fuzz_csv
  */
@@ -12,11 +11,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static lapse_status import(const uint8_t *data, size_t size, const lapse_import_options *options, int64_t block_size,
+static lapse_status import(const uint8_t *data, size_t size, const lapse_import_options *options, int64_t chunk_size,
                            lapse_dataset **dataset, lapse_import_report *report, lapse_error *error)
 {
     lp_source source;
-    lp_import_tuning tuning = {block_size, 64};
+    lp_import_tuning tuning = {chunk_size, 64};
     lapse_status status = lp_source_open_memory(&source, "fuzz", data, size, error);
     if (status == LAPSE_OK)
         status = lp_import(&source, options, &tuning, dataset, report, error);
@@ -24,7 +23,7 @@ static lapse_status import(const uint8_t *data, size_t size, const lapse_import_
     return status;
 }
 
-/* The invariants of dataset.h, and the sums of a report. */
+/* Checks the invariants of dataset.h and the counts of the report. */
 static void check(const lapse_dataset *dataset, const lapse_import_report *report)
 {
     bool good = dataset->start[0] == 0 && dataset->start[dataset->sequence_count] == (uint64_t)dataset->event_count;
@@ -85,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.deduplicate = lapse_deduplicate_names()[(data[1] >> 6 & 3) % 3];
     options.min_rounds = lapse_min_rounds_names()[data[0] >> 7];
     options.session_gap = data[0] >> 7 ? 10 : 0;
-    int64_t block_size = 1 + data[2];
+    int64_t chunk_size = 1 + data[2];
     data += 3;
     size -= 3;
     lapse_dataset *whole = NULL, *cut = NULL;
@@ -93,9 +92,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lapse_error whole_error = {0}, cut_error = {0};
     options.threads = 1;
     lapse_status whole_status = import(data, size, &options, 1 << 20, &whole, &whole_report, &whole_error);
-    options.threads = block_size % 4 ? 1 : 2; /* threads cost most of the time a run takes */
-    lapse_status cut_status = import(data, size, &options, block_size, &cut, &cut_report, &cut_error);
-    bool plain = size < 2 || data[0] != 0x1F || data[1] != 0x8B; /* damaged gzip may end a block early */
+    options.threads = chunk_size % 4 ? 1 : 2; /* threads take most of the time of a run */
+    lapse_status cut_status = import(data, size, &options, chunk_size, &cut, &cut_report, &cut_error);
+    bool plain = size < 2 || data[0] != 0x1F || data[1] != 0x8B; /* corrupt gzip may end a chunk early */
     if (plain && (whole_status != cut_status || whole_error.line != cut_error.line ||
                   whole_error.column != cut_error.column || strcmp(whole_error.message, cut_error.message) != 0))
         abort();

@@ -1,5 +1,5 @@
-/* fuzz_dataset.c: any bytes as a dataset file. Checksums would stop nearly every input at once, so they are corrected
- * first; what opens then is read whole.
+/* fuzz_dataset.c: fuzzes the dataset file. Checksums would reject nearly every input, so they are corrected first; a
+ * dataset that opens is read completely.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_dataset.c LIBRARY -o fuzz_dataset
  */
@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The places of docs/dataset.md. */
+/* Offsets of docs/dataset.md. */
 enum {
     HEADER = 64,
     ENTRY = 64,
@@ -81,7 +81,7 @@ static double read_fields(const lapse_dataset *dataset, int64_t sequence, int64_
     return sum;
 }
 
-/* Touches all that a reader may touch. */
+/* Reads everything that a caller may read. */
 static void read_whole(const lapse_dataset *dataset)
 {
     double sum = 0;

@@ -1,4 +1,4 @@
-/* simulated.h: a simulation of the shop, or a failed test. Include after cmocka.h. */
+/* simulated.h: simulates the preset "shop" for a test. Include after cmocka.h. */
 #ifndef TESTS_SIMULATED_H
 #define TESTS_SIMULATED_H
 

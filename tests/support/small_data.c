@@ -1,3 +1,4 @@
+/* small_data.c: creates small datasets and temporary files for tests. */
 #include "support/small_data.h"
 
 #include <setjmp.h>
@@ -19,7 +20,7 @@ static void *copy(const void *from, size_t size)
     return size ? memcpy(to, from, size) : to;
 }
 
-/* "a" .. "z" and then "k26", ...; or prefix and number. */
+/* Names "a" .. "z", then "k26", ...; or prefix and number. */
 static lp_names make_names(int count, const char *prefix, void **offsets, void **bytes)
 {
     lp_buffer text = {0};
@@ -51,13 +52,13 @@ lapse_dataset *small_dataset(int sequences, const int *lengths, const double *ti
     size_t events = start[sequences];
     dataset->sequence_count = sequences;
     dataset->event_count = (int64_t)events;
-    dataset->start = dataset->blocks[0] = start;
-    dataset->time = dataset->blocks[1] = copy(time, events * sizeof *time);
-    dataset->type = dataset->blocks[2] = copy(type, events * sizeof *type);
+    dataset->start = dataset->buffers[0] = start;
+    dataset->time = dataset->buffers[1] = copy(time, events * sizeof *time);
+    dataset->type = dataset->buffers[2] = copy(type, events * sizeof *type);
     if (split)
-        dataset->split = dataset->blocks[3] = copy(split, events);
-    dataset->types = make_names(types, NULL, &dataset->blocks[4], &dataset->blocks[5]);
-    dataset->sequences = make_names(sequences, "s", &dataset->blocks[6], &dataset->blocks[7]);
+        dataset->split = dataset->buffers[3] = copy(split, events);
+    dataset->types = make_names(types, NULL, &dataset->buffers[4], &dataset->buffers[5]);
+    dataset->sequences = make_names(sequences, "s", &dataset->buffers[6], &dataset->buffers[7]);
     return dataset;
 }
 
@@ -189,7 +190,7 @@ lp_buffer small_file_read(const char *path)
     return bytes;
 }
 
-/* A new file rather than the old one cut to nothing, which some file systems write to disk at once. */
+/* Creates a new file instead of truncating the old one, which some file systems sync at once. */
 void small_file_write(const char *path, const void *data, size_t size)
 {
     unlink(path);

@@ -1,7 +1,8 @@
+/* table_text.c: imports tables from strings and prints datasets as text. */
 #include "support/table_text.h"
 
 #include "base/memory.h"
-#include "data/import/blocks.h"
+#include "data/import/chunks.h"
 #include "data/dataset/dataset.h"
 #include "data/import/import.h"
 
@@ -11,11 +12,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-lapse_status import_bytes(const void *data, size_t size, const lapse_import_options *options, int64_t block_size,
+lapse_status import_bytes(const void *data, size_t size, const lapse_import_options *options, int64_t chunk_size,
                           lapse_dataset **dataset, lapse_import_report *report, lapse_error *error)
 {
     lp_source source;
-    lp_import_tuning tuning = {block_size, 1000};
+    lp_import_tuning tuning = {chunk_size, 1000};
     lapse_status status = lp_source_open_memory(&source, "t.csv", data, size, error);
     if (status == LAPSE_OK)
         status = lp_import(&source, options, &tuning, dataset, report, error);
@@ -57,7 +58,7 @@ char *show(const lapse_dataset *dataset)
 
 void expect_with(const char *text, size_t size, const lapse_import_options *options, const char *expected)
 {
-    static const int64_t blocks[] = {1, 7, 64, LP_BLOCK_SIZE};
+    static const int64_t blocks[] = {1, 7, 64, LP_CHUNK_SIZE};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
         lapse_dataset *dataset = NULL;
         lapse_error error = {0};
@@ -73,7 +74,7 @@ void expect_with(const char *text, size_t size, const lapse_import_options *opti
 void refuse_with(const char *text, size_t size, const lapse_import_options *options, lapse_status status, int64_t line,
                  int64_t column, const char *message)
 {
-    static const int64_t blocks[] = {1, 7, 64, LP_BLOCK_SIZE};
+    static const int64_t blocks[] = {1, 7, 64, LP_CHUNK_SIZE};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
         lapse_dataset *dataset = NULL;
         lapse_error error = {0};

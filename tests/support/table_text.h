@@ -1,23 +1,23 @@
-/* table_text.h: tables written in a test, imported from memory, and compared whole. */
+/* table_text.h: imports tables from strings, and compares whole datasets as text. */
 #ifndef LP_TEST_TABLE_TEXT_H
 #define LP_TEST_TABLE_TEXT_H
 
 #include <lapse.h>
 
-/* The usual options on one thread. */
+/* Default options with one thread. */
 lapse_import_options defaults(void);
 
-/* Imports bytes as the file "t.csv", in blocks of block_size. */
-lapse_status import_bytes(const void *data, size_t size, const lapse_import_options *options, int64_t block_size,
+/* Imports bytes as the file "t.csv", in chunks of chunk_size. */
+lapse_status import_bytes(const void *data, size_t size, const lapse_import_options *options, int64_t chunk_size,
                           lapse_dataset **dataset, lapse_import_report *report, lapse_error *error);
 
-/* Everything in a dataset as text: "sequence: time event type (split) [category] <number>, time event type;..."; freed by lp_free. */
+/* A whole dataset as text: "sequence: time event (split) [category] <number>, time event;..."; free with lp_free. */
 char *show(const lapse_dataset *dataset);
 
-/* The import succeeds, whatever the size of blocks, and shows so. */
+/* The import succeeds with every chunk size and gives this dataset. */
 void expect_with(const char *text, size_t size, const lapse_import_options *options, const char *expected);
 
-/* The import fails, whatever the size of blocks, at this place and with this message. */
+/* The import fails with every chunk size at this position and with this message. */
 void refuse_with(const char *text, size_t size, const lapse_import_options *options, lapse_status status, int64_t line,
                  int64_t column, const char *message);
 

@@ -1,5 +1,5 @@
-/* test_batch_vocabulary.c: negatives and the small catalogues of shards: what is drawn, how often, and that lists say exactly what
- * the batch said before. */
+/* test_batch_vocabulary.c: negative sampling and batch vocabularies: sampling frequencies, and that indices denote
+ * the same items as the ids before. */
 #include "data/batch/batch_vocabulary.h"
 #include "support/small_data.h"
 
@@ -15,45 +15,51 @@
 
 enum { TYPES = 26 };
 
-/* ------------------------------------------------------------------------------------------------- draws ----- */
+/* ------------------------------------------------------------------------------------------------- sampling -- */
 
-/* Every item's share of many draws, within five deviations of its chance. */
-static void check_shares(const lp_negatives *negatives, const double *chance)
+/* The frequency of every item in many samples is within five standard deviations of its probability. */
+static void check_frequencies(const lp_negatives *negatives, const double *probability)
 {
-    enum { DRAWS = 200000 };
+    enum { SAMPLES = 200000 };
     int count[TYPES] = {0};
-    for (int i = 0; i < DRAWS; i++)
-        count[lp_negatives_draw(negatives, 3, (uint64_t)i, 0, 0)]++;
+    for (int i = 0; i < SAMPLES; i++)
+        count[lp_negatives_sample(negatives, 3, (uint64_t)i, 0, 0)]++;
     for (int k = 0; k < negatives->items; k++) {
-        double wanted = DRAWS * chance[k];
+        double wanted = SAMPLES * probability[k];
         if (fabs(count[k] - wanted) > 5 * sqrt(wanted) + 1e-9)
-            fail_msg("item %d was drawn %d times, should be about %.0f", k, count[k], wanted);
+            fail_msg("item %d was sampled %d times, expected about %.0f", k, count[k], wanted);
     }
 }
 
-static void shares_of_draws(void **state)
+static void sampling_frequencies(void **state)
 {
     (void)state;
-    /* a 6 times in training, b 3, c once, d never there, but in a test event */
+    /* a has 6 training events, b 3, c 1, d none (but a test event) */
     lapse_dataset *dataset = small_dataset_spelled("aaabbcd aaab", "tttttte tttt");
-    for (int how = LP_NEGATIVES_UNIFORM; how <= LP_NEGATIVES_POPULARITY; how++)
+    for (int sampling = LP_NEGATIVES_UNIFORM; sampling <= LP_NEGATIVES_POPULARITY; sampling++)
         for (int p = 0; p < 3; p++) {
             static const double occurrences[] = {6, 3, 1, 0};
-            double power = 0.5 * p, chance[4], sum = 0;
-            lp_negatives negatives = {
-                .how = (lp_negative_sampling)how, .count = 1, .shared = 50, .corrected = true, .items = 4, .seed = 9};
+            double power = 0.5 * p, probability[4], sum = 0;
+            lp_negatives negatives = {.sampling = (lp_negative_sampling)sampling,
+                                      .count = 1,
+                                      .shared = 50,
+                                      .corrected = true,
+                                      .items = 4,
+                                      .seed = 9};
             assert_int_equal(lp_negatives_init(&negatives, dataset, dataset->split, dataset->type, power, NULL),
                              LAPSE_OK);
             for (int k = 0; k < 4; k++) {
-                bool never = how == LP_NEGATIVES_POPULARITY && occurrences[k] == 0;
-                sum += chance[k] = never ? 0 : how == LP_NEGATIVES_POPULARITY ? pow(occurrences[k], power) : 1;
+                bool never = sampling == LP_NEGATIVES_POPULARITY && occurrences[k] == 0;
+                sum += probability[k] = never                                 ? 0
+                                        : sampling == LP_NEGATIVES_POPULARITY ? pow(occurrences[k], power)
+                                                                              : 1;
             }
             for (int k = 0; k < 4; k++)
-                chance[k] /= sum;
-            check_shares(&negatives, chance);
-            /* the correction is -log of the chance to be drawn, or to be there anyway */
+                probability[k] /= sum;
+            check_frequencies(&negatives, probability);
+            /* the correction is -log of the probability of being sampled, or of being in the batch */
             for (int k = 0; k < 4; k++) {
-                double expected = 50 * chance[k] + 7 * occurrences[k] / 10;
+                double expected = 50 * probability[k] + 7 * occurrences[k] / 10;
                 if (expected > 0)
                     assert_float_equal(lp_negatives_logq(&negatives, k, 7), -log(1 - exp(-expected)), 1e-5);
             }
@@ -62,18 +68,18 @@ static void shares_of_draws(void **state)
     lapse_dataset_close(dataset);
 }
 
-static void draws_are_functions_of_their_place(void **state)
+static void samples_are_functions_of_their_counter(void **state)
 {
     (void)state;
-    lp_negatives negatives = {.how = LP_NEGATIVES_UNIFORM, .count = 3, .items = 1 << 20, .seed = 5};
-    int32_t a = lp_negatives_draw(&negatives, 7, 11, 2, 0);
-    assert_int_equal(a, lp_negatives_draw(&negatives, 7, 11, 2, 0));
-    assert_int_not_equal(a, lp_negatives_draw(&negatives, 8, 11, 2, 0));
-    assert_int_not_equal(a, lp_negatives_draw(&negatives, 7, 12, 2, 0));
-    assert_int_not_equal(a, lp_negatives_draw(&negatives, 7, 11, 1, 0));
-    assert_int_not_equal(a, lp_negatives_draw(&negatives, 7, 11, 2, 1));
+    lp_negatives negatives = {.sampling = LP_NEGATIVES_UNIFORM, .count = 3, .items = 1 << 20, .seed = 5};
+    int32_t a = lp_negatives_sample(&negatives, 7, 11, 2, 0);
+    assert_int_equal(a, lp_negatives_sample(&negatives, 7, 11, 2, 0));
+    assert_int_not_equal(a, lp_negatives_sample(&negatives, 8, 11, 2, 0));
+    assert_int_not_equal(a, lp_negatives_sample(&negatives, 7, 12, 2, 0));
+    assert_int_not_equal(a, lp_negatives_sample(&negatives, 7, 11, 1, 0));
+    assert_int_not_equal(a, lp_negatives_sample(&negatives, 7, 11, 2, 1));
     negatives.seed = 6;
-    assert_int_not_equal(a, lp_negatives_draw(&negatives, 7, 11, 2, 0));
+    assert_int_not_equal(a, lp_negatives_sample(&negatives, 7, 11, 2, 0));
 }
 
 /* ------------------------------------------------------------------------------------------------- lists ----- */
@@ -85,7 +91,7 @@ typedef struct list_case {
     lp_batch plain, listed;
     lp_negatives negatives;
     lp_batch_vocabulary lists;
-    lp_union rows;
+    lp_row_union rows;
 } list_case;
 
 static void open_case(list_case *this, int seed)
@@ -97,7 +103,7 @@ static void open_case(list_case *this, int seed)
     assert_int_equal(lp_windows_training(&this->windows, &this->targets, 1, 0, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&this->plain, 16, 7, shards, 0, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&this->listed, 16, 7, shards, 0, NULL), LAPSE_OK);
-    this->negatives = (lp_negatives){.how = count ? LP_NEGATIVES_UNIFORM : LP_NEGATIVES_IN_BATCH,
+    this->negatives = (lp_negatives){.sampling = count ? LP_NEGATIVES_UNIFORM : LP_NEGATIVES_IN_BATCH,
                                      .count = count,
                                      .shared = seed % 5 * 3,
                                      .corrected = true,
@@ -108,19 +114,20 @@ static void open_case(list_case *this, int seed)
     assert_int_equal(lp_negatives_init(&this->negatives, this->dataset, split, this->dataset->type, 1, NULL), LAPSE_OK);
     free(split);
     assert_int_equal(
-        lp_batch_list_items(&this->listed, count, this->negatives.shared, this->dataset->types.count, NULL), LAPSE_OK);
+        lp_batch_init_vocabulary(&this->listed, count, this->negatives.shared, this->dataset->types.count, NULL),
+        LAPSE_OK);
     this->lists = (lp_batch_vocabulary){.negatives = &this->negatives,
                                         .dataset = this->dataset,
                                         .type = this->dataset->type,
                                         .items = this->dataset->types.count,
                                         .threads = 2};
     assert_int_equal(lp_batch_vocabulary_init(&this->lists, NULL), LAPSE_OK);
-    assert_int_equal(lp_union_init(&this->rows, &this->listed, NULL), LAPSE_OK);
+    assert_int_equal(lp_row_union_init(&this->rows, &this->listed, NULL), LAPSE_OK);
 }
 
 static void close_case(list_case *this)
 {
-    lp_union_clear(&this->rows);
+    lp_row_union_clear(&this->rows);
     lp_batch_vocabulary_clear(&this->lists);
     lp_negatives_clear(&this->negatives);
     lp_batch_clear(&this->plain);
@@ -137,7 +144,7 @@ static bool sequence_has(const lapse_dataset *dataset, int64_t sequence, int32_t
     return has;
 }
 
-/* A shard's list has no item twice, and its ids say what those of the plain batch say. */
+/* A shard's list has no duplicates, and its indices denote the ids of the plain batch. */
 static void check_shard(const list_case *this, int shard)
 {
     const lp_batch *plain = &this->plain, *listed = &this->listed;
@@ -165,7 +172,7 @@ static void check_shard(const list_case *this, int shard)
             if (this->negatives.unseen)
                 assert_false(sequence_has(this->dataset, sequence, item));
             else
-                assert_int_equal(item, lp_negatives_draw(&this->negatives, 4, (uint64_t)a, n, 0));
+                assert_int_equal(item, lp_negatives_sample(&this->negatives, 4, (uint64_t)a, n, 0));
         }
     }
     for (int n = 0; n < this->negatives.shared; n++) {
@@ -180,28 +187,28 @@ static void check_shard(const list_case *this, int shard)
     for (int i = 0; i < count; i++) {
         assert_true(used[items[i]]);
         int events = listed->shard_token[shard + 1] - listed->shard_token[shard];
-        assert_true(listed->shift[(ptrdiff_t)shard * listed->item_capacity + i] ==
+        assert_true(listed->logq[(ptrdiff_t)shard * listed->item_capacity + i] ==
                     lp_negatives_logq(&this->negatives, items[i], events));
     }
 }
 
-/* The union has every listed item once, with all its places in the order of shards. */
+/* The union has every listed item once, with all its entries in the order of shards. */
 static void check_union(const list_case *this)
 {
-    const lp_union *rows = &this->rows;
+    const lp_row_union *rows = &this->rows;
     const lp_batch *batch = &this->listed;
-    int places = 0;
+    int entries = 0;
     for (int shard = 0; shard < batch->shard_count; shard++)
-        places += batch->shard_items[shard];
+        entries += batch->shard_items[shard];
     assert_int_equal(rows->first[0], 0);
-    assert_int_equal(rows->first[rows->count], places);
+    assert_int_equal(rows->first[rows->count], entries);
     for (int i = 0; i < rows->count; i++) {
         assert_true(rows->first[i] < rows->first[i + 1]);
         for (int j = 0; j < i; j++)
             assert_int_not_equal(rows->row[i], rows->row[j]);
         for (int32_t p = rows->first[i]; p < rows->first[i + 1]; p++) {
-            assert_int_equal(batch->item[rows->place[p]], rows->row[i]);
-            assert_true(p == rows->first[i] || rows->place[p] > rows->place[p - 1]);
+            assert_int_equal(batch->item[rows->item_index[p]], rows->row[i]);
+            assert_true(p == rows->first[i] || rows->item_index[p] > rows->item_index[p - 1]);
         }
     }
 }
@@ -214,28 +221,28 @@ static void lists_say_what_the_batch_said(void **state)
         open_case(&this, seed);
         int count = this.windows.count < 16 ? (int)this.windows.count : 16;
         lp_event_columns columns = {.type = this.dataset->type};
-        for (int round = 0; round < 2; round++) { /* what the first leaves behind does not matter */
+        for (int round = 0; round < 2; round++) { /* stale contents have no effect */
             lp_batch_fill(&this.plain, &this.windows, 0, count, &this.targets, true, &columns);
             lp_batch_fill(&this.listed, &this.windows, 0, count, &this.targets, true, &columns);
             for (int shard = 0; shard < this.listed.shard_count; shard++)
                 lp_batch_vocabulary_make(&this.lists, &this.listed, shard, shard % 2, 4);
             for (int shard = 0; shard < this.listed.shard_count; shard++)
                 check_shard(&this, shard);
-            lp_union_make(&this.rows, &this.lists, &this.listed);
+            lp_row_union_make(&this.rows, &this.lists, &this.listed);
             check_union(&this);
         }
         close_case(&this);
     }
 }
 
-/* Marks are numbered; when the numbers run out they start anew, and nothing old is taken for new. */
-static void numbers_run_out(void **state)
+/* Stamps wrap around without confusing old and new ones. */
+static void stamps_wrap_around(void **state)
 {
     (void)state;
     list_case this;
     open_case(&this, 3);
     lp_event_columns columns = {.type = this.dataset->type};
-    this.lists.lists[0] = this.lists.owners[0] = UINT32_MAX - 1;
+    this.lists.lists[0] = this.lists.sequences[0] = UINT32_MAX - 1;
     for (int round = 0; round < 4; round++) {
         lp_batch_fill(&this.plain, &this.windows, 0, 9, &this.targets, true, &columns);
         lp_batch_fill(&this.listed, &this.windows, 0, 9, &this.targets, true, &columns);
@@ -256,7 +263,7 @@ static void out_of_memory(void **state)
     lapse_status status = LAPSE_ERROR_MEMORY;
     int n = 0;
     while (status != LAPSE_OK) {
-        lp_negatives negatives = {.how = LP_NEGATIVES_POPULARITY, .count = 1, .items = 4};
+        lp_negatives negatives = {.sampling = LP_NEGATIVES_POPULARITY, .count = 1, .items = 4};
         lp_batch_vocabulary lists = {.negatives = &negatives, .dataset = dataset, .items = 4, .threads = 2};
         lp_memory_fail_at(++n);
         status = lp_negatives_init(&negatives, dataset, split, dataset->type, 1, &error);
@@ -267,17 +274,17 @@ static void out_of_memory(void **state)
         lp_negatives_clear(&negatives);
         assert_true(status == LAPSE_OK || status == LAPSE_ERROR_MEMORY);
     }
-    assert_int_equal(n, 11); /* ten blocks */
+    assert_int_equal(n, 11); /* ten allocations */
     lapse_dataset_close(dataset);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_draws),
-        cmocka_unit_test(draws_are_functions_of_their_place),
+        cmocka_unit_test(sampling_frequencies),
+        cmocka_unit_test(samples_are_functions_of_their_counter),
         cmocka_unit_test(lists_say_what_the_batch_said),
-        cmocka_unit_test(numbers_run_out),
+        cmocka_unit_test(stamps_wrap_around),
         cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

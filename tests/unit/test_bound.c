@@ -1,5 +1,5 @@
-/* test_bound.c: the samples that Claim 1 and its proof ask for, by their formulas; and that so many keep the
- * promise. */
+/* test_bound.c: sample counts of Claim 1 and of its corrected proof by their formulas; and that these counts satisfy
+ * the bound. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -40,7 +40,7 @@ static int64_t samples(lapse_bound_options options, double unit)
     return count;
 }
 
-/* So many samples bring the bound to delta, and one fewer does not. */
+/* This number of samples brings the bound to delta, and one fewer does not. */
 static void test_formulas(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void test_formulas(void **state)
     assert_int_equal(samples(o, 0), 12481);
 }
 
-/* The claim as printed answers one question in as many ways as there are units, down to none at all. */
+/* The printed claim gives a different answer for each time unit, down to 0 samples. */
 static void test_unit_matters_to_the_claim_alone(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static lapse_bound_error measure(lapse_bound_options options, int64_t count)
     return measured;
 }
 
-/* Against cosines taken one by one, and whatever the number of threads. */
+/* Against directly computed cosines, for any number of threads. */
 static void test_measurement_is_the_error(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void test_promise_is_kept(void **state)
                   (unsigned long long)o.seed);
     assert_true(m.within >= (1 - o.delta) * m.repeats);
     assert_true(m.worst < o.epsilon);
-    /* And a number far below breaks it. */
+    /* And a far smaller number violates it. */
     m = measure(o, 8);
     assert_true(m.within < (1 - o.delta) * m.repeats);
     assert_true(m.mean > o.epsilon && m.worst >= m.mean);
@@ -179,23 +179,23 @@ static void test_refused(void **state)
 {
     (void)state;
     assert_refused(target_position(0, 1, 1, 0.5),
-                   "epsilon is 0; it must be 0.0001 to 2, the most that two kernels of height 1 can differ");
+                   "epsilon is 0; it must be 0.0001 to 2, the maximum difference of two kernels with K(0) = 1");
     assert_refused(target_position(NAN, 1, 1, 0.5),
-                   "epsilon is nan; it must be 0.0001 to 2, the most that two kernels of height 1 can differ");
-    assert_refused(target_position(0.1, 0, 1, 0.5), "the largest lag is 0 seconds; it must be above 0, up to 1e15");
+                   "epsilon is nan; it must be 0.0001 to 2, the maximum difference of two kernels with K(0) = 1");
+    assert_refused(target_position(0.1, 0, 1, 0.5), "the largest lag is 0 seconds; it must be above 0, at most 1e15");
     assert_refused(target_position(0.1, INFINITY, 1, 0.5),
-                   "the largest lag is inf seconds; it must be above 0, up to 1e15");
-    assert_refused(target_position(0.1, 1, -1, 0.5), "sigma is -1 a second; it must be 1e-15 to 1e15");
-    assert_refused(target_position(0.1, 1, 1, 0), "delta is 0; a chance must be above 0 and below 1");
-    assert_refused(target_position(0.1, 1, 1, 1), "delta is 1; a chance must be above 0 and below 1");
+                   "the largest lag is inf seconds; it must be above 0, at most 1e15");
+    assert_refused(target_position(0.1, 1, -1, 0.5), "sigma is -1 per second; it must be 1e-15 to 1e15");
+    assert_refused(target_position(0.1, 1, 1, 0), "delta is 0; a probability must be above 0 and below 1");
+    assert_refused(target_position(0.1, 1, 1, 1), "delta is 1; a probability must be above 0 and below 1");
     lapse_bound_options o = target_position(0.1, 1, 1, 0.5);
     lapse_bound_error measured;
     lapse_error error = {0};
     int64_t count;
     assert_int_equal(lapse_bound_samples(&o, -1, &count, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message, "the unit of time is -1 seconds; it must be above 0");
+    assert_string_equal(error.message, "the time unit is -1 seconds; it must be above 0");
     assert_int_equal(lapse_bound_measure(&o, 0, &measured, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message, "the error of 0 samples cannot be measured; it must be 1 to 134217728");
+    assert_string_equal(error.message, "samples is 0; it must be 1 to 134217728");
     o.repeats = 0;
     assert_int_equal(lapse_bound_measure(&o, 1, &measured, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "repeats is 0; it must be 1 to 1000000");

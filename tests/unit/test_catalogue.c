@@ -1,4 +1,4 @@
-/* test_catalogue.c: what a table of items tells is read as it stands; what is malformed is refused with its place. */
+/* test_catalogue.c: item features of a catalogue; malformed tables are rejected with line and column. */
 #include "data/import/catalogue.h"
 
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static lapse_status read_text(lp_catalogue *catalogue, const char *text, size_t 
     return lp_catalogue_read_memory(catalogue, "items.csv", text, size, columns ? columns : &usual, error);
 }
 
-/* "a: brand=x name=red; b: ...": all that was read. */
+/* "a: brand=x name=red; b: ...": the whole catalogue. */
 static char *tell(const lp_catalogue *catalogue)
 {
     lp_buffer out = {0};
@@ -56,9 +56,9 @@ static void test_features(void **state)
     (void)state;
     assert_told("item,name,brand\nb,Red Kettle,X\nc,\"red, Red; KETTLE!\",X\n", NULL,
                 "a:; b: name=red name=kettle brand=X; c: name=red name=kettle brand=X");
-    /* What only one item has is left out; empty fields tell nothing; blanks around a value do not count. */
+    /* Features of a single item are dropped; empty fields have none; blanks around a value are ignored. */
     assert_told("item,brand\nb, X \nc,X\nd,Y\ne,\n", NULL, "a:; b: brand=X; c: brand=X; d:; e:");
-    /* The same text in two columns is two features; letters beyond ASCII are left as they are. */
+    /* The same text in two columns is two features; non-ASCII letters are unchanged. */
     assert_told("item\ttitle\tcolour\nb\tÉté 2\tété\nc\tÉté 2\tété\n", NULL,
                 "a:; b: title=Été title=2 colour=été; c: title=Été title=2 colour=été");
     /* Quotes, CR LF, a byte-order mark, empty lines, no line end at the end. */
@@ -113,33 +113,32 @@ static void assert_refused(const char *text, int64_t line, int64_t column, const
 static void test_refused(void **state)
 {
     (void)state;
-    assert_refused("", 0, 0, "the file is empty: a header and rows were expected");
-    assert_refused("\n\n", 0, 0, "the catalogue has only empty lines: a header and rows were expected");
+    assert_refused("", 0, 0, "the file is empty: it must have a header and rows");
+    assert_refused("\n\n", 0, 0, "the catalogue has only empty lines: it must have a header and rows");
     assert_refused("item,brand\n", 0, 0, "the catalogue has a header but no rows");
-    assert_refused("item\na\n", 1, 0, "the catalogue has no column beside the item's: nothing is told of the items");
+    assert_refused("item\na\n", 1, 0, "the catalogue has no column besides the item: the items have no features");
     assert_refused("thing,brand\na,X\n", 1, 0,
-                   "no column looks like the item: name it with --item; the columns are: thing, brand");
-    assert_refused("item,brand\na,X\n\nb,X\na,Y\n", 5, 1, "item 'a' is described twice: first in line 2");
+                   "no column was recognized as the item: select it with --item; the columns are: thing, brand");
+    assert_refused("item,brand\na,X\n\nb,X\na,Y\n", 5, 1, "item 'a' has two rows: the first is line 2");
     assert_refused("item,brand\na,X,Z\n", 2, 0, "this row has 3 fields, but the header has 2");
     assert_refused("item,brand\na\n", 2, 0, "this row has 1 field, but the header has 2");
     assert_refused("item,brand\n,X\n", 2, 1, "the name of the item is empty");
     assert_refused("item,brand\na,\xff\n", 2, 2, "the field is not valid UTF-8 text");
     assert_refused("item,brand\na,\"X\"Y\n", 2, 2,
-                   "a quoted field goes on after its closing quote; a quote inside it is written twice");
+                   "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
     assert_refused("item,brand\na,X\nb,\"X\nc,Y\n", 3, 0,
-                   "a quoted field begins in this line and does not end: its closing quote is missing");
+                   "a quoted field that begins in this line has no closing quote");
     assert_refused_bytes("item,brand\na,X\nb,\0Y\n", 20, NULL, 3, 0,
-                         "this looks like a binary file, not text: it has a NUL byte");
+                         "this is a binary file, not text: it has a NUL byte");
     assert_refused_bytes("\xFF\xFEi\0t\0", 6, NULL, 1, 0, "this is UTF-16 text: save it as UTF-8");
     static const lp_catalogue_columns no_item = {"sku", NULL}, no_words = {NULL, "brand,color"};
     assert_refused_bytes("item,brand\na,X\n", 15, &no_item, 1, 0,
                          "there is no column 'sku' for the item; the columns are: item, brand");
     assert_refused_bytes("item,brand\na,X\n", 15, &no_words, 1, 0,
-                         "there is no column 'color' to take words from; the columns are: item, brand");
+                         "there is no column 'color' for words; the columns are: item, brand");
 }
 
-/* Places are counted right beyond the first block of text, and a long list of words takes no time that grows with its
- * square. */
+/* Line numbers are correct beyond the first chunk, and a long list of words takes linear time. */
 static void test_many_rows(void **state)
 {
     (void)state;
@@ -158,11 +157,11 @@ static void test_many_rows(void **state)
     assert_int_equal(catalogue.start[catalogue.items.count], 60000 * 5 + 1);
     lp_catalogue_clear(&catalogue);
     lp_buffer_print(&text, "i77,x,y\n");
-    assert_refused_bytes(text.data, text.size, NULL, 60003, 1, "item 'i77' is described twice: first in line 79");
+    assert_refused_bytes(text.data, text.size, NULL, 60003, 1, "item 'i77' has two rows: the first is line 79");
     lp_buffer_clear(&text);
 }
 
-/* Any bytes are either read or refused: random cuts, changes and doublings of a good file. */
+/* Random mutations of a valid file are either read or rejected. */
 static void test_hostile(void **state)
 {
     (void)state;

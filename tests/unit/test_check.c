@@ -1,4 +1,4 @@
-/* test_check.c: every finding provoked by a few rows, and found by none where all is well. */
+/* test_check.c: each finding of the checks is provoked by a few rows, and absent from clean data. */
 #include "support/small_data.h"
 #include "support/table_text.h"
 
@@ -72,7 +72,7 @@ static void expect(const lapse_check *check, const char *name, const char *sever
 static void nothing_is_found_where_nothing_is(void **state)
 {
     (void)state;
-    /* Sequence after sequence, so that those that start last are also newest. */
+    /* Sequences one after another in time, so that those that start last also have the newest events. */
     static const int lengths[] = {3, 3, 3, 3, 3};
     static const double time[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
     static const int32_t type[] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 2, 1, 0};
@@ -80,7 +80,7 @@ static void nothing_is_found_where_nothing_is(void **state)
     lapse_check check = check_of(dataset, "time");
     static const char *const names[] = {
         "tied-times",        "future-times", "duplicates",   "repeats",        "untrained-event-types",
-        "divided-sequences", "past-targets", "tied-targets", "later-training", "telling-fields"};
+        "divided-sequences", "past-targets", "tied-targets", "later-training", "leaking-fields"};
     assert_int_equal(check.finding_count, sizeof names / sizeof *names);
     for (int i = 0; i < check.finding_count; i++) {
         assert_string_equal(check.findings[i].name, names[i]);
@@ -97,20 +97,20 @@ static void nothing_is_found_where_nothing_is(void **state)
 static void events_are_looked_at(void **state)
 {
     (void)state;
-    const char *text =
-        "user,time,event\n"
-        "a,1,x\na,1,y\na,1,x\na,2,x\nb,1,x\nb,5,x\nb,6,y\nc,1,x\nc,9,y\nc,1794744000,y\nc,1794744001,x\n";
+    const char *text = "user,time,event\na,1,x\na,1,y\na,1,x\na,2,x\nb,1,x\nb,5,x\nb,6,y\nc,1,x\nc,9,y\nc,1794744000,"
+                       "y\nc,1794744001,x\n";
     lapse_check check = check_text(text, "sequence", defaults());
     expect(&check, "tied-times", "warning", 3, 11,
-           "Events that share their time with another of their sequence; the order is: sequence by first appearance, "
-           "time; ties keep the order of the source.");
+           "Events with the same timestamp as another event of their sequence; their order: sequence by first "
+           "appearance, then time; ties keep the order of the source.");
     expect(&check, "future-times", "warning", 1, 11,
-           "Events later than 2026-11-15T12:00:00Z; the latest is of 2026-11-15T12:00:01Z.");
-    expect(&check, "duplicates", "warning", 1, 11, "Events with the sequence, time and event type of an earlier one.");
-    expect(&check, "repeats", "note", 3, 11, "Events of the event type right before them in their sequence.");
+           "Events later than 2026-11-15T12:00:00Z; the latest is at 2026-11-15T12:00:01Z.");
+    expect(&check, "duplicates", "warning", 1, 11,
+           "Events with the same sequence, timestamp and event type as an earlier event.");
+    expect(&check, "repeats", "note", 3, 11, "Events with the event type of the event before them in their sequence.");
 }
 
-/* Few ties and duplicates are a note. What orders them is what the file says, and cannot drive a terminal. */
+/* Few ties and duplicates are a note. Control characters of the file are replaced. */
 static void few_are_a_note(void **state)
 {
     (void)state;
@@ -125,15 +125,16 @@ static void few_are_a_note(void **state)
     lapse_dataset *dataset = small_dataset(3, lengths, time, type, 2, NULL);
     lapse_check check = check_of(dataset, "sequence");
     expect(&check, "tied-times", "note", 2, EVENTS,
-           "Events that share their time with another of their sequence; the order is: not recorded.");
-    expect(&check, "duplicates", "note", 1, EVENTS, "Events with the sequence, time and event type of an earlier one.");
+           "Events with the same timestamp as another event of their sequence; their order: not recorded.");
+    expect(&check, "duplicates", "note", 1, EVENTS,
+           "Events with the same sequence, timestamp and event type as an earlier event.");
     const char *name = "order", *value = "\033[2Jwild\n";
     dataset->property_count = 1;
     dataset->property_name = &name;
     dataset->property_value = &value;
     check = check_of(dataset, "sequence");
     expect(&check, "tied-times", "note", 2, EVENTS,
-           "Events that share their time with another of their sequence; the order is: ?[2Jwild?.");
+           "Events with the same timestamp as another event of their sequence; their order: ?[2Jwild?.");
     lapse_dataset_close(dataset);
 }
 
@@ -142,32 +143,32 @@ static void few_are_a_note(void **state)
 static void splits_are_looked_at(void **state)
 {
     (void)state;
-    /* Spelled times start at 0 in every sequence. */
+    /* Times start at 0 in every sequence. */
     lapse_dataset *dataset = small_dataset_spelled("abcab abcd abe af b", NULL);
     lapse_check check = check_of(dataset, "leave-one-out");
     assert_true(check.train_events == 9 && check.valid_events == 3 && check.test_events == 3);
-    expect(&check, "untrained-event-types", "warning", 2, 6,
-           "Event types that never occur in training, 2 of them in test alone: 2 of 6 valid and test events are of "
-           "these.");
+    expect(
+        &check, "untrained-event-types", "warning", 2, 6,
+        "Event types that do not occur in training, 2 of them only in test: 2 of 6 valid and test events have them.");
     expect(&check, "divided-sequences", "note", 3, 5,
-           "Sequences with events in several splits, by design of the rule 'leave-one-out'.");
+           "Sequences with events in several splits, by design of --split-by leave-one-out.");
     expect(&check, "past-targets", "ok", 0, 6, "No training event follows a valid or test event of its sequence.");
     expect(&check, "later-training", "ok", 0, 3,
-           "No test event is earlier than the newest training event, of 1970-01-01T00:00:02Z.");
+           "No test event is earlier than the newest training event, at 1970-01-01T00:00:02Z.");
     lapse_dataset_close(dataset);
     dataset = small_dataset_spelled("abcab abc cc", "tvete evt vv");
     check = check_of(dataset, NULL);
     assert_string_equal(check.split_by, "column");
     expect(&check, "divided-sequences", "note", 2, 3,
-           "Sequences with events in several splits, as the column of the source says.");
-    expect(&check, "past-targets", "warning", 4, 7,
-           "Valid and test events that a training event of their own sequence follows, so that a model learns from "
-           "their future.");
+           "Sequences with events in several splits, according to the split column.");
+    expect(
+        &check, "past-targets", "warning", 4, 7,
+        "Valid and test events followed by a training event of their sequence: the model is trained on their future.");
     expect(&check, "later-training", "note", 2, 3,
-           "Test events earlier than the newest training event, which is of 1970-01-01T00:00:03Z.");
-    expect(&check, "untrained-event-types", "warning", 1, 3,
-           "Event types that never occur in training, 0 of them in test alone: 3 of 7 valid and test events are of "
-           "these.");
+           "Test events earlier than the newest training event, at 1970-01-01T00:00:03Z.");
+    expect(
+        &check, "untrained-event-types", "warning", 1, 3,
+        "Event types that do not occur in training, 0 of them only in test: 3 of 7 valid and test events have them.");
     lapse_dataset_close(dataset);
 }
 
@@ -177,7 +178,7 @@ static void tied_targets_are_told(void **state)
     lapse_check check = check_text("user,time,event\na,1,x\na,2,y\na,2,z\nb,1,x\nb,2,y\nb,3,z\nc,3,z\nc,3,z\n",
                                    "leave-one-out", defaults());
     expect(&check, "tied-targets", "warning", 1, 2,
-           "Test events with the time of the event before them, which the model sees.");
+           "Test events with the timestamp of the event before them, which the model sees.");
 }
 
 /* Sessions of one user in several splits. */
@@ -188,8 +189,7 @@ static void sessions_belong_together(void **state)
     lapse_import_options options = defaults();
     options.session_gap = 10;
     lapse_check check = check_text(text, "time", options); /* 7 sessions, of which the last two are held out */
-    expect(&check, "divided-sequences", "note", 1, 4,
-           "Sequences of the source that were cut into sessions, with sessions in several splits.");
+    expect(&check, "divided-sequences", "note", 1, 4, "Sequences of the source whose sessions are in several splits.");
     assert_string_equal(find(&check, "divided-sequences")->unit, "sequences of the source");
     options.session_gap = 0;
     check = check_text(text, "time", options);
@@ -198,7 +198,8 @@ static void sessions_belong_together(void **state)
 
 /* ---------------------------------------------------------------------------------------------- the fields --- */
 
-/* Ten sequences of 20 events drawn from four event types, with what a test puts beside each: a word and a number. */
+/* Ten sequences of 20 random events of four types, with two fields per event that a test chooses: a word and a
+ * number. */
 static lapse_check check_fields(const char *what, bool with_action)
 {
     lp_buffer text = {0};
@@ -247,30 +248,29 @@ static void fields_that_tell_the_next_event(void **state)
         const char *what, *begins;
         bool with_action;
     } told[] = {
-        {"name", "The field 'word' of an event tells the event type of the next in 100.0 % of valid and test events, ",
+        {"name", "The field 'word' predicts the event type of the next event in 100.0 % of valid and test events; ",
          false},
-        {"name", "The field 'word' of an event tells the event type of the next in 100.0 % of valid and test events, ",
+        {"name", "The field 'word' predicts the event type of the next event in 100.0 % of valid and test events; ",
          true},
-        {"rule", "The field 'word' of an event tells the event type of the next in 100.0 % of valid and test events, ",
+        {"rule", "The field 'word' predicts the event type of the next event in 100.0 % of valid and test events; ",
          false},
-        {"number",
-         "The field 'count' of an event tells the event type of the next in 100.0 % of valid and test events, ", false},
-        {"act", "The field 'word' of an event tells the action of the next in 100.0 % of valid and test events, ",
-         true},
+        {"number", "The field 'count' predicts the event type of the next event in 100.0 % of valid and test events; ",
+         false},
+        {"act", "The field 'word' predicts the action of the next event in 100.0 % of valid and test events; ", true},
     };
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         lapse_check check = check_fields(told[i].what, told[i].with_action);
-        const lapse_finding *finding = find(&check, "telling-fields");
+        const lapse_finding *finding = find(&check, "leaking-fields");
         if (finding->count != 1 || strncmp(finding->text, told[i].begins, strlen(told[i].begins)) != 0)
             fail_msg("%s: %d, %s", told[i].what, (int)finding->count, finding->text);
         assert_int_equal(finding->severity, LAPSE_SEVERITY_WARNING);
         assert_int_equal(finding->total, told[i].with_action ? 3 : 2);
     }
-    /* Copies of the event tell what it tells; values that never come back tell nothing; a strict law is no leak. */
+    /* A copy of the event is no leak; nor are unique values, nor a deterministic law. */
     static const char *const well[] = {"copy", "unique", "law"};
     for (int i = 0; i < 3; i++) {
         lapse_check check = check_fields(well[i], i % 2);
-        expect(&check, "telling-fields", "ok", 0, i % 2 ? 3 : 2, "No field of an event gives the next one away.");
+        expect(&check, "leaking-fields", "ok", 0, i % 2 ? 3 : 2, "No field predicts the next event.");
     }
 }
 
@@ -292,18 +292,17 @@ static void what_cannot_be_checked(void **state)
     refuse(dataset, &options, "split-by cannot be 'coin'; it can be one of: column, sequence, leave-one-out, time");
     options = by("leave-one-out");
     refuse(dataset, &options,
-           "no sequence has the 3 events that leave-one-out needs: one to learn from, one to validate with and one to "
-           "test");
+           "leave-one-out requires a sequence of at least 3 events: one each for train, valid and test");
     options = by(NULL);
     options.now = INFINITY;
-    refuse(dataset, &options, "now must be a moment, not infinite");
+    refuse(dataset, &options, "now must be a finite timestamp");
     lapse_dataset_close(dataset);
     dataset = small_dataset_spelled("abc abc abc", NULL);
     lapse_check check;
     options = by(NULL);
     options.now = NAN;
     assert_int_equal(lapse_dataset_check(dataset, &options, &check, NULL), LAPSE_OK);
-    assert_true(check.now > 1.7e9); /* the machine's own clock */
+    assert_true(check.now > 1.7e9); /* the system clock */
     assert_string_equal(check.split_by, "sequence");
     options.task = "recommend";
     assert_int_equal(lapse_dataset_check(dataset, &options, &check, NULL), LAPSE_OK);
@@ -314,8 +313,8 @@ static void what_cannot_be_checked(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    const char *text = "user,time,event,word,count,act\na,1,x,p,1,go\na,2,y,q,2,go\nb,1,x,p,,stop\nb,2,y,q,2,go\n"
-                       "c,1,x,p,1,go\nc,2,y,q,2,go\n";
+    const char *text = "user,time,event,word,count,act\na,1,x,p,1,go\na,2,y,q,2,go\nb,1,x,p,,stop\nb,2,y,q,2,go\nc,1,x,"
+                       "p,1,go\nc,2,y,q,2,go\n";
     static const char *const categories[] = {"word"}, *const numbers[] = {"count"};
     lapse_import_options import = defaults();
     import.categories = categories;

@@ -1,9 +1,9 @@
-/* test_csv.c: delimited text into datasets: what is read, and that neither blocks nor threads show in the result. */
+/* test_csv.c: imports of delimited text; the result depends neither on chunks nor on threads. */
 #include "support/table_text.h"
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "data/import/blocks.h"
+#include "data/import/chunks.h"
 #include "data/dataset/dataset.h"
 #include "data/import/import.h"
 
@@ -123,7 +123,7 @@ static void columns_by_name_and_number(void **state)
     options.sequence = "2";
     options.time = "1";
     options.event = "3";
-    text = "3,1,2\nx,5,a\n"; /* names win over numbers */
+    text = "3,1,2\nx,5,a\n"; /* names take precedence over numbers */
     expect_with(text, strlen(text), &options, "a: 5 x;");
 }
 
@@ -196,27 +196,25 @@ static void filters(void **state)
     assert_int_equal(report.rare_event_types, 2);
     assert_int_equal(report.short_sequences, 4);
     assert_int_equal(report.short_rows, 4);
-    assert_string_equal(lp_dataset_property_find(dataset, "rows.rare"), "2 left out with 2 rare event types");
-    assert_string_equal(lp_dataset_property_find(dataset, "rows.short"), "4 left out with 4 short sequences");
+    assert_string_equal(lp_dataset_property_find(dataset, "rows.rare"), "2 dropped with 2 rare event types");
+    assert_string_equal(lp_dataset_property_find(dataset, "rows.short"), "4 dropped with 4 short sequences");
     lapse_dataset_close(dataset);
     options.min_events = 9;
     lapse_error error = {0};
     assert_int_equal(import_bytes(text, strlen(text), &options, 64, &dataset, &report, &error), LAPSE_ERROR_INPUT);
-    assert_string_equal(
-        error.message, "no event is left: 2 were of event types that occur fewer than 2 times, and 7 in sequences with "
-                       "fewer than 9 events");
+    assert_string_equal(error.message, "no event is left: 2 have event types that occur fewer than 2 times, and 7 are "
+                                       "in sequences with fewer than 9 events");
 }
 
-/* Bad rows are left out, counted, and leave no trace: no name of theirs is in the dataset. */
+/* Malformed rows are dropped and counted, and none of their names is in the dataset. */
 static void skipped_rows(void **state)
 {
     (void)state;
-    const char *text =
-        "user,time,event\nghost,soon,spook\na,1,x\nb,2\n,3,x\nc,4,\n\"d\nd\",nan,x\n\"e\"e,1,x\na,1e12,x\nf,5,\xFF\n"
-        "a,2,y\n\"open,9,x\nb,3,x\n";
+    const char *text = "user,time,event\nghost,soon,spook\na,1,x\nb,2\n,3,x\nc,4,\n\"d\nd\",nan,x\n\"e\"e,1,x\na,1e12,"
+                       "x\nf,5,\xFF\na,2,y\n\"open,9,x\nb,3,x\n";
     lapse_import_options options = defaults();
     options.skip_bad_rows = true;
-    static const int64_t blocks[] = {1, 5, 20, LP_BLOCK_SIZE};
+    static const int64_t blocks[] = {1, 5, 20, LP_CHUNK_SIZE};
     for (int b = 0; b < 4; b++) {
         lapse_dataset *dataset = NULL;
         lapse_import_report report;
@@ -230,7 +228,7 @@ static void skipped_rows(void **state)
         assert_int_equal(report.bad_rows, 9);
         assert_int_equal(report.first_bad_row.line, 2);
         assert_int_equal(report.first_bad_row.column, 2);
-        assert_string_equal(lp_dataset_property_find(dataset, "rows.bad"), "9 left out because they were malformed");
+        assert_string_equal(lp_dataset_property_find(dataset, "rows.bad"), "9 malformed, dropped");
         lapse_dataset_close(dataset);
     }
 }
@@ -269,9 +267,8 @@ static void gzip_is_read(void **state)
     lp_buffer_add(&padded, zeros, sizeof zeros);
     expect_with(padded.data, padded.size, &options, "a: 1 x, 3 y;b: 2 y;");
     lp_buffer_add(&padded, "junk", 4);
-    refuse_with(padded.data, padded.size, &options, LAPSE_ERROR_INPUT, 0, 0,
-                "the gzip data is followed by bytes that are not gzip");
-    /* Cut anywhere it is truncated, but for the ends of members. */
+    refuse_with(padded.data, padded.size, &options, LAPSE_ERROR_INPUT, 0, 0, "the gzip data is followed by other data");
+    /* Truncated anywhere but at the end of a member, it is an error. */
     for (size_t size = 2; size < one.size; size++) {
         if (size == one.size - two.size || size == one.size - two.size - empty.size)
             continue;
@@ -279,24 +276,24 @@ static void gzip_is_read(void **state)
         lapse_error error = {0};
         lapse_status status = import_bytes(one.data, size, &options, 64, &dataset, NULL, &error);
         if (size == one.size - two.size + 1 || size == one.size - two.size - empty.size + 1) {
-            assert_string_equal(error.message, "the gzip data is followed by bytes that are not gzip");
+            assert_string_equal(error.message, "the gzip data is followed by other data");
         } else {
             assert_int_equal(status, LAPSE_ERROR_INPUT);
-            assert_string_equal(error.message, "the gzip data is truncated: the file ends before its contents do");
+            assert_string_equal(error.message, "the gzip data is truncated");
         }
     }
     one.data[15] ^= 0x55;
     lapse_dataset *dataset = NULL;
     lapse_error error = {0};
     assert_int_equal(import_bytes(one.data, one.size, &options, 64, &dataset, NULL, &error), LAPSE_ERROR_INPUT);
-    assert_memory_equal(error.message, "the gzip data is damaged: ", 26);
+    assert_memory_equal(error.message, "the gzip data is corrupt: ", 26);
     lp_buffer_clear(&one);
     lp_buffer_clear(&two);
     lp_buffer_clear(&empty);
     lp_buffer_clear(&padded);
 }
 
-/* A file and standard input give what memory gives. */
+/* A file and standard input give the same result as memory. */
 static void files_and_standard_input(void **state)
 {
     (void)state;
@@ -348,7 +345,7 @@ static void add_random_row(lp_buffer *text, lp_random *random)
                         lp_random_below(random, 1000), types[lp_random_below(random, 5)], end);
 }
 
-/* The same text in every cut and on several threads: the same dataset, report and first bad row. */
+/* The same text with every chunk size and several threads gives the same dataset, report and first bad row. */
 static void cuts_and_threads_do_not_show(void **state)
 {
     (void)state;
@@ -365,7 +362,7 @@ static void cuts_and_threads_do_not_show(void **state)
         options.min_events = (int64_t)seed * 5;
         char *expected = NULL;
         lapse_import_report first;
-        static const int64_t blocks[] = {LP_BLOCK_SIZE, 1, 3, 17, 100, 1000, 5000, 33333};
+        static const int64_t blocks[] = {LP_CHUNK_SIZE, 1, 3, 17, 100, 1000, 5000, 33333};
         for (int b = 0; b < 8; b++) {
             for (options.threads = 1; options.threads <= 5; options.threads += 2) {
                 lapse_dataset *dataset = NULL;
@@ -392,7 +389,7 @@ static void cuts_and_threads_do_not_show(void **state)
     }
 }
 
-/* Long sequences with many equal times: each event is named by its row, which must rise among equals. */
+/* Long sequences with many equal times: each event is named by its row, which must increase among equal times. */
 static void equal_times_keep_the_order_of_the_source(void **state)
 {
     (void)state;
@@ -428,7 +425,7 @@ static void equal_times_keep_the_order_of_the_source(void **state)
     lp_buffer_clear(&text);
 }
 
-/* Whichever worker meets a bad row first, the one that comes first in the text is reported. */
+/* The reported bad row is the first in the text, whichever worker finds one first. */
 static void the_first_bad_row_is_reported(void **state)
 {
     (void)state;
@@ -447,7 +444,7 @@ static void the_first_bad_row_is_reported(void **state)
     lp_buffer_clear(&text);
 }
 
-/* With the n-th allocation failing, for every n: a clean refusal until nothing fails any more. */
+/* Fails the n-th allocation, for every n: an error each time, until none fails. */
 static void every_allocation_may_fail(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
-/* test_csv_refused.c: tables that cannot be read: where the fault is found and in which words it is told. */
+/* test_csv_refused.c: tables that cannot be imported: position and message of each error. */
 #include "support/table_text.h"
 
 #include "base/memory.h"
-#include "data/import/blocks.h"
+#include "data/import/chunks.h"
 #include "data/dataset/dataset.h"
 
 #include <setjmp.h>
@@ -25,8 +25,8 @@ typedef struct refusal {
 #define HEAD "user,time,event\na,1,x\n"
 #define NOT_TIME \
     "' is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z"
-#define AFTER_QUOTE "a quoted field goes on after its closing quote; a quote inside it is written twice"
-#define OPEN_QUOTE "a quoted field begins in this line and does not end: its closing quote is missing"
+#define AFTER_QUOTE "text follows the closing quote of a field; a quote inside a quoted field must be doubled"
+#define OPEN_QUOTE "a quoted field that begins in this line has no closing quote"
 
 static void bad_rows_say_where_and_why(void **state)
 {
@@ -48,9 +48,9 @@ static void bad_rows_say_where_and_why(void **state)
         {HEAD "b,2012-01-14T02:05:23Z,x\n", 3, 2, "'2012-01-14T02:05:23Z' is not a time in unix seconds"},
         {HEAD "b,-99999999999,x\n", 3, 2, "'-99999999999' lies outside the years 1 to 9999"},
         {HEAD "b,1326506723403,x\n", 3, 2,
-         "'1326506723403' looks like milliseconds, but the first row has seconds: say which with --time-unit"},
+         "'1326506723403' looks like milliseconds, but the first row has seconds: set --time-unit"},
         {"user,time,event\na,1326506723403,x\nb,5,x\n", 3, 2,
-         "'5' looks like seconds, but the first row has milliseconds: say which with --time-unit"},
+         "'5' looks like seconds, but the first row has milliseconds: set --time-unit"},
         {"user,time,event\na,1326506723403,x\nb,then,x\n", 3, 2, "'then' is not a time in unix milliseconds"},
         {"user,time,event\na,2012-01-14T02:05:23Z,x\nb,5,x\n", 3, 2,
          "'5' is not a time in ISO 8601 such as 2026-11-15T12:00:00Z"},
@@ -89,19 +89,19 @@ static void structural_faults_always_stop(void **state)
 {
     (void)state;
     static const refusal cases[] = {
-        {"", 0, 0, "the file is empty: a header and rows were expected"},
-        {"\n\r\n\n", 0, 0, "the file has only empty lines: a header and rows were expected"},
+        {"", 0, 0, "the file is empty: it must have a header and rows"},
+        {"\n\r\n\n", 0, 0, "the file has only empty lines: it must have a header and rows"},
         {"user,time,event", 0, 0, "the file has a header but no rows"},
         {"user,time,event\n\n", 0, 0, "the file has a header but no rows"},
         {"user,time,event,time\na,1,x,1\n", 1, 4, "the header names two columns 'time': columns 2 and 4"},
         {"a,b,c,b,a\n1,2,3,4,5\n", 1, 4, "the header names two columns 'b': columns 2 and 4"},
         {"who,time,event\na,1,x\n", 1, 0,
-         "no column looks like the sequence: name it with --sequence; the columns are: who, time, event"},
+         "no column was recognized as the sequence: select it with --sequence; the columns are: who, time, event"},
         {"user,moment,event\na,1,x\n", 1, 0,
-         "no column looks like the time: name it with --time; the columns are: user, moment, event"},
+         "no column was recognized as the time: select it with --time; the columns are: user, moment, event"},
         {"user,time,what\na,1,x\n", 1, 0,
-         "no column looks like the event: name it with --event; the columns are: user, time, what"},
-        {"user\na\n", 1, 0, "no column looks like the time: name it with --time; the columns are: user"},
+         "no column was recognized as the event: select it with --event; the columns are: user, time, what"},
+        {"user\na\n", 1, 0, "no column was recognized as the time: select it with --time; the columns are: user"},
         {"\"user\"x,time,event\na,1,x\n", 1, 1, AFTER_QUOTE},
         {"user,\"time,event\na,1,x\n", 1, 0, OPEN_QUOTE},
         {"us\xFF"
@@ -120,7 +120,7 @@ static void structural_faults_always_stop(void **state)
     lapse_import_options options = defaults();
     options.skip_bad_rows = true;
     refuse_with("user,time,event\na,soon,x\nb,2\n", 29, &options, LAPSE_ERROR_INPUT, 2, 2,
-                "every row is bad (2); the first: 'soon" NOT_TIME);
+                "all 2 rows are malformed; the first: 'soon" NOT_TIME);
 }
 
 static void missing_columns_list_those_that_exist(void **state)
@@ -151,8 +151,8 @@ static void missing_columns_list_those_that_exist(void **state)
     options = defaults();
     options.header = false;
     refuse_with("a,1\n", 4, &options, LAPSE_ERROR_INPUT, 1, 0,
-                "the first row has only 2 fields, and no column was named for the event (--event)");
-    /* So many that they do not fit the message. */
+                "the first row has only 2 fields, and no column is selected for the event (--event)");
+    /* Too many to fit the message. */
     lp_buffer wide = {0};
     for (int i = 1; i <= 100; i++)
         lp_buffer_print(&wide, "column number %d%s", i, i < 100 ? "," : "\n");
@@ -166,7 +166,7 @@ static void missing_columns_list_those_that_exist(void **state)
     options = defaults();
     options.event = "time";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 1, 0,
-                "one column was chosen twice: time, sequence, event and split must be different columns");
+                "a column is selected twice: time, sequence, event and split must be different columns");
 }
 
 static void wrong_options_are_refused(void **state)
@@ -176,27 +176,27 @@ static void wrong_options_are_refused(void **state)
     lapse_import_options options = defaults();
     options.time_unit = "days";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "'days' is not a unit of time: give auto, s, ms or iso");
+                "time-unit is 'days'; it must be auto, s, ms or iso");
     options = defaults();
     options.delimiter = "ab";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "'ab' is not a delimiter: give one character that is neither a quote nor a line end");
+                "delimiter is 'ab'; it must be one character that is neither a quote nor a line end");
     options.delimiter = "\"";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "'\"' is not a delimiter: give one character that is neither a quote nor a line end");
+                "delimiter is '\"'; it must be one character that is neither a quote nor a line end");
     options = defaults();
     options.min_events = -1;
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "the least number of events (-1) and the least count (1) must not be negative");
+                "min-events is -1 and min-count is 1; they must not be negative");
     options = defaults();
     options.threads = -2;
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "-2 threads cannot be used: give 1 or more, or 0 for all cores");
+                "threads is -2; it must be 1 or more, or 0 for all cores");
     options = defaults();
     lapse_dataset *dataset = NULL;
     lapse_error error = {0};
     assert_int_equal(lapse_dataset_read(&options, &dataset, NULL, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message, "no input was given: name a CSV or TSV file, or - for standard input");
+    assert_string_equal(error.message, "no input: give a CSV or TSV file, or - for standard input");
     options.input = "/nonexistent/events.csv";
     assert_int_equal(lapse_dataset_read(&options, &dataset, NULL, &error), LAPSE_ERROR_FILE);
     assert_string_equal(error.message, "cannot open: No such file or directory");
@@ -206,7 +206,7 @@ static void wrong_options_are_refused(void **state)
     assert_string_equal(error.message, "cannot read: Is a directory");
 }
 
-#define BINARY "this looks like a binary file, not text: it has a NUL byte"
+#define BINARY "this is a binary file, not text: it has a NUL byte"
 
 static void binary_files_are_refused(void **state)
 {
@@ -217,7 +217,7 @@ static void binary_files_are_refused(void **state)
                 "ELF\0\0\0",
                 7, &options, LAPSE_ERROR_INPUT, 1, 0, BINARY);
     refuse_with("user,time,event\na,1,x\0y\n", 24, &options, LAPSE_ERROR_INPUT, 2, 0, BINARY);
-    /* Far behind the beginning, after bad rows, also inside quotes. */
+    /* Far from the beginning, after malformed rows, also inside quotes. */
     lp_buffer text = {0};
     lp_buffer_print(&text, "user,time,event\n");
     for (int i = 0; i < 1000; i++)
@@ -232,7 +232,7 @@ static void binary_files_are_refused(void **state)
     lp_buffer_clear(&text);
 }
 
-#define LONG_LINE "this line is longer than 1 MiB, the most a line may have"
+#define LONG_LINE "this line is longer than the limit of 1 MiB"
 
 static void long_lines_are_refused(void **state)
 {
@@ -247,7 +247,7 @@ static void long_lines_are_refused(void **state)
     lapse_import_options options = defaults();
     lapse_error error = {0};
     lapse_dataset *dataset = NULL;
-    static const int64_t blocks[] = {1000, 100000, LP_BLOCK_SIZE};
+    static const int64_t blocks[] = {1000, 100000, LP_CHUNK_SIZE};
     for (int b = 0; b < 3; b++) {
         assert_int_equal(import_bytes(text.data, text.size, &options, blocks[b], &dataset, NULL, &error),
                          LAPSE_ERROR_INPUT);
@@ -265,16 +265,16 @@ static void long_lines_are_refused(void **state)
         assert_int_equal(report.first_bad_row.line, 3);
         lapse_dataset_close(dataset);
     }
-    /* The whole text one line: no header can be told. */
+    /* The whole text is one line: there is no header. */
     memset(text.data, 'y', text.size);
-    assert_int_equal(import_bytes(text.data, text.size, &options, LP_BLOCK_SIZE, &dataset, NULL, &error),
+    assert_int_equal(import_bytes(text.data, text.size, &options, LP_CHUNK_SIZE, &dataset, NULL, &error),
                      LAPSE_ERROR_INPUT);
     assert_string_equal(error.message, LONG_LINE);
     assert_int_equal(error.line, 1);
     lp_buffer_clear(&text);
 }
 
-/* Lines of just the longest length, one less and one more, with and without a line end behind. */
+/* Lines of the maximum length, one less and one more, with and without a line end. */
 static void the_limit_of_a_line_is_exact(void **state)
 {
     (void)state;
@@ -282,15 +282,15 @@ static void the_limit_of_a_line_is_exact(void **state)
         for (int last = 0; last < 2; last++) {
             lp_buffer text = {0};
             lp_buffer_print(&text, "user,time,event\na,1,");
-            size_t begin = text.size - 4, size = (size_t)(LP_BLOCK_LIMIT + extra) - 1 - 4; /* without its line end */
+            size_t begin = text.size - 4, size = (size_t)(LP_CHUNK_LIMIT + extra) - 1 - 4; /* without its line end */
             lp_buffer_reserve(&text, size + 100);
             memset(text.data + text.size, 'y', size);
             text.size += size;
-            assert_int_equal(text.size - begin + 1, LP_BLOCK_LIMIT + extra);
+            assert_int_equal(text.size - begin + 1, LP_CHUNK_LIMIT + extra);
             lp_buffer_print(&text, last ? "\n" : "\nb,1,x\n");
             lapse_import_options options = defaults();
-            for (int64_t block = 5000; block <= LP_BLOCK_SIZE;
-                 block = block * 14 < LP_BLOCK_SIZE ? block * 14 : block * 15) {
+            for (int64_t block = 5000; block <= LP_CHUNK_SIZE;
+                 block = block * 14 < LP_CHUNK_SIZE ? block * 14 : block * 15) {
                 lapse_dataset *dataset = NULL;
                 lapse_error error = {0};
                 lapse_status status = import_bytes(text.data, text.size, &options, block, &dataset, NULL, &error);
@@ -302,15 +302,15 @@ static void the_limit_of_a_line_is_exact(void **state)
     }
 }
 
-/* Small files kept in the tree, read as a person would. */
+/* Small files of the tree, imported with default options. */
 static void hostile_files_are_refused(void **state)
 {
     (void)state;
     static const refusal cases[] = {
-        {"empty.csv", 0, 0, "the file is empty: a header and rows were expected"},
+        {"empty.csv", 0, 0, "the file is empty: it must have a header and rows"},
         {"header_only.csv", 0, 0, "the file has a header but no rows"},
         {"missing_column.csv", 1, 0,
-         "no column looks like the time: name it with --time; the columns are: customer, when exactly, event"},
+         "no column was recognized as the time: select it with --time; the columns are: customer, when exactly, event"},
         {"duplicate_header.csv", 1, 4, "the header names two columns 'user': columns 1 and 4"},
         {"bad_time.csv", 3, 2, "'yesterday' is not a time in unix seconds"},
         {"nan.csv", 3, 2, "'NaN' is not a time in unix seconds"},
@@ -322,11 +322,12 @@ static void hostile_files_are_refused(void **state)
         {"latin1.csv", 2, 3, "the name of the event is not valid UTF-8 text"},
         {"binary.csv", 1, 0, BINARY},
         {"utf16.csv", 1, 0, "this is UTF-16 text: save it as UTF-8"},
-        {"bare_return.csv", 1, 0, "the lines end with a carriage return alone: save the file with line feeds"},
+        {"bare_return.csv", 1, 0, "lines end with a bare carriage return: save the file with line feeds"},
         {"lying_bom.csv", 1, 0,
-         "no column looks like the sequence: name it with --sequence; the columns are: \xEF\xBB\xBFuser, time, event"},
-        {"truncated.csv.gz", 0, 0, "the gzip data is truncated: the file ends before its contents do"},
-        {"damaged.csv.gz", 0, 0, "the gzip data is damaged: invalid distances set"},
+         "no column was recognized as the sequence: select it with --sequence; the columns are: \xEF\xBB\xBFuser, "
+         "time, event"},
+        {"truncated.csv.gz", 0, 0, "the gzip data is truncated"},
+        {"damaged.csv.gz", 0, 0, "the gzip data is corrupt: invalid distances set"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[100];

@@ -1,4 +1,4 @@
-/* test_dataset.c: the dataset file: what is saved is opened, and what was truncated, edited or made up is refused. */
+/* test_dataset.c: saves and opens dataset files; truncated, edited, forged and old files are rejected. */
 #include "data/dataset/dataset.h"
 #include "data/import/import.h"
 
@@ -43,8 +43,8 @@ static int remove_folder(void **state)
 
 static lapse_dataset *make(bool split, int threads)
 {
-    static const char text[] = "user,time,event,part\nanna,5.5,buy,train\nbert,2,view,valid\nanna,1,view,train\n"
-                               "a long name of a user,7,view,test\nbert,2,a long name of an event,valid\n";
+    static const char text[] = "user,time,event,part\nanna,5.5,buy,train\nbert,2,view,valid\nanna,1,view,train\na long "
+                               "name of a user,7,view,test\nbert,2,a long name of an event,valid\n";
     lapse_import_options options;
     lapse_import_options_default(&options);
     options.split = split ? "part" : NULL;
@@ -92,7 +92,7 @@ static lp_buffer slurp(const char *name)
     return bytes;
 }
 
-/* A new file rather than the old one cut to nothing, which some file systems write to disk at once. */
+/* Creates a new file instead of truncating the old one, which some file systems sync at once. */
 static void spill(const char *name, const void *data, size_t size)
 {
     unlink(name);
@@ -113,7 +113,7 @@ static void what_is_saved_is_opened(void **state)
         assert_int_equal(lapse_dataset_save(dataset, path, &error), LAPSE_OK);
         assert_int_equal(lapse_dataset_open(path, &opened, &error), LAPSE_OK);
         assert_true(equal(dataset, opened));
-        /* A mapped dataset can be saved too, and gives the same file. */
+        /* Saving a mapped dataset gives the same file. */
         assert_int_equal(lapse_dataset_save(opened, other, &error), LAPSE_OK);
         lp_buffer first = slurp(path), second = slurp(other);
         assert_int_equal(first.size, second.size);
@@ -157,7 +157,7 @@ static void properties_tell_where_it_came_from(void **state)
         {"sequence.span", "median 0 seconds"},
         {"sequence.events", "1 to 2, median 2"},
         {"gap.median", "0 seconds"},
-        {"gap.zero", "50 % of events have the time of the one before"},
+        {"gap.zero", "50 % of events have the timestamp of the event before"},
         {"split.events", "2 train, 2 valid, 1 test"},
         {"source", "events.csv"},
         {"column.sequence", "user"},
@@ -167,14 +167,14 @@ static void properties_tell_where_it_came_from(void **state)
         {"time.unit", "seconds"},
         {"delimiter", "comma"},
         {"header", "yes"},
-        {"order", "sequence by first appearance, time; ties keep the order of the source"},
+        {"order", "sequence by first appearance, then time; ties keep the order of the source"},
         {"session_gap", "none"},
         {"deduplicate", "none"},
         {"min_events", "1"},
         {"min_count", "1"},
         {"min_rounds", "once"},
         {"rows.read", "5"},
-        {"rows.moved", "1 were not in the order of time"},
+        {"rows.moved", "1 not in chronological order, sorted"},
     };
     lapse_dataset *dataset = make(true, 2);
     const char *name, *value;
@@ -198,7 +198,7 @@ static void every_truncation_is_refused(void **state)
     lapse_dataset *dataset = make(true, 1);
     assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
     lp_buffer bytes = slurp(path);
-    bytes.data[bytes.size] = 0; /* for the length that is one too long */
+    bytes.data[bytes.size] = 0; /* for the length that is one byte too long */
     for (size_t size = 0; size <= bytes.size + 1; size++) {
         lapse_dataset *opened = NULL;
         lapse_error error = {0};
@@ -206,13 +206,13 @@ static void every_truncation_is_refused(void **state)
         lapse_status status = lapse_dataset_open(other, &opened, &error);
         assert_int_equal(status, size == bytes.size ? LAPSE_OK : LAPSE_ERROR_FORMAT);
         char expected[200];
-        snprintf(expected, sizeof expected, "the file is truncated: %zu of its %zu bytes are there", size, bytes.size);
+        snprintf(expected, sizeof expected, "the file is truncated: it has %zu of %zu bytes", size, bytes.size);
         if (size == 0)
-            strcpy(expected, "this is not a Lapse dataset; make one from a CSV file with lapse import");
+            strcpy(expected, "this is not a Lapse dataset; create one from a CSV file with lapse import");
         else if (size < 64)
             strcpy(expected, "the file is truncated: it ends within its header");
         else if (size > bytes.size)
-            snprintf(expected, sizeof expected, "the file was changed: it has %zu bytes instead of %zu", size,
+            snprintf(expected, sizeof expected, "the file is corrupt: it has %zu bytes instead of %zu", size,
                      bytes.size);
         if (status != LAPSE_OK) {
             assert_string_equal(error.message, expected);
@@ -256,7 +256,7 @@ static void every_changed_byte_is_refused_or_harmless(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The layout of docs/dataset.md, written down a second time. */
+/* The layout of docs/dataset.md, defined a second time. */
 typedef struct entry {
     char name[24], type[8];
     uint64_t offset, size, checksum, reserved;
@@ -274,7 +274,7 @@ static entry *find_entry(lp_buffer *bytes, const char *name)
     return NULL;
 }
 
-/* Makes all checksums right again, as a forger would. */
+/* Corrects all checksums, as a forger would. */
 static void seal(lp_buffer *bytes)
 {
     uint32_t count;
@@ -317,7 +317,7 @@ static void edited_parts_are_named(void **state)
                                         "property.offset", "property.text"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *byte = bytes.data + find_entry(&bytes, names[i])->offset, message[200];
-        snprintf(message, sizeof message, "column '%s' was changed: its checksum does not match", names[i]);
+        snprintf(message, sizeof message, "column '%s' is corrupt: its checksum does not match", names[i]);
         *byte ^= 1;
         open_as(&bytes, message);
         *byte ^= 1;
@@ -325,12 +325,13 @@ static void edited_parts_are_named(void **state)
     static const struct {
         size_t place;
         const char *message;
-    } cases[] = {{0, "this is not a Lapse dataset; make one from a CSV file with lapse import"},
-                 {8, "the file has format version 0, but this version of Lapse reads 1"},
-                 {12, "the header was changed, or was written on a machine of another byte order"},
-                 {32, "the header was changed: its checksum does not match"},
-                 {60, "the header was changed: its checksum does not match"},
-                 {64, "the table of columns was changed: its checksum does not match"}};
+    } cases[] = {{0, "this is not a Lapse dataset; create one from a CSV file with lapse import"},
+                 {8, "the dataset has format version 3, but this version of Lapse reads version 2: import the source "
+                     "again with lapse import"},
+                 {12, "the header is corrupt, or has the byte order of another machine"},
+                 {32, "the header is corrupt: its checksum does not match"},
+                 {60, "the header is corrupt: its checksum does not match"},
+                 {64, "the column table is corrupt: its checksum does not match"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bytes.data[cases[i].place] ^= 1;
         open_as(&bytes, cases[i].message);
@@ -340,7 +341,7 @@ static void edited_parts_are_named(void **state)
     lp_buffer_clear(&bytes);
 }
 
-/* Right checksums, wrong contents. */
+/* Valid checksums, invalid contents. */
 static void forged_contents_are_refused(void **state)
 {
     (void)state;
@@ -353,27 +354,27 @@ static void forged_contents_are_refused(void **state)
     static const int32_t wrong_type = 3, negative = -1;
     static const struct {
         const char *column;
-        size_t place; /* in the column; from 1000 on in its entry of the table */
+        size_t place; /* offset in the column; from 1000 on in its table entry */
         const void *value;
         size_t size;
         const char *message;
     } cases[] = {
         {"start", 0, &one, 8, "column 'start' does not cover the events"},
         {"start", 24, &far, 8, "column 'start' does not cover the events"},
-        {"start", 8, &far, 8, "column 'start' does not rise at sequence 1"},
-        {"start", 8, &zero, 8, "column 'start' does not rise at sequence 1"},
-        {"time", 0, &late, 8, "column 'time' is not in order in sequence 1"},
-        {"time", 8, &not_a_number, 8, "column 'time' is not in order in sequence 1"},
-        {"time", 32, &not_a_number, 8, "column 'time' is not in order in sequence 3"},
-        {"event", 8, &wrong_type, 4, "column 'event' has a number that no event type has"},
-        {"event", 0, &negative, 4, "column 'event' has a number that no event type has"},
-        {"split", 2, "\3", 1, "column 'split' has a number that no split has"},
+        {"start", 8, &far, 8, "column 'start' does not increase at sequence 1"},
+        {"start", 8, &zero, 8, "column 'start' does not increase at sequence 1"},
+        {"time", 0, &late, 8, "column 'time' is not sorted in sequence 1"},
+        {"time", 8, &not_a_number, 8, "column 'time' is not sorted in sequence 1"},
+        {"time", 32, &not_a_number, 8, "column 'time' is not sorted in sequence 3"},
+        {"event", 8, &wrong_type, 4, "column 'event' has an id that no event type has"},
+        {"event", 0, &negative, 4, "column 'event' has an id that no event type has"},
+        {"split", 2, "\3", 1, "column 'split' has an id that no split has"},
         {"event.offset", 0, &one, 8, "column 'event.offset' does not fit column 'event.text'"},
         {"event.offset", 24, &far, 8, "column 'event.offset' does not fit column 'event.text'"},
-        {"event.offset", 8, &far, 8, "name 1 of column 'event.text' is broken"},
-        {"event.offset", 8, &zero, 8, "name 1 of column 'event.text' is broken"},
-        {"sequence.text", 4, "x", 1, "name 1 of column 'sequence.text' is broken"},
-        {"property.text", 9, "x", 1, "name 1 of column 'property.text' is broken"},
+        {"event.offset", 8, &far, 8, "name 1 of column 'event.text' is invalid"},
+        {"event.offset", 8, &zero, 8, "name 1 of column 'event.text' is invalid"},
+        {"sequence.text", 4, "x", 1, "name 1 of column 'sequence.text' is invalid"},
+        {"property.text", 9, "x", 1, "name 1 of column 'property.text' is invalid"},
         {"time", 1000 + 24, "i64", 4, "column 'time' has type 'i64', but should have 'f64'"},
         {"time", 1000 + 40, &one, 8, "column 'time' has 1 bytes, but should have 40"},
         {"time", 1000 + 0, "tame", 5, "column 'time' is missing"},
@@ -381,9 +382,9 @@ static void forged_contents_are_refused(void **state)
         {"time", 1000 + 32, &one, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 32, &huge, 8, "column 'time' lies outside the file"},
         {"time", 1000 + 40, &huge, 8, "column 'time' lies outside the file"},
-        {"time", 1000 + 24, "12345678", 8, "column 8 has no proper name"},
+        {"time", 1000 + 24, "12345678", 8, "column 8 has an invalid name or type"},
         {"property.offset", 1000 + 40, "\x40\0", 2, "column 'property.offset' does not fit column 'property.text'"},
-        {"split", 1000 + 0, "later", 6, NULL}, /* a column of a later version is passed over */
+        {"split", 1000 + 0, "later", 6, NULL}, /* unknown columns are ignored */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lp_buffer bytes = {0};
@@ -396,14 +397,14 @@ static void forged_contents_are_refused(void **state)
         open_as(&bytes, cases[i].message);
         lp_buffer_clear(&bytes);
     }
-    /* Without its last property value there is a name too many; and a table that runs over the end. */
+    /* Without the last property value a name is left over; and a table beyond the end of the file. */
     lp_buffer bytes = {0};
     lp_buffer_add(&bytes, good.data, good.size);
     entry *offsets = find_entry(&bytes, "property.offset"), *text = find_entry(&bytes, "property.text");
     offsets->size -= 8;
     memcpy(&text->size, bytes.data + offsets->offset + offsets->size - 8, 8);
     seal(&bytes);
-    open_as(&bytes, "column 'property.text' does not hold names and values in pairs");
+    open_as(&bytes, "column 'property.text' has a name without a value");
     offsets = find_entry(&bytes, "sequence.offset"), text = find_entry(&bytes, "sequence.text");
     offsets->size -= 8;
     memcpy(&text->size, bytes.data + offsets->offset + offsets->size - 8, 8);
@@ -415,12 +416,12 @@ static void forged_contents_are_refused(void **state)
     memcpy(bytes.data + 24, &many, sizeof many);
     uint64_t checksum = XXH3_64bits(bytes.data, 56);
     memcpy(bytes.data + 56, &checksum, 8);
-    open_as(&bytes, "the table of columns does not fit the file");
+    open_as(&bytes, "the column table does not fit the file");
     lp_buffer_clear(&bytes);
     uint64_t counts[2] = {4, 2};
     memcpy(good.data + 32, counts, sizeof counts);
     seal(&good);
-    open_as(&good, "the header says 4 sequences and 2 events, which cannot be");
+    open_as(&good, "the header has invalid counts: 4 sequences and 2 events");
     lp_buffer_clear(&good);
 }
 
@@ -431,12 +432,15 @@ static void other_files_are_refused(void **state)
     lapse_error error = {0};
     spill(other, "user,time,event\n", 16);
     assert_int_equal(lapse_dataset_open(other, &opened, &error), LAPSE_ERROR_FORMAT);
-    assert_string_equal(error.message, "this is not a Lapse dataset; make one from a CSV file with lapse import");
+    assert_string_equal(error.message, "this is not a Lapse dataset; create one from a CSV file with lapse import");
     assert_int_equal(lapse_dataset_open("tests/hostile/truncated.lapse", &opened, &error), LAPSE_ERROR_FORMAT);
-    assert_string_equal(error.message, "the file is truncated: 1500 of its 2116 bytes are there");
+    assert_string_equal(error.message, "the file is truncated: it has 1500 of 2244 bytes");
     assert_int_equal(lapse_dataset_open("tests/hostile/edited.lapse", &opened, &error), LAPSE_ERROR_FORMAT);
-    assert_string_equal(error.message, "column 'time' was changed: its checksum does not match");
+    assert_string_equal(error.message, "column 'time' is corrupt: its checksum does not match");
     assert_string_equal(error.file, "tests/hostile/edited.lapse");
+    assert_int_equal(lapse_dataset_open("tests/hostile/old_version.lapse", &opened, &error), LAPSE_ERROR_FORMAT);
+    assert_string_equal(error.message, "the dataset has format version 1, but this version of Lapse reads version 2: "
+                                       "import the source again with lapse import");
     assert_int_equal(lapse_dataset_open("/nonexistent/d.lapse", &opened, &error), LAPSE_ERROR_FILE);
     assert_string_equal(error.message, "cannot open: No such file or directory");
     assert_int_equal(lapse_dataset_open(folder, &opened, &error), LAPSE_ERROR_FILE);
@@ -480,7 +484,7 @@ static int files_in_folder(void)
     return count;
 }
 
-/* The file may not grow beyond any size short of its own: the old one stays, and nothing is left beside it. */
+/* Writing fails at every size: the old file remains, and no temporary file is left. */
 static void a_failing_write_changes_nothing(void **state)
 {
     (void)state;
@@ -514,7 +518,7 @@ static void a_failing_write_changes_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The same for a file that is written in several pieces. */
+/* The same for a file written in several pieces. */
 static void a_full_disk_changes_nothing(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
-/* test_fields.c: fields of events from text to file: what is read, what is refused, and that neither blocks, threads nor
- * damage show. */
+/* test_fields.c: fields of events from text to file: values, errors, and independence of chunks and threads. */
 #include "base/random.h"
-#include "data/import/blocks.h"
+#include "data/import/chunks.h"
 #include "data/dataset/dataset.h"
 #include "data/dataset/fingerprint.h"
 #include "support/small_data.h"
@@ -35,12 +34,8 @@ static lapse_import_options with_fields(void)
     return options;
 }
 
-static const char table[] = "user,time,item,action,device,price\n"
-                            "a,5,x,view,phone,1.5\n"
-                            "a,3,y,buy,,-2e1\n"
-                            "b,1,x,view,phone,\n"
-                            "b,2,x,view,\"tab\"\"let\", 7 \n"
-                            "a,4,x,search,phone,3\n";
+static const char table[] = "user,time,item,action,device,price\na,5,x,view,phone,1.5\na,3,y,buy,,-2e1\nb,1,x,view,"
+                            "phone,\nb,2,x,view,\"tab\"\"let\", 7 \na,4,x,search,phone,3\n";
 
 static lapse_dataset *make(void)
 {
@@ -57,10 +52,10 @@ static void fields_follow_their_events(void **state)
     (void)state;
     lapse_import_options options = with_fields();
     expect_with(table, sizeof table - 1, &options,
-                "a: 3 y [buy] [] <-20>, 4 x [search] [phone] <3>, 5 x [view] [phone] <1.5>;"
-                "b: 1 x [view] [phone] <nan>, 2 x [view] [tab\"let] <7>;");
+                "a: 3 y [buy] [] <-20>, 4 x [search] [phone] <3>, 5 x [view] [phone] <1.5>;b: 1 x [view] [phone] "
+                "<nan>, 2 x [view] [tab\"let] <7>;");
     options.categories = (const char *const[]){"5", "item"};
-    options.category_count = 2; /* by number, and a column that is the event's too */
+    options.category_count = 2; /* by number, and a column that is also part of the event */
     options.action = NULL;
     options.number_count = 0;
     expect_with(table, sizeof table - 1, &options,
@@ -114,16 +109,16 @@ static void categories_are_numbered_by_how_often_they_occur(void **state)
     assert_string_equal(lp_dataset_property_find(dataset, "field.1"), "action (action): 3 distinct values");
     assert_string_equal(lp_dataset_property_find(dataset, "field.2"), "device (category): 3 distinct values");
     assert_string_equal(lp_dataset_property_find(dataset, "field.3"),
-                        "price (number): mean -2.125, deviation 10.5141, 1 missing");
+                        "price (number): mean -2.125, standard deviation 10.5141, 1 missing");
     lapse_dataset_close(dataset);
 }
 
-/* What comes first need not be the most frequent. */
+/* The first category need not be the most frequent. */
 static void values_keep_their_names_when_numbered(void **state)
 {
     (void)state;
-    static const char text[] = "user,time,item,action\na,1,x,rare\na,2,x,often\na,3,x,often\nb,1,x,some\nb,2,x,often\n"
-                               "b,3,x,some\n";
+    static const char text[] =
+        "user,time,item,action\na,1,x,rare\na,2,x,often\na,3,x,often\nb,1,x,some\nb,2,x,often\nb,3,x,some\n";
     lapse_import_options options = defaults();
     options.event = "item";
     options.action = "action";
@@ -137,7 +132,7 @@ static void values_keep_their_names_when_numbered(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* Only what is left after the filters has categories. */
+/* Only categories of the remaining events are stored. */
 static void dropped_rows_take_their_categories_along(void **state)
 {
     (void)state;
@@ -159,11 +154,11 @@ static void bad_fields_are_bad_rows(void **state)
         int64_t column;
     } cases[] = {
         {"a,1,x,view,phone,cheap\n",
-         "'cheap' is not a number: expected digits such as 12.5, or nothing where it is missing", 6},
+         "'cheap' is not a number: expected a decimal such as 12.5, or an empty field if it is missing", 6},
         {"a,1,x,view,phone,nan\n",
-         "'nan' is not a number: expected digits such as 12.5, or nothing where it is missing", 6},
+         "'nan' is not a number: expected a decimal such as 12.5, or an empty field if it is missing", 6},
         {"a,1,x,view,phone,1e999\n",
-         "'1e999' is not a number: expected digits such as 12.5, or nothing where it is missing", 6},
+         "'1e999' is not a number: expected a decimal such as 12.5, or an empty field if it is missing", 6},
         {"a,1,x,v\xFF,phone,1\n", "the action is not valid UTF-8 text", 4},
         {"a,1,x,view,\xC3,1\n", "the field is not valid UTF-8 text", 5},
         {"a,1,x,view,phone\n", "this row has 5 fields, but the header has 6", 0},
@@ -174,7 +169,7 @@ static void bad_fields_are_bad_rows(void **state)
         snprintf(text, sizeof text, "user,time,item,action,device,price\nb,1,y,buy,tablet,1\n%sb,2,y,buy,tablet,2\n",
                  cases[i].row);
         refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 3, cases[i].column, cases[i].message);
-        options.skip_bad_rows = true; /* a row left out leaves no trace: neither its user nor its categories */
+        options.skip_bad_rows = true; /* a dropped row leaves no trace: neither its user nor its categories */
         expect_with(text, strlen(text), &options, "b: 1 y [buy] [tablet] <1>, 2 y [buy] [tablet] <2>;");
         options.skip_bad_rows = false;
     }
@@ -198,11 +193,11 @@ static void wrong_columns_are_named(void **state)
     options = with_fields();
     options.categories = (const char *const[]){"action"};
     refuse_with(table, sizeof table - 1, &options, LAPSE_ERROR_USAGE, 1, 4,
-                "the column 'action' cannot be the field: it was already chosen for something else");
+                "the column 'action' cannot be the field: it already has another role");
     options = with_fields();
     options.numbers = (const char *const[]){"time"};
     refuse_with(table, sizeof table - 1, &options, LAPSE_ERROR_USAGE, 1, 2,
-                "the column 'time' cannot be the number: it was already chosen for something else");
+                "the column 'time' cannot be the number: it already has another role");
 }
 
 static void there_are_at_most_64(void **state)
@@ -237,7 +232,7 @@ static void there_are_at_most_64(void **state)
     lapse_dataset_close(dataset);
     lapse_dataset_close(opened);
     options.number_count = 25;
-    refuse_with(text.data, text.size, &options, LAPSE_ERROR_USAGE, 1, 0, "too many fields: an event can have 64");
+    refuse_with(text.data, text.size, &options, LAPSE_ERROR_USAGE, 1, 0, "too many fields: the limit is 64");
     lp_buffer_clear(&text);
 }
 
@@ -273,7 +268,7 @@ static void cuts_and_threads_do_not_show(void **state)
         options.min_events = (int64_t)seed * 8;
         char *expected = NULL;
         uint64_t fingerprint = 0;
-        static const int64_t blocks[] = {LP_BLOCK_SIZE, 1, 17, 100, 1000, 33333};
+        static const int64_t blocks[] = {LP_CHUNK_SIZE, 1, 17, 100, 1000, 33333};
         for (int b = 0; b < 6; b++) {
             for (options.threads = 1; options.threads <= 5; options.threads += 2) {
                 lapse_dataset *dataset = NULL;
@@ -391,13 +386,13 @@ static void every_changed_byte_is_refused_or_harmless(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The layout of docs/dataset.md, written down a second time. */
+/* The layout of docs/dataset.md, defined a second time. */
 typedef struct entry {
     char name[24], type[8];
     uint64_t offset, size, checksum, reserved;
 } entry;
 
-/* Puts `size` bytes at the beginning of a column, makes all checksums right again as a forger would, and opens. */
+/* Overwrites the first `size` bytes of a column, corrects all checksums as a forger would, and opens the file. */
 static void forge(const lp_buffer *original, const char *column, const void *data, size_t size, const char *message)
 {
     lp_buffer bytes = {0};
@@ -436,9 +431,9 @@ static void forged_fields_are_refused(void **state)
     assert_int_equal(lapse_dataset_save(dataset, small_path("f.lapse"), NULL), LAPSE_OK);
     lp_buffer bytes = small_file_read(small_path("f.lapse"));
     const char *order = "column 'field.type' is not in the order action, categories, numbers";
-    forge(&bytes, "field.0", &(int32_t){3}, 4, "column 'field.0' has a number that no category has");
-    forge(&bytes, "field.1", &(int32_t){-1}, 4, "column 'field.1' has a number that no category has");
-    forge(&bytes, "field.2", &(double){INFINITY}, 8, "column 'field.2' has a number that is infinite");
+    forge(&bytes, "field.0", &(int32_t){3}, 4, "column 'field.0' has an id that no category has");
+    forge(&bytes, "field.1", &(int32_t){-1}, 4, "column 'field.1' has an id that no category has");
+    forge(&bytes, "field.2", &(double){INFINITY}, 8, "column 'field.2' has an infinite number");
     forge(&bytes, "field.type", "\0\0\2", 3, order);
     forge(&bytes, "field.type", "\0\2\1", 3, order);
     forge(&bytes, "field.type", "\0\1\3", 3, order);
@@ -451,7 +446,7 @@ static void forged_fields_are_refused(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* A dataset with other fields is another dataset; one without fields is what it was before there were any. */
+/* Other fields give another fingerprint; without fields the fingerprint has not changed. */
 static void fields_are_part_of_the_fingerprint(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_figure.c: pictures are well-formed XML whatever they are given, their axes have marks where people look for
- * them, and a picture that cannot be made or written leaves nothing behind. */
+/* test_figure.c: figures are well-formed XML for any input, axes have ticks at round values, and a figure that cannot
+ * be created or written leaves no file. */
 #include "base/memory.h"
 #include "inspect/axis.h"
 #include "inspect/spectrum.h"
@@ -20,7 +20,7 @@
 
 /* ------------------------------------------------------------------------------------- a small reader of XML -- */
 
-/* What follows the attributes ` name="value"` at s, or NULL where something else stands there. */
+/* Returns the position after the attributes ` name="value"` at s, or NULL if they are malformed. */
 static const char *skip_attributes(const char *s)
 {
     while (*s == ' ') {
@@ -37,7 +37,7 @@ static const char *skip_attributes(const char *s)
     return s;
 }
 
-/* What follows the tag at s, with its effect on the names that are open; NULL where it is not well formed. */
+/* Returns the position after the tag at s and updates the open elements; NULL if it is malformed. */
 static const char *skip_tag(const char *s, char open[8][16], int *depth)
 {
     bool closing = s[1] == '/';
@@ -62,7 +62,7 @@ static const char *skip_tag(const char *s, char open[8][16], int *depth)
     return end + 1;
 }
 
-/* One element, closed, with nothing after it but blanks; every & begins a known entity, and no control characters. */
+/* One closed element and then only blanks; every & begins a known entity; no control characters. */
 static bool well_formed(const char *s)
 {
     char open[8][16];
@@ -151,14 +151,15 @@ static void test_pictures_are_well_formed(void **state)
         assert_good(text);
         assert_non_null(strstr(text, "<title>A title</title>"));
         assert_true((strstr(text, "its harmonics") != NULL) == (cases[i].harmonics > 1));
-        assert_true((strstr(text, "the 50 heaviest of 200") != NULL) == (cases[i].count == 200));
+        assert_true((strstr(text, "the 50 frequencies with the largest weights, of 200") != NULL) ==
+                    (cases[i].count == 200));
         lp_free(text);
         lapse_spectrum_clear(&s);
     }
     small_paths_remove();
 }
 
-/* No wave at all, waves that stand still, and amplitudes of nothing. */
+/* No frequency, zero frequencies, and zero amplitudes. */
 static void test_degenerate_spectra(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_intern.c: names and their numbers. */
+/* test_intern.c: string interning. */
 #include "data/dataset/intern.h"
 
 #include <setjmp.h>
@@ -55,7 +55,7 @@ static void many_names_stay_apart(void **state)
     lp_intern_clear(&intern);
 }
 
-/* Long names whose hashes are the same are still two names. */
+/* Long names with equal hashes remain two names. */
 static void equal_hashes_do_not_mix_names(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void equal_hashes_do_not_mix_names(void **state)
     lp_intern_clear(&intern);
 }
 
-/* A name that could not be added can be added later, and nothing else has changed. */
+/* After a failed allocation a name can be added later, and nothing else has changed. */
 static void every_allocation_may_fail(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_names.c: a name is found by its slots as by looking at all names, and what is not there is not found. */
+/* test_names.c: lookups by hash table and by linear search agree, also for missing names. */
 #include "base/random.h"
 #include "data/dataset/names.h"
 

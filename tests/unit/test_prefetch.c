@@ -1,5 +1,4 @@
-/* test_prefetch.c: batches made ahead, on a thread of their own, are those that would be made on the spot: in order, out of order,
- * and when the epoch changes under them. */
+/* test_prefetch.c: prefetched batches equal those created on demand: in order, out of order, and across epochs. */
 #include "support/small_data.h"
 #include "train/prefetch.h"
 
@@ -19,10 +18,10 @@ typedef struct ahead_case {
     lp_windows windows;
     lp_event_columns columns;
     lp_negatives negatives;
-    lp_batch_vocabulary lists, own_lists; /* of the batches ahead, and of those made on the spot */
+    lp_batch_vocabulary lists, own_lists; /* of the prefetched batches, and of those created on demand */
     lp_prefetch prefetch;
     lp_batch taken, spot;
-    lp_union taken_rows, spot_rows;
+    lp_row_union taken_rows, spot_rows;
 } ahead_case;
 
 static void open_lists(ahead_case *this, lp_batch_vocabulary *lists)
@@ -48,15 +47,16 @@ static void open_case(ahead_case *this, uint64_t seed)
     open_lists(this, &this->lists);
     open_lists(this, &this->own_lists);
     lp_batch *batches[] = {&this->taken, &this->spot};
-    lp_union *rows[] = {&this->taken_rows, &this->spot_rows};
+    lp_row_union *rows[] = {&this->taken_rows, &this->spot_rows};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(lp_batch_init(batches[i], WINDOWS, CONTEXT, SHARDS, 0, NULL), LAPSE_OK);
-        assert_int_equal(lp_batch_list_items(batches[i], NEGATIVES, 0, this->dataset->types.count, NULL), LAPSE_OK);
-        assert_int_equal(lp_union_init(rows[i], batches[i], NULL), LAPSE_OK);
+        assert_int_equal(lp_batch_init_vocabulary(batches[i], NEGATIVES, 0, this->dataset->types.count, NULL),
+                         LAPSE_OK);
+        assert_int_equal(lp_row_union_init(rows[i], batches[i], NULL), LAPSE_OK);
     }
     lp_batch_source source = {&this->windows, &this->targets, &this->columns, &this->lists, 0, true, seed};
     assert_int_equal(lp_prefetch_init(&this->prefetch, &source, &this->taken, NULL), LAPSE_OK);
-    assert_non_null(this->prefetch.worker);
+    assert_non_null(this->prefetch.helper);
 }
 
 static void close_case(ahead_case *this)
@@ -64,8 +64,8 @@ static void close_case(ahead_case *this)
     lp_prefetch_clear(&this->prefetch);
     lp_batch_clear(&this->taken);
     lp_batch_clear(&this->spot);
-    lp_union_clear(&this->taken_rows);
-    lp_union_clear(&this->spot_rows);
+    lp_row_union_clear(&this->taken_rows);
+    lp_row_union_clear(&this->spot_rows);
     lp_batch_vocabulary_clear(&this->lists);
     lp_batch_vocabulary_clear(&this->own_lists);
     lp_windows_clear(&this->windows);
@@ -78,7 +78,7 @@ static lp_batch_place place_at(const ahead_case *this, int64_t window, uint32_t 
     return (lp_batch_place){step, window, left < WINDOWS ? (int)left : WINDOWS};
 }
 
-/* Takes a batch, and compares it with the same made now. */
+/* Takes a prefetched batch, and compares it with one created now. */
 static void check_taken(ahead_case *this, lp_batch_place place)
 {
     lp_batch *taken = &this->taken, *spot = &this->spot;
@@ -86,7 +86,7 @@ static void check_taken(ahead_case *this, lp_batch_place place)
     lp_batch_fill(spot, &this->windows, place.window, place.count, &this->targets, true, &this->columns);
     for (int shard = 0; shard < SHARDS; shard++)
         lp_batch_vocabulary_make(&this->own_lists, spot, shard, 0, place.step);
-    lp_union_make(&this->spot_rows, &this->own_lists, spot);
+    lp_row_union_make(&this->spot_rows, &this->own_lists, spot);
     assert_int_equal(taken->windows, place.count);
     assert_int_equal(taken->tokens, spot->tokens);
     assert_int_equal(taken->targets, spot->targets);
@@ -114,7 +114,7 @@ static void in_order(void **state)
     close_case(&this);
 }
 
-/* What was begun is not what is wanted: another place, the same with another step's negatives, another epoch. */
+/* A mismatch with the prefetched batch: another position, another step's negatives, another epoch. */
 static void out_of_order(void **state)
 {
     (void)state;
@@ -123,22 +123,22 @@ static void out_of_order(void **state)
     lp_prefetch_start(&this.prefetch, place_at(&this, WINDOWS, 5));
     check_taken(&this, place_at(&this, 0, 5));
     lp_prefetch_start(&this.prefetch, place_at(&this, WINDOWS, 6));
-    lp_prefetch_start(&this.prefetch, place_at(&this, WINDOWS, 6)); /* begun already */
-    lp_prefetch_start(&this.prefetch, place_at(&this, 0, 6));       /* another in its place */
+    lp_prefetch_start(&this.prefetch, place_at(&this, WINDOWS, 6)); /* already started */
+    lp_prefetch_start(&this.prefetch, place_at(&this, 0, 6));       /* replaced by another */
     check_taken(&this, place_at(&this, 0, 6));
     lp_prefetch_start(&this.prefetch, place_at(&this, WINDOWS, 6));
     check_taken(&this, place_at(&this, WINDOWS, 7));
-    check_taken(&this, place_at(&this, WINDOWS, 7)); /* what was taken is not taken again */
+    check_taken(&this, place_at(&this, WINDOWS, 7)); /* a batch can be taken once */
     lp_prefetch_start(&this.prefetch, place_at(&this, 0, 8));
     lp_prefetch_cancel(&this.prefetch);
     assert_int_equal(lp_windows_training(&this.windows, &this.targets, 2, 1, NULL), LAPSE_OK);
     lp_windows_shuffle(&this.windows, 2, 1);
     check_taken(&this, place_at(&this, 0, 8));
-    lp_prefetch_start(&this.prefetch, place_at(&this, 0, 9)); /* and is cleared while at work */
+    lp_prefetch_start(&this.prefetch, place_at(&this, 0, 9)); /* cleared while running */
     close_case(&this);
 }
 
-/* At an epoch's end the next one is laid out, with its first batch; what is not taken does no harm. */
+/* At the end of an epoch the next one is prefetched with its first batch; it need not be taken. */
 static void epochs_ahead(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void epochs_ahead(void **state)
     for (uint32_t epoch = 1; epoch < 6; epoch++) {
         lp_prefetch_start_epoch(&this.prefetch, epoch, 10 * epoch);
         assert_false(lp_prefetch_take_epoch(&this.prefetch, epoch + 1, &this.windows));
-        if (epoch == 3) /* the run stays where it is: this is the batch of the windows it has */
+        if (epoch == 3) /* the run stays in its epoch: this batch is from its current windows */
             check_taken(&this, place_at(&this, 0, 10 * epoch));
         assert_int_equal(lp_prefetch_take_epoch(&this.prefetch, epoch, &this.windows), epoch != 3);
         assert_false(lp_prefetch_take_epoch(&this.prefetch, epoch, &this.windows));
@@ -156,7 +156,7 @@ static void epochs_ahead(void **state)
         lp_windows_shuffle(&wanted, 4, epoch == 3 ? 2 : epoch);
         assert_int_equal(this.windows.count, wanted.count);
         assert_memory_equal(this.windows.windows, wanted.windows, (size_t)wanted.count * sizeof *wanted.windows);
-        assert_int_equal(this.prefetch.place.count > 0, epoch != 3); /* made ahead */
+        assert_int_equal(this.prefetch.place.count > 0, epoch != 3); /* prefetched */
         check_taken(&this, place_at(&this, 0, 10 * epoch));
     }
     lp_prefetch_start_epoch(&this.prefetch, 6, 60);
@@ -171,8 +171,8 @@ static void without_a_thread(void **state)
     (void)state;
     ahead_case this;
     open_case(&this, 3);
-    lp_worker_free(this.prefetch.worker);
-    this.prefetch.worker = NULL;
+    lp_helper_free(this.prefetch.helper);
+    this.prefetch.helper = NULL;
     check_taken(&this, place_at(&this, 0, 0));
     lp_prefetch_start(&this.prefetch, place_at(&this, WINDOWS, 1));
     check_taken(&this, place_at(&this, WINDOWS, 1));
@@ -188,18 +188,18 @@ static void helpers_work_one_thing_at_a_time(void **state)
 {
     (void)state;
     int count = 0;
-    lp_worker *helper = lp_worker_new();
+    lp_helper *helper = lp_helper_new();
     assert_non_null(helper);
-    lp_worker_wait(helper);
+    lp_helper_wait(helper);
     for (int i = 1; i <= 1000; i++) {
-        lp_worker_start(helper, count_up, &count);
-        lp_worker_wait(helper);
+        lp_helper_start(helper, count_up, &count);
+        lp_helper_wait(helper);
         assert_int_equal(count, i);
     }
-    lp_worker_start(helper, count_up, &count);
-    lp_worker_free(helper); /* what was handed over is done first */
+    lp_helper_start(helper, count_up, &count);
+    lp_helper_free(helper); /* submitted work completes first */
     assert_int_equal(count, 1001);
-    lp_worker_free(NULL);
+    lp_helper_free(NULL);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* test_prepare.c: sessions, duplicates and minimums: small tables by hand, and random ones against a plain telling of the
- * same rules. */
+/* test_prepare.c: sessions, deduplication and k-core filtering: small tables by hand, and random ones against a naive
+ * implementation. */
 #include "support/table_text.h"
 
 #include "base/random.h"
@@ -40,7 +40,7 @@ static void sequences_are_cut_at_gaps(void **state)
     (void)state;
     lapse_import_options options = defaults();
     options.session_gap = 10;
-    /* A gap of exactly the length does not cut; times are sorted first; every name gets its part. */
+    /* A gap of exactly the length starts no session; times are sorted first; every name gets its session number. */
     expect("a,30,z\na,0,x\na,10,y\nb,5,x\na,20.5,y\n", &options, "a/1: 0 x, 10 y;a/2: 20.5 y, 30 z;b/1: 5 x;");
     options.session_gap = 1e9;
     expect("a,1,x\na,2,x\n", &options, "a/1: 1 x, 2 x;");
@@ -48,12 +48,12 @@ static void sequences_are_cut_at_gaps(void **state)
     expect("a,1,x\na,1,y\na,2,x\n", &options, "a/1: 1 x, 1 y;a/2: 2 x;");
     options.session_gap = 0;
     expect("a,1,x\na,2e9,x\n", &options, "a: 1 x, 2000000000 x;");
-    /* Names of parts cannot meet names of the source. */
+    /* Names of sessions cannot collide with names of the source. */
     options.session_gap = 10;
     expect("a,1,x\na/1,1,y\na,99,x\na/2,1,y\n", &options, "a/1: 1 x;a/2: 99 x;a/1/1: 1 y;a/2/1: 1 y;");
 }
 
-/* The minimums look at the parts; those dropped leave their numbers. */
+/* The minimums apply to sessions; dropped sessions leave a gap in the numbers. */
 static void parts_may_be_too_short(void **state)
 {
     (void)state;
@@ -69,7 +69,8 @@ static void parts_may_be_too_short(void **state)
     assert_int_equal(report.short_sequences, 2);
     assert_int_equal(report.short_rows, 2);
     assert_string_equal(lp_dataset_property_find(dataset, "session_gap"), "10 seconds");
-    assert_string_equal(lp_dataset_property_find(dataset, "sequences.cut"), "1, which made 4 sequences in all");
+    assert_string_equal(lp_dataset_property_find(dataset, "sessions"),
+                        "4 in total; 1 sequences of the source have several");
     assert_string_equal(lp_dataset_property_find(dataset, "sequences"), "2");
     lapse_dataset_close(dataset);
 }
@@ -87,21 +88,21 @@ static void duplicates_are_dropped(void **state)
     expect(rows, &options, "a: 1 x, 1 y, 2 x, 3 x, 3 y;b: 1 x;");
     lapse_dataset *dataset = NULL;
     assert_int_equal(report_of(rows, &options, &dataset).duplicate_rows, 3);
-    assert_string_equal(lp_dataset_property_find(dataset, "rows.duplicate"), "3 left out because they repeat another");
+    assert_string_equal(lp_dataset_property_find(dataset, "rows.duplicate"), "3 duplicates, dropped");
     assert_string_equal(lp_dataset_property_find(dataset, "deduplicate"), "exact");
     lapse_dataset_close(dataset);
     options.deduplicate = "consecutive";
     expect(rows, &options, "a: 1 x, 1 y, 1 x, 3 y;b: 1 x;");
-    /* A repeat that opens a session is kept; one whose forerunner was dropped is not. */
+    /* A repeat that starts a session is retained; one whose predecessor was dropped is not. */
     options.session_gap = 10;
     expect("a,1,x\na,5,x\na,12,x\na,30,x\na,31,y\n", &options, "a/1: 1 x;a/2: 30 x, 31 y;");
-    /* The first of a sequence is never a duplicate of the one before it. */
+    /* The first event of a sequence is never a duplicate. */
     options = defaults();
     options.deduplicate = "exact";
     expect("a,1,x\nb,1,x\nb,1,x\nc,1,x\n", &options, "a: 1 x;b: 1 x;c: 1 x;");
 }
 
-/* What was dropped as a duplicate does not count. */
+/* Dropped duplicates do not count. */
 static void duplicates_do_not_count(void **state)
 {
     (void)state;
@@ -125,12 +126,11 @@ static void fields_and_splits_go_along(void **state)
     options.deduplicate = "consecutive";
     options.session_gap = 10;
     options.min_count = 2;
-    const char *text = "user,time,event,page,price,part\n"
-                       "a,2,x,p2,2,valid\na,1,x,p1,1,train\na,3,rare,p3,3,test\na,4,y,p4,4,test\nb,1,y,p4,,train\n"
-                       "a,40,x,p1,5.5,test\n";
-    expect_with(text, strlen(text), &options,
-                "a/1: 1 x (train) [p1] <1>, 4 y (test) [p4] <4>;a/2: 40 x (test) [p1] <5.5>;b/1: 1 y (train) [p4] "
-                "<nan>;");
+    const char *text = "user,time,event,page,price,part\na,2,x,p2,2,valid\na,1,x,p1,1,train\na,3,rare,p3,3,test\na,4,y,"
+                       "p4,4,test\nb,1,y,p4,,train\na,40,x,p1,5.5,test\n";
+    expect_with(
+        text, strlen(text), &options,
+        "a/1: 1 x (train) [p1] <1>, 4 y (test) [p4] <4>;a/2: 40 x (test) [p1] <5.5>;b/1: 1 y (train) [p4] <nan>;");
 }
 
 /* ------------------------------------------------------------------------------------------------ minimums --- */
@@ -154,7 +154,7 @@ static void minimums_may_be_repeated(void **state)
     assert_int_equal(report.short_sequences, 2);
     assert_int_equal(report.short_rows, 2);
     assert_string_equal(lp_dataset_property_find(dataset, "min_rounds"), "iterated");
-    assert_string_equal(lp_dataset_property_find(dataset, "rounds"), "3 until both minimums held");
+    assert_string_equal(lp_dataset_property_find(dataset, "rounds"), "3 iterations until both minimums hold");
     lapse_dataset_close(dataset);
     options.min_rounds = "once";
     report = report_of(rows, &options, &dataset);
@@ -165,14 +165,14 @@ static void minimums_may_be_repeated(void **state)
     options.min_count = 3;
     options.min_events = 4;
     const char *text = "user,time,event\na,1,x\na,2,x\na,3,x\nb,1,y\n";
-    refuse_with(
-        text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
-        "no event is left: 1 were of event types that occur fewer than 3 times, and 3 in sequences with fewer than 4 "
-        "events");
+    refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
+                "no event is left: 1 have event types that occur fewer than 3 times, and 3 are in sequences with fewer "
+                "than 4 events");
 }
 
-/* A chain in which every event type hangs on the sequence before: eaten from both ends, it takes half as many rounds as it
- * has links, and still no time. The event type in the middle goes with its two sequences. */
+/* Every event type depends on the previous sequence, so each iteration removes one from both ends: the number of
+ * iterations is half the number of sequences, and the time stays linear. The event type in the middle is dropped with
+ * its two sequences. */
 static void long_chains_end(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ typedef struct plain_event {
     bool gone;
 } plain_event;
 
-/* Keeps what the rules keep, by asking every rule about every event as often as it takes. */
+/* A naive implementation: applies every rule to every event until nothing changes. */
 static void tell_plainly(plain_event *events, int count, const lapse_import_options *options)
 {
     for (int i = 0; i < count; i++) {
@@ -325,9 +325,9 @@ static void nonsense_is_refused(void **state)
     (void)state;
     static const double gaps[] = {-1, NAN, INFINITY};
     static const char *const messages[] = {
-        "the gap between sessions cannot be -1 seconds: give a length of time, or 0 for none",
-        "the gap between sessions cannot be nan seconds: give a length of time, or 0 for none",
-        "the gap between sessions cannot be inf seconds: give a length of time, or 0 for none",
+        "session-gap is -1 seconds; it must be a duration, or 0 to disable it",
+        "session-gap is nan seconds; it must be a duration, or 0 to disable it",
+        "session-gap is inf seconds; it must be a duration, or 0 to disable it",
     };
     lapse_import_options options = defaults();
     for (int i = 0; i < 3; i++) {
@@ -337,11 +337,11 @@ static void nonsense_is_refused(void **state)
     options = defaults();
     options.deduplicate = "all";
     refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0,
-                "'all' is no way to deduplicate: give none, exact or consecutive");
+                "deduplicate is 'all'; it must be none, exact or consecutive");
     options = defaults();
     options.min_rounds = "twice";
     refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0,
-                "the minimums cannot be held 'twice': give once or iterated, for until nothing changes");
+                "min-rounds is 'twice'; it must be once or iterated (repeat until both minimums hold)");
     options.min_rounds = NULL;
     options.deduplicate = NULL;
     expect("a,1,x\na,1,x\n", &options, "a: 1 x, 1 x;");
@@ -351,8 +351,7 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     const char *text =
-        "user,time,event,page\na,1,x,p\na,2,x,q\na,3,w,p\na,99,x,p\na,99,x,p\nb,1,w,p\nb,2,y,q\nc,1,y,p\n"
-        "c,2,z,q\n";
+        "user,time,event,page\na,1,x,p\na,2,x,q\na,3,w,p\na,99,x,p\na,99,x,p\nb,1,w,p\nb,2,y,q\nc,1,y,p\nc,2,z,q\n";
     static const char *const categories[] = {"page"};
     lapse_import_options options = defaults();
     options.categories = categories;

@@ -135,7 +135,7 @@ static void rows_as_a_whole_table(void **state)
     /* shard 0 lists rows 5 2 0, shard 1 lists 1 2 3 4 */
     static const int32_t row[] = {5, 2, 0, 1, 3, 4}, first[] = {0, 1, 3, 4, 5, 6, 7};
     static const int32_t place[] = {0, 1, CAPACITY + 1, 2, CAPACITY, CAPACITY + 2, CAPACITY + 3};
-    lp_union rows = {6, (int32_t *)(uintptr_t)row, (int32_t *)(uintptr_t)first, (int32_t *)(uintptr_t)place};
+    lp_row_union rows = {6, (int32_t *)(uintptr_t)row, (int32_t *)(uintptr_t)first, (int32_t *)(uintptr_t)place};
     float parameters[SIZE];
     double expected[SIZE], moment1[SIZE] = {0}, moment2[SIZE] = {0};
     lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 601);
@@ -174,7 +174,7 @@ static void rows_as_a_whole_table(void **state)
     float before[SIZE], moment[32];
     memcpy(before, parameters, sizeof before);
     memcpy(moment, adam.moment1, sizeof moment);
-    lp_union none = {0, (int32_t *)(uintptr_t)row, (int32_t *)(uintptr_t)first, (int32_t *)(uintptr_t)place};
+    lp_row_union none = {0, (int32_t *)(uintptr_t)row, (int32_t *)(uintptr_t)first, (int32_t *)(uintptr_t)place};
     cpu->adam_step(cpu->context, &adam, 4, &none, parameters);
     assert_memory_equal(parameters, before, 32 * sizeof *before);
     assert_memory_equal(adam.moment1, moment, sizeof moment);

@@ -1,5 +1,5 @@
-/* test_simulate.c: simulations are reproducible and well formed, are written as they are, and refuse what they cannot
- * do. */
+/* test_simulate.c: simulations are reproducible and valid, files have their contents, and invalid options are
+ * rejected. */
 #include "base/memory.h"
 #include "data/simulate/simulate.h"
 
@@ -17,7 +17,7 @@
 
 #define DAY 86400.0
 
-/* The same events, user by user, over the users both have, up to `until`. */
+/* Compares the events of the users that both have, up to `until`. */
 static void assert_same_events(const lapse_simulation *a, const lapse_simulation *b, double query_time)
 {
     int64_t users = a->sequence_count < b->sequence_count ? a->sequence_count : b->sequence_count;
@@ -142,9 +142,10 @@ static void test_law_file(void **state)
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     assert_non_null(fgets(line, sizeof line, file));
-    assert_string_equal(line, "user,time,event,view coffee,view vegetables,view kibble,view detergent,view camera,"
-                              "view tripod,view tent,view stove,buy coffee,buy vegetables,buy kibble,buy detergent,"
-                              "buy camera,buy tripod,buy tent,buy stove\n");
+    assert_string_equal(
+        line,
+        "user,time,event,view coffee,view vegetables,view kibble,view detergent,view camera,view tripod,view tent,view "
+        "stove,buy coffee,buy vegetables,buy kibble,buy detergent,buy camera,buy tripod,buy tent,buy stove\n");
     for (int64_t user = 0, i = 0; i < s->event_count; i++) {
         while (i >= s->start[user + 1])
             user++;
@@ -209,16 +210,15 @@ static void test_wrong_options(void **state)
     assert_refused(o, "there is no preset '' to simulate; the presets are: shop, catalogue");
     o = good;
     o.sequences = -1;
-    assert_refused(o, "-1 sequences cannot be simulated; 1 to 10000000 can (0: as many as the preset has)");
+    assert_refused(o, "sequences is -1; it must be 1 to 10000000, or 0 for the preset's default");
     o.sequences = 10000001;
-    assert_refused(o, "10000001 sequences cannot be simulated; 1 to 10000000 can (0: as many as the preset has)");
+    assert_refused(o, "sequences is 10000001; it must be 1 to 10000000, or 0 for the preset's default");
     o = good;
     const double bad_days[] = {-1, 3661, INFINITY};
     const char *const shown[] = {"-1", "3661", "inf"};
     for (int i = 0; i < 3; i++) {
         char message[200];
-        snprintf(message, sizeof message,
-                 "a history of %s days cannot be simulated; more than 0 and up to 3660 can (0: the preset's own)",
+        snprintf(message, sizeof message, "days is %s; it must be above 0, up to 3660, or 0 for the preset's default",
                  shown[i]);
         o.days = bad_days[i];
         assert_refused(o, message);
@@ -241,7 +241,7 @@ static void test_user_names(void **state)
     lapse_simulation_free(s);
 }
 
-/* A history so short that most users have no events, and none has much to say. */
+/* A history so short that most users have no events. */
 static void test_empty_users(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_simulate_catalogue.c: the preset "catalogue" is a function of its seed, its goods are a tree as described, and its
- * events carry what they are meant to: series and brands at short lags, what runs out at long ones, new items late. */
+/* test_simulate_catalogue.c: the preset "catalogue" is a function of its seed, its items form a tree, and its events
+ * have the documented dependencies: series and brands at short lags, repeat purchases at long ones, new items late. */
 #include "data/simulate/simulate_goods.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #define DAY 86400.0
 
-static lapse_simulation *draw(int64_t items, int64_t sequences, uint64_t seed)
+static lapse_simulation *simulate(int64_t items, int64_t sequences, uint64_t seed)
 {
     lapse_simulate_options options;
     lapse_simulate_options_default(&options);
@@ -55,7 +55,7 @@ static void test_goods_are_a_tree(void **state)
     }
 }
 
-/* Draws keep to what was asked for, and reach every item of a category that is out. */
+/* Samples satisfy their conditions, and reach every released item of a category. */
 static void test_draws(void **state)
 {
     (void)state;
@@ -64,12 +64,12 @@ static void test_draws(void **state)
     int met[600] = {0};
     for (int i = 0; i < 20000; i++) {
         int32_t department = i % goods->department_count;
-        int32_t category = lp_goods_draw_category(goods, department, &random);
+        int32_t category = lp_goods_sample_category(goods, department, &random);
         assert_int_equal(goods->categories[category].department, department);
         int32_t brand = i % (LP_GOODS_BRANDS + 1) - 1;
-        int32_t item = lp_goods_draw(goods, category, brand, 180, &random);
+        int32_t item = lp_goods_sample(goods, category, brand, 180, &random);
         assert_int_equal(lp_goods_category_of(goods, item), category);
-        int32_t other = lp_goods_draw_series(goods, item, 180, &random), first = goods->categories[category].first;
+        int32_t other = lp_goods_sample_series(goods, item, 180, &random), first = goods->categories[category].first;
         assert_int_equal((other - first) / LP_GOODS_SERIES, (item - first) / LP_GOODS_SERIES);
         assert_int_equal(lp_goods_brand(goods, category, other), lp_goods_brand(goods, category, item));
         met[item]++;
@@ -79,7 +79,7 @@ static void test_draws(void **state)
         missed += met[i] == 0;
     assert_true(missed < 6);
     for (int i = 0; i < 5000; i++) {
-        int32_t item = lp_goods_draw(goods, lp_goods_draw_category(goods, -1, &random), -1, 20, &random);
+        int32_t item = lp_goods_sample(goods, lp_goods_sample_category(goods, -1, &random), -1, 20, &random);
         assert_true(lp_goods_release(goods, item) <= 20);
     }
     lp_goods_free(goods);
@@ -88,7 +88,7 @@ static void test_draws(void **state)
 static void test_same_seed_same_events(void **state)
 {
     (void)state;
-    lapse_simulation *few = draw(2000, 50, 7), *many = draw(2000, 80, 7), *other = draw(2000, 50, 8);
+    lapse_simulation *few = simulate(2000, 50, 7), *many = simulate(2000, 80, 7), *other = simulate(2000, 50, 8);
     assert_true(few->event_count < many->event_count);
     for (int64_t i = 0; i < few->event_count; i++) {
         assert_true(few->time[i] == many->time[i]);
@@ -104,7 +104,7 @@ static void test_same_seed_same_events(void **state)
 static void test_events(void **state)
 {
     (void)state;
-    lapse_simulation *s = draw(0, 2000, 1);
+    lapse_simulation *s = simulate(0, 2000, 1);
     const lp_goods *goods = s->goods;
     assert_int_equal(goods->item_count, 20000);
     assert_in_range(s->event_count, 12 * 2000, 20 * 2000);
@@ -160,7 +160,7 @@ static int remove_path(void **state)
 static void test_items_file(void **state)
 {
     (void)state;
-    lapse_simulation *s = draw(1500, 3, 2);
+    lapse_simulation *s = simulate(1500, 3, 2);
     const lp_goods *goods = s->goods;
     assert_int_equal(lapse_simulation_save_catalogue(s, path, NULL), LAPSE_OK);
     FILE *file = fopen(path, "r");
@@ -198,23 +198,23 @@ static void test_items_file(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    lapse_simulation *s = draw(100, 3, 1);
+    lapse_simulation *s = simulate(100, 3, 1);
     lapse_error error;
     assert_int_equal(lapse_simulation_save_law(s, path, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message,
-                        "the preset 'catalogue' has no table of probabilities: over so many items its law "
-                        "is not written out; use another preset");
+    assert_string_equal(
+        error.message,
+        "the preset 'catalogue' has no table of probabilities, because its law has no closed form; use another preset");
     assert_int_equal(lapse_simulation_evaluate(s, NULL, NULL, NULL, NULL, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message,
-                        "the preset 'catalogue' has no best possible score: over so many items its law is "
-                        "not written out; use another preset");
+    assert_string_equal(
+        error.message,
+        "the preset 'catalogue' has no best possible score, because its law has no closed form; use another preset");
     lapse_simulation_free(s);
     static const int64_t wrong[] = {-1, 1, 99, 20000001, INT64_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         lapse_simulate_options options = {.preset = "catalogue", .items = wrong[i]};
         assert_int_equal(lapse_simulate(&options, &s, &error), LAPSE_ERROR_USAGE);
         assert_null(s);
-        assert_non_null(strstr(error.message, "items cannot be simulated; 100 to 20000000 can (0: 20000)"));
+        assert_non_null(strstr(error.message, "; it must be 100 to 20000000, or 0 for 20000"));
     }
 }
 

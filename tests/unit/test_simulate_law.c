@@ -1,8 +1,8 @@
-/* test_simulate_law.c: the simulator draws what its law says, and its law is what docs/simulate.md says.
+/* test_simulate_law.c: the simulator samples from its law, and the law is that of docs/simulate.md.
  *
- * The law is checked against a second writing of the document (below, by names), the thinning against the law by the
- * time-rescaling theorem: measured by the integral of the total intensity, the waits between events are exponential
- * with mean 1.
+ * The law is checked against a second implementation of the document (below, by names). Ogata's thinning is checked
+ * against the law by the time-rescaling theorem: in units of the integrated total intensity, the waits between events
+ * are exponential with mean 1.
  */
 #include "data/simulate/simulate.h"
 
@@ -24,7 +24,7 @@
 
 typedef struct cause {
     const char *source, *target;
-    double weight, days; /* days: centre of the bump */
+    double weight, days; /* days: mean of the Gaussian kernel */
     double width;
 } cause;
 
@@ -42,7 +42,7 @@ static const char *const shelves[][2] = {
     {"coffee", "vegetables"}, {"kibble", "detergent"}, {"camera", "tripod"}, {"tent", "stove"}};
 static const double spontaneous[][2] = {{0.008, 0.008}, {0.004, 0.004}, {0.008, 0.001}, {0.008, 0.001}};
 
-static double bump(double lag, double centre, double width)
+static double gaussian(double lag, double centre, double width)
 {
     double d = width * centre, x = (lag - centre) / d;
     return x > 4 ? 0 : exp(-x * x / 2) / (d * sqrt(2 * acos(-1)));
@@ -53,13 +53,13 @@ static double fade(double lag)
     return lag > 2400 ? 0 : exp(-lag / 120) / 120;
 }
 
-/* What one event of event type `source` adds to the intensity of `target` after `lag` seconds. */
+/* Contribution of one event of type `source` to the intensity of `target` after `lag` seconds. */
 static double added(const char *source, const char *target, double lag)
 {
     double sum = 0;
     for (size_t i = 0; i < sizeof returns / sizeof *returns; i++) {
         if (strcmp(source, returns[i].source) == 0 && strcmp(target, returns[i].target) == 0)
-            sum += returns[i].weight * bump(lag, returns[i].days * DAY, returns[i].width);
+            sum += returns[i].weight * gaussian(lag, returns[i].days * DAY, returns[i].width);
     }
     for (int shelf = 0; shelf < 4; shelf++) {
         for (int side = 0; side < 2; side++) {
@@ -71,7 +71,7 @@ static double added(const char *source, const char *target, double lag)
                 continue;
             sum += strcmp(target, look) == 0 ? 0.1 * fade(lag) : 0;
             sum += strcmp(target, neighbour) == 0 ? 0.2 * fade(lag) : 0;
-            sum += strcmp(target, purchase) == 0 ? 0.6 * bump(lag, 1200, 0.25) : 0;
+            sum += strcmp(target, purchase) == 0 ? 0.6 * gaussian(lag, 1200, 0.25) : 0;
         }
     }
     return sum;
@@ -129,8 +129,7 @@ static double total_intensity(const lapse_simulation *s, int64_t user, int64_t k
     return sum;
 }
 
-/* Integral over from .. to, by Simpson: fine steps in the hour after the last event, where looks fade, coarse beyond.
- */
+/* Integral over from .. to by Simpson's rule: fine steps in the hour after the last event, coarse ones beyond. */
 static double compensator(const lapse_simulation *s, int64_t user, int64_t known, double from, double to)
 {
     double sum = 0;
@@ -152,8 +151,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Waits in rescaled time. Users are laid end to end, so that what is left after a user's last event is not lost (losing
- * it would favour short waits). Returns the whole of rescaled time. */
+/* Waits in rescaled time. Users are concatenated, so that the time after a user's last event counts (dropping it
+ * would favour short waits). Returns the total rescaled time. */
 static double rescaled_waits(const lapse_simulation *s, double days, double *waits)
 {
     double carried = 0, whole = 0;
@@ -225,7 +224,7 @@ static void test_kinds_happen_as_often_as_the_law_expects(void **state)
     lapse_simulation_free(s);
 }
 
-/* What the shop is for: order alone says little, time says much. */
+/* The purpose of the preset: the order of events says little, their times say much. */
 static void test_law_is_far_above_order(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_spectrum.c: spectra are what the formulas say, for every encoding that sees time; their kernels are positive
- * semidefinite and do not move with time; lags, hostile models and failing memory are met with a sentence. */
+/* test_spectrum.c: spectra agree with the formulas for every encoding of time; kernels are positive semidefinite and
+ * translation invariant; invalid lags, corrupt models and failed allocations give an error. */
 #include "inspect/spectrum.h"
 
 #include "base/memory.h"
@@ -21,14 +21,14 @@ static const double PI = 3.14159265358979323846;
 
 enum { TIMES = 24 };
 
-/* A model with random parameters that sees time by this encoding. */
+/* A model with random parameters and this encoding. */
 static lapse_model *model_of(const char *encoding, int periods, int harmonics, uint64_t seed)
 {
     lp_model_config config = small_config(lp_encoding_find(encoding), 4, 1, 1);
-    small_config_number(&config, "periods", periods);
-    small_config_number(&config, "harmonics", harmonics);
-    small_config_number(&config, "period-min", 60);
-    small_config_number(&config, "period-max", 30 * 86400.0);
+    config.periods = periods;
+    config.harmonics = harmonics;
+    config.period_min = 60;
+    config.period_max = 30 * 86400.0;
     return small_model(&config, seed);
 }
 
@@ -115,7 +115,7 @@ static void test_bochner_has_ones(void **state)
     lapse_model_free(model);
 }
 
-/* With unlike amplitudes one t is not the mean; two that lie a quarter of a period apart are. */
+/* With unequal amplitudes one t is not the mean; two, a quarter of a period apart, are. */
 static void test_kernel_is_the_mean_over_time(void **state)
 {
     (void)state;
@@ -182,8 +182,8 @@ static void test_mean_over_a_cell(void **state)
 
 /* ------------------------------------------------------------------------------------ what a kernel must be --- */
 
-/* Whether a symmetric matrix [n x n] is positive semidefinite to rounding: a Cholesky factor of it exists once its
- * diagonal has been lifted by a hair. Destroys the matrix. */
+/* Whether a symmetric matrix [n x n] is positive semidefinite up to rounding: it has a Cholesky factor after a small
+ * value is added to its diagonal. Destroys the matrix. */
 static bool is_positive(double *matrix, int n)
 {
     double trace = 0;
@@ -226,7 +226,7 @@ static void fill_products(const lapse_spectrum *s, const double *time, double sh
     free(phi);
 }
 
-/* The largest difference, against the height of the kernel. */
+/* The largest difference relative to K(0). */
 static double difference(const double *a, const double *b)
 {
     double most = 0;
@@ -246,7 +246,7 @@ static void check_kernel(const lapse_spectrum *s, lp_random *random)
     fill_kernel(s, time, 0, first);
     fill_kernel(s, time, shift, second);
     assert_true(difference(first, second) < 1e-6);
-    /* Where cosine and sine weigh the same, the product of the features is the kernel, wherever in time. */
+    /* With equal amplitudes of cosine and sine the product of features equals the kernel at every t. */
     bool even = true;
     for (int i = 0; i < s->count; i++)
         even = even && s->cosine[i] * s->cosine[i] == s->sine[i] * s->sine[i];
@@ -267,7 +267,7 @@ static void test_kernels_of_every_encoding(void **state)
             lapse_model *model = model_of(lp_encodings[i]->name, 5 + (int)repeat, 1 + (int)repeat % 3, seed + repeat);
             lapse_spectrum s = spectrum_of(model);
             check_kernel(&s, &random);
-            /* As learned amplitudes go to be alike, so must every encoding's kernel be the product of features. */
+            /* With equalized amplitudes the kernel of every encoding equals the product of features. */
             memcpy(s.sine, s.cosine, (size_t)s.count * sizeof *s.sine);
             assert_int_equal(lp_spectrum_complete(&s, NULL), LAPSE_OK);
             check_kernel(&s, &random);
@@ -304,15 +304,15 @@ static void test_models_without_a_kernel(void **state)
     lapse_error error = {0};
     lapse_model *model = model_of("position", 0, 0, 1);
     assert_int_equal(lapse_model_spectrum(model, &s, &error), LAPSE_ERROR_USAGE);
-    assert_non_null(strstr(error.message, "the encoding 'position' looks at no lags, so it has no kernel; these have "
-                                          "one: "));
+    assert_non_null(
+        strstr(error.message, "the encoding 'position' does not use lags, so it has no kernel; these have one: "));
     assert_non_null(strstr(error.message, "mercer"));
     assert_null(s.frequency);
     assert_int_equal(lapse_model_spectrum(model, &s, NULL), LAPSE_ERROR_USAGE);
     const lp_model_row *row = model->config.row;
     model->config.row = lp_model_row_find("majority");
     assert_int_equal(lapse_model_spectrum(model, &s, &error), LAPSE_ERROR_USAGE);
-    assert_non_null(strstr(error.message, "a model 'majority' counts events and looks at no lags"));
+    assert_non_null(strstr(error.message, "the model 'majority' does not use lags"));
     model->config.row = row;
     lapse_model_free(model);
 }
@@ -377,15 +377,15 @@ static void assert_lags_refused(lapse_lags lags, const char *message)
 static void test_lags_refused(void **state)
 {
     (void)state;
-    assert_lags_refused((lapse_lags){"cubic", 1, 2, 3}, "there is no axis 'cubic': it is log or linear");
-    assert_lags_refused((lapse_lags){NULL, 1, 2, 3}, "there is no axis '': it is log or linear");
+    assert_lags_refused((lapse_lags){"cubic", 1, 2, 3}, "axis is 'cubic'; it must be log or linear");
+    assert_lags_refused((lapse_lags){NULL, 1, 2, 3}, "axis is ''; it must be log or linear");
     assert_lags_refused((lapse_lags){"log", 1, 2, 1}, "points is 1; it must be 2 to 100000");
     assert_lags_refused((lapse_lags){"log", 1, 2, 100001}, "points is 100001; it must be 2 to 100000");
-    assert_lags_refused((lapse_lags){"log", -1, 2, 9}, "lags begin at -1 seconds and end at 2; both must be 0 or more");
+    assert_lags_refused((lapse_lags){"log", -1, 2, 9}, "lags begin at -1 and end at 2 seconds; both must be 0 or more");
     assert_lags_refused((lapse_lags){"linear", 0, NAN, 9},
-                        "lags begin at 0 seconds and end at nan; both must be 0 or more");
+                        "lags begin at 0 and end at nan seconds; both must be 0 or more");
     assert_lags_refused((lapse_lags){"log", 120, 60, 9},
-                        "lags begin at 2 minutes and end at 1 minute; the end must be the later one");
+                        "lags begin at 2 minutes and end at 1 minute; the end must be larger");
 }
 
 static void test_lags(void **state)
@@ -405,7 +405,7 @@ static void test_lags(void **state)
     assert_int_equal(lapse_lags_resolve(&s, &lags, NULL), LAPSE_OK);
     assert_true(lags.from == 0);
     assert_near(lapse_lags_at(&lags, 1), 25 * PI, 1e-9);
-    /* An end before the shortest period, and a beginning after the longest. */
+    /* An end below the shortest period, and a start above the longest. */
     lags = (lapse_lags){"log", 0, 0.01, 5};
     assert_int_equal(lapse_lags_resolve(&s, &lags, NULL), LAPSE_OK);
     assert_near(lags.from, 0.001, 1e-15);
@@ -415,12 +415,12 @@ static void test_lags(void **state)
     lapse_spectrum_clear(&s);
 }
 
-/* A model with several draws has the spectrum of all of them, each with its share: K is their mean. */
+/* A model with several frequency samples has the spectrum of all of them: K is their mean. */
 static void test_draws(void **state)
 {
     (void)state;
     lp_model_config config = small_config(lp_encoding_find("bochner-normal"), 4, 1, 1);
-    small_config_number(&config, "frequency-samples", 3);
+    config.draws = 3;
     lapse_model *model = small_model(&config, test_seed());
     lapse_spectrum s = spectrum_of(model);
     const lp_tensor *draws = lp_model_tensor_find(model, "time.log_period");

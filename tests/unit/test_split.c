@@ -1,4 +1,4 @@
-/* test_split.c: shares, seeds and refusals of splits. */
+/* test_split.c: fractions, seeds and errors of splits. */
 #include "support/small_data.h"
 
 #include "data/import/import.h"
@@ -79,7 +79,7 @@ static void seeds_decide(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* Fixed for good: models remember only their seed. */
+/* Frozen: models store only their seed. */
 static void the_split_of_a_seed_never_changes(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static void the_column_is_taken_as_it_is(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* The splits of a spelled dataset's events as letters, t, v and e (test), a space between sequences. */
+/* The splits of a dataset's events as letters, t, v and e (test), with a space between sequences. */
 static void expect_rule(lapse_dataset *dataset, const char *name, const char *expected)
 {
     uint8_t *split = NULL;
@@ -136,7 +136,7 @@ static void the_last_of_each_sequence_is_left_out(void **state)
     (void)state;
     expect_rule(small_dataset_spelled("abcab a ab abc abcd", NULL), "leave-one-out", "tttve t tt tve ttve");
     expect_rule(small_dataset_spelled("abc", NULL), "leave-one-out", "tve");
-    /* The rule asked for wins over a column. */
+    /* An explicit rule takes precedence over a column. */
     expect_rule(small_dataset_spelled("abc ab", "eee vt"), "leave-one-out", "tve tt");
     expect_rule(small_dataset_spelled("abc ab", "eee vt"), "column", "eee vt");
 }
@@ -147,7 +147,7 @@ static void later_starts_are_tested(void **state)
     static const int lengths[] = {2, 1, 1, 3, 1, 1, 1, 1, 1, 2};
     static const double time[] = {50, 51, 90, 10, 20, 500, 501, 30, 40, 60, 70, 80, 90, 600};
     int32_t type[14] = {0};
-    /* The two that start last start together: the later in the file is test. A late end does not count. */
+    /* The last two start at the same time: the later one in the file is test. The end of a sequence has no effect. */
     expect_rule(small_dataset(10, lengths, time, type, 1, NULL), "time", "tt v t ttt t t t t t ee");
     static const int two_each[] = {1, 1, 1};
     static const double backwards[] = {3, 2, 1};
@@ -158,7 +158,7 @@ static void later_starts_are_tested(void **state)
     expect_rule(small_dataset(3, two_each, zeros, type, 1, NULL), "time", "t v e");
 }
 
-/* Shares hold for the order of time too, whatever the seed. */
+/* The fractions are exact for the time rule too, for every seed. */
 static void the_seed_is_for_chance_alone(void **state)
 {
     (void)state;
@@ -213,23 +213,19 @@ static void empty_splits_are_refused(void **state)
 {
     (void)state;
     refuse(make(1, NULL), "sequence",
-           "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-           "source that says which split each event is in");
+           "1 sequence cannot be split into train, valid and test: at least 3 are required, or a split column in the "
+           "source");
     refuse(make(2, NULL), "time",
-           "2 sequences cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-           "source that says which split each event is in");
+           "2 sequences cannot be split into train, valid and test: at least 3 are required, or a split column in the "
+           "source");
     refuse(make(5, "test"), "column",
-           "no event is in the split 'train': mark some in the split column, or choose another rule than "
-           "'column', such as 'sequence'");
+           "the split column has no 'train' events: add some, or choose another --split-by rule such as 'sequence'");
     refuse(make(5, "train"), "column",
-           "no event is in the split 'valid': mark some in the split column, or choose another rule than "
-           "'column', such as 'sequence'");
+           "the split column has no 'valid' events: add some, or choose another --split-by rule such as 'sequence'");
     refuse(make(5, NULL), "column",
-           "the dataset cannot be split by a column, since none was imported: import it with --split-column COLUMN, or "
-           "choose another rule");
+           "the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule");
     refuse(make(2, NULL), "leave-one-out",
-           "no sequence has the 3 events that leave-one-out needs: one to learn from, one to validate with and one to "
-           "test");
+           "leave-one-out requires a sequence of at least 3 events: one each for train, valid and test");
 }
 
 static void every_allocation_may_fail(void **state)

@@ -126,9 +126,9 @@ static void fields_of_the_predicted_event_do_not_matter(void **state)
         int64_t count, again;
         double *before = losses(model, dataset, LP_TARGET_EVENT, &count);
         for (int64_t i = place; i < dataset->event_count; i += 12) {
-            ((int32_t *)dataset->fields[0].blocks[0])[i] ^= 1;
-            ((int32_t *)dataset->fields[1].blocks[0])[i] ^= 1;
-            ((double *)dataset->fields[2].blocks[0])[i] += 1;
+            ((int32_t *)dataset->fields[0].buffers[0])[i] ^= 1;
+            ((int32_t *)dataset->fields[1].buffers[0])[i] ^= 1;
+            ((double *)dataset->fields[2].buffers[0])[i] += 1;
         }
         double *after = losses(model, dataset, LP_TARGET_EVENT, &again);
         assert_int_equal(count, again);

@@ -110,8 +110,7 @@ static void options_that_contradict(void **state)
         {{"period-min", "period-max"}, {"100", "10"}, "period-max (10 s) is shorter than period-min (100 s)"},
         {{"split-by"},
          {"column"},
-         "the dataset cannot be split by a column, since none was imported: import it with --split-column COLUMN, or "
-         "choose another rule"},
+         "the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule"},
         {{"loss"}, {"bce"}, "the loss 'bce' belongs to the task recommend; classify uses softmax"},
         {{"task", "loss", "negatives"},
          {"recommend", "bce", "in-batch"},
@@ -216,12 +215,10 @@ static void datasets_too_small(void **state)
     (void)state;
     check_train_fails(
         "abcabc", NULL, LAPSE_ERROR_USAGE,
-        "1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the "
-        "source that says which split each event is in");
+        "1 sequence cannot be split into train, valid and test: at least 3 are required, or a split column in the source");
     check_train_fails(
         "abc abc", "ttt ttt", LAPSE_ERROR_USAGE,
-        "no event is in the split 'valid': mark some in the split column, or choose another rule than 'column', "
-        "such as 'sequence'");
+        "the split column has no 'valid' events: add some, or choose another --split-by rule such as 'sequence'");
     check_train_fails("a b c", NULL, LAPSE_ERROR_INPUT,
                       "there is nothing to predict: no sequence has a second event in the split 'valid'");
     check_train_fails("abc abc", "ttt vtt", LAPSE_ERROR_INPUT,
@@ -323,10 +320,10 @@ static void kinds_go_by_name(void **state)
     lapse_dataset *dataset = small_train_data(4), *renamed = small_train_data(4);
     lapse_train_options options = small_train_options();
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
-    int32_t *type = renamed->blocks[2];
+    int32_t *type = renamed->buffers[2];
     for (int64_t i = 0; i < renamed->event_count; i++)
         type[i] = 4 - type[i];
-    char *names = renamed->blocks[5];
+    char *names = renamed->buffers[5];
     for (int i = 0; i < 5; i++)
         names[2 * i] = (char)('e' - i);
     lapse_evaluate_options evaluate;

@@ -1,5 +1,5 @@
-/* test_window.c: what windows and batches promise, on random datasets: every event is asked for once, with enough before it; and
- * a batch says exactly what its windows hold. The seed is printed with what fails. */
+/* test_window.c: contracts of windows and batches on random datasets: every target is predicted once, with enough
+ * history, and a batch has exactly the contents of its windows. Failures print the seed. */
 #include "data/batch/batch.h"
 #include "data/dataset/split.h"
 #include "support/small_data.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which case it is: said with what fails. */
+/* Description of the case, printed with failures. */
 static char what[160];
 
 #define CHECK(condition)                                        \
@@ -29,7 +29,7 @@ typedef struct window_case {
     lp_random random;
 } window_case;
 
-/* Seeds take turns: split by sequence or by event, any wanted part, contexts around the lengths of sequences. */
+/* Varies with the seed: split by sequence or by event, the target split, contexts around the lengths of sequences. */
 static void start_case(window_case *this, int seed)
 {
     static const int contexts[] = {1, 2, 3, 5, 8, 12, 40};
@@ -58,42 +58,42 @@ static void end_case(window_case *this)
     lp_free(this->split);
 }
 
-/* How often each event is asked for. */
-static int *count_asked(const window_case *this, const lp_windows *list)
+/* How often each event is predicted. */
+static int *count_predictions(const window_case *this, const lp_windows *list)
 {
-    int *target_position = calloc((size_t)this->dataset->event_count + 1, sizeof *target_position);
+    int *predictions = calloc((size_t)this->dataset->event_count + 1, sizeof *predictions);
     for (int64_t w = 0; w < list->count; w++) {
         const lp_window *window = &list->windows[w];
-        for (int place = window->from; place < window->count; place++)
-            target_position[window->first + place + 1] += lp_targets_want(&this->targets, window->first + place + 1);
+        for (int i = window->from; i < window->count; i++)
+            predictions[window->first + i + 1] += lp_targets_include(&this->targets, window->first + i + 1);
     }
-    return target_position;
+    return predictions;
 }
 
 static void check_windows(const window_case *this, const lp_windows *list)
 {
     const lapse_dataset *dataset = this->dataset;
     int64_t total = 0;
-    int *target_position = count_asked(this, list);
+    int *predictions = count_predictions(this, list);
     CHECK(list->count <= list->capacity);
     for (int64_t w = 0; w < list->count; w++) {
         const lp_window *window = &list->windows[w];
-        int64_t end = window->first + window->count; /* the last event asked for */
+        int64_t end = window->first + window->count; /* the last target */
         CHECK(window->count >= 1 && window->count <= this->targets.context);
         CHECK(window->from >= 0 && window->from < window->count);
         CHECK((uint64_t)window->first >= dataset->start[window->sequence]);
         CHECK((uint64_t)end < dataset->start[window->sequence + 1]);
-        CHECK(lp_targets_want(&this->targets, end));
-        CHECK(lp_targets_want(&this->targets, window->first + window->from + 1));
+        CHECK(lp_targets_include(&this->targets, end));
+        CHECK(lp_targets_include(&this->targets, window->first + window->from + 1));
     }
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         for (uint64_t event = dataset->start[s]; event < dataset->start[s + 1]; event++) {
-            bool wanted = event > dataset->start[s] && lp_targets_want(&this->targets, (int64_t)event);
-            CHECK(target_position[event] == wanted);
+            bool wanted = event > dataset->start[s] && lp_targets_include(&this->targets, (int64_t)event);
+            CHECK(predictions[event] == wanted);
             total += wanted;
         }
     CHECK(list->targets == total);
-    free(target_position);
+    free(predictions);
 }
 
 static void evaluation_windows(void **state)
@@ -109,10 +109,10 @@ static void evaluation_windows(void **state)
             const lp_window *window = &list.windows[w];
             int64_t start = (int64_t)this.dataset->start[window->sequence];
             int64_t length = (int64_t)this.dataset->start[window->sequence + 1] - start;
-            for (int place = window->from; place < window->count; place++) {
-                int64_t index = window->first + place + 1 - start, least = (this.targets.context + 1) / 2;
-                CHECK(place + 1 >= (index < least ? index : least));
-                CHECK(length - 1 > this.targets.context || place + 1 == index);
+            for (int i = window->from; i < window->count; i++) {
+                int64_t index = window->first + i + 1 - start, least = (this.targets.context + 1) / 2;
+                CHECK(i + 1 >= (index < least ? index : least));
+                CHECK(length - 1 > this.targets.context || i + 1 == index);
             }
         }
         lp_windows_clear(&list);
@@ -128,11 +128,11 @@ static void training_windows(void **state)
         lp_windows list = {0};
         start_case(&this, seed);
         assert_int_equal(lp_windows_training(&list, &this.targets, (uint64_t)seed, 0, NULL), LAPSE_OK);
-        const lp_window *place = list.windows;
+        const lp_window *buffer = list.windows;
         for (uint32_t epoch = 0; epoch < 8; epoch++) {
             int64_t before = lp_memory_count();
             assert_int_equal(lp_windows_training(&list, &this.targets, (uint64_t)seed, epoch, NULL), LAPSE_OK);
-            CHECK(lp_memory_count() == before && list.windows == place);
+            CHECK(lp_memory_count() == before && list.windows == buffer);
             check_windows(&this, &list);
             lp_windows_shuffle(&list, (uint64_t)seed, epoch);
             check_windows(&this, &list);
@@ -143,7 +143,7 @@ static void training_windows(void **state)
     }
 }
 
-/* Training windows of one long sequence lie end to end, and begin elsewhere in another epoch. */
+/* Training windows of one long sequence lie end to end, with another offset in another epoch. */
 static void training_offsets(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void training_offsets(void **state)
     lapse_dataset_close(dataset);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_first(const void *a, const void *b)
 {
     const lp_window *x = a, *y = b;
     return (x->first > y->first) - (x->first < y->first);
@@ -199,7 +199,7 @@ static void shuffles(void **state)
     assert_false(same_windows(&one, &seeded));
     assert_false(same_windows(&one, &plain));
     for (int i = 1; i < 5; i++) {
-        qsort(lists[i]->windows, (size_t)lists[i]->count, sizeof *lists[i]->windows, by_place);
+        qsort(lists[i]->windows, (size_t)lists[i]->count, sizeof *lists[i]->windows, by_first);
         assert_true(same_windows(lists[i], &plain));
     }
     for (int i = 0; i < 5; i++)
@@ -207,7 +207,7 @@ static void shuffles(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* A list of no windows is shuffled too; so is a list of one. */
+/* Shuffling empty lists and lists of one window. */
 static void nothing_to_shuffle(void **state)
 {
     (void)state;
@@ -230,23 +230,23 @@ static void nothing_to_shuffle(void **state)
 
 /* ----------------------------------------------------------------------------------------------- batches ----- */
 
-/* The tokens of one window, against the dataset. */
+/* Compares the tokens of one window with the dataset. */
 static void check_window(const window_case *this, const lp_batch *batch, const lp_window *window, int shard, int token,
                          bool known, int *targets)
 {
     const lapse_dataset *dataset = this->dataset;
     const double *time = dataset->time + window->first;
     double last = known ? time[window->count] : time[window->count - 1];
-    for (int place = 0; place < window->count; place++, token++) {
-        int64_t next = window->first + place + 1;
+    for (int i = 0; i < window->count; i++, token++) {
+        int64_t next = window->first + i + 1;
         CHECK(batch->type[token] == dataset->type[next - 1]);
-        CHECK(batch->position[token] == place);
-        CHECK(batch->time[token] == time[place] - last && batch->time[token] <= 0);
-        CHECK(batch->query_time[token] == (known ? time[place + 1] : time[place]) - last);
+        CHECK(batch->position[token] == i);
+        CHECK(batch->time[token] == time[i] - last && batch->time[token] <= 0);
+        CHECK(batch->query_time[token] == (known ? time[i + 1] : time[i]) - last);
         CHECK(batch->query_time[token] >= batch->time[token] && batch->query_time[token] <= 0);
         CHECK(known || batch->query_time[token] == batch->time[token]);
-        bool target_position = place >= window->from && lp_targets_want(&this->targets, next);
-        if (!target_position)
+        bool is_target = i >= window->from && lp_targets_include(&this->targets, next);
+        if (!is_target)
             continue;
         CHECK(batch->target_position[*targets] == token - batch->shard_token[shard]);
         CHECK(batch->target[*targets] == dataset->type[next]);
@@ -306,7 +306,7 @@ static void batches(void **state)
     }
 }
 
-/* Event types are taken from the list given, not from the dataset: a model may number them otherwise. */
+/* Event types come from the given column, not from the dataset: a model may have other ids. */
 static void batch_takes_the_models_kinds(void **state)
 {
     (void)state;

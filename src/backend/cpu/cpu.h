@@ -47,7 +47,7 @@ typedef struct lp_cpu_adam {
 const lp_cpu_adam *lp_cpu_adam_kernels(void);
 
 /* Adam's step, on adam->threads threads. */
-void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters);
+void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
 
 /* Whether kernels may run on several threads at once. A sequential build of OpenBLAS is not thread-safe: it gives wrong
  * results. */

@@ -10,7 +10,7 @@ enum { CHUNK = 4096, ROWS = 64 }; /* dense parameters, or table rows, of a task 
 
 typedef struct adam_job {
     const lp_adam *adam;
-    const lp_union *rows; /* NULL if there are no tables */
+    const lp_row_union *rows; /* NULL if there are no tables */
     float *parameters;
     const lp_cpu_adam *kernels;
     int chunks; /* tasks of dense parameters; later tasks are table rows */
@@ -52,7 +52,7 @@ static span row_span(const adam_job *job, const lp_table *table, int row)
 {
     const lp_adam *adam = job->adam;
     size_t offset = table->offset + (size_t)job->rows->row[row] * (size_t)table->cols;
-    float *gradients = row_gradient(adam, table, job->rows->place[job->rows->first[row]]);
+    float *gradients = row_gradient(adam, table, job->rows->item_index[job->rows->first[row]]);
     return (span){
         job->parameters + offset, adam->moment1 + offset, adam->moment2 + offset, gradients, NULL, table->rate,
         (size_t)table->cols};
@@ -94,7 +94,7 @@ static void prefetch_gradients(const adam_job *job, int row)
     if (row >= job->rows->count)
         return;
     for (int32_t i = job->rows->first[row]; i < job->rows->first[row + 1]; i++)
-        prefetch(row_gradient(job->adam, &job->adam->tables[0], job->rows->place[i]), job->adam->tables[0].cols);
+        prefetch(row_gradient(job->adam, &job->adam->tables[0], job->rows->item_index[i]), job->adam->tables[0].cols);
 }
 
 static void prefetch_row(const adam_job *job, int row)
@@ -126,7 +126,7 @@ static void reduce_task(void *context, int task, int worker)
         for (int t = 0; t < adam->table_count; t++) {
             span s = row_span(job, &adam->tables[t], row);
             for (int32_t i = job->rows->first[row] + 1; i < job->rows->first[row + 1]; i++)
-                job->kernels->add(s.count, s.gradients, row_gradient(adam, &adam->tables[t], job->rows->place[i]));
+                job->kernels->add(s.count, s.gradients, row_gradient(adam, &adam->tables[t], job->rows->item_index[i]));
             norm += add_l2_and_norm(job->kernels, &s, (float)adam->l2);
         }
     }
@@ -168,7 +168,7 @@ static void step_task(void *context, int task, int worker)
     }
 }
 
-void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
+void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
 {
     size_t dense = adam->size - adam->table_size;
     adam_job job = {.adam = adam, .rows = rows, .parameters = parameters, .kernels = lp_cpu_adam_kernels()};

@@ -73,7 +73,7 @@ static void run_fast(void *context, const lp_run *run)
     run_all(run, lp_cpu_kernels());
 }
 
-static void adam_step(void *context, const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
+static void adam_step(void *context, const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
 {
     (void)context;
     lp_cpu_adam_step(adam, step, rows, parameters);

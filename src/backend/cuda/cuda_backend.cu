@@ -153,7 +153,7 @@ static bool grow_ring(lp_cuda_device *device, adam_ring *ring, size_t size)
     return good;
 }
 
-static void adam_step(void *context, const lp_adam *adam, uint64_t step, const lp_union *rows, float *parameters)
+static void adam_step(void *context, const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
 {
     guard held(context);
     lp_cuda_device *device = held->device;

@@ -1,10 +1,11 @@
+/* batch.c: copies windows of a dataset into a batch's arrays and lists the target positions of each. */
 #include "data/batch/batch.h"
 
 #include <string.h>
 
-/* Of either type of field. */
+/* Bytes of a field's value: int32_t for a category, float for a number. */
 enum { FIELD_SIZE = sizeof(int32_t) };
-_Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers take the same room");
+_Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers have the same size");
 
 lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error)
 {
@@ -56,12 +57,12 @@ void lp_batch_clear(lp_batch *batch)
     lp_free(batch->shard_targets);
     lp_free(batch->negative);
     lp_free(batch->item);
-    lp_free(batch->shift);
+    lp_free(batch->logq);
     lp_free(batch->shard_items);
     *batch = (lp_batch){0};
 }
 
-lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int shared, int64_t types, lapse_error *error)
+lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared, int64_t types, lapse_error *error)
 {
     size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context, shards = (size_t)batch->shard_count;
     int64_t most = (int64_t)lp_batch_shard_tokens(batch) * (2 + negatives) + shared;
@@ -69,9 +70,9 @@ lapse_status lp_batch_list_items(lp_batch *batch, int negatives, int shared, int
     batch->item_capacity = (int)(most < types ? most : types);
     batch->negative = lp_alloc(tokens * (size_t)negatives, sizeof *batch->negative);
     batch->item = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->item);
-    batch->shift = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->shift);
+    batch->logq = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->logq);
     batch->shard_items = lp_alloc(shards, sizeof *batch->shard_items);
-    if (batch->negative && batch->item && batch->shift && batch->shard_items)
+    if (batch->negative && batch->item && batch->logq && batch->shard_items)
         return LAPSE_OK;
     return lp_fail_memory(error, "a batch", tokens * (size_t)(negatives + 4) * sizeof *batch->item);
 }
@@ -93,10 +94,10 @@ static void shift_times(const double *time, double last, size_t count, double *o
         out[i] = time[i] - last;
 }
 
-/* Whether the events from `first` on are all asked for. */
-static bool wants_all(const lp_targets *targets, int64_t first, int count)
+/* Whether the `count` events from `first` on are all targets. */
+static bool all_targets(const lp_targets *targets, int64_t first, int count)
 {
-    int others = 0; /* no early way out, so that the compiler makes vectors of it */
+    int others = 0; /* no early exit, so that the compiler vectorizes the loop */
     if (targets->wanted == LP_SPLIT_COUNT)
         return true;
     for (int i = 0; i < count; i++)
@@ -104,28 +105,28 @@ static bool wants_all(const lp_targets *targets, int64_t first, int count)
     return !others;
 }
 
-/* Lists the places of a window, whose first token has the number `token` in its shard, that the model is asked at. */
-static void ask(lp_batch *batch, const lp_window *window, int token, const lp_targets *targets,
-                const lp_event_columns *columns)
+/* Appends the target positions of a window. `token` is the index of its first token within the shard. */
+static void add_targets(lp_batch *batch, const lp_window *window, int token, const lp_targets *targets,
+                        const lp_event_columns *columns)
 {
-    int count = batch->targets, places = window->count - window->from;
-    int64_t first = window->first + window->from + 1; /* event that is asked for */
+    int count = batch->targets, positions = window->count - window->from;
+    int64_t first = window->first + window->from + 1; /* the first candidate target */
     int32_t *target_position = batch->target_position + count, *target = batch->target + count,
             *action = batch->action + count;
-    if (wants_all(targets, first, places)) {
-        for (int i = 0; i < places; i++)
+    if (all_targets(targets, first, positions)) {
+        for (int i = 0; i < positions; i++)
             target_position[i] = token + window->from + i;
-        memcpy(target, columns->type + first, (size_t)places * sizeof *target);
+        memcpy(target, columns->type + first, (size_t)positions * sizeof *target);
         if (columns->action)
-            memcpy(action, columns->action + first, (size_t)places * sizeof *action);
-        batch->targets += places;
+            memcpy(action, columns->action + first, (size_t)positions * sizeof *action);
+        batch->targets += positions;
         return;
     }
-    for (int place = window->from; place < window->count; place++) {
-        int64_t next = window->first + place + 1;
-        if (!lp_targets_want(targets, next))
+    for (int i = window->from; i < window->count; i++) {
+        int64_t next = window->first + i + 1;
+        if (!lp_targets_include(targets, next))
             continue;
-        *target_position++ = token + place;
+        *target_position++ = token + i;
         *target++ = columns->type[next];
         if (columns->action)
             *action++ = columns->action[next];
@@ -133,22 +134,22 @@ static void ask(lp_batch *batch, const lp_window *window, int token, const lp_ta
     }
 }
 
-/* Windows lie anywhere in the dataset: what those ahead need is on its way while this one is laid out. */
+/* Windows are scattered over the dataset, so the columns of window w + AHEAD are prefetched while window w is copied. */
 enum { AHEAD = 2, LINE = 64 };
 
-static void fetch(const void *data, size_t size)
+static void prefetch(const void *data, size_t size)
 {
     for (size_t i = 0; i < size; i += LINE)
         __builtin_prefetch((const char *)data + i);
 }
 
-static void fetch_window(const lp_window *window, const lp_targets *targets, const lp_event_columns *columns)
+static void prefetch_window(const lp_window *window, const lp_targets *targets, const lp_event_columns *columns)
 {
     size_t first = (size_t)window->first, count = (size_t)window->count;
-    fetch(targets->dataset->time + first, (count + 1) * sizeof *targets->dataset->time);
-    fetch(columns->type + first, (count + 1) * sizeof *columns->type);
+    prefetch(targets->dataset->time + first, (count + 1) * sizeof *targets->dataset->time);
+    prefetch(columns->type + first, (count + 1) * sizeof *columns->type);
     if (targets->wanted != LP_SPLIT_COUNT)
-        fetch(targets->split + first, count + 1);
+        prefetch(targets->split + first, count + 1);
 }
 
 static void add_window(lp_batch *batch, const lp_window *window, int shard_token, const lp_targets *targets,
@@ -165,9 +166,9 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
     shift_times(time, last, count, batch->time + token);
     shift_times(target_known ? time + 1 : time, last, count, batch->query_time + token);
     int32_t *position = batch->position + token;
-    for (int32_t place = 0; place < (int32_t)count; place++)
-        position[place] = place;
-    ask(batch, window, batch->tokens - shard_token, targets, columns);
+    for (int32_t i = 0; i < (int32_t)count; i++)
+        position[i] = i;
+    add_targets(batch, window, batch->tokens - shard_token, targets, columns);
     batch->tokens += window->count;
     batch->event[batch->windows] = window->first;
     batch->sequence[batch->windows++] = window->sequence;
@@ -187,7 +188,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
         *segment++ = 0;
         for (int w = begin; w < end; w++) {
             if (w + AHEAD < count)
-                fetch_window(&list->windows[first + w + AHEAD], targets, columns);
+                prefetch_window(&list->windows[first + w + AHEAD], targets, columns);
             add_window(batch, &list->windows[first + w], batch->shard_token[shard], targets, target_known, columns);
             *segment++ = batch->tokens - batch->shard_token[shard];
         }

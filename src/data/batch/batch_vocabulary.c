@@ -1,3 +1,4 @@
+/* batch_vocabulary.c: samples negatives, lists the distinct items of each shard, and forms the union of the lists. */
 #include "data/batch/batch_vocabulary.h"
 
 lapse_status lp_batch_vocabulary_init(lp_batch_vocabulary *lists, lapse_error *error)
@@ -5,14 +6,14 @@ lapse_status lp_batch_vocabulary_init(lp_batch_vocabulary *lists, lapse_error *e
     size_t threads = (size_t)lists->threads;
     lists->marks = lp_alloc(threads, sizeof *lists->marks);
     lists->lists = lp_alloc(threads, sizeof *lists->lists);
-    lists->owners = lp_alloc(threads, sizeof *lists->owners);
-    bool good = lists->marks && lists->lists && lists->owners;
+    lists->sequences = lp_alloc(threads, sizeof *lists->sequences);
+    bool good = lists->marks && lists->lists && lists->sequences;
     for (int i = 0; good && i < lists->threads; i++)
         good = (lists->marks[i] = lp_alloc((size_t)lists->items, sizeof(lp_mark))) != NULL;
     if (good)
         return LAPSE_OK;
     lp_batch_vocabulary_clear(lists);
-    return lp_fail_memory(error, "lists of items", threads * (size_t)lists->items * sizeof(lp_mark));
+    return lp_fail_memory(error, "the batch vocabulary", threads * (size_t)lists->items * sizeof(lp_mark));
 }
 
 void lp_batch_vocabulary_clear(lp_batch_vocabulary *lists)
@@ -21,20 +22,21 @@ void lp_batch_vocabulary_clear(lp_batch_vocabulary *lists)
         lp_free(lists->marks[i]);
     lp_free(lists->marks);
     lp_free(lists->lists);
-    lp_free(lists->owners);
+    lp_free(lists->sequences);
     *lists = (lp_batch_vocabulary){0};
 }
 
-/* One shard being listed. */
-typedef struct listing {
+/* The item list of one shard, while it is built. */
+typedef struct item_list {
     lp_mark *marks;
-    uint32_t number; /* of this list */
-    int32_t *items;  /* the list */
+    uint32_t stamp; /* equals lp_mark.list of the items that the list has */
+    int32_t *items;
     int count;
-} listing;
+} item_list;
 
-/* A number that no mark has yet; after the last one, all marks are wiped. */
-static uint32_t next_number(lp_mark *marks, int64_t items, uint32_t *given)
+/* A stamp that no mark has yet. Stamps make clearing the marks between lists unnecessary; after the last one, all
+ * marks are cleared. */
+static uint32_t next_stamp(lp_mark *marks, int64_t items, uint32_t *given)
 {
     if (++*given == 0) {
         for (int64_t i = 0; i < items; i++)
@@ -44,82 +46,82 @@ static uint32_t next_number(lp_mark *marks, int64_t items, uint32_t *given)
     return *given;
 }
 
-static int32_t place_of(listing *list, int32_t item)
+static int32_t index_of(item_list *list, int32_t item)
 {
     lp_mark *mark = &list->marks[item];
-    if (mark->list != list->number) {
-        mark->list = list->number;
-        mark->place = list->count;
+    if (mark->list != list->stamp) {
+        mark->list = list->stamp;
+        mark->index = list->count;
         list->items[list->count++] = item;
     }
-    return mark->place;
+    return mark->index;
 }
 
-/* place_of for each of them. What the list consists of is kept out of memory that ids might lie in. */
-static void renumber(listing *list, int32_t *ids, int count)
+/* Replaces item ids by their indices in the list. Local copies tell the compiler that ids does not alias them. */
+static void renumber(item_list *list, int32_t *ids, int count)
 {
     lp_mark *const marks = list->marks;
-    const uint32_t number = list->number;
+    const uint32_t stamp = list->stamp;
     for (int i = 0; i < count; i++) {
         const lp_mark *mark = &marks[ids[i]];
-        ids[i] = mark->list == number ? mark->place : place_of(list, ids[i]);
+        ids[i] = mark->list == stamp ? mark->index : index_of(list, ids[i]);
     }
 }
 
-enum { ATTEMPTS = 100 }; /* to find an item that a sequence does not have, before any will do */
+enum { ATTEMPTS = 100 }; /* rejections until an item of the sequence itself is accepted */
 
-/* Draws again where one of the places from .. to - 1 got an item that its sequence has. */
-static void replace_owned(const lp_batch_vocabulary *lists, const lp_mark *marks, uint32_t owner, lp_batch *batch,
-                          int from, int to, uint32_t step)
+/* Rejection sampling: replaces the negatives of targets from .. to - 1 that occur in their own sequence. */
+static void reject_seen(const lp_batch_vocabulary *lists, const lp_mark *marks, uint32_t seen, lp_batch *batch,
+                        int from, int to, uint32_t step)
 {
     const lp_negatives *negatives = lists->negatives;
     int count = negatives->count;
     for (int a = from; a < to; a++)
         for (int n = 0; n < count; n++) {
             int32_t *item = &batch->negative[(size_t)a * (size_t)count + (size_t)n];
-            for (uint32_t attempt = 1; marks[*item].owner == owner && attempt < ATTEMPTS; attempt++)
-                *item = lp_negatives_draw(negatives, step, (uint64_t)a, n, attempt);
+            for (uint32_t attempt = 1; marks[*item].sequence == seen && attempt < ATTEMPTS; attempt++)
+                *item = lp_negatives_sample(negatives, step, (uint64_t)a, n, attempt);
         }
 }
 
-/* Marks the items of a sequence as its own. */
-static uint32_t mark_owned(lp_batch_vocabulary *lists, int worker, int64_t sequence)
+/* Stamps the items of a sequence as seen. */
+static uint32_t mark_seen(lp_batch_vocabulary *lists, int worker, int64_t sequence)
 {
     lp_mark *marks = lists->marks[worker];
-    uint32_t owner = next_number(marks, lists->items, &lists->owners[worker]);
+    uint32_t stamp = next_stamp(marks, lists->items, &lists->sequences[worker]);
     for (uint64_t i = lists->dataset->start[sequence]; i < lists->dataset->start[sequence + 1]; i++)
-        marks[lists->type[i]].owner = owner;
-    return owner;
+        marks[lists->type[i]].sequence = stamp;
+    return stamp;
 }
 
-static void draw_shard(lp_batch_vocabulary *lists, lp_batch *batch, int shard, int worker, uint32_t step)
+static void sample_negatives(lp_batch_vocabulary *lists, lp_batch *batch, int shard, int worker, uint32_t step)
 {
     const int32_t *segment = lp_batch_segments(batch, shard);
-    int target_position = batch->shard_targets[shard], end = batch->shard_targets[shard + 1];
-    lp_negatives_fill(lists->negatives, step, (uint64_t)target_position, end - target_position,
-                      batch->negative + (size_t)target_position * (size_t)lists->negatives->count);
+    int from = batch->shard_targets[shard], end = batch->shard_targets[shard + 1];
+    lp_negatives_fill(lists->negatives, step, (uint64_t)from, end - from,
+                      batch->negative + (size_t)from * (size_t)lists->negatives->count);
     if (!lists->negatives->unseen)
         return;
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
-        int to = target_position;
+        int to = from;
         while (to < end && batch->target_position[to] < segment[s + 1])
             to++;
-        if (to > target_position)
-            replace_owned(lists, lists->marks[worker], mark_owned(lists, worker, batch->sequence[w]), batch,
-                          target_position, to, step);
-        target_position = to;
+        if (to > from)
+            reject_seen(lists, lists->marks[worker], mark_seen(lists, worker, batch->sequence[w]), batch, from, to,
+                        step);
+        from = to;
     }
 }
 
-/* Adds the draws that all places share. */
-static void list_shared(const lp_negatives *negatives, uint32_t step, listing *list)
+/* Adds the samples that all targets of the step share. */
+static void add_shared(const lp_negatives *negatives, uint32_t step, item_list *list)
 {
-    int32_t drawn[64];
-    enum { MOST = sizeof drawn / sizeof *drawn };
+    int32_t samples[64];
+    enum { MOST = sizeof samples / sizeof *samples };
     for (int first = 0; first < negatives->shared; first += MOST) {
         int count = negatives->shared - first < MOST ? negatives->shared - first : MOST;
-        lp_negatives_shared(negatives, step, first, count, drawn);
-        renumber(list, drawn, count);
+        lp_negatives_shared(negatives, step, first, count, samples);
+        renumber(list, samples, count);
     }
 }
 
@@ -128,80 +130,81 @@ void lp_batch_vocabulary_make(lp_batch_vocabulary *lists, lp_batch *batch, int s
     const lp_negatives *negatives = lists->negatives;
     lp_mark *marks = lists->marks[worker];
     if (negatives->count > 0)
-        draw_shard(lists, batch, shard, worker, step);
-    size_t place = (size_t)shard * (size_t)batch->item_capacity;
-    listing list = {marks, next_number(marks, lists->items, &lists->lists[worker]), batch->item + place, 0};
-    int token = batch->shard_token[shard], target_position = batch->shard_targets[shard];
-    int tokens = batch->shard_token[shard + 1] - token, count = batch->shard_targets[shard + 1] - target_position;
+        sample_negatives(lists, batch, shard, worker, step);
+    size_t offset = (size_t)shard * (size_t)batch->item_capacity;
+    item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[worker]), batch->item + offset, 0};
+    int token = batch->shard_token[shard], target = batch->shard_targets[shard];
+    int tokens = batch->shard_token[shard + 1] - token, count = batch->shard_targets[shard + 1] - target;
     renumber(&list, batch->type + token, tokens);
-    renumber(&list, batch->target + target_position, count);
-    renumber(&list, batch->negative + (size_t)target_position * (size_t)negatives->count, count * negatives->count);
-    list_shared(negatives, step, &list);
+    renumber(&list, batch->target + target, count);
+    renumber(&list, batch->negative + (size_t)target * (size_t)negatives->count, count * negatives->count);
+    add_shared(negatives, step, &list);
     batch->shard_items[shard] = list.count;
     for (int i = 0; negatives->corrected && i < list.count; i++)
-        batch->shift[place + (size_t)i] = lp_negatives_logq(negatives, list.items[i], tokens);
+        batch->logq[offset + (size_t)i] = lp_negatives_logq(negatives, list.items[i], tokens);
 }
 
-/* ------------------------------------------------------------------------------------------------ unions ----- */
+/* ------------------------------------------------------------------------------------------------ row union -- */
 
-lapse_status lp_union_init(lp_union *rows, const lp_batch *batch, lapse_error *error)
+lapse_status lp_row_union_init(lp_row_union *rows, const lp_batch *batch, lapse_error *error)
 {
     size_t most = (size_t)batch->shard_count * (size_t)batch->item_capacity;
-    *rows = (lp_union){.row = lp_alloc(most, sizeof *rows->row),
-                       .first = lp_alloc(most + 1, sizeof *rows->first),
-                       .place = lp_alloc(most, sizeof *rows->place)};
-    if (rows->row && rows->first && rows->place)
+    *rows = (lp_row_union){.row = lp_alloc(most, sizeof *rows->row),
+                           .first = lp_alloc(most + 1, sizeof *rows->first),
+                           .item_index = lp_alloc(most, sizeof *rows->item_index)};
+    if (rows->row && rows->first && rows->item_index)
         return LAPSE_OK;
-    lp_union_clear(rows);
-    return lp_fail_memory(error, "lists of items", 3 * most * sizeof(int32_t));
+    lp_row_union_clear(rows);
+    return lp_fail_memory(error, "the row union", 3 * most * sizeof(int32_t));
 }
 
-void lp_union_clear(lp_union *rows)
+void lp_row_union_clear(lp_row_union *rows)
 {
     lp_free(rows->row);
     lp_free(rows->first);
-    lp_free(rows->place);
-    *rows = (lp_union){0};
+    lp_free(rows->item_index);
+    *rows = (lp_row_union){0};
 }
 
-/* That of one shard is its list. */
-static void copy_list(lp_union *rows, const lp_batch *batch)
+/* The union of one shard is its list. */
+static void copy_list(lp_row_union *rows, const lp_batch *batch)
 {
     rows->count = batch->shard_items[0];
     for (int32_t i = 0; i < rows->count; i++) {
         rows->row[i] = batch->item[i];
-        rows->first[i] = rows->place[i] = i;
+        rows->first[i] = rows->item_index[i] = i;
     }
     rows->first[rows->count] = rows->count;
 }
 
-void lp_union_make(lp_union *rows, lp_batch_vocabulary *lists, const lp_batch *batch)
+void lp_row_union_make(lp_row_union *rows, lp_batch_vocabulary *lists, const lp_batch *batch)
 {
     if (batch->shard_count == 1) {
         copy_list(rows, batch);
         return;
     }
     lp_mark *marks = lists->marks[0];
-    listing list = {marks, next_number(marks, lists->items, &lists->lists[0]), rows->row, 0};
-    int32_t *next = rows->first + 1; /* next[i]: the places of row i, then where they begin, then where they end */
+    item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[0]), rows->row, 0};
+    int32_t *next = rows->first + 1; /* next[i]: the number of entries of row i, then where they begin, then where
+                                      * they end */
     for (int shard = 0; shard < batch->shard_count; shard++) {
         const int32_t *items = batch->item + (size_t)shard * (size_t)batch->item_capacity;
         for (int i = 0; i < batch->shard_items[shard]; i++) {
             int before = list.count;
-            int32_t place = place_of(&list, items[i]);
-            next[place] = list.count > before ? 1 : next[place] + 1;
+            int32_t row = index_of(&list, items[i]);
+            next[row] = list.count > before ? 1 : next[row] + 1;
         }
     }
     int32_t sum = 0;
     for (int i = 0; i < list.count; i++) {
-        int32_t places = next[i];
+        int32_t entries = next[i];
         next[i] = sum;
-        sum += places;
+        sum += entries;
     }
     for (int shard = 0; shard < batch->shard_count; shard++) {
         int32_t first = shard * batch->item_capacity;
         for (int i = 0; i < batch->shard_items[shard]; i++)
-            rows->place[next[marks[batch->item[first + i]].place]++] = first + i;
+            rows->item_index[next[marks[batch->item[first + i]].index]++] = first + i;
     }
     rows->first[0] = 0;
     rows->count = list.count;

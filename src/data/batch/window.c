@@ -1,8 +1,9 @@
+/* window.c: divides sequences into windows for training and for evaluation. */
 #include "data/batch/window.h"
 
 #include "base/random.h"
 
-/* Room for every window that any epoch could need: one more than full tiles, for each sequence. */
+/* Allocates once for any epoch: one more window per sequence than full tiles. */
 static lapse_status reserve(lp_windows *list, const lp_targets *targets, int stride, lapse_error *error)
 {
     list->count = list->targets = 0;
@@ -19,10 +20,10 @@ static lapse_status reserve(lp_windows *list, const lp_targets *targets, int str
     return LAPSE_OK;
 }
 
-/* How many of `count` events from `first` on are asked for. */
-static int64_t count_wanted(const lp_targets *targets, int64_t first, int64_t count)
+/* The number of targets among `count` events from `first` on. */
+static int64_t count_targets(const lp_targets *targets, int64_t first, int64_t count)
 {
-    enum { TOGETHER = 255 }; /* whose number a byte can hold */
+    enum { TOGETHER = 255 }; /* counts up to 255 fit a byte, which makes the inner loop vectorizable */
     if (targets->wanted == LP_SPLIT_COUNT)
         return count;
     const uint8_t *split = targets->split + first, wanted = (uint8_t)targets->wanted;
@@ -37,43 +38,44 @@ static int64_t count_wanted(const lp_targets *targets, int64_t first, int64_t co
     return sum;
 }
 
-/* Covers one sequence. A window that has to ask for the event after place `ask` ends `stride` places later (the first
- * at `first_end`); where windows overlap it reaches back as far as the context allows. */
-static void cover(lp_windows *list, const lp_targets *targets, int64_t sequence, int64_t first_end, int64_t stride,
-                  bool overlap)
+/* Adds the windows of one sequence. A window predicts the events after `stride` positions (the first window: after
+ * `first_end` positions), less those at either end that are no targets; with overlap it also has the preceding events
+ * as far as the context allows. */
+static void add_windows(lp_windows *list, const lp_targets *targets, int64_t sequence, int64_t first_end,
+                        int64_t stride, bool overlap)
 {
     const lapse_dataset *dataset = targets->dataset;
     int64_t start = (int64_t)dataset->start[sequence], last = (int64_t)dataset->start[sequence + 1] - 1;
-    int64_t places = last - start; /* the last event is only asked for */
-    int64_t end = 0;               /* places before this one are done */
-    while (end < places) {
+    int64_t positions = last - start; /* the last event is a target only */
+    int64_t end = 0;                  /* positions before this one are done */
+    while (end < positions) {
         int64_t begin = end;
         end = begin == 0 ? first_end : begin + stride;
-        end = end < places ? end : places;
-        int64_t ask = begin, done = end;
-        while (ask < end && !lp_targets_want(targets, start + ask + 1))
-            ask++;
-        while (done > ask && !lp_targets_want(targets, start + done))
+        end = end < positions ? end : positions;
+        int64_t from = begin, done = end;
+        while (from < end && !lp_targets_include(targets, start + from + 1))
+            from++;
+        while (done > from && !lp_targets_include(targets, start + done))
             done--;
-        if (ask == done)
+        if (from == done)
             continue;
-        int64_t reach = done > targets->context ? done - targets->context : 0;
-        int64_t first = overlap ? reach : begin;
+        int64_t earliest = done > targets->context ? done - targets->context : 0;
+        int64_t first = overlap ? earliest : begin;
         list->windows[list->count++] =
-            (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(ask - first)};
-        list->targets += count_wanted(targets, start + ask + 1, done - ask);
+            (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(from - first)};
+        list->targets += count_targets(targets, start + from + 1, done - from);
     }
 }
 
-/* One window of a sequence: the last places that are asked after, as many as the context holds. */
-static void cover_last(lp_windows *list, const lp_targets *targets, int64_t sequence)
+/* The last window of a sequence: it ends at its last target and fills the context. */
+static void add_last_window(lp_windows *list, const lp_targets *targets, int64_t sequence)
 {
     const lapse_dataset *dataset = targets->dataset;
     int64_t start = (int64_t)dataset->start[sequence], done = (int64_t)dataset->start[sequence + 1] - 1 - start;
-    while (done > 0 && !lp_targets_want(targets, start + done))
+    while (done > 0 && !lp_targets_include(targets, start + done))
         done--;
     int64_t first = done > targets->context ? done - targets->context : 0;
-    int64_t wanted = count_wanted(targets, start + first + 1, done - first);
+    int64_t wanted = count_targets(targets, start + first + 1, done - first);
     if (wanted > 0)
         list->windows[list->count++] = (lp_window){sequence, start + first, (int32_t)(done - first), 0};
     list->targets += wanted;
@@ -84,7 +86,7 @@ lapse_status lp_windows_evaluation(lp_windows *list, const lp_targets *targets, 
     int stride = targets->context > 1 && !targets->last_only ? targets->context / 2 : 1;
     LP_TRY(reserve(list, targets, stride, error));
     for (int64_t s = 0; s < targets->dataset->sequence_count; s++)
-        cover(list, targets, s, targets->last_only ? 1 : targets->context, stride, true);
+        add_windows(list, targets, s, targets->last_only ? 1 : targets->context, stride, true);
     return LAPSE_OK;
 }
 
@@ -94,16 +96,16 @@ lapse_status lp_windows_training(lp_windows *list, const lp_targets *targets, ui
     const lapse_dataset *dataset = targets->dataset;
     LP_TRY(reserve(list, targets, targets->context, error));
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
-        int64_t places = (int64_t)(dataset->start[s + 1] - dataset->start[s]) - 1, first_end = targets->context;
+        int64_t positions = (int64_t)(dataset->start[s + 1] - dataset->start[s]) - 1, first_end = targets->context;
         if (targets->last_windows) {
-            cover_last(list, targets, s);
+            add_last_window(list, targets, s);
             continue;
         }
-        if (places > targets->context) {
+        if (positions > targets->context) {
             lp_random_block block = lp_philox(seed, LP_PURPOSE_OFFSET, epoch, (uint64_t)s);
             first_end = 1 + (int64_t)(((uint64_t)block.word[0] * (uint64_t)targets->context) >> 32);
         }
-        cover(list, targets, s, first_end, targets->context, false);
+        add_windows(list, targets, s, first_end, targets->context, false);
     }
     return LAPSE_OK;
 }

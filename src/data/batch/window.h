@@ -1,12 +1,12 @@
-/* window.h: which stretches of the sequences a model reads, and which events it is asked for in each.
+/* window.h: windows: which runs of events a model reads, and which events it predicts in each.
  *
- * A window is `count` consecutive events of one sequence. At each of them, from place `from` on, the model is asked for
- * the event that follows it. Windows of one list ask for every event of their split exactly once, a sequence's first
- * event excepted, which has no past.
+ * A window is `count` consecutive events of one sequence. At each position from `from` on, the model predicts the
+ * next event, if that is a target. The windows of one list predict every event of their split exactly once, except
+ * the first event of a sequence, which has no history.
  *
- * In evaluation windows overlap: every asked event has at least half the context before it, or all that exists. In
- * training they lie end to end, because that computes every token once; where they begin in a sequence longer than the
- * context changes from epoch to epoch, so that an event is seen with pasts of every length.
+ * In evaluation windows overlap: every target has at least half a context of history, or all that exists. In training
+ * they lie end to end, because that computes every token once; in a sequence longer than the context their offset is
+ * random in each epoch, so that events are seen with histories of every length.
  */
 #ifndef LP_WINDOW_H
 #define LP_WINDOW_H
@@ -16,38 +16,36 @@
 typedef struct lp_window {
     int64_t sequence;
     int64_t first; /* event number in the dataset */
-    int32_t count; /* events read; events first+1 .. first+count may be asked for */
-    int32_t from;  /* places before this one only give context */
+    int32_t count; /* events read; events first + 1 .. first + count may be targets */
+    int32_t from;  /* positions before this one only give context */
 } lp_window;
 
 typedef struct lp_windows {
     lp_window *windows; /* owned */
     int64_t count, capacity;
-    int64_t targets; /* events asked for in all */
+    int64_t targets; /* events predicted by all windows */
 } lp_windows;
 
-/* Which events are asked for: split[event] is the split each event belongs to; every event if wanted is
- * LP_SPLIT_COUNT. */
+/* Which events are targets: those with split[event] == wanted, or every event if wanted is LP_SPLIT_COUNT. */
 typedef struct lp_targets {
     const lapse_dataset *dataset;
     const uint8_t *split;
     lp_split wanted;
     int context;
-    bool last_only;    /* evaluation asks each window for one event, after its last place */
-    bool last_windows; /* training sees the last `context` places of each sequence alone */
+    bool last_only;    /* evaluation: each window has one target, after its last position */
+    bool last_windows; /* training: only the last window of each sequence */
 } lp_targets;
 
-/* Fills list, which starts as {0} and may be filled again; for one lp_targets and any epoch only the first filling
- * allocates. */
+/* Fills list, which must be {0} at first and may be filled again; only the first call for one lp_targets allocates. */
 lapse_status lp_windows_evaluation(lp_windows *list, const lp_targets *targets, lapse_error *error);
 lapse_status lp_windows_training(lp_windows *list, const lp_targets *targets, uint64_t seed, uint32_t epoch,
                                  lapse_error *error);
 void lp_windows_clear(lp_windows *list);
 
-/* Puts the windows into the random order of this epoch. */
+/* Shuffles the windows by seed and epoch. */
 void lp_windows_shuffle(lp_windows *list, uint64_t seed, uint32_t epoch);
 
-static inline bool lp_targets_want(const lp_targets *targets, int64_t event)
+static inline bool lp_targets_include(const lp_targets *targets, int64_t event)
 {
     return targets->wanted == LP_SPLIT_COUNT || targets->split[event] == (uint8_t)targets->wanted;
 }

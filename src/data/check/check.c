@@ -1,5 +1,5 @@
-/* check.c: looks at a dataset for what spoils results: here the events themselves, whatever their split. Every finding is
- * made, also those that found nothing, so that a reader sees what was looked for. */
+/* check.c: data-quality checks on the events of a dataset, and the entry point of all checks. Every check adds a
+ * finding, also when it finds nothing, so that a reader sees what was checked. */
 #include "data/check/check.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* From which share of the events on a finding is a warning. */
+/* Fractions of the events from which a finding is a warning. */
 static const double many_ties = 0.05, many_duplicates = 0.01;
 
 const char *lapse_severity_name(lapse_severity severity)
@@ -22,7 +22,7 @@ void lapse_check_options_default(lapse_check_options *options)
     *options = (lapse_check_options){.task = "classify", .seed = 1, .now = NAN};
 }
 
-void lp_check_add(lp_checking *c, const lp_found *found, const char *format, ...)
+void lp_check_add(lp_check_context *c, const lp_check_result *found, const char *format, ...)
 {
     lapse_check *check = c->check;
     if (check->finding_count == LAPSE_FINDING_LIMIT)
@@ -42,12 +42,12 @@ void lp_check_add(lp_checking *c, const lp_found *found, const char *format, ...
     va_start(arguments, format);
     vsnprintf(finding->text, sizeof finding->text, format, arguments);
     va_end(arguments);
-    for (char *at = finding->text; *at; at++) /* properties are what a file says: they must not drive a terminal */
+    for (char *at = finding->text; *at; at++) /* control characters of a file must not reach a terminal */
         *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
 }
 
-/* Events that have the time of the one before or behind them in their sequence. */
-static void check_ties(lp_checking *c)
+/* Events with the same timestamp as a neighbour in their sequence. */
+static void check_ties(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
     int64_t ties = 0;
@@ -57,23 +57,24 @@ static void check_ties(lp_checking *c)
             ties += (i > first && dataset->time[i - 1] == dataset->time[i]) ||
                     (i + 1 < end && dataset->time[i + 1] == dataset->time[i]);
     }
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "tied-times",
         .unit = "events",
         .count = ties,
         .total = dataset->event_count,
-        .warn = lp_check_share(ties, dataset->event_count) >= many_ties,
-        .advice = "Where the order within one time matters, import finer times, or rows that are in the right order.",
+        .warn = lp_check_fraction(ties, dataset->event_count) >= many_ties,
+        .advice = "If the order within one timestamp matters, import finer timestamps, or rows in the right order.",
     };
     const char *order = lp_dataset_property_find(dataset, "order");
     if (ties == 0)
-        lp_check_add(c, &found, "No two events of a sequence have the same time.");
+        lp_check_add(c, &found, "No two events of a sequence have the same timestamp.");
     else
-        lp_check_add(c, &found, "Events that share their time with another of their sequence; the order is: %.160s.",
+        lp_check_add(c, &found,
+                     "Events with the same timestamp as another event of their sequence; their order: %.160s.",
                      order ? order : "not recorded");
 }
 
-static void check_future(lp_checking *c)
+static void check_future(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
     int64_t later = 0;
@@ -82,78 +83,80 @@ static void check_future(lp_checking *c)
         later += dataset->time[i] > c->check->now;
         latest = dataset->time[i] > latest ? dataset->time[i] : latest;
     }
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "future-times",
         .unit = "events",
         .count = later,
         .total = dataset->event_count,
         .warn = true,
-        .advice = "Look at the unit of time and the clocks of the source, and leave such rows out.",
+        .advice = "Check the time unit and the clocks of the source, and remove such rows.",
     };
     char now[64], last[64];
     lapse_time_format(c->check->now, now, sizeof now);
     lapse_time_format(latest, last, sizeof last);
     if (later == 0)
-        lp_check_add(c, &found, "No event is later than %s; the latest is of %s.", now, last);
+        lp_check_add(c, &found, "No event is later than %s; the latest is at %s.", now, last);
     else
-        lp_check_add(c, &found, "Events later than %s; the latest is of %s.", now, last);
+        lp_check_add(c, &found, "Events later than %s; the latest is at %s.", now, last);
 }
 
-/* met[event type] is where the group of equal times began that had the event type last: a group may be as long as the data. */
-static bool check_duplicates(lp_checking *c)
+/* last_group[type] is the first event of the last group of equal timestamps that had the type. This makes the check
+ * linear: a group may be as long as the dataset. */
+static bool check_duplicates(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
-    uint64_t *met = lp_grow(NULL, (size_t)dataset->types.count, sizeof *met);
-    if (!met)
+    uint64_t *last_group = lp_grow(NULL, (size_t)dataset->types.count, sizeof *last_group);
+    if (!last_group)
         return false;
-    memset(met, 0xFF, (size_t)dataset->types.count * sizeof *met);
+    memset(last_group, 0xFF, (size_t)dataset->types.count * sizeof *last_group);
     int64_t duplicates = 0;
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         uint64_t group = dataset->start[s];
         for (uint64_t i = group; i < dataset->start[s + 1]; i++) {
             group = dataset->time[i] == dataset->time[group] ? group : i;
-            duplicates += met[dataset->type[i]] == group;
-            met[dataset->type[i]] = group;
+            duplicates += last_group[dataset->type[i]] == group;
+            last_group[dataset->type[i]] = group;
         }
     }
-    lp_free(met);
-    const lp_found found = {
+    lp_free(last_group);
+    const lp_check_result found = {
         .name = "duplicates",
         .unit = "events",
         .count = duplicates,
         .total = dataset->event_count,
-        .warn = lp_check_share(duplicates, dataset->event_count) >= many_duplicates,
-        .advice = "Where they are one event told twice, import with --deduplicate exact.",
+        .warn = lp_check_fraction(duplicates, dataset->event_count) >= many_duplicates,
+        .advice = "If they record one event twice, import with --deduplicate exact.",
     };
     if (duplicates == 0)
-        lp_check_add(c, &found, "No event has the sequence, time and event type of another.");
+        lp_check_add(c, &found, "No two events have the same sequence, timestamp and event type.");
     else
-        lp_check_add(c, &found, "Events with the sequence, time and event type of an earlier one.");
+        lp_check_add(c, &found, "Events with the same sequence, timestamp and event type as an earlier event.");
     return true;
 }
 
-static void check_repeats(lp_checking *c)
+static void check_repeats(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
     int64_t repeats = 0;
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++)
             repeats += dataset->type[i] == dataset->type[i - 1];
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "repeats",
         .unit = "events",
         .count = repeats,
         .total = dataset->event_count,
-        .advice = "Where a repeat means nothing (a page loaded again), import with --deduplicate consecutive: it is "
-                  "easily predicted, and flatters every score.",
+        .advice =
+            "If a repeat carries no information (a page reload), import with --deduplicate consecutive: repeats are "
+            "easy to predict and raise every score.",
     };
     if (repeats == 0)
-        lp_check_add(c, &found, "No event is of the event type right before it.");
+        lp_check_add(c, &found, "No event has the event type of the event before it.");
     else
-        lp_check_add(c, &found, "Events of the event type right before them in their sequence.");
+        lp_check_add(c, &found, "Events with the event type of the event before them in their sequence.");
 }
 
-static bool check_all(lp_checking *c)
+static bool check_all(lp_check_context *c)
 {
     check_ties(c);
     check_future(c);
@@ -182,7 +185,7 @@ lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check
     uint8_t *split;
     LP_TRY(choose_rule(dataset, options, &rule, error));
     if (isinf(options->now))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "now must be a moment, not infinite");
+        return lp_fail(error, LAPSE_ERROR_USAGE, "now must be a finite timestamp");
     LP_TRY(lp_split_make(dataset, rule, options->seed, &split, error));
     lapse_check made = {.split_by = lp_split_rule_name(rule), .seed = options->seed};
     made.now = isnan(options->now) ? (double)time(NULL) : options->now;
@@ -192,7 +195,7 @@ lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check
     made.train_events = events[LP_SPLIT_TRAIN];
     made.valid_events = events[LP_SPLIT_VALID];
     made.test_events = events[LP_SPLIT_TEST];
-    bool good = check_all(&(lp_checking){dataset, rule, split, &made});
+    bool good = check_all(&(lp_check_context){dataset, rule, split, &made});
     lp_free(split);
     if (!good)
         return lp_fail_memory(error, "a check", (size_t)dataset->types.count * sizeof(uint64_t));

@@ -1,16 +1,16 @@
-/* check_split.c: whether what is held out (valid and test) is what a model in use would meet: event types it can have learned,
- * times that lie ahead, an order that is not arbitrary. */
+/* check_split.c: checks of the train/validation/test split: untrained event types, leakage of the future, arbitrary
+ * order. */
 #include "data/check/check.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-/* From which share on a finding is a warning. */
+/* Fractions from which a finding is a warning. */
 static const double many_untrained = 0.01, many_tied_targets = 0.01;
 
-/* Event types that occur, but never in training. */
-static bool check_types(lp_checking *c)
+/* Event types that do not occur in training. */
+static bool check_types(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
     uint8_t *where = lp_alloc((size_t)dataset->types.count, 1); /* a bit for each split */
@@ -28,34 +28,35 @@ static bool check_types(lp_checking *c)
         events += !(where[dataset->type[i]] & 1 << LP_SPLIT_TRAIN);
     }
     lp_free(where);
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "untrained-event-types",
         .unit = "event_types",
         .count = types,
         .total = dataset->types.count,
-        .warn = lp_check_share(events, held_out) >= many_untrained,
-        .advice = "A model that learns from events alone cannot predict them: raise --min-count at the import, or know "
-                  "that these cases are lost.",
+        .warn = lp_check_fraction(events, held_out) >= many_untrained,
+        .advice =
+            "A model trained on events alone cannot predict them: import with a larger --min-count, or accept that "
+            "these cases are lost.",
     };
     if (types == 0)
         lp_check_add(c, &found, "Every event type occurs in training.");
     else
         lp_check_add(c, &found,
-                     "Event types that never occur in training, %" PRId64 " of them in test alone: %" PRId64
-                     " of %" PRId64 " valid and test events are of these.",
+                     "Event types that do not occur in training, %" PRId64 " of them only in test: %" PRId64
+                     " of %" PRId64 " valid and test events have them.",
                      test_alone, events, held_out);
     return true;
 }
 
-/* Bytes of a sequence's name before what a cut into sessions added. */
+/* Length of a sequence's name without the session number that the import appended. */
 static size_t source_length(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return slash ? (size_t)(slash - name) : strlen(name);
 }
 
-/* Sequences of the source with events in several splits; sessions of one stand together. */
-static void check_divided(lp_checking *c)
+/* Sequences of the source with events in several splits. Sessions of one sequence are adjacent. */
+static void check_divided(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
     const char *gap = lp_dataset_property_find(dataset, "session_gap"), *before = NULL;
@@ -77,26 +78,26 @@ static void check_divided(lp_checking *c)
         divided += !was && where & (where - 1);
     }
     const char *rule = lp_split_rule_name(c->rule);
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "divided-sequences",
         .unit = cut ? "sequences of the source" : "sequences",
         .count = divided,
         .total = total,
-        .advice = "Where a model is to serve sequences it has never met, keep each in one split.",
+        .advice =
+            "If the model will serve new sequences, keep each sequence in one split: --split-by sequence or time.",
     };
     if (divided == 0)
         lp_check_add(c, &found, "Every sequence is in one split.");
     else if (strcmp(rule, "column") == 0)
-        lp_check_add(c, &found, "Sequences with events in several splits, as the column of the source says.");
-    else if (c->rule->divides)
-        lp_check_add(c, &found, "Sequences with events in several splits, by design of the rule '%s'.", rule);
+        lp_check_add(c, &found, "Sequences with events in several splits, according to the split column.");
+    else if (c->rule->within_sequences)
+        lp_check_add(c, &found, "Sequences with events in several splits, by design of --split-by %s.", rule);
     else
-        lp_check_add(c, &found,
-                     "Sequences of the source that were cut into sessions, with sessions in several splits.");
+        lp_check_add(c, &found, "Sequences of the source whose sessions are in several splits.");
 }
 
-/* Held-out events that a training event of their sequence follows: what came later has been learned from. */
-static void check_past(lp_checking *c)
+/* Held-out events followed by a training event of their sequence: the model is trained on their future. */
+static void check_past(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
     int64_t past = 0, held_out = 0;
@@ -109,7 +110,7 @@ static void check_past(lp_checking *c)
             past += !train && train_follows;
         }
     }
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "past-targets",
         .unit = "valid and test events",
         .count = past,
@@ -122,38 +123,39 @@ static void check_past(lp_checking *c)
     else
         lp_check_add(
             c, &found,
-            "Valid and test events that a training event of their own sequence follows, so that a model learns "
-            "from their future.");
+            "Valid and test events followed by a training event of their sequence: the model is trained on their "
+            "future.");
 }
 
-static void check_tied_targets(lp_checking *c)
+static void check_tied_targets(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
-    int64_t tied = 0, target_position = 0;
+    int64_t tied = 0, targets = 0;
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++) {
             bool test = c->split[i] == LP_SPLIT_TEST;
-            target_position += test;
+            targets += test;
             tied += test && dataset->time[i] == dataset->time[i - 1];
         }
     }
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "tied-targets",
-        .unit = "test events asked for",
+        .unit = "test targets",
         .count = tied,
-        .total = target_position,
-        .warn = lp_check_share(tied, target_position) >= many_tied_targets,
-        .advice = "The order of the two is that of the source, by chance or by design (sorted rows give the answer "
-                  "away): shuffle ties, or import finer times.",
+        .total = targets,
+        .warn = lp_check_fraction(tied, targets) >= many_tied_targets,
+        .advice =
+            "The order of the two is that of the source, which may be arbitrary or sorted (then it leaks the target): "
+            "shuffle ties, or import finer timestamps.",
     };
     if (tied == 0)
-        lp_check_add(c, &found, "No test event has the time of the event before it.");
+        lp_check_add(c, &found, "No test event has the timestamp of the event before it.");
     else
-        lp_check_add(c, &found, "Test events with the time of the event before them, which the model sees.");
+        lp_check_add(c, &found, "Test events with the timestamp of the event before them, which the model sees.");
 }
 
-/* Test events that some training event of the whole dataset is later than. */
-static void check_later_training(lp_checking *c)
+/* Test events earlier than the newest training event of any sequence. */
+static void check_later_training(lp_check_context *c)
 {
     const lapse_dataset *dataset = c->dataset;
     double newest = -INFINITY;
@@ -165,23 +167,23 @@ static void check_later_training(lp_checking *c)
         tests += c->split[i] == LP_SPLIT_TEST;
         earlier += c->split[i] == LP_SPLIT_TEST && dataset->time[i] < newest;
     }
-    const lp_found found = {
+    const lp_check_result found = {
         .name = "later-training",
         .unit = "test events",
         .count = earlier,
         .total = tests,
-        .advice = "What others did later (a fashion, a new item) is known in training, which flatters scores: to score "
-                  "a model as in use, split by time, or by a column that holds out what is newest.",
+        .advice = "Training contains what others did later (trends, new items), which raises scores: for scores as in "
+                  "production, split by time, or by a column that holds out the newest events.",
     };
-    char moment[64];
-    lapse_time_format(newest, moment, sizeof moment);
+    char timestamp[64];
+    lapse_time_format(newest, timestamp, sizeof timestamp);
     if (earlier == 0)
-        lp_check_add(c, &found, "No test event is earlier than the newest training event, of %s.", moment);
+        lp_check_add(c, &found, "No test event is earlier than the newest training event, at %s.", timestamp);
     else
-        lp_check_add(c, &found, "Test events earlier than the newest training event, which is of %s.", moment);
+        lp_check_add(c, &found, "Test events earlier than the newest training event, at %s.", timestamp);
 }
 
-bool lp_check_splits(lp_checking *c)
+bool lp_check_splits(lp_check_context *c)
 {
     if (!check_types(c))
         return false;

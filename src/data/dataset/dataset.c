@@ -1,4 +1,4 @@
-/* dataset.c: the small calls on a dataset, wherever its columns came from. */
+/* dataset.c: accessors of a dataset, whether it was imported or mapped from a file. */
 #include "data/dataset/dataset.h"
 
 #include <string.h>
@@ -100,11 +100,11 @@ void lapse_dataset_close(lapse_dataset *dataset)
 {
     if (!dataset)
         return;
-    for (size_t i = 0; i < sizeof dataset->blocks / sizeof *dataset->blocks; i++)
-        lp_free(dataset->blocks[i]);
+    for (size_t i = 0; i < sizeof dataset->buffers / sizeof *dataset->buffers; i++)
+        lp_free(dataset->buffers[i]);
     for (int f = 0; f < dataset->field_count; f++)
         for (int i = 0; i < 3; i++)
-            lp_free(dataset->fields[f].blocks[i]);
+            lp_free(dataset->fields[f].buffers[i]);
     lp_map_close(&dataset->map);
     lp_arena_clear(&dataset->arena);
     lp_free(dataset);

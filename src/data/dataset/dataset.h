@@ -1,15 +1,16 @@
-/* dataset.h: events in memory, sorted by sequence and time: flat columns, whether read from text or mapped from a file.
+/* dataset.h: a dataset in memory: events sorted by sequence and time, in flat columns that are owned or mapped from a
+ * file.
  *
  * Invariants
- *   1. start[0] == 0, start[sequence_count] == event_count, start never decreases, and no sequence is empty.
+ *   1. start[0] == 0, start[sequence_count] == event_count, start strictly increases: no sequence is empty.
  *   2. Within a sequence time never decreases; every time is finite. Equal times keep the order of the source.
- *   3. 0 <= event type[i] < type_count. Event types are numbered by how often they occur, the most frequent first (ties: by first
- *      appearance). Every event type occurs.
- *   4. A field is a further column of the source. Its categories are numbered as event types are; where the source had nothing
- *      there, that is the category "". A number is finite, or NaN where the source had nothing. The action, if there is
- *      one, is the first field; categories come before numbers.
- *   5. Sequences stand in the order of their first appearance in the source. Names of sequences are unique, and so
- *      are names of event types.
+ *   3. 0 <= type[i] < types.count. Type ids are sorted by descending count (ties: by first appearance). Every event
+ *      type occurs.
+ *   4. A field is an additional column of the source. Its category ids are sorted as type ids are; a missing value is
+ *      the category "". A number is finite, or NaN where it is missing. The action, if there is one, is the first
+ *      field; categories precede numbers.
+ *   5. Sequences are in the order of their first appearance in the source. Names of sequences are unique, and so are
+ *      names of event types.
  */
 #ifndef LP_DATASET_H
 #define LP_DATASET_H
@@ -17,12 +18,13 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-/* A table of NUL-terminated names: name i is bytes + offset[i], and offset[count] is the size of bytes. A view. */
+/* A string table: name i is bytes + offset[i], NUL-terminated, and offset[count] is the size of bytes. A view. */
 typedef struct lp_names {
     int64_t count;
     const uint64_t *offset; /* count + 1 */
     const char *bytes;
-    const int32_t *slots; /* slot_count, a power of two: a name's number + 1, or 0 (names.h); NULL: none */
+    const int32_t *slots; /* hash table of names.h: slot_count entries, a power of two; a name's index + 1, or 0;
+                           * NULL: none */
     size_t slot_count;
 } lp_names;
 
@@ -40,7 +42,7 @@ typedef struct lp_field {
     lp_names categories;     /* of an action or category */
     const int32_t *category; /* event_count; NULL for a number */
     const double *number;    /* event_count; NULL for an action or category */
-    void *blocks[3];         /* owned, in a dataset in memory */
+    void *buffers[3];        /* owned; NULL if the dataset is mapped from a file */
 } lp_field;
 
 struct lapse_dataset {
@@ -48,18 +50,18 @@ struct lapse_dataset {
     const uint64_t *start; /* sequence_count + 1: first event of each sequence */
     const double *time;    /* event_count, unix seconds */
     const int32_t *type;   /* event_count */
-    const uint8_t *split;  /* event_count of lp_split, or NULL where the source had no such column */
+    const uint8_t *split;  /* event_count of lp_split; NULL if the source has no split column */
     lp_names types, sequences;
     lp_field *fields; /* field_count, in the arena */
     int field_count;
 
-    /* Where it came from: name and text, in the order shown. */
+    /* Metadata: name and text, in the order shown. */
     int property_count;
     const char **property_name, **property_value;
 
-    lp_map map;      /* what the columns point into, for a mapped file */
-    lp_arena arena;  /* what the small things point into */
-    void *blocks[8]; /* owned columns of a dataset in memory; freed by lapse_dataset_close */
+    lp_map map;       /* the columns point into it if the dataset is mapped from a file */
+    lp_arena arena;   /* owns fields and properties */
+    void *buffers[8]; /* owned columns of an imported dataset */
 };
 
 static inline const char *lp_names_get(const lp_names *names, int64_t i)
@@ -67,7 +69,7 @@ static inline const char *lp_names_get(const lp_names *names, int64_t i)
     return names->bytes + names->offset[i];
 }
 
-/* Names of a type of field: "action", "category", "number". */
+/* "action", "category" or "number". */
 const char *lp_field_type_name(lapse_field_type type);
 
 /* The text of a property ("column.event", "source", ...), or NULL. */

@@ -1,8 +1,9 @@
-/* dataset_file.c: the .lapse file, as docs/dataset.md defines it: a header, a table of columns, the columns.
+/* dataset_file.c: reads and writes the .lapse file that docs/dataset.md defines: a header, a column table, the
+ * columns.
  *
- * The file is the dataset's memory: opening maps it and points into it. So everything a reader relies on is checked at
- * open, once: checksums find files that were truncated or edited, and the invariants of dataset.h are tested so that
- * not even a file with right checksums and wrong contents can lead a reader out of bounds.
+ * Opening maps the file and points into it, so everything that readers rely on is checked once, at open: checksums
+ * detect files that were truncated or edited, and the invariants of dataset.h are checked so that even a file with
+ * valid checksums and invalid contents cannot make a reader leave the buffer.
  */
 #include "data/dataset/dataset.h"
 
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VERSION = 1, BYTE_ORDER_MARK = 0x01020304, ALIGNMENT = 64, NAME_SIZE = 24, TYPE_SIZE = 8 };
+enum { VERSION = 2, BYTE_ORDER_MARK = 0x01020304, ALIGNMENT = 64, NAME_SIZE = 24, TYPE_SIZE = 8 };
 
 static const char magic[8] = {(char)0x89, 'L', 'A', 'P', 'S', 'E', '\r', '\n'};
 
@@ -44,7 +45,7 @@ typedef struct file_plan {
     file_header header;
     file_column table[COLUMN_LIMIT];
     const void *data[COLUMN_LIMIT];
-    lp_buffer properties[2], fields[2]; /* owned; offsets and text of each table of names */
+    lp_buffer properties[2], fields[2]; /* owned; offsets and text of each string table */
     uint8_t types[LP_FIELD_LIMIT];
 } file_plan;
 
@@ -58,8 +59,8 @@ static void plan_column(file_plan *plan, const char *name, const char *type, con
     column->checksum = XXH3_64bits(data, size);
 }
 
-/* Offsets are known once all columns are: they follow the table, each at a multiple of 64. */
-static void plan_places(file_plan *plan)
+/* Assigns the columns' offsets, each a multiple of 64, and completes the header. */
+static void plan_offsets(file_plan *plan)
 {
     file_header *header = &plan->header;
     uint64_t end = sizeof *header + header->column_count * sizeof(file_column);
@@ -76,7 +77,7 @@ static void plan_places(file_plan *plan)
     header->checksum = XXH3_64bits(header, offsetof(file_header, checksum));
 }
 
-/* Adds a name to a table of names: offsets and text. */
+/* Appends a name to a string table: offsets and text. */
 static bool pack_name(lp_buffer table[2], const char *name)
 {
     uint64_t end = 0;
@@ -88,7 +89,7 @@ static bool pack_name(lp_buffer table[2], const char *name)
     return lp_buffer_add(&table[0], &end, sizeof end);
 }
 
-/* Properties as a table of names: name, value, name, value, ... */
+/* Packs properties as one string table: name, value, name, value, ... */
 static bool pack_tables(file_plan *plan, const lapse_dataset *dataset)
 {
     uint64_t zero = 0;
@@ -109,7 +110,7 @@ static void plan_names(file_plan *plan, const char *offsets, const char *text, c
     plan_column(plan, text, "text", names->bytes, names->offset[names->count]);
 }
 
-/* The columns of field f are called field.<f>, field.<f>.offset and field.<f>.text. */
+/* Column names of field f: field.<f>, field.<f>.offset and field.<f>.text. */
 typedef struct field_names {
     char values[NAME_SIZE], offsets[NAME_SIZE], text[NAME_SIZE];
 } field_names;
@@ -177,7 +178,7 @@ lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, 
         if (dataset->split)
             plan_column(&plan, "split", "u8", dataset->split, events);
         plan_fields(&plan, dataset);
-        plan_places(&plan);
+        plan_offsets(&plan);
         status = write_file(&plan, path, error);
     } else {
         status = lp_fail_memory(error, "the properties", 4096);
@@ -214,46 +215,49 @@ static lapse_status check_header(file_view *view)
     const file_header *header = view->header = (const file_header *)(const void *)view->data;
     uint64_t beginning = view->size < sizeof magic ? view->size : sizeof magic;
     if (view->size == 0 || memcmp(view->data, magic, beginning) != 0)
-        return refuse(view, "this is not a Lapse dataset; make one from a CSV file with lapse import");
+        return refuse(view, "this is not a Lapse dataset; create one from a CSV file with lapse import");
     if (view->size < sizeof *header)
         return refuse(view, "the file is truncated: it ends within its header");
     if (header->byte_order != BYTE_ORDER_MARK)
-        return refuse(view, "the header was changed, or was written on a machine of another byte order");
+        return refuse(view, "the header is corrupt, or has the byte order of another machine");
     if (header->version != VERSION)
-        return refuse(view, "the file has format version %" PRIu32 ", but this version of Lapse reads %d",
+        return refuse(view,
+                      "the dataset has format version %" PRIu32
+                      ", but this version of Lapse reads version %d: import the "
+                      "source again with lapse import",
                       header->version, VERSION);
     if (header->checksum != XXH3_64bits(header, offsetof(file_header, checksum)))
-        return refuse(view, "the header was changed: its checksum does not match");
+        return refuse(view, "the header is corrupt: its checksum does not match");
     if (header->file_size > view->size)
-        return refuse(view, "the file is truncated: %" PRIu64 " of its %" PRIu64 " bytes are there", view->size,
+        return refuse(view, "the file is truncated: it has %" PRIu64 " of %" PRIu64 " bytes", view->size,
                       header->file_size);
     if (header->file_size < view->size)
-        return refuse(view, "the file was changed: it has %" PRIu64 " bytes instead of %" PRIu64, view->size,
+        return refuse(view, "the file is corrupt: it has %" PRIu64 " bytes instead of %" PRIu64, view->size,
                       header->file_size);
     uint64_t table_size = header->column_count * (uint64_t)sizeof(file_column);
     if (header->entry_size != sizeof(file_column) || table_size > view->size - sizeof *header)
-        return refuse(view, "the table of columns does not fit the file");
+        return refuse(view, "the column table does not fit the file");
     view->table = (const file_column *)(const void *)(view->data + sizeof *header);
     if (header->table_checksum != XXH3_64bits(view->table, table_size))
-        return refuse(view, "the table of columns was changed: its checksum does not match");
+        return refuse(view, "the column table is corrupt: its checksum does not match");
     if (header->sequence_count < 1 || header->event_count < header->sequence_count ||
         header->event_count > view->size || header->sequence_count >= view->size)
-        return refuse(view, "the header says %" PRIu64 " sequences and %" PRIu64 " events, which cannot be",
+        return refuse(view, "the header has invalid counts: %" PRIu64 " sequences and %" PRIu64 " events",
                       header->sequence_count, header->event_count);
     return LAPSE_OK;
 }
 
-/* Every column, also those this version does not know: inside the file, and unchanged. */
+/* Checks bounds and checksum of every column, also of those that this version does not know. */
 static lapse_status check_columns(const file_view *view)
 {
     for (uint32_t i = 0; i < view->header->column_count; i++) {
         const file_column *column = &view->table[i];
         if (!memchr(column->name, 0, NAME_SIZE) || !memchr(column->type, 0, TYPE_SIZE))
-            return refuse(view, "column %" PRIu32 " has no proper name", i + 1);
+            return refuse(view, "column %" PRIu32 " has an invalid name or type", i + 1);
         if (column->offset % ALIGNMENT || column->offset > view->size || column->size > view->size - column->offset)
             return refuse(view, "column '%s' lies outside the file", column->name);
         if (column->checksum != XXH3_64bits(view->data + column->offset, column->size))
-            return refuse(view, "column '%s' was changed: its checksum does not match", column->name);
+            return refuse(view, "column '%s' is corrupt: its checksum does not match", column->name);
     }
     return LAPSE_OK;
 }
@@ -266,7 +270,7 @@ static const file_column *find_column(const file_view *view, const char *name)
     return NULL;
 }
 
-/* Points *data at a column of `count` elements of a type. An optional column may be missing. */
+/* Points *data at a column of `count` elements. *data is NULL if an optional column is missing. */
 static lapse_status bind(const file_view *view, const char *name, const char *type, uint64_t element, uint64_t count,
                          bool optional, const void **data)
 {
@@ -300,37 +304,37 @@ static lapse_status bind_names(const file_view *view, const char *offsets, const
     for (uint64_t i = 0; i + 1 < count; i++) {
         uint64_t begin = names->offset[i], end = names->offset[i + 1];
         if (end <= begin || end > bytes->size || names->bytes[end - 1] != 0)
-            return refuse(view, "name %" PRIu64 " of column '%s' is broken", i + 1, text);
+            return refuse(view, "name %" PRIu64 " of column '%s' is invalid", i + 1, text);
     }
     return LAPSE_OK;
 }
 
-/* The invariants of dataset.h. */
+/* Checks the invariants of dataset.h. */
 static lapse_status check_events(const file_view *view, const lapse_dataset *dataset)
 {
     if (dataset->start[0] != 0 || dataset->start[dataset->sequence_count] != (uint64_t)dataset->event_count)
         return refuse(view, "column 'start' does not cover the events");
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         if (dataset->start[s + 1] <= dataset->start[s] || dataset->start[s + 1] > (uint64_t)dataset->event_count)
-            return refuse(view, "column 'start' does not rise at sequence %" PRId64, s + 1);
+            return refuse(view, "column 'start' does not increase at sequence %" PRId64, s + 1);
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         const double *time = dataset->time + dataset->start[s], *end = dataset->time + dataset->start[s + 1];
         bool good = isfinite(*time) && isfinite(end[-1]);
         for (time++; time < end; time++)
             good &= time[-1] <= time[0];
         if (!good)
-            return refuse(view, "column 'time' is not in order in sequence %" PRId64, s + 1);
+            return refuse(view, "column 'time' is not sorted in sequence %" PRId64, s + 1);
     }
     uint32_t highest = 0;
     for (int64_t i = 0; i < dataset->event_count; i++)
         highest = (uint32_t)dataset->type[i] > highest ? (uint32_t)dataset->type[i] : highest;
     if (highest >= (uint64_t)dataset->types.count)
-        return refuse(view, "column 'event' has a number that no event type has");
+        return refuse(view, "column 'event' has an id that no event type has");
     uint8_t last = 0;
     for (int64_t i = 0; dataset->split && i < dataset->event_count; i++)
         last = dataset->split[i] > last ? dataset->split[i] : last;
     if (last >= LP_SPLIT_COUNT)
-        return refuse(view, "column 'split' has a number that no split has");
+        return refuse(view, "column 'split' has an id that no split has");
     return LAPSE_OK;
 }
 
@@ -339,7 +343,7 @@ static lapse_status bind_properties(const file_view *view, lapse_dataset *datase
     lp_names names;
     LP_TRY(bind_names(view, "property.offset", "property.text", &names));
     if (names.count % 2 || names.count / 2 > INT32_MAX)
-        return refuse(view, "column 'property.text' does not hold names and values in pairs");
+        return refuse(view, "column 'property.text' has a name without a value");
     size_t count = (size_t)names.count / 2;
     dataset->property_name = lp_arena_alloc(&dataset->arena, count * sizeof *dataset->property_name);
     dataset->property_value = lp_arena_alloc(&dataset->arena, count * sizeof *dataset->property_value);
@@ -363,7 +367,7 @@ static lapse_status bind_field(const file_view *view, int number, int64_t events
         bool infinite = false;
         for (int64_t i = 0; i < events; i++)
             infinite |= isinf(field->number[i]) != 0;
-        return infinite ? refuse(view, "column '%s' has a number that is infinite", names.values) : LAPSE_OK;
+        return infinite ? refuse(view, "column '%s' has an infinite number", names.values) : LAPSE_OK;
     }
     LP_TRY(bind(view, names.values, "i32", sizeof *field->category, (uint64_t)events, false, &data));
     field->category = data;
@@ -372,7 +376,7 @@ static lapse_status bind_field(const file_view *view, int number, int64_t events
     for (int64_t i = 0; i < events; i++)
         highest = (uint32_t)field->category[i] > highest ? (uint32_t)field->category[i] : highest;
     if (highest >= (uint64_t)field->categories.count)
-        return refuse(view, "column '%s' has a number that no category has", names.values);
+        return refuse(view, "column '%s' has an id that no category has", names.values);
     return LAPSE_OK;
 }
 

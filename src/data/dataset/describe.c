@@ -1,5 +1,5 @@
-/* describe.c: properties are for people and for provenance. Nothing that depends on the machine, the number of threads
- * or the folder of the source is recorded: equal imports give equal files. */
+/* describe.c: computes the metadata of an imported dataset. Nothing that depends on the machine, the number of
+ * threads or the folder of the source is recorded, so that equal imports give equal files. */
 #include "data/dataset/describe.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gaps looked at for the median: beyond this many every n-th sequence stands for all. */
+/* Maximum number of gaps for the median; beyond it, every n-th sequence is sampled. */
 enum { GAP_SAMPLE = 2000000 };
 
 typedef struct description {
@@ -37,12 +37,12 @@ __attribute__((format(printf, 3, 4))) static void add(description *d, const char
     d->dataset->property_value[d->dataset->property_count++] = text;
 }
 
-static void add_source(description *d, const lp_reading *reading)
+static void add_source(description *d, const lp_reader_shared *shared)
 {
-    const lapse_import_options *options = reading->options;
-    const lp_columns *columns = &reading->columns;
-    const char *slash = strrchr(reading->file, '/');
-    add(d, "source", "%s", slash ? slash + 1 : reading->file);
+    const lapse_import_options *options = shared->options;
+    const lp_columns *columns = &shared->columns;
+    const char *slash = strrchr(shared->file, '/');
+    add(d, "source", "%s", slash ? slash + 1 : shared->file);
     add(d, "column.sequence", "%s", columns->name[columns->sequence]);
     add(d, "column.time", "%s", columns->name[columns->time]);
     const char *events = lp_columns_event_text(columns, &d->dataset->arena);
@@ -52,14 +52,14 @@ static void add_source(description *d, const lp_reading *reading)
     if (columns->split >= 0)
         add(d, "column.split", "%s", columns->name[columns->split]);
     static const char *const units[] = {"unknown", "seconds", "milliseconds", "ISO 8601"};
-    add(d, "time.unit", "%s", units[reading->unit]);
-    char delimiter = reading->blocks.delimiter;
+    add(d, "time.unit", "%s", units[shared->unit]);
+    char delimiter = shared->chunks.delimiter;
     if (delimiter == '\t' || delimiter == ' ' || delimiter == ',')
         add(d, "delimiter", "%s", delimiter == '\t' ? "tab" : delimiter == ' ' ? "space" : "comma");
     else
         add(d, "delimiter", "%c", delimiter);
     add(d, "header", "%s", options->header ? "yes" : "no");
-    add(d, "order", "sequence by first appearance, time; ties keep the order of the source");
+    add(d, "order", "sequence by first appearance, then time; ties keep the order of the source");
 }
 
 static void add_preparation(description *d, const lapse_import_options *options)
@@ -77,22 +77,22 @@ static void add_rows(description *d, const lapse_import_report *report)
 {
     add(d, "rows.read", "%" PRId64, report->rows);
     if (report->bad_rows)
-        add(d, "rows.bad", "%" PRId64 " left out because they were malformed", report->bad_rows);
+        add(d, "rows.bad", "%" PRId64 " malformed, dropped", report->bad_rows);
     if (report->cut_sequences)
-        add(d, "sequences.cut", "%" PRId64 ", which made %" PRId64 " sequences in all", report->cut_sequences,
-            report->sessions);
+        add(d, "sessions", "%" PRId64 " in total; %" PRId64 " sequences of the source have several", report->sessions,
+            report->cut_sequences);
     if (report->duplicate_rows)
-        add(d, "rows.duplicate", "%" PRId64 " left out because they repeat another", report->duplicate_rows);
+        add(d, "rows.duplicate", "%" PRId64 " duplicates, dropped", report->duplicate_rows);
     if (report->rare_rows)
-        add(d, "rows.rare", "%" PRId64 " left out with %" PRId64 " rare event types", report->rare_rows,
+        add(d, "rows.rare", "%" PRId64 " dropped with %" PRId64 " rare event types", report->rare_rows,
             report->rare_event_types);
     if (report->short_sequences)
-        add(d, "rows.short", "%" PRId64 " left out with %" PRId64 " short sequences", report->short_rows,
+        add(d, "rows.short", "%" PRId64 " dropped with %" PRId64 " short sequences", report->short_rows,
             report->short_sequences);
     if (report->rounds > 1)
-        add(d, "rounds", "%" PRId64 " until both minimums held", report->rounds);
+        add(d, "rounds", "%" PRId64 " iterations until both minimums hold", report->rounds);
     if (report->moved_rows)
-        add(d, "rows.moved", "%" PRId64 " were not in the order of time", report->moved_rows);
+        add(d, "rows.moved", "%" PRId64 " not in chronological order, sorted", report->moved_rows);
 }
 
 static int by_value(const void *left, const void *right)
@@ -101,7 +101,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The median of values, which are reordered: the middle one is found without sorting the rest. */
+/* The lower median, by quickselect; reorders values. */
 static double median(double *values, int64_t count)
 {
     int64_t low = 0, high = count - 1, middle = (count - 1) / 2;
@@ -170,7 +170,8 @@ static void add_gaps(description *d)
         ties += values[i] == 0;
     char text[64];
     add(d, "gap.median", "%s", lapse_duration_format(median(values, count), text, sizeof text));
-    add(d, "gap.zero", "%.3g %% of events have the time of the one before", 100.0 * (double)ties / (double)count);
+    add(d, "gap.zero", "%.3g %% of events have the timestamp of the event before",
+        100.0 * (double)ties / (double)count);
     lp_free(values);
 }
 
@@ -207,7 +208,7 @@ static void add_splits(description *d)
         counts[LP_SPLIT_VALID], counts[LP_SPLIT_TEST]);
 }
 
-/* "price (number): mean 12.5, deviation 3, 4 missing" */
+/* "price (number): mean 12.5, standard deviation 3, 4 missing" */
 static void add_number(description *d, const char *name, const lp_field *field)
 {
     int64_t count = 0;
@@ -220,7 +221,7 @@ static void add_number(description *d, const char *name, const lp_field *field)
         squares += distance * (field->number[i] - mean);
     }
     int64_t missing = d->dataset->event_count - count;
-    add(d, name, "%s (number): mean %.6g, deviation %.6g, %" PRId64 " missing", field->name, mean,
+    add(d, name, "%s (number): mean %.6g, standard deviation %.6g, %" PRId64 " missing", field->name, mean,
         count ? sqrt(squares / (double)count) : 0, missing);
 }
 
@@ -242,7 +243,7 @@ static void add_fields(description *d)
     }
 }
 
-lapse_status lp_describe(lapse_dataset *dataset, const lp_reading *reading, const lapse_import_report *report,
+lapse_status lp_describe(lapse_dataset *dataset, const lp_reader_shared *shared, const lapse_import_report *report,
                          lapse_error *error)
 {
     description d = {dataset, false};
@@ -259,8 +260,8 @@ lapse_status lp_describe(lapse_dataset *dataset, const lp_reading *reading, cons
     add_gaps(&d);
     if (dataset->split)
         add_splits(&d);
-    add_source(&d, reading);
-    add_preparation(&d, reading->options);
+    add_source(&d, shared);
+    add_preparation(&d, shared->options);
     add_rows(&d, report);
     return d.failed ? lp_fail_memory(error, "the properties", 4096) : LAPSE_OK;
 }

@@ -1,3 +1,4 @@
+/* fingerprint.c: hashes all columns and names of a dataset with XXH3. */
 #include "data/dataset/fingerprint.h"
 
 #include <string.h>

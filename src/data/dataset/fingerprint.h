@@ -1,5 +1,4 @@
-/* fingerprint.h: a number that tells one dataset's events from another's, so that a model knows the data its split
- * belongs to. */
+/* fingerprint.h: a hash of a dataset's events. A model stores it to recognize the dataset that its split belongs to. */
 #ifndef LP_FINGERPRINT_H
 #define LP_FINGERPRINT_H
 

@@ -1,5 +1,6 @@
-/* intern.c: open addressing over 16-byte slots. Most names in event data are short (numbers of users, codes): up to 8
- * bytes the slot holds the name itself, so that a lookup touches one cache line and compares no text. */
+/* intern.c: string interning with a hash table of 16-byte slots (open addressing). Most names in event data are short
+ * (user ids, codes): a slot stores names of up to 8 bytes inline, so that a lookup touches one cache line and
+ * compares no text. */
 #include "data/dataset/intern.h"
 
 #define XXH_INLINE_ALL
@@ -73,7 +74,7 @@ static bool grow_names(lp_intern *intern)
     return true;
 }
 
-/* The slot that holds the name, or the free one where it belongs. */
+/* The slot of the name, or the free slot for it. */
 static lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t size, uint64_t key)
 {
     for (size_t at = home(intern, key);; at = (at + 1) & (intern->slot_count - 1)) {

@@ -1,37 +1,37 @@
-/* intern.h: names and their numbers. A name gets the next number when it is first met. */
+/* intern.h: string interning: maps names to consecutive ids in the order of their first appearance. */
 #ifndef LP_INTERN_H
 #define LP_INTERN_H
 
 #include "data/dataset/dataset.h"
 
 typedef struct lp_intern_slot {
-    uint64_t key;   /* a name of up to 8 bytes itself, zero-padded; the hash of a longer one */
-    uint32_t size;  /* bytes of the name and its NUL; 0: the slot is free */
-    uint32_t index; /* its number */
+    uint64_t key;   /* the name itself if it has up to 8 bytes, zero-padded; otherwise its hash */
+    uint32_t size;  /* size of the name with its NUL; 0: the slot is free */
+    uint32_t index; /* id of the name */
 } lp_intern_slot;
 
-/* An intern table starts as {0}. */
+/* Initialize with {0}. */
 typedef struct lp_intern {
-    lp_intern_slot *slots; /* owned; slot_count is a power of two, at most 5/8 of it is in use */
+    lp_intern_slot *slots; /* owned; slot_count is a power of two, the load factor at most 5/8 */
     size_t slot_count;
     uint32_t count;
-    uint64_t *offset; /* owned; count + 1: where each name begins in bytes (see lp_names) */
+    uint64_t *offset; /* owned; count + 1: offset of each name in bytes (see lp_names) */
     size_t capacity;  /* of offset */
-    lp_buffer bytes;  /* owned; names, each with its NUL */
+    lp_buffer bytes;  /* owned; NUL-terminated names */
 } lp_intern;
 
-#define LP_INTERN_NONE UINT32_MAX /* out of memory, or more names than fit */
+#define LP_INTERN_NONE UINT32_MAX /* out of memory, or too many names */
 
-/* The key that tells names apart quickly. Names hold no NUL byte. */
+/* The key that lp_intern_add and lp_intern_prefetch take. Names contain no NUL byte. */
 uint64_t lp_intern_key(const char *name, size_t size);
 
-/* The number of a name, which is added if it is new (then *added is set). key is lp_intern_key of the name. */
+/* Returns the id of a name and adds the name if it is new (then *added is set). */
 uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_t key, bool *added);
 
-/* Asks for the memory that lp_intern_add will look at for this key. */
+/* Prefetches the slot of this key. */
 void lp_intern_prefetch(const lp_intern *intern, uint64_t key);
 
-/* Gives the slots back: names can still be read, no longer added. */
+/* Frees the hash table: names can still be read, but no longer added. */
 void lp_intern_seal(lp_intern *intern);
 void lp_intern_clear(lp_intern *intern);
 

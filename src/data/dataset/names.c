@@ -1,4 +1,5 @@
-/* names.c: open addressing over the numbers of names, at most half full. The names themselves tell whether one is met. */
+/* names.c: a hash table over a string table (open addressing, load factor at most 1/2). A slot stores only the name's
+ * index. */
 #include "data/dataset/names.h"
 
 #define XXH_INLINE_ALL
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-/* Fewer are found faster by looking at all of them. */
+/* Up to this many names a linear search is faster. */
 enum { FEW_NAMES = 8 };
 
 static size_t home(const lp_names *names, const char *name, size_t size)
@@ -49,7 +50,7 @@ bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to)
     return make_slots(arena, to);
 }
 
-static int64_t find_slowly(const lp_names *names, const char *name)
+static int64_t find_linear(const lp_names *names, const char *name)
 {
     for (int64_t i = 0; i < names->count; i++)
         if (strcmp(lp_names_get(names, i), name) == 0)
@@ -60,7 +61,7 @@ static int64_t find_slowly(const lp_names *names, const char *name)
 int64_t lp_names_find(const lp_names *names, const char *name)
 {
     if (!names->slots)
-        return find_slowly(names, name);
+        return find_linear(names, name);
     for (size_t at = home(names, name, strlen(name)); names->slots[at]; at = (at + 1) & (names->slot_count - 1))
         if (strcmp(lp_names_get(names, names->slots[at] - 1), name) == 0)
             return names->slots[at] - 1;

@@ -1,13 +1,14 @@
-/* names.h: finding a name's number. A table of names that is asked often, as a model's is, carries slots to find them by. */
+/* names.h: finds the index of a name in a string table. Tables with frequent lookups, such as a model's vocabulary,
+ * have a hash table. */
 #ifndef LP_NAMES_H
 #define LP_NAMES_H
 
 #include "data/dataset/dataset.h"
 
-/* The number of a name, or -1. At once where the table has slots, otherwise by looking at all names. */
+/* Index of a name, or -1. Constant time if the table has a hash table, otherwise a linear search. */
 int64_t lp_names_find(const lp_names *names, const char *name);
 
-/* Copies a table of names into an arena and gives it slots. False when out of memory. */
+/* Copies a string table into an arena and adds a hash table. False when out of memory. */
 bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to);
 
 #endif

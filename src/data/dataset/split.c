@@ -1,12 +1,12 @@
-/* split.c: the rules, and their table.
+/* split.c: the table of split rules. docs/dataset.md defines them exactly.
  *
- *   column         what the source says of each event
- *   sequence       whole sequences by chance: 80 % train, 10 % valid, 10 % test
- *   leave-one-out  the last event of a sequence is test, the one before valid; a sequence of fewer than 3 only trains
- *   time           whole sequences by when they start: the first 80 % train, then 10 % valid, the latest 10 % test
+ *   column         the split column of the source
+ *   sequence       whole sequences in random order: 80 % train, 10 % valid, 10 % test
+ *   leave-one-out  per sequence: last event test, the one before valid, others train; under 3 events: all train
+ *   time           whole sequences by the time of their first event: first 80 % train, then 10 % valid, 10 % test
  *
- * Shares are exact rather than a coin for each sequence: sequences are put in an order, and the order is cut. A
- * sequence's random number depends on the seed and its place in the dataset alone.
+ * Fractions are exact: sequences are sorted by a key, and the sorted list is divided. The random key of a sequence
+ * depends only on the seed and on its index in the dataset.
  */
 #include "data/dataset/split.h"
 
@@ -17,87 +17,88 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sequence, and the number that orders it. */
-typedef struct ticket {
+/* A sequence and its sort key. */
+typedef struct sort_key {
     union {
         uint64_t number;
         double time;
     };
     int64_t sequence;
-} ticket;
+} sort_key;
 
-static int by_place(const ticket *a, const ticket *b)
+static int by_index(const sort_key *a, const sort_key *b)
 {
     return (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
 
 static int by_number(const void *left, const void *right)
 {
-    const ticket *a = left, *b = right;
+    const sort_key *a = left, *b = right;
     if (a->number != b->number)
         return a->number < b->number ? -1 : 1;
-    return by_place(a, b);
+    return by_index(a, b);
 }
 
 static int by_time(const void *left, const void *right)
 {
-    const ticket *a = left, *b = right;
+    const sort_key *a = left, *b = right;
     if (a->time != b->time)
         return a->time < b->time ? -1 : 1;
-    return by_place(a, b);
+    return by_index(a, b);
 }
 
-/* One ticket for each sequence; the caller's. */
-static lapse_status make_tickets(const lapse_dataset *dataset, ticket **tickets, lapse_error *error)
+/* One key per sequence; the caller frees them. */
+static lapse_status new_keys(const lapse_dataset *dataset, sort_key **keys, lapse_error *error)
 {
     int64_t count = dataset->sequence_count;
     if (count < 3)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "%" PRId64
-                       " sequence%s cannot be split into train, valid and test: at least 3 are needed, or a column "
-                       "of the source that says which split each event is in",
-                       count, count == 1 ? "" : "s");
-    *tickets = lp_alloc((size_t)count, sizeof **tickets);
-    return *tickets ? LAPSE_OK : lp_fail_memory(error, "the split", (size_t)count * sizeof **tickets);
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "%" PRId64
+            " sequence%s cannot be split into train, valid and test: at least 3 are required, or a split column "
+            "in the source",
+            count, count == 1 ? "" : "s");
+    *keys = lp_alloc((size_t)count, sizeof **keys);
+    return *keys ? LAPSE_OK : lp_fail_memory(error, "the split", (size_t)count * sizeof **keys);
 }
 
-/* Cuts the order of the tickets, which are freed. */
-static void cut(const lapse_dataset *dataset, ticket *tickets, uint8_t *split)
+/* Divides the sorted sequences 80/10/10 with at least one in each split. Frees keys. */
+static void assign_splits(const lapse_dataset *dataset, sort_key *keys, uint8_t *split)
 {
     int64_t count = dataset->sequence_count;
     int64_t valid_end = (count * 9 + 5) / 10, train_end = (count * 8 + 5) / 10;
     valid_end = valid_end < count - 1 ? valid_end : count - 1;
     train_end = train_end < valid_end - 1 ? train_end : valid_end - 1;
     for (int64_t i = 0; i < count; i++) {
-        int64_t s = tickets[i].sequence;
+        int64_t s = keys[i].sequence;
         lp_split part = i < train_end ? LP_SPLIT_TRAIN : i < valid_end ? LP_SPLIT_VALID : LP_SPLIT_TEST;
         memset(split + dataset->start[s], part, dataset->start[s + 1] - dataset->start[s]);
     }
-    lp_free(tickets);
+    lp_free(keys);
 }
 
 static lapse_status split_by_sequence(const lapse_dataset *dataset, uint64_t seed, uint8_t *split, lapse_error *error)
 {
-    ticket *tickets = NULL;
-    LP_TRY(make_tickets(dataset, &tickets, error));
+    sort_key *keys = NULL;
+    LP_TRY(new_keys(dataset, &keys, error));
     for (int64_t i = 0; i < dataset->sequence_count; i++) {
         lp_random_block block = lp_philox(seed, LP_PURPOSE_SPLIT, 0, (uint64_t)i);
-        tickets[i] = (ticket){.number = (uint64_t)block.word[0] << 32 | block.word[1], .sequence = i};
+        keys[i] = (sort_key){.number = (uint64_t)block.word[0] << 32 | block.word[1], .sequence = i};
     }
-    qsort(tickets, (size_t)dataset->sequence_count, sizeof *tickets, by_number);
-    cut(dataset, tickets, split);
+    qsort(keys, (size_t)dataset->sequence_count, sizeof *keys, by_number);
+    assign_splits(dataset, keys, split);
     return LAPSE_OK;
 }
 
 static lapse_status split_by_time(const lapse_dataset *dataset, uint64_t seed, uint8_t *split, lapse_error *error)
 {
     (void)seed;
-    ticket *tickets = NULL;
-    LP_TRY(make_tickets(dataset, &tickets, error));
+    sort_key *keys = NULL;
+    LP_TRY(new_keys(dataset, &keys, error));
     for (int64_t i = 0; i < dataset->sequence_count; i++)
-        tickets[i] = (ticket){.time = dataset->time[dataset->start[i]], .sequence = i};
-    qsort(tickets, (size_t)dataset->sequence_count, sizeof *tickets, by_time);
-    cut(dataset, tickets, split);
+        keys[i] = (sort_key){.time = dataset->time[dataset->start[i]], .sequence = i};
+    qsort(keys, (size_t)dataset->sequence_count, sizeof *keys, by_time);
+    assign_splits(dataset, keys, split);
     return LAPSE_OK;
 }
 
@@ -116,8 +117,7 @@ static lapse_status leave_one_out(const lapse_dataset *dataset, uint64_t seed, u
     }
     if (!some)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "no sequence has the 3 events that leave-one-out needs: one to learn from, one to validate "
-                       "with and one to test");
+                       "leave-one-out requires a sequence of at least 3 events: one each for train, valid and test");
     return LAPSE_OK;
 }
 
@@ -126,8 +126,8 @@ static lapse_status split_by_column(const lapse_dataset *dataset, uint64_t seed,
     (void)seed;
     if (!dataset->split)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the dataset cannot be split by a column, since none was imported: import it with "
-                       "--split-column COLUMN, or choose another rule");
+                       "the dataset has no split column: import it with --split-column COLUMN, or choose another "
+                       "--split-by rule");
     memcpy(split, dataset->split, (size_t)dataset->event_count);
     int64_t counts[LP_SPLIT_COUNT] = {0};
     for (int64_t i = 0; i < dataset->event_count; i++)
@@ -135,8 +135,8 @@ static lapse_status split_by_column(const lapse_dataset *dataset, uint64_t seed,
     for (int part = LP_SPLIT_TRAIN; part <= LP_SPLIT_VALID; part++)
         if (counts[part] == 0)
             return lp_fail(error, LAPSE_ERROR_USAGE,
-                           "no event is in the split '%s': mark some in the split column, or choose another rule than "
-                           "'column', such as 'sequence'",
+                           "the split column has no '%s' events: add some, or choose another --split-by rule such as "
+                           "'sequence'",
                            lp_split_name((lp_split)part));
     return LAPSE_OK;
 }
@@ -164,8 +164,8 @@ const char *const *lapse_split_by_names(void)
 
 const lp_split_rule *lp_split_rule_find(const char *name)
 {
-    int place = lp_name_index(name, names);
-    return place < 0 ? NULL : &rules[place];
+    int index = lp_name_index(name, names);
+    return index < 0 ? NULL : &rules[index];
 }
 
 const char *lp_split_rule_name(const lp_split_rule *rule)

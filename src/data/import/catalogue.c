@@ -1,9 +1,9 @@
-/* catalogue.c: one reader, since a catalogue is read once and short beside the events. A row is checked whole before it
- * leaves a trace. Every failure says line and column. */
+/* catalogue.c: parses a catalogue in one thread, since it is read once and is small compared with the events. A row
+ * is validated completely before anything of it is stored. Every error has a line and a column. */
 #include "data/import/catalogue.h"
 
 #include "base/text.h"
-#include "data/import/blocks.h"
+#include "data/import/chunks.h"
 #include "data/import/csv.h"
 
 #include <inttypes.h>
@@ -19,30 +19,30 @@ typedef struct column {
     bool words;
 } column;
 
-/* What is told of an item while rows are read. */
+/* An item's features while rows are read. */
 typedef struct entry {
-    int64_t line;          /* of its row; 0: none so far */
-    uint64_t first, count; /* in features */
+    int64_t line;          /* line of its row; 0: none so far */
+    uint64_t first, count; /* range in features */
 } entry;
 
 typedef struct reading {
     lp_catalogue *catalogue;
     const lp_catalogue_columns *wanted;
     const char *file;
-    lp_blocks blocks;
-    char *buffer; /* owned; LP_BLOCK_ROOM */
+    lp_chunks chunks;
+    char *buffer; /* owned; LP_CHUNK_BUFFER bytes */
     lp_csv_record record;
     lp_arena arena;
-    column *columns; /* in the arena; NULL until the header has been read */
+    column *columns; /* in the arena; NULL before the header is read */
     int64_t column_count, item_column;
     int64_t line;   /* of the record being read, from 1 */
-    entry *entries; /* owned; by item */
-    size_t entry_room;
-    int32_t *features; /* owned; of all rows, end to end */
-    size_t feature_count, feature_room;
-    int64_t *met; /* owned; by feature: line of the last row that has it */
-    size_t met_room;
-    lp_buffer text; /* of a feature */
+    entry *entries; /* owned; [item] */
+    size_t entry_capacity;
+    int32_t *features; /* owned; of all rows, concatenated */
+    size_t feature_count, feature_capacity;
+    int64_t *last_line; /* owned; [feature]: line of the last row that has it */
+    size_t last_line_capacity;
+    lp_buffer text; /* text of a feature */
     lapse_error *error;
 } reading;
 
@@ -58,21 +58,21 @@ __attribute__((format(printf, 3, 4))) static lapse_status bad(const reading *r, 
 
 static lapse_status no_memory(const reading *r)
 {
-    return lp_fail_memory(r->error, "the catalogue", r->feature_room * sizeof *r->features);
+    return lp_fail_memory(r->error, "the catalogue", r->feature_capacity * sizeof *r->features);
 }
 
-/* Makes an array hold `need` elements of `size` bytes, the new ones zero. */
-static bool make_room(void **array, size_t *room, size_t need, size_t size)
+/* Grows an array to at least `need` elements of `size` bytes; new elements are zero. */
+static bool reserve(void **array, size_t *capacity, size_t need, size_t size)
 {
-    if (need <= *room)
+    if (need <= *capacity)
         return true;
-    size_t larger = need > 2 * *room ? need : 2 * *room;
+    size_t larger = need > 2 * *capacity ? need : 2 * *capacity;
     char *grown = lp_grow(*array, larger, size);
     if (!grown)
         return false;
-    memset(grown + *room * size, 0, (larger - *room) * size);
+    memset(grown + *capacity * size, 0, (larger - *capacity) * size);
     *array = grown;
-    *room = larger;
+    *capacity = larger;
     return true;
 }
 
@@ -89,7 +89,7 @@ static void list_columns(const reading *r, char *out, size_t size)
     }
 }
 
-/* A column by its name or 1-based number; -1: there is none. */
+/* Index of a column by name or 1-based number; -1: none. */
 static int64_t find_column(const reading *r, const char *begin, const char *end)
 {
     for (int64_t i = 0; i < r->column_count; i++)
@@ -116,7 +116,7 @@ static lapse_status choose_item(reading *r)
         r->item_column = find_column(r, *name, *name + strlen(*name));
     return r->item_column >= 0
                ? LAPSE_OK
-               : bad(r, 0, "no column looks like the item: name it with --item; the columns are: %s", names);
+               : bad(r, 0, "no column was recognized as the item: select it with --item; the columns are: %s", names);
 }
 
 static lapse_status choose_words(reading *r)
@@ -134,15 +134,14 @@ static lapse_status choose_words(reading *r)
         char shown[LP_EXCERPT_SIZE], names[300];
         list_columns(r, names, sizeof names);
         if (found < 0)
-            return bad(r, 0, "there is no column '%s' to take words from; the columns are: %s",
-                       lp_text_excerpt(at, end, shown), names);
+            return bad(r, 0, "there is no column '%s' for words; the columns are: %s", lp_text_excerpt(at, end, shown),
+                       names);
         r->columns[found].words = true;
         at = *end ? end + 1 : end;
     }
     return LAPSE_OK;
 }
 
-/* The first record names the columns. */
 static lapse_status read_header(reading *r, const lp_csv_record *record)
 {
     r->columns = lp_arena_alloc(&r->arena, (size_t)record->count * sizeof *r->columns);
@@ -160,7 +159,7 @@ static lapse_status read_header(reading *r, const lp_csv_record *record)
     LP_TRY(choose_item(r));
     LP_TRY(choose_words(r));
     if (r->column_count < 2)
-        return bad(r, 0, "the catalogue has no column beside the item's: nothing is told of the items");
+        return bad(r, 0, "the catalogue has no column besides the item: the items have no features");
     r->record = (lp_csv_record){.capacity = r->column_count};
     r->record.begin = lp_alloc((size_t)r->column_count, sizeof *r->record.begin);
     r->record.end = lp_alloc((size_t)r->column_count, sizeof *r->record.end);
@@ -169,7 +168,7 @@ static lapse_status read_header(reading *r, const lp_csv_record *record)
 
 /* --------------------------------------------------------------------------------------------------- rows ---- */
 
-/* Adds "column=value" to the row being read, once. */
+/* Adds the feature "column=value" to the current row, once. */
 static bool add_feature(reading *r, const char *name, const char *begin, const char *end, entry *item)
 {
     r->text.size = 0;
@@ -179,12 +178,13 @@ static bool add_feature(reading *r, const char *name, const char *begin, const c
         return false;
     uint64_t key = lp_intern_key(r->text.data, r->text.size);
     uint32_t number = lp_intern_add(&r->catalogue->features, r->text.data, r->text.size, key, &added);
-    if (number >= INT32_MAX || !make_room((void **)&r->met, &r->met_room, (size_t)number + 1, sizeof *r->met) ||
-        !make_room((void **)&r->features, &r->feature_room, r->feature_count + 1, sizeof *r->features))
+    if (number >= INT32_MAX ||
+        !reserve((void **)&r->last_line, &r->last_line_capacity, (size_t)number + 1, sizeof *r->last_line) ||
+        !reserve((void **)&r->features, &r->feature_capacity, r->feature_count + 1, sizeof *r->features))
         return false;
-    if (r->met[number] == r->line)
+    if (r->last_line[number] == r->line)
         return true;
-    r->met[number] = r->line;
+    r->last_line[number] = r->line;
     r->features[r->feature_count++] = (int32_t)number;
     item->count++;
     return true;
@@ -195,7 +195,7 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
 }
 
-/* Words are runs of letters and digits; ASCII letters count as small ones, and are made so in place. */
+/* Adds a feature per word: a run of letters and digits. ASCII letters are lowercased in place. */
 static bool add_words(reading *r, const char *name, char *at, const char *end, entry *item)
 {
     while (at < end) {
@@ -215,7 +215,7 @@ static lapse_status check_row(const reading *r)
     const lp_csv_record *record = &r->record;
     if (record->after_quote)
         return bad(r, record->fault_field + 1,
-                   "a quoted field goes on after its closing quote; a quote inside it is written twice");
+                   "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
     if (record->count != r->column_count)
         return bad(r, 0, "this row has %" PRId64 " field%s, but the header has %" PRId64, record->count,
                    record->count == 1 ? "" : "s", r->column_count);
@@ -235,12 +235,13 @@ static lapse_status read_row(reading *r)
     size_t size = (size_t)(r->record.end[r->item_column] - name);
     bool added;
     uint32_t number = lp_intern_add(&catalogue->items, name, size, lp_intern_key(name, size), &added);
-    if (number >= INT32_MAX || !make_room((void **)&r->entries, &r->entry_room, (size_t)number + 1, sizeof *r->entries))
+    if (number >= INT32_MAX ||
+        !reserve((void **)&r->entries, &r->entry_capacity, (size_t)number + 1, sizeof *r->entries))
         return no_memory(r);
     entry *item = &r->entries[number];
     char shown[LP_EXCERPT_SIZE];
     if (item->line)
-        return bad(r, r->item_column + 1, "item '%s' is described twice: first in line %" PRId64,
+        return bad(r, r->item_column + 1, "item '%s' has two rows: the first is line %" PRId64,
                    lp_text_excerpt(name, name + size, shown), item->line);
     *item = (entry){.line = r->line, .first = r->feature_count};
     catalogue->described++;
@@ -250,7 +251,7 @@ static lapse_status read_row(reading *r)
         lp_text_trim(&begin, &end);
         if (i == r->item_column || begin == end)
             continue;
-        /* The record lies in the reader's own buffer, so its words may be changed in place. */
+        /* The record is in the reader's own buffer, so words may be lowercased in place. */
         char *text = r->buffer + (begin - r->buffer);
         if (!(r->columns[i].words ? add_words(r, r->columns[i].name, text, end, item)
                                   : add_feature(r, r->columns[i].name, begin, end, item)))
@@ -259,9 +260,9 @@ static lapse_status read_row(reading *r)
     return LAPSE_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------- blocks ---- */
+/* ------------------------------------------------------------------------------------------------- chunks ---- */
 
-/* The header: the first record that is not an empty line. */
+/* Reads the header: the first record that is not an empty line. */
 static lapse_status read_first(reading *r, lp_csv_scanner *scanner)
 {
     int64_t delimiters = 1;
@@ -274,7 +275,7 @@ static lapse_status read_first(reading *r, lp_csv_scanner *scanner)
     while (status == LAPSE_OK && !r->columns && lp_csv_next(scanner, &first)) {
         if (first.after_quote)
             status = bad(r, first.fault_field + 1,
-                         "a quoted field goes on after its closing quote; a quote inside it is written twice");
+                         "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
         else if (!lp_csv_is_blank(&first))
             status = read_header(r, &first);
         r->line += first.lines;
@@ -284,20 +285,20 @@ static lapse_status read_first(reading *r, lp_csv_scanner *scanner)
     return status;
 }
 
-static lapse_status read_block(reading *r, const lp_block *block)
+static lapse_status read_chunk(reading *r, const lp_chunk *chunk)
 {
-    if (block->fault != LP_BLOCK_WHOLE) {
-        for (size_t i = 0; block->fault == LP_BLOCK_OPEN && i < block->quote; i++)
+    if (chunk->fault != LP_CHUNK_COMPLETE) {
+        for (size_t i = 0; chunk->fault == LP_CHUNK_OPEN_QUOTE && i < chunk->quote; i++)
             r->line += r->buffer[i] == '\n';
-        return bad(r, 0, "%s", lp_block_fault_text(block->fault));
+        return bad(r, 0, "%s", lp_chunk_fault_text(chunk->fault));
     }
     lp_csv_scanner scanner;
-    const char *nul = memchr(r->buffer, 0, block->size);
+    const char *nul = memchr(r->buffer, 0, chunk->size);
     for (const char *at = r->buffer; nul && at < nul; at++)
         r->line += *at == '\n';
     if (nul)
-        return bad(r, 0, "this looks like a binary file, not text: it has a NUL byte");
-    lp_csv_start(&scanner, r->buffer, block->size, r->blocks.delimiter);
+        return bad(r, 0, "this is a binary file, not text: it has a NUL byte");
+    lp_csv_start(&scanner, r->buffer, chunk->size, r->chunks.delimiter);
     if (!r->columns)
         LP_TRY(read_first(r, &scanner));
     while (r->columns && lp_csv_next(&scanner, &r->record)) {
@@ -308,14 +309,14 @@ static lapse_status read_block(reading *r, const lp_block *block)
     return LAPSE_OK;
 }
 
-/* Puts the features in the order of items, without those that only one item has, and numbers them anew. */
-static lapse_status arrange(reading *r)
+/* Sorts the features by item, drops those of a single item, and assigns the final feature ids. */
+static lapse_status index_features(reading *r)
 {
     lp_catalogue *catalogue = r->catalogue;
     size_t items = catalogue->items.count, count = catalogue->features.count;
-    lp_intern kept = {0};
+    lp_intern shared = {0};
     int32_t *number = lp_alloc(count + 1, sizeof *number);
-    bool good = number && make_room((void **)&r->entries, &r->entry_room, items, sizeof *r->entries);
+    bool good = number && reserve((void **)&r->entries, &r->entry_capacity, items, sizeof *r->entries);
     for (size_t i = 0; good && i < r->feature_count; i++)
         number[r->features[i]]++;
     lp_names names = lp_intern_names(&catalogue->features);
@@ -323,8 +324,8 @@ static lapse_status arrange(reading *r)
         const char *text = lp_names_get(&names, (int64_t)f);
         size_t size = names.offset[f + 1] - names.offset[f] - 1;
         bool added;
-        number[f] = number[f] < 2 ? -1 : (int32_t)lp_intern_add(&kept, text, size, lp_intern_key(text, size), &added);
-        good = number[f] < 0 || kept.count == (uint32_t)number[f] + 1;
+        number[f] = number[f] < 2 ? -1 : (int32_t)lp_intern_add(&shared, text, size, lp_intern_key(text, size), &added);
+        good = number[f] < 0 || shared.count == (uint32_t)number[f] + 1;
     }
     lp_free(catalogue->start);
     lp_free(catalogue->feature);
@@ -339,32 +340,32 @@ static lapse_status arrange(reading *r)
         catalogue->start[i + 1] = used;
     }
     lp_intern_clear(&catalogue->features);
-    catalogue->features = kept;
+    catalogue->features = shared;
     lp_free(number);
     return good ? LAPSE_OK : no_memory(r);
 }
 
 static lapse_status read_all(reading *r, lp_source *source)
 {
-    LP_TRY(lp_blocks_open(&r->blocks, source, LP_BLOCK_SIZE, r->error));
-    LP_TRY(lp_blocks_check(&r->blocks, r->file, r->error));
-    r->blocks.delimiter = lp_csv_guess(r->blocks.carry + r->blocks.at, r->blocks.left);
-    r->buffer = lp_grow(NULL, LP_BLOCK_ROOM, 1);
+    LP_TRY(lp_chunks_open(&r->chunks, source, LP_CHUNK_SIZE, r->error));
+    LP_TRY(lp_chunks_check(&r->chunks, r->file, r->error));
+    r->chunks.delimiter = lp_csv_guess(r->chunks.carry + r->chunks.at, r->chunks.left);
+    r->buffer = lp_grow(NULL, LP_CHUNK_BUFFER, 1);
     if (!r->buffer)
-        return lp_fail_memory(r->error, "reading blocks", LP_BLOCK_ROOM);
-    lp_block block;
-    while (lp_blocks_take(&r->blocks, r->buffer, &block))
-        LP_TRY(read_block(r, &block));
-    if (r->blocks.status != LAPSE_OK) {
+        return lp_fail_memory(r->error, "a chunk of text", LP_CHUNK_BUFFER);
+    lp_chunk chunk;
+    while (lp_chunks_take(&r->chunks, r->buffer, &chunk))
+        LP_TRY(read_chunk(r, &chunk));
+    if (r->chunks.status != LAPSE_OK) {
         if (r->error)
-            *r->error = r->blocks.error;
-        return r->blocks.status;
+            *r->error = r->chunks.error;
+        return r->chunks.status;
     }
     if (r->catalogue->described == 0)
         return lp_fail_at(r->error, LAPSE_ERROR_INPUT, r->file, 0, 0,
                           r->columns ? "the catalogue has a header but no rows"
-                                     : "the catalogue has only empty lines: a header and rows were expected");
-    return arrange(r);
+                                     : "the catalogue has only empty lines: it must have a header and rows");
+    return index_features(r);
 }
 
 static lapse_status read_source(lp_catalogue *catalogue, lp_source *source, const lp_catalogue_columns *columns,
@@ -372,13 +373,13 @@ static lapse_status read_source(lp_catalogue *catalogue, lp_source *source, cons
 {
     reading r = {.catalogue = catalogue, .wanted = columns, .file = source->name, .line = 1, .error = error};
     lapse_status status = read_all(&r, source);
-    lp_blocks_close(&r.blocks);
+    lp_chunks_close(&r.chunks);
     lp_free(r.buffer);
     lp_free(r.record.begin);
     lp_free(r.record.end);
     lp_free(r.entries);
     lp_free(r.features);
-    lp_free(r.met);
+    lp_free(r.last_line);
     lp_buffer_clear(&r.text);
     lp_arena_clear(&r.arena);
     return status;

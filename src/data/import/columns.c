@@ -1,5 +1,5 @@
-/* columns.c: columns are asked for by name or number, or found by the names people usually give them. Every failure
- * lists the columns that exist, because that is what the person needs to mend the call. */
+/* columns.c: selects the columns of a table by name or number, or by usual names. Every error lists the columns that
+ * exist. */
 #include "data/import/columns.h"
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a column can be for, and the names it is known by, the surest first. */
+/* The role of a column, and its usual names in the order of preference. */
 struct role {
     const char *noun; /* in messages */
     const char *option;
@@ -24,8 +24,8 @@ static const char *const sequence_names[] = {
 static const char *const time_names[] = {"time",        "timestamp", "unix_time", "unixtime", "event_time",
                                          "datetime",    "date_time", "ts",        "date",     "created_at",
                                          "occurred_at", "created",   "when",      NULL};
-static const char *const event_names[] = {"event",  "event_type", "event_name", "item",  "item_id", "itemid",
-                                          "action", "activity",   "type",       "event", "product", "product_id",
+static const char *const event_names[] = {"event",  "event_type", "event_name", "item", "item_id", "itemid",
+                                          "action", "activity",   "type",       "kind", "product", "product_id",
                                           "code",   "label",      "category",   NULL};
 static const struct role sequence_role = {"sequence", "--sequence", sequence_names};
 static const struct role time_role = {"time", "--time", time_names};
@@ -43,7 +43,7 @@ struct chooser {
     lapse_error *error;
 };
 
-/* "user, time, event", cut where it would not fit a message. */
+/* "user, time, event", truncated to fit a message. */
 static const char *list(const lp_columns *columns, char *out, size_t size)
 {
     size_t used = 0;
@@ -60,7 +60,7 @@ static const char *list(const lp_columns *columns, char *out, size_t size)
     return out;
 }
 
-/* The column called so (or of that number), or -1. A name wins over a number. */
+/* Index of the column with this name or 1-based number, or -1. Names take precedence over numbers. */
 static int64_t find(const lp_columns *columns, bool header, const char *begin, const char *end)
 {
     size_t size = (size_t)(end - begin);
@@ -91,12 +91,13 @@ static lapse_status fail_missing(const struct chooser *chooser, const struct rol
                       list(chooser->columns, names, sizeof names));
 }
 
-/* No column was asked for: by the usual names, or by place where there is no header. */
-static lapse_status guess(const struct chooser *chooser, const struct role *role, int64_t place, int64_t *column)
+/* Default column: by usual names, or by position if there is no header. */
+static lapse_status find_default(const struct chooser *chooser, const struct role *role, int64_t position,
+                                 int64_t *column)
 {
     const lp_columns *columns = chooser->columns;
-    if (!chooser->header && place < columns->count) {
-        *column = place;
+    if (!chooser->header && position < columns->count) {
+        *column = position;
         return LAPSE_OK;
     }
     for (const char *const *name = role->names; chooser->header && *name; name++) {
@@ -110,23 +111,23 @@ static lapse_status guess(const struct chooser *chooser, const struct role *role
     char names[300];
     if (!chooser->header)
         return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                          "the first row has only %" PRId64 " field%s, and no column was named for the %s (%s)",
+                          "the first row has only %" PRId64 " field%s, and no column is selected for the %s (%s)",
                           columns->count, columns->count == 1 ? "" : "s", role->noun, role->option);
     return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                      "no column looks like the %s: name it with %s; the columns are: %s", role->noun, role->option,
-                      list(columns, names, sizeof names));
+                      "no column was recognized as the %s: select it with %s; the columns are: %s", role->noun,
+                      role->option, list(columns, names, sizeof names));
 }
 
-static lapse_status choose(const struct chooser *chooser, const struct role *role, const char *wanted, int64_t place,
+static lapse_status choose(const struct chooser *chooser, const struct role *role, const char *wanted, int64_t position,
                            int64_t *column)
 {
     if (!wanted)
-        return guess(chooser, role, place, column);
+        return find_default(chooser, role, position, column);
     *column = find(chooser->columns, chooser->header, wanted, wanted + strlen(wanted));
     return *column < 0 ? fail_missing(chooser, role, wanted, wanted + strlen(wanted)) : LAPSE_OK;
 }
 
-/* One column, or several separated by commas. A name that holds a comma itself is tried whole first. */
+/* One column, or several separated by commas. A name that contains a comma is tried first. */
 static lapse_status choose_events(const struct chooser *chooser, lp_arena *arena, const char *wanted)
 {
     lp_columns *columns = chooser->columns;
@@ -190,7 +191,7 @@ static int by_name(const void *left, const void *right)
     return order ? order : (a > b) - (a < b);
 }
 
-/* Sorted, because a hostile header may have hundreds of thousands of names. Columns without a name may repeat. */
+/* Sorts the names, because a hostile header may have hundreds of thousands. Empty names may repeat. */
 static lapse_status check_duplicates(const struct chooser *chooser)
 {
     const lp_columns *columns = chooser->columns;
@@ -202,10 +203,10 @@ static lapse_status check_duplicates(const struct chooser *chooser)
     qsort(order, (size_t)columns->count, sizeof *order, by_name);
     int64_t first = -1, second = -1;
     for (int64_t i = 1; i < columns->count; i++) {
-        int64_t place = order[i] - columns->name;
-        if (**order[i] && strcmp(*order[i - 1], *order[i]) == 0 && (second < 0 || place < second)) {
+        int64_t index = order[i] - columns->name;
+        if (**order[i] && strcmp(*order[i - 1], *order[i]) == 0 && (second < 0 || index < second)) {
             first = order[i - 1] - columns->name;
-            second = place;
+            second = index;
         }
     }
     lp_free(order);
@@ -229,7 +230,7 @@ static lapse_status check_distinct(const struct chooser *chooser)
     if (!same)
         return LAPSE_OK;
     return lp_fail_at(chooser->error, LAPSE_ERROR_USAGE, chooser->file, chooser->line, 0,
-                      "one column was chosen twice: time, sequence, event and split must be different columns");
+                      "a column is selected twice: time, sequence, event and split must be different columns");
 }
 
 static lapse_status choose_field(const struct chooser *chooser, lapse_field_type type, const char *wanted)
@@ -237,7 +238,7 @@ static lapse_status choose_field(const struct chooser *chooser, lapse_field_type
     lp_columns *columns = chooser->columns;
     if (columns->field_count == LP_FIELD_LIMIT)
         return lp_fail_at(chooser->error, LAPSE_ERROR_USAGE, chooser->file, chooser->line, 0,
-                          "too many fields: an event can have %d", (int)LP_FIELD_LIMIT);
+                          "too many fields: the limit is %d", (int)LP_FIELD_LIMIT);
     int64_t column;
     LP_TRY(choose(chooser, &field_roles[type], wanted ? wanted : "", 0, &column));
     bool taken = column == columns->time || column == columns->sequence || column == columns->split;
@@ -247,7 +248,7 @@ static lapse_status choose_field(const struct chooser *chooser, lapse_field_type
         char shown[LP_EXCERPT_SIZE];
         const char *name = columns->name[column];
         return lp_fail_at(chooser->error, LAPSE_ERROR_USAGE, chooser->file, chooser->line, column + 1,
-                          "the column '%s' cannot be the %s: it was already chosen for something else",
+                          "the column '%s' cannot be the %s: it already has another role",
                           lp_text_excerpt(name, name + strlen(name), shown), field_roles[type].noun);
     }
     columns->field[columns->field_count] = column;

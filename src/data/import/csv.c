@@ -1,6 +1,6 @@
-/* csv.c: the scanner marks delimiters, line ends and quotes of 64 bytes at a time in one word and then walks its bits,
- * so that plain fields cost a few instructions whatever their length. A record in which a field begins with a quote is
- * read again the careful way. */
+/* csv.c: a CSV scanner. It marks the delimiters, line ends and quotes of 64 bytes in one bit mask and iterates over
+ * its bits, so that plain fields cost a few instructions at any length. Records with a quoted field take a slower
+ * path. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memrchr */
 #endif
@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------------------------------ whole records ---- */
 
-/* Just behind the last line end in from .. to, or `otherwise`. */
+/* Offset after the last line end in from .. to, or `otherwise`. */
 static size_t last_line_end(const char *text, size_t from, size_t to, size_t otherwise)
 {
     const char *found = to > from ? memrchr(text + from, '\n', to - from) : NULL;
@@ -128,14 +128,14 @@ static int64_t count_line_ends(const char *begin, const char *end)
     return count;
 }
 
-/* Unpacks the quoted field that begins at `at`; returns the byte after its closing quote. */
-static char *unpack_quoted(lp_csv_scanner *scanner, lp_csv_record *record, char *at)
+/* Unescapes the quoted field at `at`; returns the byte after its closing quote. */
+static char *unescape_quoted(lp_csv_scanner *scanner, lp_csv_record *record, char *at)
 {
     char *begin = ++at, *write = begin;
     for (;;) {
         char *quote = memchr(at, '"', (size_t)(scanner->end - at));
         if (!quote)
-            quote = scanner->end; /* cannot happen in whole records; stays inside the text all the same */
+            quote = scanner->end; /* not reached for whole records; keeps malformed input in bounds */
         record->lines += count_line_ends(at, quote);
         memmove(write, at, (size_t)(quote - at));
         write += quote - at;
@@ -149,7 +149,7 @@ static char *unpack_quoted(lp_csv_scanner *scanner, lp_csv_record *record, char 
     return at;
 }
 
-/* Reads the record at scanner->at, in which a field begins with a quote. */
+/* Reads the record at scanner->at, which has a quoted field. */
 static bool next_quoted(lp_csv_scanner *scanner, lp_csv_record *record)
 {
     char *at = scanner->at, *end = scanner->end;
@@ -158,7 +158,7 @@ static bool next_quoted(lp_csv_scanner *scanner, lp_csv_record *record)
         char *field = at;
         bool quoted = *at == '"';
         if (quoted)
-            at = unpack_quoted(scanner, record, at);
+            at = unescape_quoted(scanner, record, at);
         char *rest = at;
         while (at < end && *at != scanner->delimiter && *at != '\n')
             at++;

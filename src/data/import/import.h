@@ -1,17 +1,16 @@
-/* import.h: text into a dataset, from any source. The public call is lapse_dataset_read. */
+/* import.h: imports delimited text from any source into a dataset. The public function is lapse_dataset_read. */
 #ifndef LP_IMPORT_H
 #define LP_IMPORT_H
 
 #include "data/import/source.h"
 
-/* How the work is cut. The result never depends on it. */
+/* Granularity of the work. The result does not depend on it. */
 typedef struct lp_import_tuning {
-    int64_t block_size;   /* bytes of text a worker takes at once; at most LP_BLOCK_LIMIT */
-    int64_t segment_rows; /* rows kept in one piece */
+    int64_t chunk_size;   /* bytes of text that a worker takes at once; at most LP_CHUNK_LIMIT */
+    int64_t segment_rows; /* rows per allocation */
 } lp_import_tuning;
 
-/* Reads from an open source; options->input is not looked at, source->name is used in messages. tuning NULL: as usual.
- */
+/* Reads from an open source, whose name is used in messages; ignores options->input. tuning NULL: defaults. */
 lapse_status lp_import(lp_source *source, const lapse_import_options *options, const lp_import_tuning *tuning,
                        lapse_dataset **dataset, lapse_import_report *report, lapse_error *error);
 

@@ -1,13 +1,11 @@
-/* prepare.c: four steps over events that are sorted by sequence and time:
- *   1. cut: a sequence ends wherever the next event is too far away; what follows is a sequence of its own
- *   2. duplicates are marked, within each sequence
- *   3. event types that are too rare are marked, then sequences that are now too short; once, or in rounds until both minimums
- *      hold
- *   4. what is marked is squeezed out of every column
- * Cutting comes first, because the silence between two sessions is a fact of the source, whatever is left out of them.
+/* prepare.c: preprocesses events that are sorted by sequence and time:
+ *   1. sessions: split a sequence wherever the gap to the next event is too long
+ *   2. mark duplicates within each sequence
+ *   3. mark rare event types, then short sequences; once, or iterated until both minimums hold (k-core filtering)
+ *   4. compact every column: remove the marked events
+ * Sessions come first, because the gap between two sessions does not depend on which events are dropped.
  *
- * The rounds after the first look only at what the last one took below a minimum, so that even a chain in which every
- * event hangs on the one before is done in linear time.
+ * Iterations after the first process only what the last one took below a minimum, so that the total cost is linear.
  */
 #include "data/import/prepare.h"
 
@@ -20,25 +18,26 @@ const char *const lp_min_rounds_names[] = {"once", "iterated", NULL};
 
 typedef struct work {
     lp_preparation *preparation;
-    lp_event_columns *columns;
+    lp_sequence_columns *columns;
     int64_t *type_count;
     int64_t types, events;
-    int64_t least;      /* events that a sequence must have: at least one */
-    uint8_t *dropped;   /* owned; of each event */
-    int64_t *left;      /* owned; events of each sequence that are not dropped */
-    lp_origin *origins; /* owned until it is the caller's */
+    int64_t min_length; /* minimum length of a sequence, at min_length 1 */
+    uint8_t *dropped;   /* owned; [event] */
+    int64_t *left;      /* owned; [sequence]: events that are not dropped */
+    lp_origin *origins; /* owned until the caller takes it */
 
-    /* What fell below its minimum and is not yet dropped. */
-    int64_t *rare, *brief; /* owned; event types and sequences */
-    int64_t rare_count, brief_count;
-    uint64_t *type_start, *type_events; /* owned; events of each event type: those of k from type_start[k] on */
+    /* Queues: what fell below its minimum and is not yet dropped. */
+    int64_t *rare_queue, *short_queue; /* owned; event types and sequences */
+    int64_t rare_count, short_count;
+    uint64_t *type_start, *type_events; /* owned; the events of type k are type_events[type_start[k] .. type_start[k +
+                                         * 1] - 1] */
 } work;
 
-/* ------------------------------------------------------------------------------------------------ 1. cut ------ */
+/* ------------------------------------------------------------------------------------------------ 1. sessions - */
 
-static bool cut_sequences(work *w)
+static bool split_sessions(work *w)
 {
-    lp_event_columns *columns = w->columns;
+    lp_sequence_columns *columns = w->columns;
     double gap = w->preparation->session_gap;
     int64_t sequences = columns->sequence_count, sessions = sequences;
     const double *time = columns->time;
@@ -82,29 +81,29 @@ static void drop(work *w, int64_t sequence, uint64_t event)
     w->left[sequence]--;
 }
 
-static void drop_repeats(work *w)
+static void drop_consecutive(work *w)
 {
-    const lp_event_columns *columns = w->columns;
+    const lp_sequence_columns *columns = w->columns;
     for (int64_t s = 0; s < columns->sequence_count; s++)
         for (uint64_t i = columns->start[s] + 1; i < columns->start[s + 1]; i++)
             if (columns->type[i] == columns->type[i - 1])
                 drop(w, s, i);
 }
 
-/* met[event type] is where the group of equal times began that had the event type last. A group may be as long as the data, so its
- * events are not compared with one another. */
-static void drop_equals(work *w, uint64_t *met)
+/* last_group[type] is the first event of the last group of equal times that had the type. This is linear: a group may
+ * be as long as the dataset. */
+static void drop_exact(work *w, uint64_t *last_group)
 {
-    const lp_event_columns *columns = w->columns;
+    const lp_sequence_columns *columns = w->columns;
     for (int64_t s = 0; s < columns->sequence_count; s++) {
         uint64_t end = columns->start[s + 1], last;
         for (uint64_t first = columns->start[s]; first < end; first = last) {
             for (last = first + 1; last < end && columns->time[last] == columns->time[first]; last++)
                 ;
             for (uint64_t i = first; last - first > 1 && i < last; i++) {
-                if (met[columns->type[i]] == first)
+                if (last_group[columns->type[i]] == first)
                     drop(w, s, i);
-                met[columns->type[i]] = first;
+                last_group[columns->type[i]] = first;
             }
         }
     }
@@ -113,14 +112,14 @@ static void drop_equals(work *w, uint64_t *met)
 static bool drop_duplicates(work *w)
 {
     if (w->preparation->deduplicate == LP_DEDUPLICATE_CONSECUTIVE)
-        drop_repeats(w);
+        drop_consecutive(w);
     if (w->preparation->deduplicate == LP_DEDUPLICATE_EXACT) {
-        uint64_t *met = lp_grow(NULL, (size_t)w->types, sizeof *met);
-        if (!met)
+        uint64_t *last_group = lp_grow(NULL, (size_t)w->types, sizeof *last_group);
+        if (!last_group)
             return false;
-        memset(met, 0xFF, (size_t)w->types * sizeof *met);
-        drop_equals(w, met);
-        lp_free(met);
+        memset(last_group, 0xFF, (size_t)w->types * sizeof *last_group);
+        drop_exact(w, last_group);
+        lp_free(last_group);
     }
     for (int64_t i = 0; i < w->events; i++)
         w->preparation->duplicate_rows += w->dropped[i];
@@ -131,7 +130,7 @@ static bool drop_duplicates(work *w)
 
 static void drop_sequence(work *w, int64_t sequence)
 {
-    const lp_event_columns *columns = w->columns;
+    const lp_sequence_columns *columns = w->columns;
     w->preparation->short_sequences++;
     w->preparation->short_rows += w->left[sequence];
     for (uint64_t i = columns->start[sequence]; i < columns->start[sequence + 1]; i++) {
@@ -140,14 +139,14 @@ static void drop_sequence(work *w, int64_t sequence)
         drop(w, sequence, i);
         int64_t count = w->type_count[columns->type[i]];
         if (count > 0 && count == w->preparation->min_count - 1)
-            w->rare[w->rare_count++] = columns->type[i];
+            w->rare_queue[w->rare_count++] = columns->type[i];
     }
 }
 
-/* An event type that is too rare stays so while its events are dropped, and the others keep their count. */
-static void first_round(work *w)
+/* The first iteration. Dropping rare types does not change the counts of other types. */
+static void filter_once(work *w)
 {
-    const lp_event_columns *columns = w->columns;
+    const lp_sequence_columns *columns = w->columns;
     lp_preparation *preparation = w->preparation;
     for (int64_t k = 0; k < w->types; k++) {
         if (w->type_count[k] == 0 || w->type_count[k] >= preparation->min_count)
@@ -160,12 +159,12 @@ static void first_round(work *w)
             if (!w->dropped[i] && w->type_count[columns->type[i]] < preparation->min_count)
                 drop(w, s, i);
     for (int64_t s = 0; s < columns->sequence_count; s++)
-        if (w->left[s] < w->least)
+        if (w->left[s] < w->min_length)
             drop_sequence(w, s);
-    preparation->rounds = preparation->rare_rows + preparation->short_rows > 0;
+    preparation->iterations = preparation->rare_rows + preparation->short_rows > 0;
 }
 
-static int64_t sequence_of(const lp_event_columns *columns, uint64_t event)
+static int64_t sequence_of(const lp_sequence_columns *columns, uint64_t event)
 {
     int64_t low = 0, high = columns->sequence_count;
     while (high - low > 1) {
@@ -178,26 +177,26 @@ static int64_t sequence_of(const lp_event_columns *columns, uint64_t event)
     return low;
 }
 
-/* Lists the events of every event type that are left. */
-static bool list_types(work *w)
+/* Builds the index from event types to their remaining events. */
+static bool index_types(work *w)
 {
     w->type_start = lp_grow(NULL, (size_t)w->types + 1, sizeof *w->type_start);
     if (!w->type_start)
         return false;
-    uint64_t place = 0;
+    uint64_t total = 0;
     for (int64_t k = 0; k < w->types; k++) {
-        w->type_start[k] = place;
-        place += (uint64_t)w->type_count[k];
+        w->type_start[k] = total;
+        total += (uint64_t)w->type_count[k];
     }
-    w->type_start[w->types] = place;
-    w->type_events = lp_grow(NULL, place, sizeof *w->type_events);
+    w->type_start[w->types] = total;
+    w->type_events = lp_grow(NULL, total, sizeof *w->type_events);
     if (!w->type_events)
         return false;
     for (int64_t i = w->events - 1; i >= 0; i--)
         if (!w->dropped[i])
             w->type_events[--w->type_start[w->columns->type[i] + 1]] = (uint64_t)i;
     memmove(w->type_start, w->type_start + 1, (size_t)w->types * sizeof *w->type_start);
-    w->type_start[w->types] = place;
+    w->type_start[w->types] = total;
     return true;
 }
 
@@ -211,42 +210,42 @@ static void drop_type(work *w, int64_t type)
             continue;
         int64_t sequence = sequence_of(w->columns, event);
         drop(w, sequence, event);
-        if (w->left[sequence] == w->least - 1)
-            w->brief[w->brief_count++] = sequence;
+        if (w->left[sequence] == w->min_length - 1)
+            w->short_queue[w->short_count++] = sequence;
     }
 }
 
-static bool further_rounds(work *w)
+static bool filter_until_stable(work *w)
 {
     lp_preparation *preparation = w->preparation;
-    if (w->rare_count > 0 && !list_types(w))
+    if (w->rare_count > 0 && !index_types(w))
         return false;
     while (w->rare_count > 0) {
         int64_t before = preparation->rare_rows;
         for (int64_t i = 0; i < w->rare_count; i++)
-            drop_type(w, w->rare[i]);
+            drop_type(w, w->rare_queue[i]);
         w->rare_count = 0;
-        for (int64_t i = 0; i < w->brief_count; i++)
-            drop_sequence(w, w->brief[i]);
-        w->brief_count = 0;
-        preparation->rounds += preparation->rare_rows > before;
+        for (int64_t i = 0; i < w->short_count; i++)
+            drop_sequence(w, w->short_queue[i]);
+        w->short_count = 0;
+        preparation->iterations += preparation->rare_rows > before;
     }
     return true;
 }
 
-static bool hold_minimums(work *w)
+static bool filter_minimums(work *w)
 {
-    w->rare = lp_grow(NULL, (size_t)w->types, sizeof *w->rare);
-    w->brief = lp_grow(NULL, (size_t)w->columns->sequence_count, sizeof *w->brief);
-    if (!w->rare || !w->brief)
+    w->rare_queue = lp_grow(NULL, (size_t)w->types, sizeof *w->rare_queue);
+    w->short_queue = lp_grow(NULL, (size_t)w->columns->sequence_count, sizeof *w->short_queue);
+    if (!w->rare_queue || !w->short_queue)
         return false;
-    first_round(w);
-    return !w->preparation->iterated || further_rounds(w);
+    filter_once(w);
+    return !w->preparation->iterated || filter_until_stable(w);
 }
 
-/* -------------------------------------------------------------------------------------------- 4. squeeze ------ */
+/* -------------------------------------------------------------------------------------------- 4. compact ------ */
 
-static void squeeze_column(void *column, size_t size, const uint8_t *dropped, int64_t count)
+static void compact_column(void *column, size_t size, const uint8_t *dropped, int64_t count)
 {
     char *bytes = column, *out = column;
     for (int64_t i = 0; i < count; i++) {
@@ -262,46 +261,46 @@ static void squeeze_column(void *column, size_t size, const uint8_t *dropped, in
     }
 }
 
-static void squeeze(work *w)
+static void compact(work *w)
 {
-    lp_event_columns *columns = w->columns;
-    squeeze_column(columns->time, sizeof *columns->time, w->dropped, w->events);
-    squeeze_column(columns->type, sizeof *columns->type, w->dropped, w->events);
+    lp_sequence_columns *columns = w->columns;
+    compact_column(columns->time, sizeof *columns->time, w->dropped, w->events);
+    compact_column(columns->type, sizeof *columns->type, w->dropped, w->events);
     if (columns->split)
-        squeeze_column(columns->split, sizeof *columns->split, w->dropped, w->events);
-    for (int f = 0; f < columns->further_count; f++)
-        squeeze_column(columns->further[f], columns->further_size[f], w->dropped, w->events);
-    int64_t kept = 0;
-    uint64_t place = 0;
+        compact_column(columns->split, sizeof *columns->split, w->dropped, w->events);
+    for (int f = 0; f < columns->field_count; f++)
+        compact_column(columns->field[f], columns->field_size[f], w->dropped, w->events);
+    int64_t count = 0;
+    uint64_t offset = 0;
     for (int64_t s = 0; s < columns->sequence_count; s++) {
         if (w->left[s] == 0)
             continue;
-        w->origins[kept] = w->origins[s];
-        columns->start[kept++] = place;
-        place += (uint64_t)w->left[s];
+        w->origins[count] = w->origins[s];
+        columns->start[count++] = offset;
+        offset += (uint64_t)w->left[s];
     }
-    columns->start[kept] = place;
-    columns->sequence_count = kept;
+    columns->start[count] = offset;
+    columns->sequence_count = count;
 }
 
 static bool prepare(work *w)
 {
-    if (!cut_sequences(w))
+    if (!split_sessions(w))
         return false;
-    const lp_event_columns *columns = w->columns;
+    const lp_sequence_columns *columns = w->columns;
     w->dropped = lp_alloc((size_t)w->events, 1);
     w->left = lp_grow(NULL, (size_t)columns->sequence_count, sizeof *w->left);
     if (!w->dropped || !w->left)
         return false;
     for (int64_t s = 0; s < columns->sequence_count; s++)
         w->left[s] = (int64_t)(columns->start[s + 1] - columns->start[s]);
-    if (!drop_duplicates(w) || !hold_minimums(w))
+    if (!drop_duplicates(w) || !filter_minimums(w))
         return false;
-    squeeze(w);
+    compact(w);
     return true;
 }
 
-bool lp_prepare(lp_preparation *preparation, lp_event_columns *columns, int64_t *type_count, int64_t types,
+bool lp_prepare(lp_preparation *preparation, lp_sequence_columns *columns, int64_t *type_count, int64_t types,
                 lp_origin **origins)
 {
     *origins = NULL;
@@ -314,13 +313,13 @@ bool lp_prepare(lp_preparation *preparation, lp_event_columns *columns, int64_t 
         .type_count = type_count,
         .types = types,
         .events = (int64_t)columns->start[columns->sequence_count],
-        .least = preparation->min_events > 1 ? preparation->min_events : 1,
+        .min_length = preparation->min_events > 1 ? preparation->min_events : 1,
     };
     bool good = prepare(&w);
     lp_free(w.dropped);
     lp_free(w.left);
-    lp_free(w.rare);
-    lp_free(w.brief);
+    lp_free(w.rare_queue);
+    lp_free(w.short_queue);
     lp_free(w.type_start);
     lp_free(w.type_events);
     if (good)

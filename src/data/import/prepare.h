@@ -1,5 +1,5 @@
-/* prepare.h: what is left out of sorted events, and where their sequences are cut: the last step of an import before
- * names get their numbers. */
+/* prepare.h: preprocessing of sorted events: sessions, deduplication, k-core filtering. The last step of an import
+ * before ids are assigned. */
 #ifndef LP_PREPARE_H
 #define LP_PREPARE_H
 
@@ -7,36 +7,36 @@
 
 typedef enum lp_deduplicate {
     LP_DEDUPLICATE_NONE = 0,
-    LP_DEDUPLICATE_EXACT = 1,      /* a later event of the same sequence, time and event type is left out */
-    LP_DEDUPLICATE_CONSECUTIVE = 2 /* an event of the event type right before it is left out */
+    LP_DEDUPLICATE_EXACT = 1,      /* drop later events with the same sequence, time and type */
+    LP_DEDUPLICATE_CONSECUTIVE = 2 /* drop an event with the type of the event before it */
 } lp_deduplicate;
 
 /* "none", "exact", "consecutive", NULL; and "once", "iterated", NULL. */
 extern const char *const lp_deduplicate_names[], *const lp_min_rounds_names[];
 
 typedef struct lp_preparation {
-    /* What is wanted. */
-    double session_gap; /* seconds between neighbours beyond which a sequence is cut; 0: never */
+    /* Settings. */
+    double session_gap; /* a longer gap, in seconds, starts a new session; 0: no sessions */
     lp_deduplicate deduplicate;
     int64_t min_count, min_events;
-    bool iterated; /* the two minimums again and again, until both hold */
+    bool iterated; /* repeat both minimums until they hold (k-core filtering) */
 
-    /* What was done, set by lp_prepare. */
-    int64_t cut_sequences, sessions; /* sequences that were cut, and how many there were after it */
+    /* Results, set by lp_prepare. */
+    int64_t cut_sequences, sessions; /* sequences split into several sessions; sessions in total */
     int64_t duplicate_rows, rare_rows, rare_event_types, short_rows, short_sequences;
-    int64_t rounds; /* of the minimums that left something out */
+    int64_t iterations; /* iterations of the minimums that dropped something */
 } lp_preparation;
 
-/* Where a sequence came from. */
+/* The origin of a session. */
 typedef struct lp_origin {
-    int64_t sequence; /* before it was cut */
-    int64_t part;     /* counted from 1, short ones that were dropped included; 0: sequences were not to be cut */
+    int64_t sequence; /* sequence of the source */
+    int64_t part;     /* session number from 1, counting dropped ones; 0: no sessions */
 } lp_origin;
 
-/* Changes columns in place; type_count[0 .. event types-1] has the events of each event type, before and after. *origins is NULL
- * where nothing was cut or dropped, otherwise it tells of every sequence left and is the caller's (lp_free). False when
- * out of memory. */
-bool lp_prepare(lp_preparation *preparation, lp_event_columns *columns, int64_t *type_count, int64_t types,
+/* Preprocesses columns in place and updates type_count[0 .. types-1], the events of each type. *origins is NULL if
+ * nothing was split or dropped; otherwise it has an entry per remaining sequence and the caller frees it with
+ * lp_free. False when out of memory. */
+bool lp_prepare(lp_preparation *preparation, lp_sequence_columns *columns, int64_t *type_count, int64_t types,
                 lp_origin **origins);
 
 #endif

@@ -1,4 +1,4 @@
-/* rows.c: the room that rows are read into. */
+/* rows.c: growable storage for the rows that a worker reads. */
 #include "data/import/rows.h"
 
 #include <string.h>
@@ -64,24 +64,24 @@ bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count)
 
 bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most)
 {
-    if (rows->block_count == rows->block_capacity) {
-        int64_t capacity = rows->block_capacity * 2 + 64;
-        lp_rows_block *blocks = lp_grow(rows->blocks, (size_t)capacity, sizeof *blocks);
-        if (!blocks)
+    if (rows->chunk_count == rows->chunk_capacity) {
+        int64_t capacity = rows->chunk_capacity * 2 + 64;
+        lp_rows_chunk *chunks = lp_grow(rows->chunks, (size_t)capacity, sizeof *chunks);
+        if (!chunks)
             return false;
-        rows->blocks = blocks;
-        rows->block_capacity = capacity;
+        rows->chunks = chunks;
+        rows->chunk_capacity = capacity;
     }
     lp_segment *segment = rows->segment_count ? rows->segments[rows->segment_count - 1] : NULL;
     if ((!segment || segment->capacity - segment->used < most) && !add_segment(rows, most))
         return false;
     segment = rows->segments[rows->segment_count - 1];
-    rows->blocks[rows->block_count++] =
-        (lp_rows_block){.index = index, .segment = (int32_t)(rows->segment_count - 1), .first = segment->used};
+    rows->chunks[rows->chunk_count++] =
+        (lp_rows_chunk){.index = index, .segment = (int32_t)(rows->segment_count - 1), .first = segment->used};
     return true;
 }
 
-uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint64_t key, uint64_t place)
+uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint64_t key, uint64_t position)
 {
     if (names->intern.count == names->capacity) {
         size_t capacity = names->capacity * 2 + 64;
@@ -98,7 +98,7 @@ uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint6
     bool added;
     uint32_t index = lp_intern_add(&names->intern, name, size, key, &added);
     if (added && index != LP_INTERN_NONE) {
-        names->first[index] = place;
+        names->first[index] = position;
         names->count[index] = 0;
     }
     return index;
@@ -116,7 +116,7 @@ void lp_rows_clear(lp_rows *rows)
     for (int64_t i = 0; i < rows->segment_count; i++)
         free_segment(rows->segments[i]);
     lp_free(rows->segments);
-    lp_free(rows->blocks);
+    lp_free(rows->chunks);
     clear_names(&rows->sequences);
     clear_names(&rows->types);
     for (int f = 0; f < rows->field_count; f++)

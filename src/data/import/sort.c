@@ -1,5 +1,5 @@
-/* sort.c: most sources are in the order of time already, which one look at a sequence tells. The others are sorted by
- * merging, because it is stable; the spare room is half a sequence, so that even one long sequence needs little. */
+/* sort.c: sorts each sequence by time. Most sources are already sorted, which one pass over a sequence detects. The
+ * others are merge-sorted, because that is stable; the scratch buffer is half a sequence. */
 #include "data/import/sort.h"
 
 #include "base/memory.h"
@@ -14,17 +14,17 @@ typedef struct event {
     uint8_t split;
 } event;
 
-/* Stable; spare holds count / 2 events. */
+/* Stable merge sort; spare has count / 2 events. */
 static void sort_events(event *events, size_t count, event *spare)
 {
     enum { FEW = 24 };
     if (count <= FEW) {
         for (size_t i = 1; i < count; i++) {
             event moving = events[i];
-            size_t place = i;
-            for (; place > 0 && events[place - 1].time > moving.time; place--)
-                events[place] = events[place - 1];
-            events[place] = moving;
+            size_t j = i;
+            for (; j > 0 && events[j - 1].time > moving.time; j--)
+                events[j] = events[j - 1];
+            events[j] = moving;
         }
         return;
     }
@@ -40,7 +40,7 @@ static void sort_events(event *events, size_t count, event *spare)
     memcpy(events + out, spare + left, (half - left) * sizeof *events);
 }
 
-/* Puts a column in the order that `events` came to: the event type of each tells its place before. spare holds a column. */
+/* Permutes a column: events[i].type is the index before sorting. spare must hold the column. */
 static void reorder(void *column, size_t size, size_t count, const event *events, void *spare)
 {
     memcpy(spare, column, count * size);
@@ -48,9 +48,9 @@ static void reorder(void *column, size_t size, size_t count, const event *events
         memcpy((char *)column + i * size, (const char *)spare + (uint32_t)events[i].type * size, size);
 }
 
-/* With further columns only times and places are sorted, then every column is put in that order. A sequence of 2^32
- * events does not come up: its text would have more than 24 GB. */
-static void sort_with_further(const lp_event_columns *columns, size_t first, size_t count, event *events)
+/* With fields, sorts only times and indices, then permutes every column. An index is 32 bits: a sequence of 2^32
+ * events would need more than 24 GB of text. */
+static void sort_with_fields(const lp_sequence_columns *columns, size_t first, size_t count, event *events)
 {
     for (size_t i = 0; i < count; i++)
         events[i] = (event){columns->time[first + i], (int32_t)(uint32_t)i, 0};
@@ -60,13 +60,13 @@ static void sort_with_further(const lp_event_columns *columns, size_t first, siz
     reorder(columns->type + first, sizeof *columns->type, count, events, events + count);
     if (columns->split)
         reorder(columns->split + first, sizeof *columns->split, count, events, events + count);
-    for (int f = 0; f < columns->further_count; f++) {
-        size_t size = columns->further_size[f];
-        reorder((char *)columns->further[f] + first * size, size, count, events, events + count);
+    for (int f = 0; f < columns->field_count; f++) {
+        size_t size = columns->field_size[f];
+        reorder((char *)columns->field[f] + first * size, size, count, events, events + count);
     }
 }
 
-static void sort_sequence(const lp_event_columns *columns, size_t first, size_t count, event *events)
+static void sort_sequence(const lp_sequence_columns *columns, size_t first, size_t count, event *events)
 {
     for (size_t i = 0; i < count; i++)
         events[i] =
@@ -94,7 +94,7 @@ static int64_t count_late(const double *time, size_t count)
 enum { TASKS = 64 };
 
 struct job {
-    const lp_event_columns *columns;
+    const lp_sequence_columns *columns;
     _Atomic bool out_of_memory;
     _Atomic int64_t late;
 };
@@ -103,27 +103,27 @@ static void sort_part(void *context, int task, int worker)
 {
     (void)worker;
     struct job *job = context;
-    const lp_event_columns *columns = job->columns;
+    const lp_sequence_columns *columns = job->columns;
     int64_t late = 0, last = columns->sequence_count * (task + 1) / TASKS;
     event *events = NULL;
     size_t capacity = 0;
     for (int64_t s = columns->sequence_count * task / TASKS; s < last; s++) {
-        size_t first = columns->start[s], count = columns->start[s + 1] - first, room = count + count / 2 + 1;
+        size_t first = columns->start[s], count = columns->start[s + 1] - first, needed = count + count / 2 + 1;
         int64_t found = count_late(columns->time + first, count);
         if (found == 0)
             continue;
         late += found;
-        if (room > capacity) {
+        if (needed > capacity) {
             lp_free(events);
-            capacity = room;
+            capacity = needed;
             events = lp_grow(NULL, capacity, sizeof *events);
             if (!events) {
                 atomic_store(&job->out_of_memory, true);
                 return;
             }
         }
-        if (columns->further_count > 0)
-            sort_with_further(columns, first, count, events);
+        if (columns->field_count > 0)
+            sort_with_fields(columns, first, count, events);
         else
             sort_sequence(columns, first, count, events);
     }
@@ -131,7 +131,7 @@ static void sort_part(void *context, int task, int worker)
     atomic_fetch_add(&job->late, late);
 }
 
-bool lp_sort_sequences(const lp_event_columns *columns, int threads, int64_t *late)
+bool lp_sort_sequences(const lp_sequence_columns *columns, int threads, int64_t *late)
 {
     struct job sorting = {.columns = columns};
     lp_threads_run(threads, TASKS, sort_part, &sorting);

@@ -1,5 +1,5 @@
-/* source.c: read() into the caller's buffer rather than a map, because mapped pages of the input would count as memory
- * in use and a pipe cannot be mapped. Gzip members that follow one another are one text, as gzip itself has it. */
+/* source.c: reads a file, a pipe or memory, and decompresses gzip. Uses read() and not mmap, because mapped pages
+ * would count as used memory and a pipe cannot be mapped. Concatenated gzip members are one text. */
 #include "data/import/source.h"
 
 #include "base/memory.h"
@@ -17,13 +17,13 @@ static voidpf zlib_alloc(voidpf context, uInt count, uInt size)
     return lp_alloc(count, size);
 }
 
-static void zlib_free(voidpf context, voidpf block)
+static void zlib_free(voidpf context, voidpf chunk)
 {
     (void)context;
-    lp_free(block);
+    lp_free(chunk);
 }
 
-/* One read of the system; 0 bytes at the end. */
+/* One read system call; 0 bytes at the end. */
 static lapse_status read_some(lp_source *source, char *into, size_t size, size_t *count, lapse_error *error)
 {
     *count = 0;
@@ -41,7 +41,7 @@ static lapse_status read_some(lp_source *source, char *into, size_t size, size_t
     return LAPSE_OK;
 }
 
-/* Adds to the raw bytes, moving what is left to the front. */
+/* Refills the raw bytes; moves the unused ones to the front. */
 static lapse_status refill(lp_source *source, lapse_error *error)
 {
     if (source->ended || !source->raw)
@@ -55,7 +55,7 @@ static lapse_status refill(lp_source *source, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Makes sure that two bytes are at hand unless the end comes first, and says whether they begin a gzip member. */
+/* Sets *gzip if the next two bytes are the gzip magic number. */
 static lapse_status at_gzip(lp_source *source, bool *gzip, lapse_error *error)
 {
     while (source->left < 2 && !source->ended)
@@ -72,7 +72,7 @@ static lapse_status start(lp_source *source, lapse_error *error)
     source->stream.zalloc = zlib_alloc;
     source->stream.zfree = zlib_free;
     if (inflateInit2(&source->stream, GZIP_WINDOW) != Z_OK)
-        return lp_fail_memory(error, "unpacking gzip", 1 << 16);
+        return lp_fail_memory(error, "gzip decompression", 1 << 16);
     source->stream_open = true;
     source->member_open = true;
     return LAPSE_OK;
@@ -113,7 +113,7 @@ void lp_source_close(lp_source *source)
     *source = (lp_source){.handle = -1};
 }
 
-/* After the end of a member: another one, zeros that pad the file (as on tapes), or the end. */
+/* After a member: another one, zero padding, or the end of the file. */
 static lapse_status next_member(lp_source *source, lapse_error *error)
 {
     bool gzip;
@@ -127,7 +127,7 @@ static lapse_status next_member(lp_source *source, lapse_error *error)
         for (; source->left > 0; source->left--, source->next++)
             if (*source->next)
                 return lp_fail_at(error, LAPSE_ERROR_INPUT, source->name, 0, 0,
-                                  "the gzip data is followed by bytes that are not gzip");
+                                  "the gzip data is followed by other data");
         if (source->ended)
             return LAPSE_OK;
         LP_TRY(refill(source, error));
@@ -145,23 +145,22 @@ static lapse_status read_gzip(lp_source *source, char *into, size_t size, size_t
         if (source->left == 0)
             LP_TRY(refill(source, error));
         if (source->left == 0)
-            return lp_fail_at(error, LAPSE_ERROR_INPUT, source->name, 0, 0,
-                              "the gzip data is truncated: the file ends before its contents do");
-        size_t room = size - *count < (size_t)1 << 30 ? size - *count : (size_t)1 << 30;
+            return lp_fail_at(error, LAPSE_ERROR_INPUT, source->name, 0, 0, "the gzip data is truncated");
+        size_t space = size - *count < (size_t)1 << 30 ? size - *count : (size_t)1 << 30;
         size_t given = source->left < (size_t)1 << 30 ? source->left : (size_t)1 << 30;
         source->stream.next_in = (z_const Bytef *)(uintptr_t)source->next;
         source->stream.avail_in = (uInt)given;
         source->stream.next_out = (Bytef *)into + *count;
-        source->stream.avail_out = (uInt)room;
+        source->stream.avail_out = (uInt)space;
         int result = inflate(&source->stream, Z_NO_FLUSH);
-        *count += room - source->stream.avail_out;
+        *count += space - source->stream.avail_out;
         source->next += given - source->stream.avail_in;
         source->left -= given - source->stream.avail_in;
         if (result == Z_MEM_ERROR)
-            return lp_fail_memory(error, "unpacking gzip", 1 << 16);
+            return lp_fail_memory(error, "gzip decompression", 1 << 16);
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-            return lp_fail_at(error, LAPSE_ERROR_INPUT, source->name, 0, 0, "the gzip data is damaged: %s",
-                              source->stream.msg ? source->stream.msg : "it cannot be unpacked");
+            return lp_fail_at(error, LAPSE_ERROR_INPUT, source->name, 0, 0, "the gzip data is corrupt: %s",
+                              source->stream.msg ? source->stream.msg : "it cannot be decompressed");
         source->member_open = result != Z_STREAM_END;
     }
     return LAPSE_OK;

@@ -1,15 +1,14 @@
-/* simulate.c: draws events from a law by Ogata's thinning, and says what the law itself expected.
+/* simulate.c: samples events from a law by Ogata's thinning algorithm.
  *
- * Thinning proposes times from a Poisson process whose rate lies above the total intensity, and keeps each with
- * probability intensity / rate. The rate holds for a window of some hours only: within it every kernel, being unimodal,
- * has its exact maximum at the point of the window nearest to its mode. So nothing is approximated, and a purchase that
- * will matter in a month costs no proposals today.
+ * Thinning proposes times from a Poisson process whose rate is an upper bound of the total intensity, and accepts
+ * each with probability intensity / bound. A bound is valid for a window of six hours: within it every kernel, being
+ * unimodal, has its exact maximum at the point of the window nearest to its mode. So nothing is approximated, and a
+ * purchase that matters in a month costs no proposals today.
  *
- * A user draws from a random sequence of their own and windows do not depend on the end of the history: a user's events
- * are the same however many users there are, and a longer history only adds to a shorter one.
+ * Each user has their own random stream and windows do not depend on the end of the history: a user's events do not
+ * depend on the number of users, and a longer history extends a shorter one.
  *
- * Times are rounded up to milliseconds before they become history, so that the law of what is written is exactly the
- * law of what is read.
+ * Times are rounded up to milliseconds before they become history, so that the law of the written events is exact.
  */
 #include "data/simulate/simulate.h"
 
@@ -25,13 +24,13 @@
 typedef struct preset {
     const char *name;
     lapse_status (*fill)(lp_law *law, lapse_error *error);
-    /* Instead of fill, where events are not drawn from a law. */
-    lapse_status (*draw)(lapse_simulation *simulation, const lapse_simulate_options *options, lapse_error *error);
+    /* Instead of fill, for a preset without a closed-form law. */
+    lapse_status (*simulate)(lapse_simulation *simulation, const lapse_simulate_options *options, lapse_error *error);
 } preset;
 
 static const preset presets[] = {
     {"shop", lp_preset_shop, NULL},
-    {"catalogue", NULL, lp_catalogue_draw},
+    {"catalogue", NULL, lp_catalogue_simulate},
 };
 
 enum { PRESET_COUNT = sizeof presets / sizeof presets[0] };
@@ -51,50 +50,50 @@ static lapse_status find_preset(const char *name, const preset **found, lapse_er
                    name ? name : "", names);
 }
 
-/* -------------------------------------------------------------------------------------------------- laws ----- */
+/* -------------------------------------------------------------------------------------------------- law ------ */
 
-#define TURN 6.283185307179586
+#define TWO_PI 6.283185307179586
 
-static double decay_density(double lag, double scale, double width)
+static double exponential_density(double lag, double scale, double width)
 {
     (void)width;
     return exp(-lag / scale) / scale;
 }
 
-static double decay_mode(double scale, double width)
+static double exponential_mode(double scale, double width)
 {
     (void)scale;
     (void)width;
     return 0;
 }
 
-static double decay_reach(double scale, double width)
+static double exponential_support(double scale, double width)
 {
     (void)width;
     return 20 * scale;
 }
 
-static double bump_density(double lag, double scale, double width)
+static double gaussian_density(double lag, double scale, double width)
 {
     double deviation = width * scale, distance = (lag - scale) / deviation;
-    return exp(-0.5 * distance * distance) / (deviation * sqrt(TURN));
+    return exp(-0.5 * distance * distance) / (deviation * sqrt(TWO_PI));
 }
 
-static double bump_mode(double scale, double width)
+static double gaussian_mode(double scale, double width)
 {
     (void)width;
     return scale;
 }
 
-static double bump_reach(double scale, double width)
+static double gaussian_support(double scale, double width)
 {
     return scale * (1 + 4 * width);
 }
 
-const lp_law_shape lp_law_decay = {decay_density, decay_mode, decay_reach};
-const lp_law_shape lp_law_bump = {bump_density, bump_mode, bump_reach};
+const lp_law_kernel lp_law_exponential = {exponential_density, exponential_mode, exponential_support};
+const lp_law_kernel lp_law_gaussian = {gaussian_density, gaussian_mode, gaussian_support};
 
-int32_t lp_law_add_type(lp_law *law, const char *action, const char *item, const char *category, double rate)
+int32_t lp_law_add_type(lp_law *law, const char *action, const char *item, const char *category, double base_rate)
 {
     lp_law_type *types = lp_grow(law->types, (size_t)law->type_count + 1, sizeof *types);
     if (!types)
@@ -105,116 +104,116 @@ int32_t lp_law_add_type(lp_law *law, const char *action, const char *item, const
     if (!name)
         return -1;
     snprintf(name, size, "%s %s", action, item);
-    types[law->type_count] = (lp_law_type){action, item, category, name, rate / LP_SECONDS_A_DAY, -1};
+    types[law->type_count] = (lp_law_type){action, item, category, name, base_rate / LP_SECONDS_A_DAY, -1};
     return law->type_count++;
 }
 
-bool lp_law_add_rule(lp_law *law, int32_t source, int32_t target, double weight, const lp_law_shape *shape,
-                     double scale, double width)
+bool lp_law_add_excitation(lp_law *law, int32_t source, int32_t target, double weight, const lp_law_kernel *kernel,
+                           double scale, double width)
 {
-    lp_law_rule *rules = lp_grow(law->rules, (size_t)law->rule_count + 1, sizeof *rules);
-    if (!rules)
+    lp_law_excitation *excitations = lp_grow(law->excitations, (size_t)law->excitation_count + 1, sizeof *excitations);
+    if (!excitations)
         return false;
-    law->rules = rules;
-    rules[law->rule_count] = (lp_law_rule){.source = source,
-                                           .target = target,
-                                           .next_rule = law->types[source].first_rule,
-                                           .shape = shape,
-                                           .weight = weight,
-                                           .scale = scale,
-                                           .width = width,
-                                           .mode = shape->mode(scale, width),
-                                           .reach = shape->reach(scale, width)};
-    law->types[source].first_rule = law->rule_count++;
+    law->excitations = excitations;
+    excitations[law->excitation_count] = (lp_law_excitation){.source = source,
+                                                             .target = target,
+                                                             .next = law->types[source].first_excitation,
+                                                             .kernel = kernel,
+                                                             .weight = weight,
+                                                             .scale = scale,
+                                                             .width = width,
+                                                             .mode = kernel->mode(scale, width),
+                                                             .support = kernel->support(scale, width)};
+    law->types[source].first_excitation = law->excitation_count++;
     return true;
 }
 
 void lp_law_clear(lp_law *law)
 {
     lp_free(law->types);
-    lp_free(law->rules);
+    lp_free(law->excitations);
     lp_arena_clear(&law->arena);
     *law = (lp_law){0};
 }
 
-double lp_law_rule_intensity(const lp_law_rule *rule, double lag)
+double lp_law_excitation_intensity(const lp_law_excitation *excitation, double lag)
 {
-    if (lag > rule->reach)
+    if (lag > excitation->support)
         return 0;
-    return rule->weight * rule->shape->density(lag, rule->scale, rule->width);
+    return excitation->weight * excitation->kernel->density(lag, excitation->scale, excitation->width);
 }
 
-double lp_law_rhythm_at(const lp_law_rhythm *rhythm, double since)
+double lp_law_seasonality_at(const lp_law_seasonality *seasonality, double since)
 {
-    return (1 + rhythm->weekly * cos(TURN * (since - rhythm->weekly_peak) / (7 * LP_SECONDS_A_DAY))) *
-           (1 + rhythm->daily * cos(TURN * (since - rhythm->daily_peak) / LP_SECONDS_A_DAY));
+    return (1 + seasonality->weekly * cos(TWO_PI * (since - seasonality->weekly_phase) / (7 * LP_SECONDS_A_DAY))) *
+           (1 + seasonality->daily * cos(TWO_PI * (since - seasonality->daily_phase) / LP_SECONDS_A_DAY));
 }
 
 /* ---------------------------------------------------------------------------------------------- thinning ----- */
 
-enum { WINDOW = 6 * 3600 }; /* seconds for which one upper bound serves */
+enum { WINDOW = 6 * 3600 }; /* seconds for which one upper bound is valid */
 
-/* A rule set off by an event and still within its reach. */
-typedef struct influence {
-    const lp_law_rule *rule;
-    double since; /* time of the event, seconds from the epoch */
-} influence;
+/* An excitation that an event started, within the support of its kernel. */
+typedef struct active_excitation {
+    const lp_law_excitation *excitation;
+    double since; /* time of the event, in seconds from the epoch */
+} active_excitation;
 
 typedef struct process {
     const lp_law *law;
     lp_random random;
-    influence *active; /* owned */
+    active_excitation *active; /* owned */
     int64_t active_count, active_capacity;
-    double spontaneous; /* sum of the event types' rates */
+    double base_rate; /* sum of the event types' base rates */
 } process;
 
-/* Above the total intensity everywhere in time .. time + WINDOW. Forgets the influences that are over. */
+/* An upper bound of the total intensity in time .. time + WINDOW. Removes the excitations beyond their support. */
 static double upper_bound(process *s, double time)
 {
-    double bound = s->spontaneous * (1 + s->law->rhythm.weekly) * (1 + s->law->rhythm.daily);
-    int64_t kept = 0;
+    double bound = s->base_rate * (1 + s->law->seasonality.weekly) * (1 + s->law->seasonality.daily);
+    int64_t count = 0;
     for (int64_t i = 0; i < s->active_count; i++) {
-        influence *a = &s->active[i];
+        active_excitation *a = &s->active[i];
         double first = time - a->since, last = first + WINDOW;
-        if (first > a->rule->reach)
+        if (first > a->excitation->support)
             continue;
-        double nearest = fmin(fmax(a->rule->mode, first), fmin(last, a->rule->reach));
-        bound += lp_law_rule_intensity(a->rule, nearest);
-        s->active[kept++] = *a;
+        double nearest = fmin(fmax(a->excitation->mode, first), fmin(last, a->excitation->support));
+        bound += lp_law_excitation_intensity(a->excitation, nearest);
+        s->active[count++] = *a;
     }
-    s->active_count = kept;
+    s->active_count = count;
     return bound;
 }
 
-/* The event type in which a proposal at this time ends, where `level` is uniform below the upper bound; -1: none. */
-static int32_t decide(process *s, double time, double level)
+/* The event type of a proposal at this time, where `level` is uniform below the upper bound; -1: rejected. */
+static int32_t choose_type(process *s, double time, double level)
 {
-    double beat = lp_law_rhythm_at(&s->law->rhythm, time), sum = 0;
+    double season = lp_law_seasonality_at(&s->law->seasonality, time), sum = 0;
     for (int32_t k = 0; k < s->law->type_count; k++) {
-        sum += s->law->types[k].rate * beat;
+        sum += s->law->types[k].base_rate * season;
         if (level < sum)
             return k;
     }
     for (int64_t i = 0; i < s->active_count; i++) {
-        sum += lp_law_rule_intensity(s->active[i].rule, time - s->active[i].since);
+        sum += lp_law_excitation_intensity(s->active[i].excitation, time - s->active[i].since);
         if (level < sum)
-            return s->active[i].rule->target;
+            return s->active[i].excitation->target;
     }
     return -1;
 }
 
 static bool excite(process *s, int32_t type, double time)
 {
-    for (int32_t r = s->law->types[type].first_rule; r >= 0; r = s->law->rules[r].next_rule) {
+    for (int32_t r = s->law->types[type].first_excitation; r >= 0; r = s->law->excitations[r].next) {
         if (s->active_count == s->active_capacity) {
             int64_t capacity = s->active_capacity ? 2 * s->active_capacity : 64;
-            influence *active = lp_grow(s->active, (size_t)capacity, sizeof *active);
+            active_excitation *active = lp_grow(s->active, (size_t)capacity, sizeof *active);
             if (!active)
                 return false;
             s->active = active;
             s->active_capacity = capacity;
         }
-        s->active[s->active_count++] = (influence){&s->law->rules[r], time};
+        s->active[s->active_count++] = (active_excitation){&s->law->excitations[r], time};
     }
     return true;
 }
@@ -239,7 +238,7 @@ bool lp_simulation_append(lapse_simulation *simulation, int64_t milliseconds, in
 }
 
 /* Appends one user's history of `length` seconds. False when out of memory. */
-static bool draw_user(lapse_simulation *simulation, process *s, double length)
+static bool simulate_user(lapse_simulation *simulation, process *s, double length)
 {
     s->active_count = 0;
     double time = 0;
@@ -253,7 +252,7 @@ static bool draw_user(lapse_simulation *simulation, process *s, double length)
             continue;
         }
         time = next;
-        int32_t type = decide(s, time, lp_random_uniform(&s->random) * bound);
+        int32_t type = choose_type(s, time, lp_random_uniform(&s->random) * bound);
         if (type < 0)
             continue;
         int64_t milliseconds = (int64_t)ceil(time * 1000);
@@ -278,44 +277,43 @@ enum { MOST_SEQUENCES = 10 * 1000 * 1000, MOST_DAYS = 3660 };
 
 static lapse_status check_options(const preset *chosen, const lapse_simulate_options *options, lapse_error *error)
 {
-    if (options->items != 0 && !chosen->draw)
+    if (options->items != 0 && !chosen->simulate)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the preset '%s' has its own few items; only 'catalogue' has as many as are asked for",
+                       "the preset '%s' has a fixed set of items; only 'catalogue' accepts a number of items",
                        chosen->name);
     if (options->sequences < 0 || options->sequences > MOST_SEQUENCES)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "%lld sequences cannot be simulated; 1 to %d can (0: as many as the preset has)",
+        return lp_fail(error, LAPSE_ERROR_USAGE, "sequences is %lld; it must be 1 to %d, or 0 for the preset's default",
                        (long long)options->sequences, MOST_SEQUENCES);
     if (!(options->days >= 0 && options->days <= MOST_DAYS))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "a history of %g days cannot be simulated; more than 0 and up to %d can (0: the preset's own)",
-                       options->days, MOST_DAYS);
+                       "days is %g; it must be above 0, up to %d, or 0 for the preset's default", options->days,
+                       MOST_DAYS);
     return LAPSE_OK;
 }
 
-static bool draw(lapse_simulation *simulation, uint64_t seed, double length)
+static bool simulate_users(lapse_simulation *simulation, uint64_t seed, double length)
 {
     process s = {.law = &simulation->law};
     for (int32_t k = 0; k < s.law->type_count; k++)
-        s.spontaneous += s.law->types[k].rate;
-    bool drawn = true;
-    for (int64_t user = 0; drawn && user < simulation->sequence_count; user++) {
+        s.base_rate += s.law->types[k].base_rate;
+    bool good = true;
+    for (int64_t user = 0; good && user < simulation->sequence_count; user++) {
         s.random = lp_random_start(seed, LP_PURPOSE_SIMULATE, (uint32_t)user);
-        drawn = draw_user(simulation, &s, length);
+        good = simulate_user(simulation, &s, length);
         simulation->start[user + 1] = simulation->event_count;
     }
     lp_free(s.active);
-    return drawn;
+    return good;
 }
 
-static lapse_status draw_law(lapse_simulation *made, lapse_status (*fill)(lp_law *, lapse_error *),
-                             const lapse_simulate_options *options, lapse_error *error)
+static lapse_status simulate_law(lapse_simulation *made, lapse_status (*fill)(lp_law *, lapse_error *),
+                                 const lapse_simulate_options *options, lapse_error *error)
 {
     LP_TRY(fill(&made->law, error));
     made->sequence_count = options->sequences ? options->sequences : made->law.sequences;
     double days = options->days > 0 ? options->days : made->law.days;
     made->start = lp_alloc((size_t)made->sequence_count + 1, sizeof *made->start);
-    if (!made->start || !draw(made, options->seed, days * LP_SECONDS_A_DAY))
+    if (!made->start || !simulate_users(made, options->seed, days * LP_SECONDS_A_DAY))
         return lp_fail_memory(error, "simulated events", (size_t)made->event_capacity * 2 * sizeof *made->time);
     return LAPSE_OK;
 }
@@ -330,7 +328,7 @@ lapse_status lapse_simulate(const lapse_simulate_options *options, lapse_simulat
     if (!made)
         return lp_fail_memory(error, "a simulation", sizeof *made);
     lapse_status status =
-        chosen->draw ? chosen->draw(made, options, error) : draw_law(made, chosen->fill, options, error);
+        chosen->simulate ? chosen->simulate(made, options, error) : simulate_law(made, chosen->fill, options, error);
     if (status != LAPSE_OK) {
         lapse_simulation_free(made);
         return status;

@@ -1,18 +1,18 @@
-/* simulate_goods.c: a catalogue as a function of its seed. Popularity is Zipf's with exponent 1 at every level, drawn
- * without tables: baseline((n + 1)^u) - 1 is rank r with probability log((r + 2) / (r + 1)) / log(n + 1). Ranks are mapped to
- * places by a fixed permutation, so that the numbers of items tell nothing of how popular they are. */
+/* simulate_goods.c: an item catalogue as a function of its seed. Popularity follows Zipf's law with exponent 1 at
+ * every level, sampled without tables: floor((n + 1)^u) - 1 is rank r with probability log((r + 2) / (r + 1)) / log(n
+ * + 1). A fixed permutation maps ranks to items, so that item ids carry no information about popularity. */
 #include "data/simulate/simulate_goods.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What a number of the goods is for: the step of its counter. */
+/* Purposes of random numbers: the step of the counter. */
 enum { OF_SIZE = 1, OF_DEPARTMENT, OF_COMPLEMENT, OF_PERIOD, OF_RELEASE, OF_BRAND, OF_SERIES_NAME, OF_ADJECTIVE };
 
-enum { RELEASED_AT_ONCE = 80, TRIES = 12 };
-#define NEW_DAYS 30.0  /* an item is new for so long */
-#define NEW_SHARE 0.15 /* of draws that look for a new item first */
+enum { RELEASED_AT_START = 80, ATTEMPTS = 12 };
+#define NEW_DAYS 30.0     /* age in days up to which an item is new */
+#define NEW_FRACTION 0.15 /* of the samples that try a new item first */
 #define LARGE_PRIME 1000003
 
 static uint32_t hash(const lp_goods *goods, uint32_t what, int64_t number)
@@ -27,8 +27,8 @@ static double uniform_of(const lp_goods *goods, uint32_t what, int64_t number)
 
 /* ---------------------------------------------------------------------------------------------- the tree ----- */
 
-/* Departments of about as many categories as there are departments; each category has at least one item. */
-static void lay_out(lp_goods *goods)
+/* About sqrt(categories) departments; each category has at least one item. */
+static void init_categories(lp_goods *goods)
 {
     double total = 0, sum = 0;
     for (int32_t c = 0; c < goods->category_count; c++)
@@ -45,15 +45,15 @@ static void lay_out(lp_goods *goods)
     }
 }
 
-/* First category of a department, and of the one after the last. */
+/* First category of a department; also valid for department_count. */
 static int32_t department_first(const lp_goods *goods, int32_t department)
 {
     return (int32_t)(((int64_t)department * goods->category_count + goods->department_count - 1) /
                      goods->department_count);
 }
 
-/* Which categories go together, and which are bought again and when. */
-static void relate(lp_goods *goods)
+/* Sets the complement and the repeat period of each category. */
+static void init_relations(lp_goods *goods)
 {
     static const double periods[] = {7, 14, 30, 0, 0, 0};
     for (int32_t c = 0; c < goods->category_count; c++) {
@@ -81,8 +81,8 @@ lp_goods *lp_goods_new(int64_t item_count, double days, uint64_t seed)
         lp_goods_free(goods);
         return NULL;
     }
-    lay_out(goods);
-    relate(goods);
+    init_categories(goods);
+    init_relations(goods);
     return goods;
 }
 
@@ -111,7 +111,7 @@ static int32_t series_of(const lp_goods *goods, int32_t category, int32_t item)
     return (item - goods->categories[category].first) / LP_GOODS_SERIES;
 }
 
-/* Brands of a category take turns, beginning with one of its own. */
+/* Series of a category cycle through the brands, beginning with this one. */
 static int32_t first_brand(const lp_goods *goods, int32_t category)
 {
     return (int32_t)(hash(goods, OF_BRAND, category) % LP_GOODS_BRANDS);
@@ -124,58 +124,58 @@ int32_t lp_goods_brand(const lp_goods *goods, int32_t category, int32_t item)
 
 double lp_goods_release(const lp_goods *goods, int32_t item)
 {
-    double share = 100 * uniform_of(goods, OF_RELEASE, item);
-    if (share < RELEASED_AT_ONCE || goods->categories[lp_goods_category_of(goods, item)].first == item)
+    double percentile = 100 * uniform_of(goods, OF_RELEASE, item);
+    if (percentile < RELEASED_AT_START || goods->categories[lp_goods_category_of(goods, item)].first == item)
         return 0;
-    return goods->days * (0.3 + 0.7 * (share - RELEASED_AT_ONCE) / (100 - RELEASED_AT_ONCE));
+    return goods->days * (0.3 + 0.7 * (percentile - RELEASED_AT_START) / (100 - RELEASED_AT_START));
 }
 
-/* ------------------------------------------------------------------------------------------------- draws ----- */
+/* ------------------------------------------------------------------------------------------------- sampling -- */
 
-static int32_t draw_rank(int32_t count, lp_random *random)
+static int32_t sample_rank(int32_t count, lp_random *random)
 {
     int32_t rank = (int32_t)exp(lp_random_uniform(random) * log((double)count + 1)) - 1;
     return rank < count ? rank : count - 1;
 }
 
-/* The place of a rank among `count`, which is no multiple of the prime: a permutation. */
-static int32_t place_of(int32_t rank, int32_t count, int64_t salt)
+/* Maps a rank to an index by a fixed permutation: count is no multiple of the prime. */
+static int32_t permute(int32_t rank, int32_t count, int64_t salt)
 {
     return (int32_t)(((int64_t)rank * LARGE_PRIME + salt) % count);
 }
 
-int32_t lp_goods_draw_category(const lp_goods *goods, int32_t department, lp_random *random)
+int32_t lp_goods_sample_category(const lp_goods *goods, int32_t department, lp_random *random)
 {
     int32_t first = department < 0 ? 0 : department_first(goods, department);
     int32_t end = department < 0 ? goods->category_count : department_first(goods, department + 1);
-    return first + place_of(draw_rank(end - first, random), end - first, first);
+    return first + permute(sample_rank(end - first, random), end - first, first);
 }
 
-/* Any item of series number `series`, by popularity. */
-static int32_t draw_in_series(const lp_goods *goods, int32_t category, int32_t series, lp_random *random)
+/* An item of a series, by popularity. */
+static int32_t sample_in_series(const lp_goods *goods, int32_t category, int32_t series, lp_random *random)
 {
     const lp_goods_category *c = &goods->categories[category];
     int32_t first = series * LP_GOODS_SERIES;
     int32_t count = c->count - first < LP_GOODS_SERIES ? c->count - first : LP_GOODS_SERIES;
-    return c->first + first + place_of(draw_rank(count, random), count, series);
+    return c->first + first + permute(sample_rank(count, random), count, series);
 }
 
-static int32_t draw_once(const lp_goods *goods, int32_t category, int32_t brand, lp_random *random)
+static int32_t sample_once(const lp_goods *goods, int32_t category, int32_t brand, lp_random *random)
 {
     int32_t count = (goods->categories[category].count + LP_GOODS_SERIES - 1) / LP_GOODS_SERIES;
     int32_t offset = (brand - first_brand(goods, category) + LP_GOODS_BRANDS) % LP_GOODS_BRANDS;
     if (brand < 0 || offset >= count)
-        return draw_in_series(goods, category, place_of(draw_rank(count, random), count, category), random);
+        return sample_in_series(goods, category, permute(sample_rank(count, random), count, category), random);
     int32_t branded = (count - offset + LP_GOODS_BRANDS - 1) / LP_GOODS_BRANDS;
-    int32_t turn = place_of(draw_rank(branded, random), branded, category);
-    return draw_in_series(goods, category, offset + turn * LP_GOODS_BRANDS, random);
+    int32_t cycle = permute(sample_rank(branded, random), branded, category);
+    return sample_in_series(goods, category, offset + cycle * LP_GOODS_BRANDS, random);
 }
 
-/* An item of the category that came out within the last days; -1: none was found. */
-static int32_t draw_new(const lp_goods *goods, int32_t category, double day, lp_random *random)
+/* An item of the category that was released within NEW_DAYS; -1: none was found. */
+static int32_t sample_new(const lp_goods *goods, int32_t category, double day, lp_random *random)
 {
     const lp_goods_category *c = &goods->categories[category];
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < ATTEMPTS; i++) {
         int32_t item = c->first + (int32_t)lp_random_below(random, (uint32_t)c->count);
         double age = day - lp_goods_release(goods, item);
         if (age >= 0 && age < NEW_DAYS && age < day)
@@ -184,23 +184,23 @@ static int32_t draw_new(const lp_goods *goods, int32_t category, double day, lp_
     return -1;
 }
 
-int32_t lp_goods_draw(const lp_goods *goods, int32_t category, int32_t brand, double day, lp_random *random)
+int32_t lp_goods_sample(const lp_goods *goods, int32_t category, int32_t brand, double day, lp_random *random)
 {
-    int32_t item = lp_random_uniform(random) < NEW_SHARE ? draw_new(goods, category, day, random) : -1;
-    for (int i = 0; item < 0 && i < TRIES; i++) {
-        int32_t drawn = draw_once(goods, category, brand, random);
-        item = lp_goods_release(goods, drawn) <= day ? drawn : -1;
+    int32_t item = lp_random_uniform(random) < NEW_FRACTION ? sample_new(goods, category, day, random) : -1;
+    for (int i = 0; item < 0 && i < ATTEMPTS; i++) {
+        int32_t sampled = sample_once(goods, category, brand, random);
+        item = lp_goods_release(goods, sampled) <= day ? sampled : -1;
     }
     return item < 0 ? goods->categories[category].first : item;
 }
 
-int32_t lp_goods_draw_series(const lp_goods *goods, int32_t item, double day, lp_random *random)
+int32_t lp_goods_sample_series(const lp_goods *goods, int32_t item, double day, lp_random *random)
 {
     int32_t category = lp_goods_category_of(goods, item), series = series_of(goods, category, item);
-    for (int i = 0; i < TRIES; i++) {
-        int32_t drawn = draw_in_series(goods, category, series, random);
-        if (drawn != item && lp_goods_release(goods, drawn) <= day)
-            return drawn;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        int32_t sampled = sample_in_series(goods, category, series, random);
+        if (sampled != item && lp_goods_release(goods, sampled) <= day)
+            return sampled;
     }
     return item;
 }
@@ -236,7 +236,7 @@ enum {
     WORD_SIZE = 64
 };
 
-/* A made-up word of three syllables. */
+/* A pseudo-word of three syllables. */
 static void make_word(uint32_t number, char out[WORD_SIZE])
 {
     static const char consonants[] = "bdfgklmnprstvz", vowels[] = "aeiou";
@@ -249,7 +249,7 @@ static void make_word(uint32_t number, char out[WORD_SIZE])
     out[6] = 0;
 }
 
-/* "copper kettle"; beyond all pairs of words with a number. */
+/* "copper kettle"; with a number once all pairs of words are used. */
 static void category_text(int32_t category, char out[WORD_SIZE])
 {
     int32_t pair = category % (NOUNS * QUALIFIERS), round = category / (NOUNS * QUALIFIERS);

@@ -1,7 +1,8 @@
-/* simulate_law.c: what the law of a simulation expected, and both, events and expectations, as CSV.
+/* simulate_law.c: the probabilities of the law at each event, and the CSV files of events and probabilities.
  *
- * Probabilities are computed when asked for, straight from the definition over the user's earlier events: nothing of
- * the thinning is reused (a mistake there would show), and no matrix of events by event types has to fit into memory.
+ * Probabilities are computed on demand and directly from the definition, over the user's earlier events. No code is
+ * shared with the thinning algorithm, so that a mistake there is detected, and no events x types matrix has to fit
+ * into memory.
  */
 #include "data/simulate/simulate.h"
 
@@ -15,13 +16,14 @@ void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user,
                                double *intensities)
 {
     const lp_law *law = &simulation->law;
-    double beat = lp_law_rhythm_at(&law->rhythm, time - LP_SIMULATE_EPOCH);
+    double season = lp_law_seasonality_at(&law->seasonality, time - LP_SIMULATE_EPOCH);
     for (int32_t k = 0; k < law->type_count; k++)
-        intensities[k] = law->types[k].rate * beat;
+        intensities[k] = law->types[k].base_rate * season;
     int64_t first = simulation->start[user];
     for (int64_t i = first; i < first + known; i++) {
-        for (int32_t r = law->types[simulation->type[i]].first_rule; r >= 0; r = law->rules[r].next_rule)
-            intensities[law->rules[r].target] += lp_law_rule_intensity(&law->rules[r], time - simulation->time[i]);
+        for (int32_t r = law->types[simulation->type[i]].first_excitation; r >= 0; r = law->excitations[r].next)
+            intensities[law->excitations[r].target] +=
+                lp_law_excitation_intensity(&law->excitations[r], time - simulation->time[i]);
     }
 }
 
@@ -105,7 +107,7 @@ lapse_status lapse_simulation_save(const lapse_simulation *simulation, const cha
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
     if (!simulation->goods)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' describes its items");
+        return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' has an item catalogue");
     lp_writer writer;
     LP_TRY(lp_writer_open(&writer, path, error));
     lapse_status status = lp_goods_write(&writer, simulation->goods, error);
@@ -115,18 +117,17 @@ lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation,
     return status;
 }
 
-lapse_status lp_simulation_need_law(const lapse_simulation *simulation, const char *what, lapse_error *error)
+lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const char *what, lapse_error *error)
 {
     if (!simulation->goods)
         return LAPSE_OK;
-    return lp_fail(
-        error, LAPSE_ERROR_USAGE,
-        "the preset 'catalogue' has no %s: over so many items its law is not written out; use another preset", what);
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "the preset 'catalogue' has no %s, because its law has no closed form; use another preset", what);
 }
 
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
-    LP_TRY(lp_simulation_need_law(simulation, "table of probabilities", error));
+    LP_TRY(lp_simulation_require_law(simulation, "table of probabilities", error));
     size_t types = (size_t)simulation->law.type_count;
     double *probabilities = lp_alloc(types, sizeof *probabilities);
     if (!probabilities)

@@ -1,7 +1,7 @@
-/* simulate_shop.c: the preset "shop": people who look at goods and buy them. docs/simulate.md gives it in formulas.
+/* simulate_shop.c: the preset "shop": customers who view and buy items. docs/simulate.md defines it in formulas.
  *
- * The law is made so that order alone says little and time says much: after a look, minutes decide between another look
- * and the purchase; days later, what is due now depends on when each thing was bought, not on what was bought last.
+ * The order of events says little and their times say much: after a view, minutes decide between another view and the
+ * purchase; days later, what is due depends on when each item was bought, not on which was bought last.
  */
 #include "data/simulate/simulate.h"
 
@@ -10,19 +10,18 @@
 #define MINUTE 60.0
 #define DAY LP_SECONDS_A_DAY
 
-/* Staples are bought again after their period; other things lead to an accessory. 0 or NULL: not so. Numbers that an
- * event "brings about" are means. */
+/* Staples have repeat purchases; other items trigger an accessory. 0 or NULL: none. */
 typedef struct good {
     const char *item, *category;
-    double rate;           /* spontaneous views a day */
-    double again, period;  /* views that a purchase brings about after `period` days */
-    double skipped;        /* and after twice as long: the habit outlives a week without it */
-    const char *accessory; /* looked at some days after this was bought */
-    double follows, delay; /* views of the accessory that a purchase brings about, after `delay` days */
+    double base_rate;      /* base rate of views per day */
+    double again, period;  /* views that a purchase triggers, on average, after `period` days */
+    double skipped;        /* views that it triggers after twice the period */
+    const char *accessory; /* item whose views a purchase triggers */
+    double follows, delay; /* views of the accessory that a purchase triggers, on average, after `delay` days */
 } good;
 
 static const good goods[] = {
-    /* item, category, rate, again, period, skipped, accessory, follows, delay */
+    /* item, category, base_rate, again, period, skipped, accessory, follows, delay */
     {"coffee", "grocery", 0.008, 0.82, 7, 0, NULL, 0, 0},
     {"vegetables", "grocery", 0.008, 0.74, 7, 0.08, NULL, 0, 0},
     {"kibble", "household", 0.004, 0.85, 14, 0, NULL, 0, 0},
@@ -49,7 +48,7 @@ static int32_t buy(int number)
 static bool add_types(lp_law *law)
 {
     for (int g = 0; g < GOODS; g++) {
-        if (lp_law_add_type(law, "view", goods[g].item, goods[g].category, goods[g].rate) < 0)
+        if (lp_law_add_type(law, "view", goods[g].item, goods[g].category, goods[g].base_rate) < 0)
             return false;
     }
     for (int g = 0; g < GOODS; g++) {
@@ -59,30 +58,31 @@ static bool add_types(lp_law *law)
     return true;
 }
 
-/* Within the hour: a look leads to another look, at this or at its neighbour on the shelf, and then to the purchase. */
+/* Within the hour: a view triggers another view, of this item or of others in its category, and then the purchase. */
 static bool add_visit(lp_law *law, int g)
 {
-    bool added = lp_law_add_rule(law, view(g), view(g), 0.1, &lp_law_decay, 2 * MINUTE, 0) &&
-                 lp_law_add_rule(law, view(g), buy(g), 0.6, &lp_law_bump, 20 * MINUTE, 0.25);
+    bool added = lp_law_add_excitation(law, view(g), view(g), 0.1, &lp_law_exponential, 2 * MINUTE, 0) &&
+                 lp_law_add_excitation(law, view(g), buy(g), 0.6, &lp_law_gaussian, 20 * MINUTE, 0.25);
     for (int other = 0; added && other < GOODS; other++) {
         if (other != g && strcmp(goods[other].category, goods[g].category) == 0)
-            added = lp_law_add_rule(law, view(g), view(other), 0.2, &lp_law_decay, 2 * MINUTE, 0);
+            added = lp_law_add_excitation(law, view(g), view(other), 0.2, &lp_law_exponential, 2 * MINUTE, 0);
     }
     return added;
 }
 
-/* After days: staples run out, and things call for their accessories. */
+/* After days: repeat purchases of staples, and accessories. */
 static bool add_return(lp_law *law, int g)
 {
     const good *this = &goods[g];
-    if (this->again > 0 && !lp_law_add_rule(law, buy(g), view(g), this->again, &lp_law_bump, this->period * DAY, 0.15))
+    if (this->again > 0 &&
+        !lp_law_add_excitation(law, buy(g), view(g), this->again, &lp_law_gaussian, this->period * DAY, 0.15))
         return false;
     if (this->skipped > 0 &&
-        !lp_law_add_rule(law, buy(g), view(g), this->skipped, &lp_law_bump, 2 * this->period * DAY, 0.15))
+        !lp_law_add_excitation(law, buy(g), view(g), this->skipped, &lp_law_gaussian, 2 * this->period * DAY, 0.15))
         return false;
     for (int other = 0; this->accessory && other < GOODS; other++) {
         if (strcmp(goods[other].item, this->accessory) == 0 &&
-            !lp_law_add_rule(law, buy(g), view(other), this->follows, &lp_law_bump, this->delay * DAY, 0.2))
+            !lp_law_add_excitation(law, buy(g), view(other), this->follows, &lp_law_gaussian, this->delay * DAY, 0.2))
             return false;
     }
     return true;
@@ -92,9 +92,10 @@ lapse_status lp_preset_shop(lp_law *law, lapse_error *error)
 {
     law->sequences = 4000;
     law->days = 180;
-    law->rhythm = (lp_law_rhythm){.weekly = 0.6, .weekly_peak = 2.5 * DAY, .daily = 0.8, .daily_peak = DAY * 20 / 24};
+    law->seasonality =
+        (lp_law_seasonality){.weekly = 0.6, .weekly_phase = 2.5 * DAY, .daily = 0.8, .daily_phase = DAY * 20 / 24};
     bool added = add_types(law);
     for (int g = 0; added && g < GOODS; g++)
         added = add_visit(law, g) && add_return(law, g);
-    return added ? LAPSE_OK : lp_fail_memory(error, "the law of the shop", sizeof *law->rules);
+    return added ? LAPSE_OK : lp_fail_memory(error, "the law of the shop", sizeof *law->excitations);
 }

@@ -158,26 +158,26 @@ $ lapse bound --tmax 1d --sigma 1/2parsecs
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --tmax 1d --sigma 1e-30/2h
-! lapse: sigma is 1.38889e-34 a second; it must be 1e-15 to 1e15
+! lapse: sigma is 1.38889e-34 per second; it must be 1e-15 to 1e15
 = 2
 $ lapse bound --tmax 0s --sigma 1/2h
-! lapse: the largest lag is 0 seconds; it must be above 0, up to 1e15
+! lapse: the largest lag is 0 seconds; it must be above 0, at most 1e15
 = 2
 $ lapse bound --tmax 5 --sigma 1/2h
 ! lapse: --tmax takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '5'
 ! lapse: see `lapse bound --help`
 = 2
 $ lapse bound --epsilon 0 --tmax 1d --sigma 1/2h
-! lapse: epsilon is 0; it must be 0.0001 to 2, the most that two kernels of height 1 can differ
+! lapse: epsilon is 0; it must be 0.0001 to 2, the maximum difference of two kernels with K(0) = 1
 = 2
 $ lapse bound --epsilon 3 --tmax 1d --sigma 1/2h
-! lapse: epsilon is 3; it must be 0.0001 to 2, the most that two kernels of height 1 can differ
+! lapse: epsilon is 3; it must be 0.0001 to 2, the maximum difference of two kernels with K(0) = 1
 = 2
 $ lapse bound --delta 0 --tmax 1d --sigma 1/2h
-! lapse: delta is 0; a chance must be above 0 and below 1
+! lapse: delta is 0; a probability must be above 0 and below 1
 = 2
 $ lapse bound --delta 1 --tmax 1d --sigma 1/2h
-! lapse: delta is 1; a chance must be above 0 and below 1
+! lapse: delta is 1; a probability must be above 0 and below 1
 = 2
 $ lapse bound --repeats 2000000 --tmax 1d --sigma 1/2h
 | requested  error below 0.1 at every lag up to 1 day, with probability 95 %

@@ -7,21 +7,21 @@ $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse -
 | ok       future-times          0 of 96 events
 | ok       duplicates            0 of 96 events
 | note     repeats               17 of 96 events (17.71 %)
-|          Events of the event type right before them in their sequence.
+|          Events with the event type of the event before them in their sequence.
 |          Where a repeat means nothing (a page loaded again), import with
 |          --deduplicate consecutive: it is easily predicted, and flatters every
 |          score.
 | ok       untrained-event-types 0 of 4 event_types
 | ok       divided-sequences     0 of 12 sequences
 | ok       past-targets          0 of 14 valid and test events
-| ok       tied-targets          0 of 6 test events asked for
+| ok       tied-targets          0 of 6 test targets
 | note     later-training        7 of 7 test events (100.00 %)
 |          Test events earlier than the newest training event, which is of
 |          2026-01-05T13:18:00Z.
 |          What others did later (a fashion, a new item) is known in training,
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| ok       telling-fields        0 of 0 fields
+| ok       leaking-fields        0 of 0 fields
 |
 | 0 warnings, 2 notes
 $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; echo "exit $?"
@@ -36,7 +36,7 @@ $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; 
 |          rows out.
 | ok       duplicates            0 of 96 events
 | note     repeats               17 of 96 events (17.71 %)
-|          Events of the event type right before them in their sequence.
+|          Events with the event type of the event before them in their sequence.
 |          Where a repeat means nothing (a page loaded again), import with
 |          --deduplicate consecutive: it is easily predicted, and flatters every
 |          score.
@@ -47,14 +47,14 @@ $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; 
 |          Where a model is to serve sequences it has never met, keep each in one
 |          split.
 | ok       past-targets          0 of 24 valid and test events
-| ok       tied-targets          0 of 12 test events asked for
+| ok       tied-targets          0 of 12 test targets
 | note     later-training        10 of 12 test events (83.33 %)
 |          Test events earlier than the newest training event, which is of
 |          2026-01-05T06:24:00Z.
 |          What others did later (a fashion, a new item) is known in training,
 |          which flatters scores: to score a model as in use, split by time, or by
 |          a column that holds out what is newest.
-| ok       telling-fields        0 of 0 fields
+| ok       leaking-fields        0 of 0 fields
 |
 | 1 warning, 3 notes
 | exit 0
@@ -75,8 +75,8 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 11,
 |       "fraction": 0.454545,
 |       "unit": "events",
-|       "text": "Events that share their time with another of their sequence; the order is: sequence by first appearance, time; ties keep the order of the source.",
-|       "advice": "Where the order within one time matters, import finer times, or rows that are in the right order."
+|       "text": "Events with the same timestamp as another event of their sequence; their order: sequence by first appearance, then time; ties keep the order of the source.",
+|       "advice": "If the order within one timestamp matters, import finer timestamps, or rows in the right order."
 |     },
 |     {
 |       "name": "future-times",
@@ -85,8 +85,8 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 11,
 |       "fraction": 0.636364,
 |       "unit": "events",
-|       "text": "Events later than 2026-01-01T00:00:00Z; the latest is of 2026-01-01T03:02:00Z.",
-|       "advice": "Look at the unit of time and the clocks of the source, and leave such rows out."
+|       "text": "Events later than 2026-01-01T00:00:00Z; the latest is at 2026-01-01T03:02:00Z.",
+|       "advice": "Check the time unit and the clocks of the source, and remove such rows."
 |     },
 |     {
 |       "name": "duplicates",
@@ -95,8 +95,8 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 11,
 |       "fraction": 0.0909091,
 |       "unit": "events",
-|       "text": "Events with the sequence, time and event type of an earlier one.",
-|       "advice": "Where they are one event told twice, import with --deduplicate exact."
+|       "text": "Events with the same sequence, timestamp and event type as an earlier event.",
+|       "advice": "If they record one event twice, import with --deduplicate exact."
 |     },
 |     {
 |       "name": "repeats",
@@ -105,8 +105,8 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 11,
 |       "fraction": 0.0909091,
 |       "unit": "events",
-|       "text": "Events of the event type right before them in their sequence.",
-|       "advice": "Where a repeat means nothing (a page loaded again), import with --deduplicate consecutive: it is easily predicted, and flatters every score."
+|       "text": "Events with the event type of the event before them in their sequence.",
+|       "advice": "If a repeat carries no information (a page reload), import with --deduplicate consecutive: repeats are easy to predict and raise every score."
 |     },
 |     {
 |       "name": "untrained-event-types",
@@ -125,8 +125,8 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 3,
 |       "fraction": 0.333333,
 |       "unit": "sequences",
-|       "text": "Sequences with events in several splits, by design of the rule 'leave-one-out'.",
-|       "advice": "Where a model is to serve sequences it has never met, keep each in one split."
+|       "text": "Sequences with events in several splits, by design of --split-by leave-one-out.",
+|       "advice": "If the model will serve new sequences, keep each sequence in one split: --split-by sequence or time."
 |     },
 |     {
 |       "name": "past-targets",
@@ -144,8 +144,8 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "count": 0,
 |       "total": 1,
 |       "fraction": 0,
-|       "unit": "test events asked for",
-|       "text": "No test event has the time of the event before it.",
+|       "unit": "test targets",
+|       "text": "No test event has the timestamp of the event before it.",
 |       "advice": ""
 |     },
 |     {
@@ -155,17 +155,17 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "total": 1,
 |       "fraction": 0,
 |       "unit": "test events",
-|       "text": "No test event is earlier than the newest training event, of 2026-01-01T03:00:00Z.",
+|       "text": "No test event is earlier than the newest training event, at 2026-01-01T03:00:00Z.",
 |       "advice": ""
 |     },
 |     {
-|       "name": "telling-fields",
+|       "name": "leaking-fields",
 |       "severity": "ok",
 |       "count": 0,
 |       "total": 0,
 |       "fraction": 0,
 |       "unit": "fields",
-|       "text": "No field of an event gives the next one away.",
+|       "text": "No field predicts the next event.",
 |       "advice": ""
 |     }
 |   ]
@@ -183,11 +183,11 @@ $ { echo user,time,event,next; tail -n +2 events.csv | sort -t, -k1,1 -k2,2n | a
   END {print line ",view"}'; } >leak.csv
 $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.lapse | tail -8
 |          a column that holds out what is newest.
-| warning  telling-fields        1 of 1 fields (100.00 %)
+| warning  leaking-fields        1 of 1 fields (100.00 %)
 |          The field 'next' of an event tells the event type of the next in 100.0
 |          % of valid and test events, against 33.3 % by the event type of the
 |          event itself.
-|          Where a field is only known afterwards, leave it out of the import.
+|          If a field is known only after the next event, do not import it.
 |
 | 1 warning, 2 notes
 
@@ -200,22 +200,22 @@ $ lapse check nothing.lapse
 ! lapse: nothing.lapse: cannot open: No such file or directory
 = 1
 $ lapse check events.csv
-! lapse: events.csv: this is not a Lapse dataset; make one from a CSV file with lapse import
+! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse check events.lapse --split-by coin
 ! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'coin'
 ! lapse: see `lapse check --help`
 = 2
 $ lapse check events.lapse --split-by column
-! lapse: the dataset cannot be split by a column, since none was imported: import it with --split-column COLUMN, or choose another rule
+! lapse: the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule
 = 2
 $ lapse check events.lapse --now soon
 ! lapse: --now: 'soon' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
 ! lapse: see `lapse check --help`
 = 2
 $ head -c 200 events.lapse >short.lapse; lapse check short.lapse
-! lapse: short.lapse: the file is truncated: 200 of its 3264 bytes are there
+! lapse: short.lapse: the file is truncated: it has 200 of 3264 bytes
 = 1
 $ head -2 events.csv | lapse import - -o one.lapse >/dev/null; lapse check one.lapse
-! lapse: 1 sequence cannot be split into train, valid and test: at least 3 are needed, or a column of the source that says which split each event is in
+! lapse: 1 sequence cannot be split into train, valid and test: at least 3 are required, or a split column in the source
 = 2

@@ -69,14 +69,14 @@ $ lapse import fields.csv -o x.lapse --event item --field colour
 ! lapse: fields.csv:1: there is no column 'colour' for the field; the columns are: user, time, item, action, device, price
 = 1
 $ lapse import fields.csv -o x.lapse --event item --field device --number device
-! lapse: fields.csv:1:5: the column 'device' cannot be the number: it was already chosen for something else
+! lapse: fields.csv:1:5: the column 'device' cannot be the number: it already has another role
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device
-! lapse: fields.csv:2:5: 'phone' is not a number: expected digits such as 12.5, or nothing where it is missing
+! lapse: fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows skip
 | read       38 rows, 1.6 kB from fields.csv
-| skipped    35 malformed rows; first at fields.csv:2:5: 'phone' is not a number: expected digits such as 12.5, or nothing where it is missing
+| skipped    35 malformed rows; first at fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
 | events     3 events in 2 sequences, 2 event types
 | fields     device (number)
 | span       2026-01-05T09:31:00Z to 2026-01-08T10:00:00Z, 3.02 days
@@ -220,7 +220,7 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 | wc -
 | 7
 ! lapse: strange.csv: 2 events have 1 value of 'action' that the model does not know: 'steal' (2); skipped
 $ sed 's/12$/dear/' fields_history.csv > dear.csv; lapse predict m.safetensors dear.csv --at +1h
-! lapse: dear.csv:4:6: 'dear' is not a number: expected digits such as 12.5, or nothing where it is missing
+! lapse: dear.csv:4:6: 'dear' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
 = 1
 $ lapse train plain.lapse -o plain.safetensors --model markov --no-eval 2>/dev/null | wc -l
 | 1

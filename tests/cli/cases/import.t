@@ -104,7 +104,7 @@ $ lapse import . -o x.lapse
 ! lapse: .: cannot read: Is a directory
 = 1
 $ : >empty.csv; lapse import empty.csv -o x.lapse
-! lapse: empty.csv: the file is empty: a header and rows were expected
+! lapse: empty.csv: the file is empty: it must have a header and rows
 = 1
 $ head -1 events.csv >header.csv; lapse import header.csv -o x.lapse
 ! lapse: header.csv: the file has a header but no rows
@@ -116,10 +116,10 @@ $ lapse import events.csv -o x.lapse --event item
 ! lapse: events.csv:1: there is no column 'item' for the event; the columns are: user, time, event
 = 1
 $ printf 'user,time,event\na,1,\0b\n' >binary.csv; lapse import binary.csv -o x.lapse
-! lapse: binary.csv:2: this looks like a binary file, not text: it has a NUL byte
+! lapse: binary.csv:2: this is a binary file, not text: it has a NUL byte
 = 1
 $ printf 'user,time,event\na,1,"open\nb,2,c\n' >quote.csv; lapse import quote.csv -o x.lapse
-! lapse: quote.csv:2: a quoted field begins in this line and does not end: its closing quote is missing
+! lapse: quote.csv:2: a quoted field that begins in this line has no closing quote
 = 1
 $ printf 'user,time,event\na,1,view,more\n' >fields.csv; lapse import fields.csv -o x.lapse
 ! lapse: fields.csv:2: this row has 4 fields, but the header has 3
@@ -129,10 +129,10 @@ $ printf 'user,time,event,part\na,1,view,sometimes\n' >part.csv; lapse import pa
 = 1
 $ { printf 'user,time,event\na,1,'; head -c 10000000 /dev/zero | tr '\0' x; echo; } >long.csv; \
   lapse import long.csv -o x.lapse
-! lapse: long.csv:2: this line is longer than 1 MiB, the most a line may have
+! lapse: long.csv:2: this line is longer than the limit of 1 MiB
 = 1
 $ gzip -c events.csv | head -c 200 | lapse import - -o x.lapse
-! lapse: standard input: the gzip data is truncated: the file ends before its contents do
+! lapse: standard input: the gzip data is truncated
 = 1
 $ lapse import events.csv -o no/such/folder/x.lapse
 ! lapse: no/such/folder/x.lapse: cannot write: No such file or directory
@@ -171,11 +171,11 @@ $ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|
 | min_count        2
 | min_rounds       iterated
 | rows.read        11
-| sequences.cut    1, which made 4 sequences in all
-| rows.duplicate   1 left out because they repeat another
-| rows.rare        4 left out with 4 rare event types
-| rows.short       2 left out with 2 short sequences
-| rounds           3 until both minimums held
+| sequences.cut    1 split into sessions, 4 sequences in total
+| rows.duplicate   1 duplicates, dropped
+| rows.rare        4 dropped with 4 rare event types
+| rows.short       2 dropped with 2 short sequences
+| rounds           3 iterations until both minimums hold
 $ lapse import repeats.csv -o r.lapse --deduplicate consecutive
 | read       11 rows, 224 bytes from repeats.csv
 | dropped    1 row with the same event as the previous row

@@ -10,7 +10,7 @@ $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | sequence.span    median 12.8 hours
 | sequence.events  7 to 9, median 8
 | gap.median       40 minutes
-| gap.zero         0 % of events have the time of the one before
+| gap.zero         0 % of events have the timestamp of the event before
 | source           events.csv
 | column.sequence  user
 | column.time      time
@@ -18,7 +18,7 @@ $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | time.unit        seconds
 | delimiter        comma
 | header           yes
-| order            sequence by first appearance, time; ties keep the order of the source
+| order            sequence by first appearance, then time; ties keep the order of the source
 | session_gap      none
 | deduplicate      none
 | min_events       1
@@ -45,7 +45,7 @@ $ lapse info events.lapse --json
 |     "sequence.span": "median 12.8 hours",
 |     "sequence.events": "7 to 9, median 8",
 |     "gap.median": "40 minutes",
-|     "gap.zero": "0 % of events have the time of the one before",
+|     "gap.zero": "0 % of events have the timestamp of the event before",
 |     "source": "events.csv",
 |     "column.sequence": "user",
 |     "column.time": "time",
@@ -53,7 +53,7 @@ $ lapse info events.lapse --json
 |     "time.unit": "seconds",
 |     "delimiter": "comma",
 |     "header": "yes",
-|     "order": "sequence by first appearance, time; ties keep the order of the source",
+|     "order": "sequence by first appearance, then time; ties keep the order of the source",
 |     "session_gap": "none",
 |     "deduplicate": "none",
 |     "min_events": "1",
@@ -104,13 +104,13 @@ $ lapse info .
 ! lapse: .: cannot read: Is a directory
 = 1
 $ : >empty; lapse info empty
-! lapse: empty: this is not a Lapse dataset; make one from a CSV file with lapse import
+! lapse: empty: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse info events.csv
-! lapse: events.csv: this is not a Lapse dataset; make one from a CSV file with lapse import
+! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ head -c 100 data.bin >short.bin; lapse info short.bin
-! lapse: short.bin: the file is truncated: 100 of its 3264 bytes are there
+! lapse: short.bin: the file is truncated: it has 100 of 3264 bytes
 = 1
 $ head -c 100 model.bin >short.bin; lapse info short.bin
 ! lapse: short.bin: this is not a whole Lapse model: its header is cut off

@@ -179,12 +179,12 @@ $ grep -c '<circle' k.svg
 # Models without a kernel.
 $ lapse train events.lapse -o p.safetensors --encoding position --dims 4 --epochs 1 --threads 1 >/dev/null 2>&1
 $ lapse kernel p.safetensors 2>&1 | sed 's/one: .*/one: .../'
-| lapse: the encoding 'position' looks at no lags, so it has no kernel; these have one: ...
+| lapse: the encoding 'position' does not use lags, so it has no kernel; these have one: ...
 $ lapse kernel p.safetensors >/dev/null 2>&1
 = 2
 $ lapse train events.lapse -o markov.safetensors --model markov >/dev/null 2>&1
 $ lapse kernel markov.safetensors 2>&1 | sed 's/time: .*/time: .../'
-| lapse: a model 'markov' counts events and looks at no lags, so it has no kernel; attention has one with an encoding that sees time: ...
+| lapse: the model 'markov' does not use lags, so it has no kernel; attention has one with an encoding of time: ...
 $ lapse kernel events.lapse
 ! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
 = 1
@@ -212,7 +212,7 @@ $ lapse kernel m.safetensors --axis cubic
 ! lapse: see `lapse kernel --help`
 = 2
 $ lapse kernel m.safetensors --from 2d --to 1h
-! lapse: lags begin at 2 days and end at 1 hour; the end must be the later one
+! lapse: lags begin at 2 days and end at 1 hour; the end must be larger
 = 2
 $ lapse kernel m.safetensors --from 5
 ! lapse: --from takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '5'

@@ -19,13 +19,13 @@ $ lapse pretrain c.lapse -o w.safetensors --dims 8 --epochs 1 --json 2>/dev/null
 $ gzip -k items.csv; lapse pretrain c.lapse -o w.safetensors --catalogue items.csv.gz --dims 8 --epochs 1 2>/dev/null | head -1
 | wrote      300 item vectors of 8 dimensions to w.safetensors in N s
 $ lapse pretrain c.lapse -o w.safetensors --catalogue items.csv --words name,colour
-! lapse: items.csv:1: there is no column 'colour' to take words from; the columns are: item, name, brand, category
+! lapse: items.csv:1: there is no column 'colour' for words; the columns are: item, name, brand, category
 = 1
 $ lapse pretrain c.lapse -o w.safetensors --catalogue none.csv
 ! lapse: none.csv: cannot open: No such file or directory
 = 1
 $ (cat items.csv; echo i7,again,X,y) | lapse pretrain c.lapse -o w.safetensors --catalogue -
-! lapse: standard input:302:1: item 'i7' is described twice: first in line 8
+! lapse: standard input:302:1: item 'i7' has two rows: the first is line 8
 = 1
 $ lapse pretrain c.lapse -o c.lapse
 ! lapse: the output would overwrite c.lapse

@@ -31,18 +31,18 @@ $ head -2 c.csv
 $ lapse simulate --preset catalogue --items 500 --sequences 40 --seed 3 -o - --catalogue again.csv 2>/dev/null | cmp - c.csv
 $ cmp items.csv again.csv
 $ lapse simulate --preset catalogue --items 500 --sequences 40 -o x.csv --law none.csv
-! lapse: the preset 'catalogue' has no table of probabilities: over so many items its law is not written out; use another preset
+! lapse: the preset 'catalogue' has no table of probabilities, because its law has no closed form; use another preset
 = 2
 $ ls none.csv 2>/dev/null
 = 2
 $ lapse simulate --preset catalogue --items 99 -o x.csv
-! lapse: a catalogue of 99 items cannot be simulated; 100 to 20000000 can (0: 20000)
+! lapse: items is 99; it must be 100 to 20000000, or 0 for 20000
 = 2
 $ lapse simulate --items 500 -o x.csv
-! lapse: the preset 'shop' has its own few items; only 'catalogue' has as many as are asked for
+! lapse: the preset 'shop' has a fixed set of items; only 'catalogue' accepts a number of items
 = 2
 $ lapse simulate -o x.csv --catalogue items.csv
-! lapse: only the preset 'catalogue' describes its items
+! lapse: only the preset 'catalogue' has an item catalogue
 = 2
 $ lapse simulate --preset catalogue -o x.csv --catalogue x.csv
 ! lapse: --catalogue and another output are the same file, x.csv

@@ -85,7 +85,7 @@ $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --sp
 | Run       split-by time, seed 1, threads 1
 | split        test: 8 events in 1 sequence
 $ lapse train events.lapse -o left.safetensors --split-by column
-! lapse: the dataset cannot be split by a column, since none was imported: import it with --split-column COLUMN, or choose another rule
+! lapse: the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule
 = 2
 $ lapse train events.lapse -o left.safetensors --split-by coin
 ! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'coin'
@@ -178,7 +178,7 @@ $ lapse train nothing.lapse -o m.safetensors
 ! lapse: nothing.lapse: cannot open: No such file or directory
 = 1
 $ lapse train events.csv -o m.safetensors
-! lapse: events.csv: this is not a Lapse dataset; make one from a CSV file with lapse import
+! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse train events.lapse -o no/such/folder/m.safetensors
 ! lapse: no/such/folder/m.safetensors: cannot write: No such file or directory
@@ -205,7 +205,7 @@ $ lapse eval events.lapse events.lapse
 ! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
 = 1
 $ lapse eval markov.safetensors markov.safetensors
-! lapse: markov.safetensors: this is not a Lapse dataset; make one from a CSV file with lapse import
+! lapse: markov.safetensors: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.csv -o other.lapse >/dev/null; \
   lapse eval markov.safetensors other.lapse --split all

@@ -1,17 +1,17 @@
-/* arrange.c: rows of several workers into the sorted columns of a dataset.
+/* group.c: groups the rows of several workers by sequence and builds the sorted columns of a dataset.
  *
  * A counting sort by sequence, in passes over the rows in the order of the text, so that equal times keep that order:
- *   1. names: the workers' tables merged by place of first appearance
- *   2. count: rows of each sequence; rows now hold common numbers
- *   3. place: where each sequence begins
- *   4. move: times, then fields, then event types, to their place; segments are given back as they empty
- *   5. sort: each sequence by time, where it is not in order yet (sort.c)
- *   6. prepare: sequences cut, rows left out (prepare.c)
- *   7. rank: event types and categories numbered by how often they now occur
- * The blocks are cut into as many parts as there are threads; a part counts and moves its own rows. Places follow from
- * counts in the order of parts, so the result is that of one thread.
+ *   1. names: merge the workers' string tables by first appearance
+ *   2. count: rows of each sequence; row ids become global
+ *   3. offsets: prefix sums give the start of each sequence
+ *   4. move: scatter times, then fields, then event types; segments are freed as they are used up
+ *   5. sort: each sequence by time, where it is not sorted yet (sort.c)
+ *   6. prepare: split sessions, drop rows (prepare.c)
+ *   7. rank: assign ids to event types and categories by descending count
+ * The chunks are divided into one part per thread; a part counts and moves its own rows. Offsets are summed in the
+ * order of parts, so the result does not depend on the number of threads.
  */
-#include "data/import/arrange.h"
+#include "data/import/group.h"
 
 #include "base/error.h"
 #include "base/threads.h"
@@ -23,12 +23,12 @@
 
 static lapse_status out_of_memory(lapse_error *error)
 {
-    return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while sorting the events");
+    return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while grouping the events");
 }
 
 /* ------------------------------------------------------------------------------------------------- 1. names -- */
 
-static lp_rows_names *names_of(lp_arrangement *a, int worker, int which)
+static lp_rows_names *names_of(lp_grouping *a, int worker, int which)
 {
     lp_rows *rows = &a->rows[worker];
     return which == LP_NAMES_SEQUENCES ? &rows->sequences
@@ -36,14 +36,14 @@ static lp_rows_names *names_of(lp_arrangement *a, int worker, int which)
                                        : &rows->categories[which];
 }
 
-/* A worker that came too late to read anything has no tables for categories. */
-static uint32_t name_count(lp_arrangement *a, int worker, int which)
+/* A worker that has read no chunk has no tables for categories. */
+static uint32_t name_count(lp_grouping *a, int worker, int which)
 {
     return which < a->rows[worker].field_count ? names_of(a, worker, which)->intern.count : 0;
 }
 
-/* The next name is always the one met first in the text. */
-bool lp_arrange_names(lp_arrangement *a, lp_intern *common, uint32_t **numbers, int which)
+/* A merge by first appearance: the next name is always the one that comes first in the text. */
+bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int which)
 {
     uint32_t *next = lp_alloc((size_t)a->worker_count, sizeof *next);
     bool good = next != NULL;
@@ -56,11 +56,11 @@ bool lp_arrange_names(lp_arrangement *a, lp_intern *common, uint32_t **numbers, 
     }
     while (good) {
         int best = -1;
-        uint64_t best_place = UINT64_MAX;
+        uint64_t best_position = UINT64_MAX;
         for (int w = 0; w < a->worker_count; w++) {
-            if (next[w] < name_count(a, w, which) && names_of(a, w, which)->first[next[w]] < best_place) {
+            if (next[w] < name_count(a, w, which) && names_of(a, w, which)->first[next[w]] < best_position) {
                 best = w;
-                best_place = names_of(a, w, which)->first[next[w]];
+                best_position = names_of(a, w, which)->first[next[w]];
             }
         }
         if (best < 0)
@@ -78,8 +78,8 @@ bool lp_arrange_names(lp_arrangement *a, lp_intern *common, uint32_t **numbers, 
     return good;
 }
 
-/* Rows of each event type in all. */
-static bool count_types(lp_arrangement *a)
+/* Rows of each event type, over all workers. */
+static bool count_types(lp_grouping *a)
 {
     a->type_count = lp_alloc(a->types.count, sizeof *a->type_count);
     if (!a->type_count)
@@ -90,8 +90,8 @@ static bool count_types(lp_arrangement *a)
     return true;
 }
 
-/* The names of workers are no longer needed once they have common numbers. */
-static void drop_names(lp_arrangement *a)
+/* Frees the names of the workers: from here on rows have global ids. */
+static void drop_names(lp_grouping *a)
 {
     for (int w = 0; w < a->worker_count; w++) {
         lp_rows_names *tables[] = {&a->rows[w].sequences, &a->rows[w].types};
@@ -106,37 +106,37 @@ static void drop_names(lp_arrangement *a)
 
 /* ------------------------------------------------------------------------------------------------- 2. count -- */
 
-void lp_arrange_part(const lp_arrangement *a, int part, int64_t *first, int64_t *last)
+void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last)
 {
-    *first = a->block_count * part / a->parts;
-    *last = a->block_count * (part + 1) / a->parts;
+    *first = a->chunk_count * part / a->parts;
+    *last = a->chunk_count * (part + 1) / a->parts;
 }
 
-lp_segment *lp_arrange_segment(const lp_arrangement *a, const lp_rows_block *block)
+lp_segment *lp_group_segment(const lp_grouping *a, const lp_rows_chunk *chunk)
 {
-    return a->rows[block->worker].segments[block->segment];
+    return a->rows[chunk->worker].segments[chunk->segment];
 }
 
-const lp_rows_block *lp_arrange_next(const lp_arrangement *a, int64_t *at, int64_t last)
+const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t last)
 {
-    while (*at < last && a->blocks[*at].count == 0)
+    while (*at < last && a->chunks[*at].count == 0)
         ++*at;
-    return *at < last ? &a->blocks[(*at)++] : NULL;
+    return *at < last ? &a->chunks[(*at)++] : NULL;
 }
 
 static void count_part(void *context, int part, int worker)
 {
     (void)worker;
-    lp_arrangement *a = context;
+    lp_grouping *a = context;
     uint64_t *count = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
-    lp_arrange_part(a, part, &first, &last);
+    lp_group_part(a, part, &first, &last);
     for (int64_t b = first; b < last; b++) {
-        const lp_rows_block *block = &a->blocks[b];
-        lp_row *row = lp_arrange_segment(a, block)->row + block->first;
-        const uint32_t *sequence_number = a->sequence_number[block->worker],
-                       *type_number = a->type_number[block->worker];
-        for (int64_t i = 0; i < block->count; i++) {
+        const lp_rows_chunk *chunk = &a->chunks[b];
+        lp_row *row = lp_group_segment(a, chunk)->row + chunk->first;
+        const uint32_t *sequence_number = a->sequence_number[chunk->worker],
+                       *type_number = a->type_number[chunk->worker];
+        for (int64_t i = 0; i < chunk->count; i++) {
             row[i].sequence = sequence_number[row[i].sequence];
             row[i].type = type_number[row[i].type >> 2] << 2 | (row[i].type & 3);
             count[row[i].sequence]++;
@@ -144,33 +144,33 @@ static void count_part(void *context, int part, int worker)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------- 3. place -- */
+/* ------------------------------------------------------------------------------------------------- 3. offsets -- */
 
-/* Turns counts into places. */
-static bool place_sequences(lp_arrangement *a)
+/* Replaces counts by offsets (exclusive prefix sums). */
+static bool set_offsets(lp_grouping *a)
 {
     size_t sequences = a->sequences.count;
     a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
     if (!a->start)
         return false;
-    uint64_t place = 0;
+    uint64_t offset = 0;
     for (size_t s = 0; s < sequences; s++) {
-        a->start[s] = place;
+        a->start[s] = offset;
         for (int p = 0; p < a->parts; p++) {
             uint64_t *cursor = &a->cursor[(size_t)p * sequences + s];
             uint64_t count = *cursor;
-            *cursor = place;
-            place += count;
+            *cursor = offset;
+            offset += count;
         }
     }
-    a->start[sequences] = place;
-    a->row_count = (int64_t)place;
+    a->start[sequences] = offset;
+    a->row_count = (int64_t)offset;
     return true;
 }
 
 /* -------------------------------------------------------------------------------------------------- 4. move -- */
 
-bool lp_arrange_emptied(lp_segment *segment, int64_t rows)
+bool lp_group_emptied(lp_segment *segment, int64_t rows)
 {
     return atomic_fetch_sub(&segment->left, rows) == rows;
 }
@@ -178,17 +178,17 @@ bool lp_arrange_emptied(lp_segment *segment, int64_t rows)
 static void move_times(void *context, int part, int worker)
 {
     (void)worker;
-    lp_arrangement *a = context;
+    lp_grouping *a = context;
     uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
-    lp_arrange_part(a, part, &first, &last);
-    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
-        lp_segment *segment = lp_arrange_segment(a, block);
-        const lp_row *row = segment->row + block->first;
-        const double *time = segment->time + block->first;
-        for (int64_t i = 0; i < block->count; i++)
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        lp_segment *segment = lp_group_segment(a, chunk);
+        const lp_row *row = segment->row + chunk->first;
+        const double *time = segment->time + chunk->first;
+        for (int64_t i = 0; i < chunk->count; i++)
             a->time[cursor[row[i].sequence]++] = time[i];
-        if (lp_arrange_emptied(segment, block->count)) {
+        if (lp_group_emptied(segment, chunk->count)) {
             lp_free(segment->time);
             segment->time = NULL;
         }
@@ -198,35 +198,35 @@ static void move_times(void *context, int part, int worker)
 static void move_types(void *context, int part, int worker)
 {
     (void)worker;
-    lp_arrangement *a = context;
+    lp_grouping *a = context;
     uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
-    lp_arrange_part(a, part, &first, &last);
-    for (const lp_rows_block *block; (block = lp_arrange_next(a, &first, last));) {
-        lp_segment *segment = lp_arrange_segment(a, block);
-        const lp_row *row = segment->row + block->first;
-        for (int64_t i = 0; i < block->count; i++) {
-            uint64_t place = cursor[row[i].sequence]++;
-            a->type[place] = (int32_t)(row[i].type >> 2);
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        lp_segment *segment = lp_group_segment(a, chunk);
+        const lp_row *row = segment->row + chunk->first;
+        for (int64_t i = 0; i < chunk->count; i++) {
+            uint64_t index = cursor[row[i].sequence]++;
+            a->type[index] = (int32_t)(row[i].type >> 2);
             if (a->split)
-                a->split[place] = row[i].type & 3;
+                a->split[index] = row[i].type & 3;
         }
-        if (lp_arrange_emptied(segment, block->count)) {
+        if (lp_group_emptied(segment, chunk->count)) {
             lp_free(segment->row);
             segment->row = NULL;
         }
     }
 }
 
-static void refill_segments(lp_arrangement *a)
+static void refill_segments(lp_grouping *a)
 {
     for (int w = 0; w < a->worker_count; w++)
         for (int64_t s = 0; s < a->rows[w].segment_count; s++)
             atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
 }
 
-/* The cursors of a part ended where the next part began. */
-void lp_arrange_rewind(lp_arrangement *a)
+/* After a pass the cursors of a part are at the start of the next part. */
+void lp_group_rewind(lp_grouping *a)
 {
     size_t sequences = a->sequences.count;
     for (int p = a->parts - 1; p > 0; p--)
@@ -236,7 +236,7 @@ void lp_arrange_rewind(lp_arrangement *a)
     refill_segments(a);
 }
 
-static bool move_rows(lp_arrangement *a)
+static bool move_rows(lp_grouping *a)
 {
     size_t rows = (size_t)a->row_count;
     a->time = lp_grow(NULL, rows, sizeof *a->time);
@@ -245,13 +245,13 @@ static bool move_rows(lp_arrangement *a)
     refill_segments(a);
     lp_threads_run(a->threads, a->parts, move_times, a);
     for (int f = 0; f < a->dataset->field_count; f++)
-        if (!lp_arrange_field(a, f))
+        if (!lp_group_field(a, f))
             return false;
     a->type = lp_grow(NULL, rows, sizeof *a->type);
     a->split = a->with_split ? lp_grow(NULL, rows, sizeof *a->split) : NULL;
     if (!a->type || (a->with_split && !a->split))
         return false;
-    lp_arrange_rewind(a);
+    lp_group_rewind(a);
     lp_threads_run(a->threads, a->parts, move_types, a);
     return true;
 }
@@ -271,14 +271,14 @@ static int by_count(const void *left, const void *right)
     return (a->name > b->name) - (a->name < b->name);
 }
 
-/* Copies names order[0 .. count-1] of a table into columns of the dataset's own. */
-static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t count, void **blocks, lp_names *names)
+/* Copies names order[0 .. count-1] of a table into buffers[0] (offsets) and buffers[1] (text). */
+static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t count, void **buffers, lp_names *names)
 {
     uint64_t size = 0;
     for (int64_t i = 0; i < count; i++)
         size += table->offset[order[i] + 1] - table->offset[order[i]];
-    uint64_t *offset = blocks[0] = lp_alloc((size_t)count + 1, sizeof *offset);
-    char *bytes = blocks[1] = lp_alloc(size, 1);
+    uint64_t *offset = buffers[0] = lp_alloc((size_t)count + 1, sizeof *offset);
+    char *bytes = buffers[1] = lp_alloc(size, 1);
     if (!offset || !bytes)
         return false;
     for (int64_t i = 0; i < count; i++) {
@@ -290,7 +290,7 @@ static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t co
     return true;
 }
 
-bool lp_arrange_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **blocks, lp_names *names)
+bool lp_group_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **buffers, lp_names *names)
 {
     name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
     uint32_t *order = lp_alloc(table->count, sizeof *order);
@@ -305,7 +305,7 @@ bool lp_arrange_rank(const lp_intern *table, const int64_t *counts, uint32_t *nu
         order[i] = ranks[i].name;
         numbers[ranks[i].name] = (uint32_t)i;
     }
-    good = good && pick_names(table, order, count, blocks, names);
+    good = good && pick_names(table, order, count, buffers, names);
     lp_free(ranks);
     lp_free(order);
     return good;
@@ -328,26 +328,25 @@ static void renumber_part(void *context, int task, int worker)
         r->column[i] = (int32_t)r->numbers[r->column[i]];
 }
 
-void lp_arrange_renumber(const lp_arrangement *a, int32_t *column, const uint32_t *numbers)
+void lp_group_renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers)
 {
     struct renumbering all = {column, numbers, a->dataset->event_count};
     lp_threads_run(a->threads, RENUMBER_TASKS, renumber_part, &all);
 }
 
-static bool rank_types(lp_arrangement *a)
+static bool rank_types(lp_grouping *a)
 {
     lapse_dataset *dataset = a->dataset;
     uint32_t *numbers = lp_alloc(a->types.count, sizeof *numbers);
-    bool good = numbers && lp_arrange_rank(&a->types, a->type_count, numbers, &dataset->blocks[4], &dataset->types);
+    bool good = numbers && lp_group_rank(&a->types, a->type_count, numbers, &dataset->buffers[4], &dataset->types);
     if (good)
-        lp_arrange_renumber(a, a->type, numbers);
+        lp_group_renumber(a, a->type, numbers);
     lp_free(numbers);
     return good;
 }
 
-/* The names of the sequences left. With parts every name ends in one, so that no two can be alike: what follows the
- * last slash is the part, and the rest is a name of the source. */
-static bool name_sequences(lp_arrangement *a, const lp_origin *origins)
+/* Names of the remaining sequences. With sessions every name ends in /<part>, so that names stay unique. */
+static bool name_sequences(lp_grouping *a, const lp_origin *origins)
 {
     int64_t count = a->dataset->sequence_count;
     lp_buffer bytes = {0};
@@ -364,69 +363,69 @@ static bool name_sequences(lp_arrangement *a, const lp_origin *origins)
     }
     if (good)
         offset[count] = bytes.size;
-    a->dataset->blocks[6] = offset;
-    a->dataset->blocks[7] = bytes.data;
+    a->dataset->buffers[6] = offset;
+    a->dataset->buffers[7] = bytes.data;
     a->dataset->sequences = (lp_names){.count = count, .offset = offset, .bytes = bytes.data};
     return good;
 }
 
-static bool rank(lp_arrangement *a, const lp_origin *origins)
+static bool rank(lp_grouping *a, const lp_origin *origins)
 {
     bool good = rank_types(a) && name_sequences(a, origins);
     for (int f = 0; good && f < a->dataset->field_count; f++)
-        good = lp_arrange_categories(a, f);
+        good = lp_group_categories(a, f);
     return good;
 }
 
-/* ------------------------------------------------------------------------------------------------ together --- */
+/* ------------------------------------------------------------------------------------------------ all steps -- */
 
 static int by_index(const void *left, const void *right)
 {
-    const lp_rows_block *a = left, *b = right;
+    const lp_rows_chunk *a = left, *b = right;
     return (a->index > b->index) - (a->index < b->index);
 }
 
-static bool gather_blocks(lp_arrangement *a)
+static bool gather_chunks(lp_grouping *a)
 {
     int64_t count = 0;
     for (int w = 0; w < a->worker_count; w++)
-        count += a->rows[w].block_count;
-    a->blocks = lp_alloc((size_t)count, sizeof *a->blocks);
-    if (!a->blocks)
+        count += a->rows[w].chunk_count;
+    a->chunks = lp_alloc((size_t)count, sizeof *a->chunks);
+    if (!a->chunks)
         return false;
     for (int w = 0; w < a->worker_count; w++) {
-        for (int64_t b = 0; b < a->rows[w].block_count; b++) {
-            a->blocks[a->block_count] = a->rows[w].blocks[b];
-            a->blocks[a->block_count++].worker = w;
+        for (int64_t b = 0; b < a->rows[w].chunk_count; b++) {
+            a->chunks[a->chunk_count] = a->rows[w].chunks[b];
+            a->chunks[a->chunk_count++].worker = w;
         }
     }
-    qsort(a->blocks, (size_t)count, sizeof *a->blocks, by_index);
+    qsort(a->chunks, (size_t)count, sizeof *a->chunks, by_index);
     return true;
 }
 
-/* Parts cost a cursor for each sequence: with very many sequences fewer parts are used. */
-static bool make_cursors(lp_arrangement *a)
+/* A part needs one cursor per sequence, so with very many sequences there are fewer parts. */
+static bool make_cursors(lp_grouping *a)
 {
     int64_t rows = 0;
-    for (int64_t b = 0; b < a->block_count; b++)
-        rows += a->blocks[b].count;
+    for (int64_t b = 0; b < a->chunk_count; b++)
+        rows += a->chunks[b].count;
     int64_t most = a->sequences.count ? rows / 4 / a->sequences.count : 1;
     a->parts = most < 1 ? 1 : most < a->threads ? (int)most : a->threads;
     a->cursor = lp_alloc((size_t)a->parts * a->sequences.count, sizeof *a->cursor);
     return a->cursor != NULL;
 }
 
-static bool sort_and_prepare(lp_arrangement *a, int64_t *moved)
+static bool sort_and_prepare(lp_grouping *a, int64_t *moved)
 {
-    void *further[LP_FIELD_LIMIT];
-    size_t further_size[LP_FIELD_LIMIT];
+    void *field[LP_FIELD_LIMIT];
+    size_t field_size[LP_FIELD_LIMIT];
     lapse_dataset *dataset = a->dataset;
     for (int f = 0; f < dataset->field_count; f++) {
-        further[f] = dataset->fields[f].blocks[0];
-        further_size[f] = dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
+        field[f] = dataset->fields[f].buffers[0];
+        field_size[f] = dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
     }
-    lp_event_columns columns = {a->start, a->sequences.count,   a->time, a->type,
-                                a->split, dataset->field_count, further, further_size};
+    lp_sequence_columns columns = {a->start, a->sequences.count,   a->time, a->type,
+                                   a->split, dataset->field_count, field,   field_size};
     lp_origin *origins = NULL;
     bool good = lp_sort_sequences(&columns, a->threads, moved) &&
                 lp_prepare(a->preparation, &columns, a->type_count, a->types.count, &origins);
@@ -438,39 +437,39 @@ static bool sort_and_prepare(lp_arrangement *a, int64_t *moved)
     return good;
 }
 
-static bool arrange(lp_arrangement *a, int64_t *moved)
+static bool group_rows(lp_grouping *a, int64_t *moved)
 {
     a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
     a->type_number = lp_alloc((size_t)a->worker_count, sizeof *a->type_number);
-    if (!a->sequence_number || !a->type_number || !gather_blocks(a) ||
-        !lp_arrange_names(a, &a->sequences, a->sequence_number, LP_NAMES_SEQUENCES) ||
-        !lp_arrange_names(a, &a->types, a->type_number, LP_NAMES_TYPES) || !count_types(a))
+    if (!a->sequence_number || !a->type_number || !gather_chunks(a) ||
+        !lp_group_names(a, &a->sequences, a->sequence_number, LP_NAMES_SEQUENCES) ||
+        !lp_group_names(a, &a->types, a->type_number, LP_NAMES_TYPES) || !count_types(a))
         return false;
     drop_names(a);
     if (!make_cursors(a))
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
-    if (!place_sequences(a) || !move_rows(a))
+    if (!set_offsets(a) || !move_rows(a))
         return false;
     return sort_and_prepare(a, moved);
 }
 
-lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
-                             int64_t *moved, lapse_dataset *dataset, lapse_error *error)
+lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
+                           int64_t *moved, lapse_dataset *dataset, lapse_error *error)
 {
-    lp_arrangement a = {.rows = rows,
-                        .worker_count = worker_count,
-                        .threads = threads,
-                        .with_split = with_split,
-                        .preparation = preparation,
-                        .dataset = dataset};
+    lp_grouping a = {.rows = rows,
+                     .worker_count = worker_count,
+                     .threads = threads,
+                     .with_split = with_split,
+                     .preparation = preparation,
+                     .dataset = dataset};
     int fields = dataset->field_count;
     a.categories = lp_alloc((size_t)fields, sizeof *a.categories);
-    bool good = a.categories && arrange(&a, moved);
-    dataset->start = dataset->blocks[0] = a.start;
-    dataset->time = dataset->blocks[1] = a.time;
-    dataset->type = dataset->blocks[2] = a.type;
-    dataset->split = dataset->blocks[3] = a.split;
+    bool good = a.categories && group_rows(&a, moved);
+    dataset->start = dataset->buffers[0] = a.start;
+    dataset->time = dataset->buffers[1] = a.time;
+    dataset->type = dataset->buffers[2] = a.type;
+    dataset->split = dataset->buffers[3] = a.split;
     for (int w = 0; w < worker_count; w++) {
         if (a.sequence_number)
             lp_free(a.sequence_number[w]);
@@ -479,7 +478,7 @@ lapse_status lp_rows_arrange(lp_rows *rows, int worker_count, int threads, bool 
     }
     lp_free(a.sequence_number);
     lp_free(a.type_number);
-    lp_free(a.blocks);
+    lp_free(a.chunks);
     lp_free(a.type_count);
     lp_free(a.cursor);
     for (int f = 0; a.categories && f < fields; f++)

@@ -1,0 +1,66 @@
+/* group.h: shared by group.c, which groups rows by sequence, and group_fields.c, which does so for their fields. */
+#ifndef LP_GROUP_H
+#define LP_GROUP_H
+
+#include "data/import/rows.h"
+
+typedef struct lp_grouping {
+    lp_rows *rows; /* [worker_count] */
+    int worker_count, threads;
+    bool with_split;
+    lp_preparation *preparation;
+    lapse_dataset *dataset;
+
+    lp_rows_chunk *chunks; /* owned; of all workers, in the order of the text */
+    int64_t chunk_count;
+    int parts; /* part p begins at chunk p * chunk_count / parts */
+
+    lp_intern sequences, types;                /* global tables, in the order of first appearance */
+    uint32_t **sequence_number, **type_number; /* owned; [worker][local id]: global id */
+    int64_t *type_count;                       /* owned; [global id]: rows of each event type */
+    uint64_t *cursor; /* owned; [part][global sequence]: number of rows, later the index of the next row */
+    int64_t row_count;
+    int field;                  /* the field being moved */
+    uint32_t **category_number; /* its categories, like type_number */
+    lp_intern *categories;      /* owned; global tables of the fields */
+    uint64_t *start;            /* owned until the dataset takes it, as are the next three */
+    double *time;
+    int32_t *type; /* global ids; sorted by count after step 7 */
+    uint8_t *split;
+} lp_grouping;
+
+/* Selects a string table: sequences, event types, or the categories of field 0, 1, ... */
+enum { LP_NAMES_SEQUENCES = -2, LP_NAMES_TYPES = -1 };
+
+/* Merges one string table of all workers into `common`. numbers[worker][local id] becomes the global id; the caller
+ * frees numbers[worker]. False when out of memory. */
+bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int which);
+
+/* Assigns ids to the names that occur, by descending count. The names are copied into two buffers, which the caller
+ * owns. False when out of memory. */
+bool lp_group_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **buffers, lp_names *names);
+
+/* The chunks of a part, and the segment of a chunk. */
+void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last);
+lp_segment *lp_group_segment(const lp_grouping *a, const lp_rows_chunk *chunk);
+
+/* The next chunk from *at on, before last, that has rows (the segment of an empty one may be freed); *at becomes the
+ * index after it. NULL if there is none. */
+const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t last);
+
+/* Whether these were the last rows of the segment that had to be copied. */
+bool lp_group_emptied(lp_segment *segment, int64_t rows);
+
+/* Resets cursors and segments before the next column is moved. */
+void lp_group_rewind(lp_grouping *a);
+
+/* Moves one field into the dataset; categories get global ids. False when out of memory. */
+bool lp_group_field(lp_grouping *a, int field);
+
+/* Assigns the final category ids of a field, by descending count. False when out of memory. */
+bool lp_group_categories(lp_grouping *a, int field);
+
+/* Maps ids: column[i] becomes numbers[column[i]]. */
+void lp_group_renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers);
+
+#endif

@@ -1,0 +1,76 @@
+/* group_fields.c: groups the fields of rows by sequence, one field at a time, so that only one has its string tables
+ * merged at once. */
+#include "data/import/group.h"
+
+#include "base/threads.h"
+
+static void move_field(void *context, int part, int worker)
+{
+    (void)worker;
+    lp_grouping *a = context;
+    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
+    lp_field *field = &a->dataset->fields[a->field];
+    double *numbers = field->type == LAPSE_FIELD_NUMBER ? field->buffers[0] : NULL;
+    int32_t *categories = field->buffers[0];
+    int64_t first, last;
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        lp_segment *segment = lp_group_segment(a, chunk);
+        const lp_row *row = segment->row + chunk->first;
+        const double *number = (const double *)segment->field[a->field] + chunk->first;
+        const uint32_t *category = (const uint32_t *)segment->field[a->field] + chunk->first;
+        for (int64_t i = 0; i < chunk->count; i++) {
+            uint64_t index = cursor[row[i].sequence]++;
+            if (numbers)
+                numbers[index] = number[i];
+            else
+                categories[index] = (int32_t)a->category_number[chunk->worker][category[i]];
+        }
+        if (lp_group_emptied(segment, chunk->count)) {
+            lp_free(segment->field[a->field]);
+            segment->field[a->field] = NULL;
+        }
+    }
+}
+
+bool lp_group_field(lp_grouping *a, int f)
+{
+    lp_field *field = &a->dataset->fields[f];
+    bool number = field->type == LAPSE_FIELD_NUMBER;
+    a->field = f;
+    a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);
+    field->buffers[0] = lp_grow(NULL, (size_t)a->row_count, number ? sizeof(double) : sizeof(int32_t));
+    bool good = a->category_number && field->buffers[0] &&
+                (number || lp_group_names(a, &a->categories[f], a->category_number, f));
+    if (good) {
+        lp_group_rewind(a);
+        lp_threads_run(a->threads, a->parts, move_field, a);
+    }
+    for (int w = 0; a->category_number && w < a->worker_count; w++)
+        lp_free(a->category_number[w]);
+    lp_free(a->category_number);
+    return good;
+}
+
+bool lp_group_categories(lp_grouping *a, int f)
+{
+    lp_field *field = &a->dataset->fields[f];
+    const lp_intern *categories = &a->categories[f];
+    int32_t *column = field->buffers[0];
+    if (field->type == LAPSE_FIELD_NUMBER) {
+        field->number = field->buffers[0];
+        return true;
+    }
+    int64_t *count = lp_alloc(categories->count, sizeof *count);
+    uint32_t *number = lp_alloc(categories->count, sizeof *number);
+    bool good = count && number;
+    for (int64_t i = 0; good && i < a->dataset->event_count; i++)
+        count[column[i]]++;
+    good = good && lp_group_rank(categories, count, number, &field->buffers[1], &field->categories);
+    if (good)
+        lp_group_renumber(a, column, number);
+    lp_free(count);
+    lp_free(number);
+    field->category = column;
+    return good;
+}
