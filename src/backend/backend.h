@@ -45,7 +45,7 @@ typedef struct lp_run {
 /* The optimizer step that follows a run. */
 typedef struct lp_train_step {
     const lp_adam *adam;
-    uint64_t step;        /* from 1 */
+    uint64_t step;            /* from 1 */
     const lp_row_union *rows; /* table rows that occurred in the batch; NULL if there are no tables */
     float *parameters;
     const lp_value *loss; /* of the run's graph */

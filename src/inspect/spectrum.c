@@ -35,14 +35,14 @@ static lapse_status no_kernel(const lapse_model *model, lapse_error *error)
         if (lp_encodings[i]->sees_time)
             used +=
                 (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", lp_encodings[i]->name);
-    if (!model->config.row->build)
+    if (!model->network.encoding)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the model '%s' does not use lags, so it has no kernel; attention has one with an encoding of "
                        "time: %s",
                        model->config.row->name, names);
     return lp_fail(error, LAPSE_ERROR_USAGE,
                    "the encoding '%s' does not use lags, so it has no kernel; these have one: %s",
-                   model->config.encoding->name, names);
+                   model->network.encoding->name, names);
 }
 
 /* Copies the parameters of the encoding's graph from the model's tensors, by name. */
@@ -72,7 +72,7 @@ static int draw_count(const lapse_model *model, const lp_graph *graph, const lp_
     for (int i = 0; i < graph->node_count; i++)
         for (int k = 0; k < graph->nodes[i]->op->input_count; k++)
             if (graph->nodes[i]->inputs[k] == draw)
-                return model->config.draws;
+                return lp_network_samples(&model->network);
     return 1;
 }
 
@@ -128,9 +128,9 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
     const lp_backend *backend = lp_backend_find("reference");
     const lp_extent largest = {.rows = {[LP_ROWS_TOKENS] = 1}, .pairs = 1, .longest = 1};
     lp_plan plan;
-    features->frequency->kept = true;
+    features->frequency->retained = true;
     if (features->amplitude)
-        features->amplitude->kept = true;
+        features->amplitude->retained = true;
     LP_TRY(lp_plan_make(&plan, graph, &largest, backend->real_size, error));
     LP_TRY(lp_spectrum_init(spectrum, draws * features->frequency->cols, error));
     float *parameters = lp_alloc(graph->parameter_size, sizeof *parameters);
@@ -146,14 +146,14 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
 lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error)
 {
     *spectrum = (lapse_spectrum){0};
-    if (!model->config.row->build)
+    const lp_network *network = &model->network;
+    if (!network->encoding)
         return no_kernel(model, error);
     lp_graph graph = {0};
     lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
-    lp_encoding_config config = lp_model_encoding(&model->config);
     lp_feeds_declare(&graph, NULL, 0, 0, feeds);
-    model->config.encoding->build(&graph, &config, feeds, &features);
+    network->encoding->build(&graph, &network->encoding_config, feeds, &features);
     lapse_status status = lp_graph_status(&graph, error);
     if (status == LAPSE_OK && !features.frequency)
         status = no_kernel(model, error);

@@ -8,7 +8,7 @@ lapse_status lp_prefetch_init(lp_prefetch *prefetch, const lp_batch_source *sour
                          error));
     if (source->vocabulary) {
         LP_TRY(lp_batch_init_vocabulary(&prefetch->batch, like->negative_count, source->vocabulary->negatives->shared,
-                                   source->vocabulary->items, error));
+                                        source->vocabulary->items, error));
         LP_TRY(lp_row_union_init(&prefetch->rows, &prefetch->batch, error));
     }
     prefetch->worker = lp_worker_new();

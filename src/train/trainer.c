@@ -40,16 +40,17 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
     bool bce = config->loss == LP_LOSS_BCE,
          met = trainer->item_init.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
     double power = met ? 0 : config->popularity_power;
-    trainer->negatives = (lp_negatives){.sampling = met ? LP_NEGATIVES_POPULARITY : (lp_negative_sampling)config->negatives,
-                                        .count = bce ? config->negative_count : 0,
-                                        .shared = bce ? 0 : config->negative_count,
-                                        .corrected = !bce,
-                                        .unseen = config->negatives_unseen,
-                                        .items = config->event_types,
-                                        .seed = run->seed};
+    trainer->negatives =
+        (lp_negatives){.sampling = met ? LP_NEGATIVES_POPULARITY : (lp_negative_sampling)config->negatives,
+                       .count = bce ? config->negative_count : 0,
+                       .shared = bce ? 0 : config->negative_count,
+                       .corrected = !bce,
+                       .unseen = config->negatives_unseen,
+                       .items = config->event_types,
+                       .seed = run->seed};
     LP_TRY(lp_negatives_init(&trainer->negatives, trainer->dataset, trainer->split, type, power, error));
     LP_TRY(lp_batch_init_vocabulary(&trainer->batch, trainer->negatives.count, trainer->negatives.shared,
-                               config->event_types, error));
+                                    config->event_types, error));
     trainer->vocabulary = (lp_batch_vocabulary){
         .negatives = &trainer->negatives,
         .dataset = trainer->dataset,

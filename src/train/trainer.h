@@ -38,7 +38,7 @@ struct lapse_trainer {
     lp_item_init item_init; /* where the items of a recommender start; empty: by chance */
     lp_negatives negatives; /* of a sampled loss, as are the next two */
     lp_batch_vocabulary vocabulary;
-    lp_row_union rows;           /* that the current batch has */
+    lp_row_union rows;       /* that the current batch has */
     lp_prefetch prefetch[2]; /* where a device works on the current one: of even steps, of odd ones; empty for others */
     const lp_backend *backend;
     lp_runner runner;

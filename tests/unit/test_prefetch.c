@@ -56,7 +56,7 @@ static void open_case(ahead_case *this, uint64_t seed)
     }
     lp_batch_source source = {&this->windows, &this->targets, &this->columns, &this->lists, 0, true, seed};
     assert_int_equal(lp_prefetch_init(&this->prefetch, &source, &this->taken, NULL), LAPSE_OK);
-    assert_non_null(this->prefetch.helper);
+    assert_non_null(this->prefetch.worker);
 }
 
 static void close_case(ahead_case *this)
@@ -171,8 +171,8 @@ static void without_a_thread(void **state)
     (void)state;
     ahead_case this;
     open_case(&this, 3);
-    lp_helper_free(this.prefetch.helper);
-    this.prefetch.helper = NULL;
+    lp_worker_free(this.prefetch.worker);
+    this.prefetch.worker = NULL;
     check_taken(&this, place_at(&this, 0, 0));
     lp_prefetch_start(&this.prefetch, place_at(&this, WINDOWS, 1));
     check_taken(&this, place_at(&this, WINDOWS, 1));
@@ -188,18 +188,18 @@ static void helpers_work_one_thing_at_a_time(void **state)
 {
     (void)state;
     int count = 0;
-    lp_helper *helper = lp_helper_new();
+    lp_worker *helper = lp_worker_new();
     assert_non_null(helper);
-    lp_helper_wait(helper);
+    lp_worker_wait(helper);
     for (int i = 1; i <= 1000; i++) {
-        lp_helper_start(helper, count_up, &count);
-        lp_helper_wait(helper);
+        lp_worker_start(helper, count_up, &count);
+        lp_worker_wait(helper);
         assert_int_equal(count, i);
     }
-    lp_helper_start(helper, count_up, &count);
-    lp_helper_free(helper); /* submitted work completes first */
+    lp_worker_start(helper, count_up, &count);
+    lp_worker_free(helper); /* submitted work completes first */
     assert_int_equal(count, 1001);
-    lp_helper_free(NULL);
+    lp_worker_free(NULL);
 }
 
 int main(void)

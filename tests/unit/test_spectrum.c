@@ -25,10 +25,10 @@ enum { TIMES = 24 };
 static lapse_model *model_of(const char *encoding, int periods, int harmonics, uint64_t seed)
 {
     lp_model_config config = small_config(lp_encoding_find(encoding), 4, 1, 1);
-    config.periods = periods;
-    config.harmonics = harmonics;
-    config.period_min = 60;
-    config.period_max = 30 * 86400.0;
+    small_config_number(&config, "periods", periods);
+    small_config_number(&config, "harmonics", harmonics);
+    small_config_number(&config, "period-min", 60);
+    small_config_number(&config, "period-max", 30 * 86400.0);
     return small_model(&config, seed);
 }
 
@@ -420,7 +420,7 @@ static void test_draws(void **state)
 {
     (void)state;
     lp_model_config config = small_config(lp_encoding_find("bochner-normal"), 4, 1, 1);
-    config.draws = 3;
+    small_config_number(&config, "frequency-samples", 3);
     lapse_model *model = small_model(&config, test_seed());
     lapse_spectrum s = spectrum_of(model);
     const lp_tensor *draws = lp_model_tensor_find(model, "time.log_period");

@@ -213,9 +213,9 @@ static void check_train_fails(const char *events, const char *split, lapse_statu
 static void datasets_too_small(void **state)
 {
     (void)state;
-    check_train_fails(
-        "abcabc", NULL, LAPSE_ERROR_USAGE,
-        "1 sequence cannot be split into train, valid and test: at least 3 are required, or a split column in the source");
+    check_train_fails("abcabc", NULL, LAPSE_ERROR_USAGE,
+                      "1 sequence cannot be split into train, valid and test: at least 3 are required, or a split "
+                      "column in the source");
     check_train_fails(
         "abc abc", "ttt ttt", LAPSE_ERROR_USAGE,
         "the split column has no 'valid' events: add some, or choose another --split-by rule such as 'sequence'");
