@@ -91,11 +91,11 @@ static lp_node *rows(lp_graph *graph, int cols, int heads, int extra)
 {
     lp_value *e = lp_embed(graph, lp_example_fixed(graph, "table", extra, cols), ids(graph, "ids"));
     lp_value *scale = lp_example_fixed(graph, "scale", 1, cols);
-    lp_value *gain = lp_example_fixed(graph, "gain", 1, cols), *shift = lp_example_fixed(graph, "logq", 1, cols);
+    lp_value *weight = lp_example_fixed(graph, "weight", 1, cols), *bias = lp_example_fixed(graph, "bias", 1, cols);
     lp_value *scaled = lp_scale_columns(graph, lp_add(graph, e, lp_example_tokens(graph, "x", cols)), scale);
-    lp_value *y = lp_layer_norm(graph, lp_dropout(graph, scaled, 0.1 * heads), gain, shift, 1e-2);
+    lp_value *y = lp_layer_norm(graph, lp_dropout(graph, scaled, 0.1 * heads), weight, bias, 1e-2);
     lp_value *z = lp_add(graph, lp_scale_columns(graph, y, scale), y);
-    lp_value *normal = lp_dropout(graph, lp_layer_norm(graph, z, gain, shift, 1e-2), 0.3);
+    lp_value *normal = lp_dropout(graph, lp_layer_norm(graph, z, weight, bias, 1e-2), 0.3);
     return producer(lp_add(graph, normal, lp_add(graph, z, scaled)));
 }
 

@@ -58,12 +58,12 @@ static void norm(const lapse_model *model, int block, const char *name, const do
         mean += x[c] / dims;
     for (int c = 0; c < dims; c++)
         variance += (x[c] - mean) * (x[c] - mean) / dims;
-    snprintf(full, sizeof full, "%s.gain", name);
-    const lp_tensor *gain = tensor(model, block, full);
-    snprintf(full, sizeof full, "%s.shift", name);
-    const lp_tensor *shift = tensor(model, block, full);
+    snprintf(full, sizeof full, "%s.weight", name);
+    const lp_tensor *weight = tensor(model, block, full);
+    snprintf(full, sizeof full, "%s.bias", name);
+    const lp_tensor *bias = tensor(model, block, full);
     for (int c = 0; c < dims; c++)
-        out[c] = (x[c] - mean) / sqrt(variance + 1e-5) * element(gain, 0, c) + element(shift, 0, c);
+        out[c] = (x[c] - mean) / sqrt(variance + 1e-5) * element(weight, 0, c) + element(bias, 0, c);
 }
 
 /* Whether the encoding has features. */

@@ -20,7 +20,7 @@ static lapse_model *fit(const lapse_dataset *dataset, const char *name, int orde
     lapse_train_options options;
     lp_train_options_default(&options);
     small_set(&options, "model", name);
-    small_set_number(&options, "order", order);
+    small_set_number(&options, "order", order ? order : 1);
     options.run.threads = 1;
     lapse_model *model = NULL;
     lapse_error error = {0};

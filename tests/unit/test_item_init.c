@@ -209,7 +209,7 @@ static void test_refused(void **state)
     o = small_options(path);
     small_set(&o, "model", "popularity");
     assert_refused(dataset, &o, LAPSE_ERROR_USAGE,
-                   "the model 'popularity' counts items and has no vectors to start from");
+                   "the model 'popularity' counts items and has no item vectors to initialize");
     o = small_options(small_path("none"));
     assert_refused(dataset, &o, LAPSE_ERROR_FILE, "cannot open: No such file or directory");
     o = small_options(small_path("text"));

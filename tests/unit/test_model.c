@@ -1,4 +1,4 @@
-/* test_model.c: whole models: their gradients against finite differences, their answers against the formulas written a second
+/* test_model.c: attention models: their gradients against finite differences, their answers against the formulas written a second
  * time, and what follows from exact lags: one pass answers every question as if it were the only one; absolute time
  * does not matter; the future does not matter. */
 #include "backend/cpu/cpu.h"
@@ -68,22 +68,20 @@ static void check_gradients(const lp_model_config *config, int seed)
     graph_case_clear(&this);
 }
 
-/* Calls check for every model that is a network, encoding, number of blocks and heads; and for every projection and way to
- * combine, with each encoding. */
+/* Calls check for attention with every encoding, number of blocks and heads; and for every projection and combination, with each
+ * encoding. */
 static void for_each_network(void (*check)(const lp_model_config *config, int seed), double dropout)
 {
     static const int heads[] = {1, 2, 4};
     int seed = 0;
-    for (int m = 0; lp_models[m]; m++)
-        for (int e = 0; lp_encodings[e] && lp_models[m]->build; e++)
-            for (int blocks = 1; blocks <= 3; blocks++)
-                for (int h = 0; h < 3; h++, seed++) {
-                    lp_model_config config =
-                        small_config(lp_encodings[e], seed % 2 && blocks < 3 ? 8 : 4, blocks, heads[h]);
-                    config.row = lp_models[m];
-                    config.dropout = dropout;
-                    check(&config, seed);
-                }
+    for (int e = 0; lp_encodings[e]; e++)
+        for (int blocks = 1; blocks <= 3; blocks++)
+            for (int h = 0; h < 3; h++, seed++) {
+                lp_model_config config =
+                    small_config(lp_encodings[e], seed % 2 && blocks < 3 ? 8 : 4, blocks, heads[h]);
+                config.dropout = dropout;
+                check(&config, seed);
+            }
     assert_true(seed >= 27);
     for (int e = 0; lp_encodings[e]; e++)
         for (int way = 1; way < LP_PROJECTION_COUNT * LP_COMBINE_COUNT; way++, seed++) {

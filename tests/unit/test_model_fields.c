@@ -285,7 +285,7 @@ static void sessions_want_the_models_fields(void **state)
     assert_string_equal(error.message, "the number 'price' of the event 'a' is infinite");
     values[2].number = 3;
     assert_int_equal(lapse_session_predict_target(session, 9, "action", probabilities, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message, "the history is empty: append at least one event before asking");
+    assert_string_equal(error.message, "the history is empty: append at least one event before the query");
     assert_int_equal(lapse_session_append_event(session, &event, &error), LAPSE_OK);
     assert_int_equal(lapse_session_predict(session, 9, probabilities, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "the model does not predict 'event', but the action");

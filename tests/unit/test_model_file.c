@@ -61,7 +61,7 @@ static lapse_model *load(const char *name)
     return model;
 }
 
-static lapse_model *fit_floor(const char *name, int order)
+static lapse_model *fit_baseline(const char *name, int order)
 {
     lapse_dataset *dataset = small_dataset_spelled("abca abca abc caab bacb", NULL);
     lapse_train_options options;
@@ -128,7 +128,7 @@ static void what_is_saved_is_loaded(void **state)
             config.target_time = !(i % 2);
             model = described(&config);
         } else {
-            model = fit_floor(i == -3 ? "majority" : "markov", i + 4);
+            model = fit_baseline(i == -3 ? "majority" : "markov", i + 4);
         }
         save(model, "m");
         lapse_model *loaded = load("m");
@@ -143,7 +143,7 @@ static void what_is_saved_is_loaded(void **state)
 static void lookups(void **state)
 {
     (void)state;
-    lapse_model *model = fit_floor("majority", 1);
+    lapse_model *model = fit_baseline("majority", 1);
     const char *name, *value;
     assert_int_equal(lapse_model_event_type_find(model, "b"), 1);
     assert_int_equal(lapse_model_event_type_find(model, "d"), -1);
@@ -175,7 +175,7 @@ static void texts(void **state)
          "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        lapse_model *model = fit_floor("majority", 1);
+        lapse_model *model = fit_baseline("majority", 1);
         assert_int_equal(lp_model_property_set(model, NULL, "source", "%s", cases[i].text), LAPSE_OK);
         save(model, "m");
         lapse_model *loaded = load("m");
@@ -450,20 +450,22 @@ static void made_up_configurations(void **state)
         {"\"dims\":\"2\"", "\"dims\":\"2.5\"", WRONG("dims")},
         {"\"dims\":\"2\"", "\"dims\":\"nan\"", WRONG("dims")},
         {"\"dims\":\"2\"", "\"dims\":\"4\"", WRONG("event.embedding")},
-        {"\"dims\":\"2\"", "\"dims\":\"65536\"", WRONG("event.embedding")},
+        {"\"dims\":\"2\"", "\"dims\":\"4096\"", WRONG("event.embedding")},
         {"\"blocks\":\"1\"", "\"blocks\":\"0\"", WRONG("blocks")},
-        {"\"blocks\":\"1\"", "\"blocks\":\"2\"", WRONG("block.1.norm.gain")},
-        {"\"heads\":\"1\"", "\"heads\":\"3\"", WRONG("heads")},
+        {"\"blocks\":\"1\"", "\"blocks\":\"2\"", WRONG("block.1.norm.weight")},
+        {"\"heads\":\"1\"", "\"heads\":\"3\"",
+         "this is not a Lapse model that can be used: heads (3) must divide dims (2)"},
         {"\"heads\":\"1\"", "\"heads\":\"65\"", WRONG("heads")},
         {"\"context\":\"12\"", "\"context\":\"1e7\"", WRONG("context")},
         {"\"periods\":\"3\"", "\"periods\":\"0\"", WRONG("periods")},
         {"\"periods\":\"3\"", "\"periods\":\"-3\"", WRONG("periods")},
-        {"\"periods\":\"3\"", "\"periods\":\"1000000\"", WRONG("harmonics")},
+        {"\"periods\":\"3\"", "\"periods\":\"1000000\"", WRONG("periods")},
         {"\"harmonics\":\"2\"", "\"harmonics\":\"0\"", WRONG("harmonics")},
         {"\"harmonics\":\"2\"", "\"harmonics\":\"1000000\"", WRONG("harmonics")},
         {"\"harmonics\":\"2\"", "\"harmonics\":\"3\"", WRONG("time.amplitude")},
-        {"\"period_min\":\"0.5\"", "\"period_min\":\"0\"", WRONG("periods")},
-        {"\"period_min\":\"0.5\"", "\"period_min\":\"50\"", WRONG("periods")},
+        {"\"period_min\":\"0.5\"", "\"period_min\":\"0\"", WRONG("period_min")},
+        {"\"period_min\":\"0.5\"", "\"period_min\":\"50\"",
+         "this is not a Lapse model that can be used: period-max (40 s) is shorter than period-min (50 s)"},
         {"\"period_max\":\"40\"", "\"period_max\":\"inf\"", WRONG("period_max")},
         {"\"dropout\":\"0\"", "\"dropout\":\"-1\"", WRONG("dropout")},
         {"\"task\":\"classify\"", "\"task\":\"guess\"", WRONG("task")},
@@ -500,7 +502,7 @@ static void made_up_samplers(void **state)
     static const edit_case cases[] = {
         {"\"inverse_cdf\":\"maf\"", "\"inverse_cdf\":\"glow\"", WRONG("inverse_cdf")},
         {"\"hidden\":\"4\"", "\"hidden\":\"1000000\"", WRONG("hidden")},
-        {"\"draws\":\"2\"", "\"draws\":\"3\"", WRONG("time.log_period")},
+        {"\"frequency_samples\":\"2\"", "\"frequency_samples\":\"3\"", WRONG("time.log_period")},
         {"\"periods\":\"3\"", "\"periods\":\"5000\"", WRONG("periods")},
     };
     check_edits(cases, sizeof cases / sizeof *cases, NOT_USABLE);
@@ -543,7 +545,7 @@ static void made_up_names(void **state)
 /* ------------------------------------------------------------------------------------------ made-up baselines --- */
 
 /* Saves a baseline after its tensor was changed, and loads it. */
-static void check_floor(lapse_model *model, const char *wanted)
+static void check_baseline(lapse_model *model, const char *wanted)
 {
     lapse_error error = {0};
     lapse_model *loaded = NULL;
@@ -558,26 +560,26 @@ static void check_floor(lapse_model *model, const char *wanted)
 static void made_up_majority(void **state)
 {
     (void)state;
-    static const char shape[] = "tensor 'majority.share' is missing or has the wrong shape";
+    static const char shape[] = "tensor 'majority.probability' is missing or has the wrong shape";
     static const double values[] = {0, -0.5, 1.5, 0.0 / 1e-300, 1e300 * 1e300};
     for (size_t i = 0; i < 5; i++) {
-        lapse_model *model = fit_floor("majority", 1);
+        lapse_model *model = fit_baseline("majority", 1);
         ((double *)model->tensors[0].data)[1] = values[i];
-        check_floor(model, "tensor 'majority.share' holds what is no share");
+        check_baseline(model, "tensor 'majority.probability' holds a number that is no probability");
     }
-    lapse_model *model = fit_floor("majority", 1);
+    lapse_model *model = fit_baseline("majority", 1);
     model->tensors[0].cols = 2;
-    check_floor(model, shape);
-    model = fit_floor("majority", 1);
+    check_baseline(model, shape);
+    model = fit_baseline("majority", 1);
     model->tensors[0].name = "majority.care";
-    check_floor(model, shape);
-    model = fit_floor("majority", 1);
+    check_baseline(model, shape);
+    model = fit_baseline("majority", 1);
     assert_non_null(lp_model_tensor_add(model, "first", LP_TENSOR_U8, 1, 1));
     lp_tensor first = model->tensors[0];
     model->tensors[0] = model->tensors[1];
     model->tensors[1] = first;
-    check_floor(model, shape);
-    model = fit_floor("majority", 1);
+    check_baseline(model, shape);
+    model = fit_baseline("majority", 1);
     for (int i = 1; i < LP_BASELINE_TENSORS; i++) {
         char name[] = {(char)('A' + i), 0};
         assert_non_null(lp_model_tensor_add(model, name, LP_TENSOR_U8, 1, 1));
@@ -594,29 +596,29 @@ static void made_up_markov(void **state)
 {
     (void)state;
     static const char shape[] = "tensors 'markov.1.gram' and 'markov.1.count' are missing or have the wrong shape";
-    lapse_model *model = fit_floor("markov", 2);
+    lapse_model *model = fit_baseline("markov", 2);
     ((int32_t *)model->tensors[2].data)[0] = 3;
-    check_floor(model, "tensor 'markov.1.gram' names an event type that does not exist");
-    model = fit_floor("markov", 2);
+    check_baseline(model, "tensor 'markov.1.gram' names an event type that does not exist");
+    model = fit_baseline("markov", 2);
     ((int32_t *)model->tensors[4].data)[1] = -1;
-    check_floor(model, "tensor 'markov.2.gram' names an event type that does not exist");
-    model = fit_floor("markov", 2);
+    check_baseline(model, "tensor 'markov.2.gram' names an event type that does not exist");
+    model = fit_baseline("markov", 2);
     memcpy(model->tensors[2].data, (int32_t *)model->tensors[2].data + 2, 8);
-    check_floor(model, "tensor 'markov.1.gram' is not in order");
-    model = fit_floor("markov", 2);
+    check_baseline(model, "tensor 'markov.1.gram' is not in order");
+    model = fit_baseline("markov", 2);
     ((int32_t *)model->tensors[3].data)[0] = 0;
-    check_floor(model, "tensor 'markov.1.count' counts less than once");
-    model = fit_floor("markov", 2);
+    check_baseline(model, "tensor 'markov.1.count' counts less than once");
+    model = fit_baseline("markov", 2);
     model->tensors[3].rows--;
-    check_floor(model, shape);
-    model = fit_floor("markov", 2);
+    check_baseline(model, shape);
+    model = fit_baseline("markov", 2);
     model->tensors[2].name = "markov.7.gram";
-    check_floor(model, shape);
+    check_baseline(model, shape);
     static const double strengths[] = {0, -1, 1e300 * 1e300};
     for (int i = 0; i < 3; i++) {
-        model = fit_floor("markov", 1);
+        model = fit_baseline("markov", 1);
         *(double *)lp_model_tensor_find(model, "markov.strength")->data = strengths[i];
-        check_floor(model, "tensor 'markov.strength' is missing or is not one positive number");
+        check_baseline(model, "tensor 'markov.strength' is missing or is not one positive number");
     }
 }
 
@@ -653,7 +655,7 @@ static void load_out_of_memory(void **state)
         if (floor == 0) {
             save_small("m");
         } else {
-            lapse_model *model = fit_floor(floor == 1 ? "majority" : "markov", 3);
+            lapse_model *model = fit_baseline(floor == 1 ? "majority" : "markov", 3);
             /* Large enough to need memory of its own. */
             assert_int_equal(lp_model_property_set(model, NULL, "source", "%30000s", "x"), LAPSE_OK);
             save(model, "m");

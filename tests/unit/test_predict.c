@@ -122,14 +122,14 @@ static void refusals(void **state)
     lapse_error error;
     int64_t count = 77;
     check_error(lapse_session_recommend(session, 1, 3, false, best, &count, &error), LAPSE_ERROR_USAGE, &error,
-                "the history is empty: append at least one event before asking");
+                "the history is empty: append at least one event before the query");
     check_error(lapse_session_append(session, 1, "zebra", &error), LAPSE_ERROR_UNKNOWN, &error,
                 "the model does not know the item 'zebra'");
     append(session, 5, "a");
     check_error(lapse_session_recommend(session, 6, 0, false, best, &count, &error), LAPSE_ERROR_USAGE, &error,
-                "0 recommendations were asked for; at least 1 is wanted");
+                "top is 0; it must be at least 1");
     check_error(lapse_session_recommend(session, 6, -3, false, best, &count, &error), LAPSE_ERROR_USAGE, &error,
-                "-3 recommendations were asked for; at least 1 is wanted");
+                "top is -3; it must be at least 1");
     check_error(lapse_session_recommend(session, 4, 3, false, best, &count, &error), LAPSE_ERROR_INPUT, &error,
                 "the query time, 4.000 s, lies before the last event, at 5.000 s");
     check_error(lapse_session_recommend(session, NAN, 3, false, best, &count, &error), LAPSE_ERROR_INPUT, &error,
@@ -294,10 +294,10 @@ static void many_refusals(void **state)
     lapse_error error;
     lapse_query good[] = {{0, 5}, {1, 5}}, wrong[] = {{0, 5}, {2, 5}}, early[] = {{0, 5}, {1, 0.5}};
     check_error(lapse_predict_all(model, dataset, wrong, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,
-                "question 1 is about sequence 2; there are 0 to 1");
+                "query 1 is about sequence 2; sequences are numbered 0 to 1");
     wrong[1].sequence = -1;
     check_error(lapse_predict_all(model, dataset, wrong, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,
-                "question 1 is about sequence -1; there are 0 to 1");
+                "query 1 is about sequence -1; sequences are numbered 0 to 1");
     for (int threads = 1; threads <= 2; threads++) {
         options.threads = threads;
         check_error(lapse_predict_all(model, dataset, early, 2, &options, best, counts, &error), LAPSE_ERROR_INPUT,
@@ -309,7 +309,7 @@ static void many_refusals(void **state)
     options.target = NULL;
     options.top = 0;
     check_error(lapse_predict_all(model, dataset, good, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,
-                "0 answers were asked for; at least 1 is wanted");
+                "top is 0; it must be at least 1");
     options.top = 10;
     assert_int_equal(lapse_predict_all(model, dataset, good, 0, &options, best, counts, &error), LAPSE_OK);
     for (int n = 1;; n++) {

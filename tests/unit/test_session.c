@@ -171,7 +171,7 @@ static void errors(void **state)
     double before[TYPES], after[TYPES];
     lapse_error error;
     check_error(lapse_session_predict(session, 1, after, &error), LAPSE_ERROR_USAGE, &error,
-                "the history is empty: append at least one event before asking");
+                "the history is empty: append at least one event before the query");
     assert_int_equal(lapse_session_append(session, 5.5, "c", &error), LAPSE_OK);
     assert_int_equal(lapse_session_predict(session, 9, before, &error), LAPSE_OK);
     check_error(lapse_session_append(session, 6, "z", &error), LAPSE_ERROR_UNKNOWN, &error,
@@ -193,7 +193,7 @@ static void errors(void **state)
     assert_memory_equal(before, after, sizeof before);
     lapse_session_clear(session);
     check_error(lapse_session_predict(session, 9, after, &error), LAPSE_ERROR_USAGE, &error,
-                "the history is empty: append at least one event before asking");
+                "the history is empty: append at least one event before the query");
     lapse_session_free(session);
     lapse_session_free(NULL);
     lapse_model_free(model);

@@ -25,8 +25,10 @@ enum { TIMES = 24 };
 static lapse_model *model_of(const char *encoding, int periods, int harmonics, uint64_t seed)
 {
     lp_model_config config = small_config(lp_encoding_find(encoding), 4, 1, 1);
-    small_config_number(&config, "periods", periods);
-    small_config_number(&config, "harmonics", harmonics);
+    if (periods)
+        small_config_number(&config, "periods", periods);
+    if (harmonics)
+        small_config_number(&config, "harmonics", harmonics);
     small_config_number(&config, "period-min", 60);
     small_config_number(&config, "period-max", 30 * 86400.0);
     return small_model(&config, seed);
@@ -311,6 +313,7 @@ static void test_models_without_a_kernel(void **state)
     assert_int_equal(lapse_model_spectrum(model, &s, NULL), LAPSE_ERROR_USAGE);
     const lp_model_row *row = model->config.row;
     model->config.row = lp_model_row_find("majority");
+    model->network.encoding = NULL;
     assert_int_equal(lapse_model_spectrum(model, &s, &error), LAPSE_ERROR_USAGE);
     assert_non_null(strstr(error.message, "the model 'majority' does not use lags"));
     model->config.row = row;

@@ -399,11 +399,9 @@ static void what_does_not_fit_is_named(void **state)
     lapse_dataset *some = import_table(&text, true, false, true);
     lapse_model *model = learn(all, "event", 1), *acts = learn(some, "action", 1);
     refuse_train(none, "attention", "action",
-                 "the action cannot be predicted, since the dataset has none: import it with --action COLUMN");
+                 "the action cannot be predicted, because the dataset has none: import it with --action COLUMN");
     refuse_train(all, "markov", "both",
-                 "the model 'markov' predicts events only; for the action import the data with --event 'action'");
-    refuse_train(all, "attention", "everything",
-                 "predict cannot be 'everything'; it can be one of: event, action, both");
+                 "the model 'markov' predicts events only; to predict the action, import the data with --event 'action'");
     refuse_evaluate(
         model, none, NULL,
         "the model sees the action 'action' of every event, and the dataset does not have it; import it with "

@@ -1,0 +1,341 @@
+/* test_models.c: every row of the model table, for every task it can be trained for: gradients, threads, resume, files, evaluation
+ * against sessions, many queries, fields. A new model is tested here without a new test. */
+#include "model/model_options.h"
+#include "support/graph_slope.h"
+#include "support/small_data.h"
+#include "support/small_model.h"
+#include "support/small_train.h"
+#include "support/table_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The model under test, for messages. */
+static char what[80];
+
+/* Longer than any sequence of small_train_data, so that evaluation and sessions see the same events. */
+enum { CONTEXT = 20 };
+
+/* Calls check for each model and task, and each loss of a recommender, with options for a small run. */
+static void for_each_model(void (*check)(const lapse_dataset *dataset, lapse_train_options *options))
+{
+    lapse_dataset *dataset = small_train_data(3);
+    for (int m = 0; lp_models[m]; m++)
+        for (int task = 0; lp_task_names[task]; task++)
+            for (int loss = 0; lp_loss_names[loss]; loss++) {
+                bool ranks = task == LP_TASK_RECOMMEND && lp_models[m]->build;
+                if (!(lp_models[m]->tasks >> task & 1) || (loss > 0 && !ranks))
+                    continue;
+                lapse_train_options options = small_train_options();
+                small_set(&options, "model", lp_models[m]->name);
+                small_set(&options, "task", lp_task_names[task]);
+                if (ranks)
+                    small_set(&options, "loss", lp_loss_names[loss]);
+                options.model.context = CONTEXT;
+                snprintf(what, sizeof what, "%s, %s, %s", lp_models[m]->name, lp_task_names[task], lp_loss_names[loss]);
+                check(dataset, &options);
+            }
+    lapse_dataset_close(dataset);
+}
+
+/* ----------------------------------------------------------------------------------------------- the rows ----- */
+
+static void rows_are_complete(void **state)
+{
+    (void)state;
+    for (int m = 0; lp_models[m]; m++) {
+        const lp_model_row *row = lp_models[m];
+        assert_ptr_equal(lp_model_row_find(row->name), row);
+        assert_true(strlen(row->summary) > 10 && row->tasks > 0 && row->tasks <= LP_TASKS_ALL);
+        assert_true(row->build ? !row->fit && !row->predict : row->fit && row->check && row->predict);
+        for (const lp_option *const *table = row->options; *table; table++)
+            for (const lp_option *option = *table; option->name; option++) {
+                assert_null(lp_options_find(lp_model_options, option->name));
+                assert_ptr_equal(lp_options_find(*table, option->name), option);
+                assert_true(option->offset < LP_MODEL_SETTINGS_SIZE);
+                assert_true(lapse_model_has_option(row->name, option->name));
+            }
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- gradients ----- */
+
+static void check_gradients(const lapse_dataset *dataset, lapse_train_options *options)
+{
+    if (!lp_models[options->run.model]->build || options->model.loss > LP_LOSS_SOFTMAX)
+        return; /* test_recommend.c has the sampled losses */
+    lapse_error error = {0};
+    if (small_resolve(options, dataset, &error) != LAPSE_OK)
+        fail_msg("%s: %s", what, error.message);
+    for (int seed = 0; seed < 4; seed++) {
+        graph_case this = {.gap = 1};
+        lp_network network;
+        lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, 450);
+        options->model.dropout = seed % 2 ? 0.3 : 0;
+        assert_int_equal(lp_network_build(&network, &options->model, true, NULL), LAPSE_OK);
+        assert_true(network.graph.value_count <= CASE_VALUES);
+        this.graph = network.graph;
+        this.output_count = 1;
+        this.outputs[0] = network.loss;
+        for (int i = 0; i < this.graph.value_count; i++)
+            if (strcmp(this.graph.values[i]->name, "seed") == 0)
+                this.seeds[0] = this.graph.values[i];
+        graph_case_segments(&this, seed / 2 ? (int[]){1, 4, 2} : (int[]){6}, seed / 2 ? 3 : 1);
+        graph_case_fill(&this, &random);
+        graph_slope_check(&this, what, small_effort(1, 17));
+        graph_case_clear(&this);
+    }
+}
+
+static void gradients(void **state)
+{
+    (void)state;
+    for_each_model(check_gradients);
+}
+
+/* ------------------------------------------------------------------------------------------ runs and files ----- */
+
+static void save_and_free(lapse_model *model, const char *name)
+{
+    assert_int_equal(lapse_model_save(model, small_path(name), NULL), LAPSE_OK);
+    lapse_model_free(model);
+}
+
+/* Stops at the third report. */
+static bool stop_at_third(const lapse_progress *progress, void *context)
+{
+    (void)progress;
+    return ++*(int *)context < 3;
+}
+
+/* Stops at every third report and resumes, until the run is complete. */
+static void train_in_parts(const lapse_dataset *dataset, lapse_train_options options, const char *name)
+{
+    int calls = 3;
+    small_set(&options, "checkpoint", small_path("checkpoint"));
+    unlink(options.run.checkpoint);
+    options.run.resume = true;
+    for (int part = 0; calls == 3; part++) {
+        calls = 0;
+        options.run.threads = 1 + part % 2;
+        save_and_free(small_train(dataset, &options, stop_at_third, &calls), name);
+        assert_true(part < 100);
+    }
+}
+
+static void check_files(const lapse_dataset *dataset, lapse_train_options *options)
+{
+    lapse_model *loaded = NULL;
+    save_and_free(small_train(dataset, options, NULL, NULL), "one");
+    options->run.threads = 3;
+    save_and_free(small_train(dataset, options, NULL, NULL), "threads");
+    small_files_same(small_path("one"), small_path("threads"));
+    assert_int_equal(lapse_model_load(small_path("one"), &loaded, NULL), LAPSE_OK);
+    save_and_free(loaded, "loaded");
+    small_files_same(small_path("one"), small_path("loaded"));
+    if (!lp_models[options->run.model]->build)
+        return;
+    train_in_parts(dataset, *options, "parts");
+    small_files_same(small_path("one"), small_path("parts"));
+}
+
+static void threads_resume_and_files(void **state)
+{
+    (void)state;
+    for_each_model(check_files);
+}
+
+/* ---------------------------------------------------------------------------------------------- predictions ---- */
+
+/* Log-loss and mean reciprocal rank of every event but the first of each sequence, by a session that grows with it. */
+static void score_by_sessions(const lapse_model *model, const lapse_dataset *dataset, double *loss, double *mrr)
+{
+    enum { TYPES = 5 };
+    double probabilities[TYPES], fresh[TYPES];
+    int64_t cases = 0;
+    lapse_session *session = NULL, *other = NULL;
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_new(model, &other, NULL), LAPSE_OK);
+    *loss = *mrr = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++) {
+        lapse_session_clear(session);
+        for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
+            if (i > dataset->start[s]) {
+                int target = dataset->type[i], rank = 1;
+                assert_int_equal(lapse_session_predict(session, dataset->time[i], probabilities, NULL), LAPSE_OK);
+                lapse_session_clear(other); /* the same history at once instead of event by event */
+                for (uint64_t k = dataset->start[s]; k < i; k++)
+                    assert_int_equal(lapse_session_append(other, dataset->time[k],
+                                                          lapse_dataset_event_type_name(dataset, dataset->type[k]),
+                                                          NULL),
+                                     LAPSE_OK);
+                assert_int_equal(lapse_session_predict(other, dataset->time[i], fresh, NULL), LAPSE_OK);
+                for (int c = 0; c < TYPES; c++) {
+                    if (!(fabs(probabilities[c] - fresh[c]) < 1e-5))
+                        fail_msg("%s: %.9g step by step, %.9g at once", what, probabilities[c], fresh[c]);
+                    rank += c != target && probabilities[c] >= probabilities[target];
+                }
+                *loss -= log(probabilities[target]);
+                *mrr += 1.0 / rank;
+                cases++;
+            }
+            assert_int_equal(lapse_session_append(session, dataset->time[i],
+                                                  lapse_dataset_event_type_name(dataset, dataset->type[i]), NULL),
+                             LAPSE_OK);
+        }
+    }
+    *loss /= (double)cases;
+    *mrr /= (double)cases;
+    lapse_session_free(session);
+    lapse_session_free(other);
+}
+
+static void check_evaluation(const lapse_dataset *dataset, lapse_train_options *options)
+{
+    lapse_model *model = small_train(dataset, options, NULL, NULL);
+    double loss, mrr;
+    score_by_sessions(model, dataset, &loss, &mrr);
+    if (!lp_model_ranks(&model->config)) {
+        lapse_evaluate_options evaluate;
+        lapse_scores scores;
+        lapse_evaluate_options_default(&evaluate);
+        evaluate.split = "all";
+        evaluate.bootstrap = 0;
+        assert_int_equal(lapse_evaluate(model, dataset, &evaluate, &scores, NULL), LAPSE_OK);
+        if (!(fabs(scores.log_loss - loss) < 1e-5))
+            fail_msg("%s: log-loss %.9g, sessions have %.9g", what, scores.log_loss, loss);
+        lapse_scores_clear(&scores);
+    } else {
+        lapse_rank_options rank;
+        lapse_rank_scores scores;
+        lapse_rank_options_default(&rank);
+        rank.split = "all";
+        rank.bootstrap = rank.negatives = 0;
+        assert_int_equal(lapse_rank_evaluate(model, dataset, &rank, &scores, NULL), LAPSE_OK);
+        if (!(fabs(scores.whole.scores[1].mrr.mean - mrr) < 1e-9))
+            fail_msg("%s: MRR %.9g, sessions have %.9g", what, scores.whole.scores[1].mrr.mean, mrr);
+        lapse_rank_scores_clear(&scores);
+    }
+    lapse_model_free(model);
+}
+
+static void evaluation_is_that_of_sessions(void **state)
+{
+    (void)state;
+    for_each_model(check_evaluation);
+}
+
+static void check_queries(const lapse_dataset *dataset, lapse_train_options *options)
+{
+    enum { TOP = 3, QUERIES = 10 };
+    lapse_model *model = small_train(dataset, options, NULL, NULL);
+    lapse_session *session = NULL;
+    lapse_query queries[QUERIES];
+    lapse_recommendation best[QUERIES * TOP], one[TOP];
+    int64_t counts[QUERIES], count;
+    lapse_predict_options predict;
+    lapse_predict_options_default(&predict);
+    predict.top = TOP;
+    for (int q = 0; q < QUERIES; q++)
+        queries[q] = (lapse_query){q, dataset->time[dataset->start[q + 1] - 1] + 7 * q};
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    assert_int_equal(lapse_predict_all(model, dataset, queries, QUERIES, &predict, best, counts, NULL), LAPSE_OK);
+    for (int q = 0; q < QUERIES; q++) {
+        lapse_session_clear(session);
+        for (uint64_t i = dataset->start[q]; i < dataset->start[q + 1]; i++)
+            assert_int_equal(lapse_session_append(session, dataset->time[i],
+                                                  lapse_dataset_event_type_name(dataset, dataset->type[i]), NULL),
+                             LAPSE_OK);
+        assert_int_equal(lapse_session_recommend(session, queries[q].time, TOP, false, one, &count, NULL), LAPSE_OK);
+        assert_int_equal(counts[q], count);
+        for (int k = 0; k < TOP; k++)
+            if (best[q * TOP + k].item != one[k].item || !(fabs(best[q * TOP + k].score - one[k].score) < 1e-5))
+                fail_msg("%s: query %d, rank %d differs", what, q, k + 1);
+    }
+    lapse_session_free(session);
+    lapse_model_free(model);
+}
+
+static void many_queries_are_those_of_sessions(void **state)
+{
+    (void)state;
+    for_each_model(check_queries);
+}
+
+/* ---------------------------------------------------------------------------------------------------- fields --- */
+
+/* Every network reads actions, categories and numbers, and predicts the action. */
+static void fields_and_actions(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"device"}, *const prices[] = {"price"};
+    lp_buffer text = {0};
+    lp_random random = lp_random_start(9, LP_PURPOSE_TEST, 451);
+    lp_buffer_print(&text, "user,time,item,action,device,price\n");
+    for (int i = 0; i < 400; i++)
+        lp_buffer_print(&text, "u%d,%d,%c,%s,%s,%.2f\n", i / 10, 1000 + 60 * i, "xyz"[lp_random_below(&random, 3)],
+                        lp_random_below(&random, 2) ? "view" : "buy", lp_random_below(&random, 2) ? "phone" : "web",
+                        lp_random_uniform(&random));
+    lapse_import_options import = defaults();
+    lapse_dataset *dataset = NULL;
+    lapse_error error = {0};
+    import.event = "item";
+    import.action = "action";
+    import.categories = devices;
+    import.numbers = prices;
+    import.category_count = import.number_count = 1;
+    if (import_bytes(text.data, text.size, &import, 1000, &dataset, NULL, &error) != LAPSE_OK)
+        fail_msg("%s", error.message);
+    for (int m = 0; lp_models[m]; m++) {
+        if (!lp_models[m]->build)
+            continue;
+        lapse_train_options options = small_train_options();
+        snprintf(what, sizeof what, "%s with fields", lp_models[m]->name);
+        small_set(&options, "model", lp_models[m]->name);
+        small_set(&options, "predict", "both");
+        check_files(dataset, &options);
+        lapse_model *model = NULL;
+        assert_int_equal(lapse_model_load(small_path("one"), &model, NULL), LAPSE_OK);
+        assert_non_null(lp_model_tensor_find(model, "field.0.embedding"));
+        assert_non_null(lp_model_tensor_find(model, "field.2.weight"));
+        for (int t = 0; lapse_model_target(model, t); t++) {
+            lapse_evaluate_options evaluate;
+            lapse_scores scores;
+            lapse_evaluate_options_default(&evaluate);
+            evaluate.target = lapse_model_target(model, t);
+            assert_int_equal(lapse_evaluate(model, dataset, &evaluate, &scores, NULL), LAPSE_OK);
+            assert_true(isfinite(scores.log_loss) && scores.log_loss > 0);
+            lapse_scores_clear(&scores);
+        }
+        lapse_model_free(model);
+    }
+    lp_buffer_clear(&text);
+    lapse_dataset_close(dataset);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    small_paths_remove();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_complete),
+        cmocka_unit_test(gradients),
+        cmocka_unit_test(threads_resume_and_files),
+        cmocka_unit_test(evaluation_is_that_of_sessions),
+        cmocka_unit_test(many_queries_are_those_of_sessions),
+        cmocka_unit_test(fields_and_actions),
+    };
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}
