@@ -410,8 +410,6 @@ static void test_resolved(void **state)
     small_set(&options, "model", "majority");
     assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
     assert_int_equal(options.run.device, LP_DEVICE_CPU);
-    small_set(&options, "device", "tpu");
-    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_ERROR_USAGE);
     const lp_backend *backend;
     assert_int_equal(lp_backend_open("tpu", &backend, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "there is no device 'tpu'; there are cpu, cuda and auto");
