@@ -453,8 +453,7 @@ static void made_up_configurations(void **state)
         {"\"dims\":\"2\"", "\"dims\":\"4096\"", WRONG("event.embedding")},
         {"\"blocks\":\"1\"", "\"blocks\":\"0\"", WRONG("blocks")},
         {"\"blocks\":\"1\"", "\"blocks\":\"2\"", WRONG("block.1.norm.weight")},
-        {"\"heads\":\"1\"", "\"heads\":\"3\"",
-         "heads (3) must divide dims (2)"},
+        {"\"heads\":\"1\"", "\"heads\":\"3\"", "heads (3) must divide dims (2)"},
         {"\"heads\":\"1\"", "\"heads\":\"65\"", WRONG("heads")},
         {"\"context\":\"12\"", "\"context\":\"1e7\"", WRONG("context")},
         {"\"periods\":\"3\"", "\"periods\":\"0\"", WRONG("periods")},
@@ -464,8 +463,7 @@ static void made_up_configurations(void **state)
         {"\"harmonics\":\"2\"", "\"harmonics\":\"1000000\"", WRONG("harmonics")},
         {"\"harmonics\":\"2\"", "\"harmonics\":\"3\"", WRONG("time.amplitude")},
         {"\"period_min\":\"0.5\"", "\"period_min\":\"0\"", WRONG("period_min")},
-        {"\"period_min\":\"0.5\"", "\"period_min\":\"50\"",
-         "period-max (40 s) is shorter than period-min (50 s)"},
+        {"\"period_min\":\"0.5\"", "\"period_min\":\"50\"", "period-max (40 s) is shorter than period-min (50 s)"},
         {"\"period_max\":\"40\"", "\"period_max\":\"inf\"", WRONG("period_max")},
         {"\"dropout\":\"0\"", "\"dropout\":\"-1\"", WRONG("dropout")},
         {"\"task\":\"classify\"", "\"task\":\"guess\"", WRONG("task")},
@@ -485,9 +483,10 @@ static void made_up_configurations(void **state)
     };
     check_edits(cases, sizeof cases / sizeof *cases, NOT_USABLE);
     static const edit_case versions[] = {
-        {"\"format.version\":\"1\"", "\"format.version\":\"2\"",
-         "this model file has version 2; this Lapse reads version 1"},
-        {"\"format.version\"", "\"format.vision\"", "this model file has version ?; this Lapse reads version 1"},
+        {"\"format.version\":\"2\"", "\"format.version\":\"1\"",
+         "this model file has version 1, and this Lapse reads version 2: train the model again"},
+        {"\"format.version\"", "\"format.vision\"",
+         "this model file has version ?, and this Lapse reads version 2: train the model again"},
     };
     check_edits(versions, 2, "");
 }
