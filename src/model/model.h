@@ -59,6 +59,7 @@ typedef union lp_model_settings {
 typedef struct lp_model_config {
     const lp_model_row *row;
     int event_types; /* number of classes, or of items */
+    int sequences;   /* of the training data, for models with sequence_input; otherwise 0 */
     int task;        /* lp_task */
     int target_time; /* 0: lags are taken to the time of the predicted event ("known"); 1: to the last event */
     int context;     /* events before the predicted one that the model sees */
@@ -161,6 +162,7 @@ enum { LP_MODEL_TABLES = 4 };
 struct lp_model_row {
     const char *name;
     const char *summary; /* for help */
+    bool sequence_input; /* reads LP_FEED_SEQUENCE: config->sequences is set, and stored in its files */
     int tasks;           /* bit 1 << lp_task for each task it can be trained for */
     /* Tables of its own options, NULL-terminated. Their offsets are relative to its settings; where it uses lp_encoding_options,
      * the settings begin with an lp_encoding_config. */
@@ -249,6 +251,9 @@ static inline int lp_network_samples(const lp_network *network)
 {
     return network->encoding && network->encoding->sample ? network->encoding_config.frequency_samples : 1;
 }
+
+/* Whether a node of the network reads this feed. */
+bool lp_network_reads(const lp_network *network, lp_feed feed);
 
 /* Initial values of all parameters of a graph, as functions of the seed. */
 void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters);

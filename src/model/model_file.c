@@ -109,6 +109,8 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "format.version", "%s", FORMAT_VERSION));
     LP_TRY(lp_model_property_set(model, error, "model", "%s", config->row->name));
     LP_TRY(lp_model_property_set(model, error, "event_types", "%d", config->event_types));
+    if (config->row->sequence_input)
+        LP_TRY(lp_model_property_set(model, error, "sequences", "%d", config->sequences));
     lp_model_options_walk(config, write_option, &writer);
     LP_TRY(writer.status);
     if (model->network.encoding && model->network.encoding->sees_time)
@@ -213,6 +215,11 @@ static lapse_status parse_row(const lp_container *container, const char *path, l
     if (!parse_number(container, "event_types", 1, 2e9, &types) || types != floor(types))
         return wrong(error, path, "event_types");
     config->event_types = (int)types;
+    double sequences = 0;
+    if (config->row->sequence_input &&
+        (!parse_number(container, "sequences", 1, 2e9, &sequences) || sequences != floor(sequences)))
+        return wrong(error, path, "sequences");
+    config->sequences = (int)sequences;
     lp_options_default(lp_model_options, config);
     lp_model_settings_default(config->row, &config->settings);
     return LAPSE_OK;

@@ -56,6 +56,17 @@ lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config
     return build_network(network, config, false, error);
 }
 
+bool lp_network_reads(const lp_network *network, lp_feed feed)
+{
+    for (int i = 0; i < network->graph.node_count; i++) {
+        const lp_node *node = network->graph.nodes[i];
+        for (int k = 0; k < node->op->input_count; k++)
+            if (node->inputs[k] && node->inputs[k]->storage == LP_STORAGE_INPUT && node->inputs[k]->slot == (int)feed)
+                return true;
+    }
+    return false;
+}
+
 /* ------------------------------------------------------------------------------------- initial values -------- */
 
 static double sinusoid(int row, int col, int cols)

@@ -107,6 +107,8 @@ void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT
     inputs[LP_FEED_NEGATIVE] = batch->negative + (size_t)target_position * (size_t)batch->negative_count;
     inputs[LP_FEED_ITEM] = batch->item + item;
     inputs[LP_FEED_LOGQ] = batch->logq + item;
+    inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target_position : NULL;
+    inputs[LP_FEED_SEQUENCE] = batch->sequence_id ? batch->sequence_id + token : NULL;
     for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
         inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
 }

@@ -2,6 +2,8 @@
  * nothing is copied; any other is renumbered by name. */
 #include "model/translate.h"
 
+#include "data/dataset/fingerprint.h"
+
 #include <string.h>
 
 /* Whether every name of the dataset has the same number in the model, which may know more. */
@@ -108,6 +110,8 @@ static lapse_status translate(lp_translation *translation, const lapse_model *mo
                               bool lenient, lapse_error *error)
 {
     *translation = (lp_translation){.columns = {.type = dataset->type}};
+    if (model->config.row->sequence_input)
+        translation->columns.sequences_known = lp_dataset_fingerprint(dataset) == model->fingerprint;
     vocabulary types = {&dataset->types, &model->types, NULL, lenient};
     lapse_status status = renumber(translation, &types, dataset->event_count, &translation->columns.type, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)

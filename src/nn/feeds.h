@@ -19,6 +19,8 @@ typedef enum lp_feed {
     LP_FEED_NEGATIVE,         /* [A x N] int32: items that did not come */
     LP_FEED_ITEM,             /* [I x 1] int32: the shard's own catalogue: items by their number in the model */
     LP_FEED_LOGQ,             /* [I x 1] real: added to an item's score in the loss */
+    LP_FEED_TARGET_GAP,       /* [A x 1] double: seconds from the event at the target position to the target event */
+    LP_FEED_SEQUENCE,         /* [T x 1] int32: index of the sequence in the training data plus 1; 0: unknown */
     LP_FEED_COUNT /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;
 

@@ -185,7 +185,9 @@ static lapse_status make_buffers(lp_decoder *decoder, lapse_error *error)
     decoder->position = lp_alloc(context, sizeof *decoder->position);
     decoder->time = lp_alloc(context, sizeof *decoder->time);
     decoder->query_time = lp_alloc(context, sizeof *decoder->query_time);
-    if (decoder->cache && decoder->inputs && decoder->position && decoder->time && decoder->query_time)
+    decoder->sequence_id = lp_alloc(context, sizeof *decoder->sequence_id);
+    if (decoder->sequence_id && decoder->cache && decoder->inputs && decoder->position && decoder->time &&
+        decoder->query_time)
         return LAPSE_OK;
     return lp_fail_memory(error, "a session", (size_t)decoder->samples * decoder->sample_size * sizeof *decoder->cache);
 }
@@ -258,6 +260,7 @@ void lp_decoder_clear(lp_decoder *decoder)
     lp_free(decoder->position);
     lp_free(decoder->time);
     lp_free(decoder->query_time);
+    lp_free(decoder->sequence_id);
     lp_free(decoder->cache);
     lp_free(decoder->cached);
     lp_graph_clear(&decoder->network.graph);
@@ -324,6 +327,7 @@ static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, 
     inputs[LP_FEED_POSITION] = decoder->position;
     inputs[LP_FEED_TIME] = decoder->time;
     inputs[LP_FEED_QUERY_TIME] = decoder->query_time;
+    inputs[LP_FEED_SEQUENCE] = decoder->sequence_id;
     for (int f = 0; f < config->field_count; f++)
         inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
 }

@@ -32,11 +32,12 @@ typedef struct lp_decoder {
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */
-    int32_t *position;    /* [context]; owned, as are the next two */
+    int32_t *position;    /* [context]; owned, as are the next three */
     double *time, *query_time;
-    int64_t capacity;  /* events of a history */
-    int samples;       /* parameter samples, each with its own cache */
-    lp_value **cached; /* the graph's cached matrices: rows, or transposed; owned */
+    int32_t *sequence_id; /* zeros: a live history is no sequence of the training data */
+    int64_t capacity;     /* events of a history */
+    int samples;          /* parameter samples, each with its own cache */
+    lp_value **cached;    /* the graph's cached matrices: rows, or transposed; owned */
     int cached_count;
     float *cache;         /* [samples][cached matrices]; owned */
     size_t sample_size;   /* elements of `cache` of one sample */

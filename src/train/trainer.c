@@ -23,6 +23,7 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
         types = lp_intern_names(&trainer->item_init.names);
         config.event_types = (int)types.count;
     }
+    config.sequences = config.row->sequence_input ? (int)trainer->dataset->sequence_count : 0;
     LP_TRY(lp_model_new(&config, &types, &trainer->model, error));
     trainer->model->seed = trainer->options.run.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
@@ -120,6 +121,8 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
     LP_TRY(lp_translation_init(&trainer->translation, trainer->model, trainer->dataset, error));
     LP_TRY(lp_batch_init(&trainer->batch, run->batch, config->context, run->shards, config->field_count, error));
+    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_reads(&trainer->network, LP_FEED_TARGET_GAP),
+                                lp_network_reads(&trainer->network, LP_FEED_SEQUENCE), error));
     if (lp_model_samples_items(config))
         LP_TRY(make_vocabulary(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, run->threads, error));

@@ -1,6 +1,10 @@
 /* test_models.c: every row of the model table, for every task it can be trained for: gradients, threads, resume, files, evaluation
  * against sessions, many queries, fields. A new model is tested here without a new test. */
+#include "data/dataset/fingerprint.h"
+#include "model/input_layer.h"
 #include "model/model_options.h"
+#include "model/output_layer.h"
+#include "model/translate.h"
 #include "support/graph_slope.h"
 #include "support/small_data.h"
 #include "support/small_model.h"
@@ -154,6 +158,14 @@ static void threads_resume_and_files(void **state)
 
 /* ---------------------------------------------------------------------------------------------- predictions ---- */
 
+static lapse_model *train_and_load(const lapse_dataset *dataset, const lapse_train_options *options)
+{
+    lapse_model *model = NULL;
+    save_and_free(small_train(dataset, options, NULL, NULL), "model");
+    assert_int_equal(lapse_model_load(small_path("model"), &model, NULL), LAPSE_OK);
+    return model;
+}
+
 /* Log-loss and mean reciprocal rank of every event but the first of each sequence, by a session that grows with it. */
 static void score_by_sessions(const lapse_model *model, const lapse_dataset *dataset, double *loss, double *mrr)
 {
@@ -199,7 +211,7 @@ static void score_by_sessions(const lapse_model *model, const lapse_dataset *dat
 
 static void check_evaluation(const lapse_dataset *dataset, lapse_train_options *options)
 {
-    lapse_model *model = small_train(dataset, options, NULL, NULL);
+    lapse_model *model = train_and_load(dataset, options);
     double loss, mrr;
     score_by_sessions(model, dataset, &loss, &mrr);
     if (!lp_model_ranks(&model->config)) {
@@ -235,7 +247,7 @@ static void evaluation_is_that_of_sessions(void **state)
 static void check_queries(const lapse_dataset *dataset, lapse_train_options *options)
 {
     enum { TOP = 3, QUERIES = 10 };
-    lapse_model *model = small_train(dataset, options, NULL, NULL);
+    lapse_model *model = train_and_load(dataset, options);
     lapse_session *session = NULL;
     lapse_query queries[QUERIES];
     lapse_recommendation best[QUERIES * TOP], one[TOP];
@@ -320,6 +332,99 @@ static void fields_and_actions(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* ------------------------------------------------------------------------------------------ extension points ---- */
+
+/* A model of the tests: a user vector added to the event's embedding, and a loss that adds the time to the next event, scaled by
+ * a parameter: what models with user vectors and likelihoods of time need. */
+static lp_value *seen_gap;
+
+static void build_extended(lp_builder *b)
+{
+    lp_value *z = lp_input_layer(b);
+    lp_value *users =
+        lp_graph_parameter(b->graph, "user.embedding", b->config->sequences + 1, b->config->dims, LP_INIT_NORMAL, 1);
+    z = lp_add(b->graph, z, lp_embed(b->graph, users, b->feeds[LP_FEED_SEQUENCE]));
+    lp_output_layer(b, lp_at_targets(b, z));
+}
+
+static lp_value *extended_loss(lp_builder *b)
+{
+    lp_value *frequency = lp_graph_parameter(b->graph, "gap.log_period", 1, 1, LP_INIT_ONES, 0);
+    seen_gap = lp_basis(b->graph, b->feeds[LP_FEED_TARGET_GAP], lp_harmonics(b->graph, frequency, 1)); /* [A x 2] */
+    lp_value *first =
+        lp_cross_entropy(b->graph, seen_gap, b->feeds[LP_FEED_ACTION]); /* any scalar of the gap will do */
+    return lp_add(b->graph, lp_task_loss(b), first);
+}
+
+static void models_see_users_and_gaps(void **state)
+{
+    (void)state;
+    static const lp_model_row row = {.name = "extended",
+                                     .summary = "a model of the tests",
+                                     .tasks = LP_TASKS_ALL,
+                                     .sequence_input = true,
+                                     .build = build_extended,
+                                     .loss = extended_loss};
+    lapse_dataset *dataset = small_train_data(3);
+    lp_model_config config = small_config_of(&row, 4);
+    config.sequences = (int)dataset->sequence_count;
+    lapse_model *model = NULL;
+    assert_int_equal(lp_model_new(&config, &dataset->types, &model, NULL), LAPSE_OK);
+    lp_network_init_parameters(&model->network.graph, 7, model->parameters);
+    model->fingerprint = lp_dataset_fingerprint(dataset);
+    lp_network network;
+    assert_int_equal(lp_network_build(&network, &config, true, NULL), LAPSE_OK);
+    assert_true(lp_network_reads(&network, LP_FEED_TARGET_GAP) && lp_network_reads(&network, LP_FEED_SEQUENCE));
+    assert_false(lp_network_reads(&model->network, LP_FEED_TARGET_GAP));
+    assert_true(lp_network_reads(&model->network, LP_FEED_SEQUENCE));
+    /* A batch has the right gaps and sequences. */
+    lp_translation translation;
+    lp_batch batch;
+    lp_windows windows = {0};
+    lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_COUNT, .context = 5};
+    assert_int_equal(lp_translation_init(&translation, model, dataset, NULL), LAPSE_OK);
+    assert_int_equal(lp_batch_init(&batch, 8, 5, 3, 0, NULL), LAPSE_OK);
+    assert_int_equal(lp_batch_init_inputs(&batch, true, true, NULL), LAPSE_OK);
+    assert_int_equal(lp_windows_evaluation(&windows, &targets, NULL), LAPSE_OK);
+    lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &translation.columns);
+    for (int shard = 0; shard < batch.shard_count; shard++)
+        for (int i = batch.shard_targets[shard]; i < batch.shard_targets[shard + 1]; i++) {
+            int token = batch.shard_token[shard] + batch.target_position[i];
+            assert_true(fabs(batch.target_gap[i] - (batch.query_time[token] - batch.time[token])) < 1e-9);
+        }
+    for (int w = 0, t = 0; w < 8; w++)
+        for (int k = 0; k < windows.windows[2 + w].count; k++, t++)
+            assert_int_equal(batch.sequence_id[t], windows.windows[2 + w].sequence + 1);
+    model->fingerprint++; /* other data: its sequences are unknown */
+    lp_translation_clear(&translation);
+    assert_int_equal(lp_translation_init(&translation, model, dataset, NULL), LAPSE_OK);
+    lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &translation.columns);
+    assert_int_equal(batch.sequence_id[0], 0);
+    /* A session has the vector of the unknown user. */
+    double one[5], two[5];
+    lapse_session *session = NULL;
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_append(session, 5, lapse_model_event_type_name(model, 1), NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_predict(session, 6, one, NULL), LAPSE_OK);
+    float *users = lp_model_tensor_find(model, "user.embedding")->data;
+    users[4] += 1; /* sequence 1 */
+    assert_int_equal(lapse_session_predict(session, 6, two, NULL), LAPSE_OK);
+    assert_memory_equal(one, two, sizeof one);
+    users[0] += 1; /* unknown */
+    lapse_session_free(session);
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_append(session, 5, lapse_model_event_type_name(model, 1), NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_predict(session, 6, two, NULL), LAPSE_OK);
+    assert_memory_not_equal(one, two, sizeof one);
+    lapse_session_free(session);
+    lp_translation_clear(&translation);
+    lp_batch_clear(&batch);
+    lp_windows_clear(&windows);
+    lp_graph_clear(&network.graph);
+    lapse_model_free(model);
+    lapse_dataset_close(dataset);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -336,6 +441,7 @@ int main(void)
         cmocka_unit_test(evaluation_is_that_of_sessions),
         cmocka_unit_test(many_queries_are_those_of_sessions),
         cmocka_unit_test(fields_and_actions),
+        cmocka_unit_test(models_see_users_and_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

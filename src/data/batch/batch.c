@@ -59,6 +59,8 @@ void lp_batch_clear(lp_batch *batch)
     lp_free(batch->item);
     lp_free(batch->logq);
     lp_free(batch->shard_items);
+    lp_free(batch->target_gap);
+    lp_free(batch->sequence_id);
     *batch = (lp_batch){0};
 }
 
@@ -75,6 +77,18 @@ lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared
     if (batch->negative && batch->item && batch->logq && batch->shard_items)
         return LAPSE_OK;
     return lp_fail_memory(error, "a batch", tokens * (size_t)(negatives + 4) * sizeof *batch->item);
+}
+
+lapse_status lp_batch_init_inputs(lp_batch *batch, bool target_gap, bool sequence_id, lapse_error *error)
+{
+    size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context;
+    if (target_gap)
+        batch->target_gap = lp_alloc(tokens, sizeof *batch->target_gap);
+    if (sequence_id)
+        batch->sequence_id = lp_alloc(tokens, sizeof *batch->sequence_id);
+    if ((target_gap && !batch->target_gap) || (sequence_id && !batch->sequence_id))
+        return lp_fail_memory(error, "a batch", tokens * sizeof(double));
+    return LAPSE_OK;
 }
 
 /* Shard s has windows [count * s / shards, count * (s + 1) / shards). */
@@ -168,7 +182,14 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
     int32_t *position = batch->position + token;
     for (int32_t i = 0; i < (int32_t)count; i++)
         position[i] = i;
-    add_targets(batch, window, batch->tokens - shard_token, targets, columns);
+    int first_target = batch->targets, first_token = batch->tokens - shard_token;
+    add_targets(batch, window, first_token, targets, columns);
+    for (int i = first_target; batch->target_gap && i < batch->targets; i++) {
+        int at = batch->target_position[i] - first_token;
+        batch->target_gap[i] = time[at + 1] - time[at];
+    }
+    for (size_t i = 0; batch->sequence_id && i < count; i++)
+        batch->sequence_id[token + i] = columns->sequences_known ? (int32_t)window->sequence + 1 : 0;
     batch->tokens += window->count;
     batch->event[batch->windows] = window->first;
     batch->sequence[batch->windows++] = window->sequence;

@@ -15,6 +15,7 @@ typedef struct lp_event_columns {
     const int32_t *action; /* second target beside the event type; NULL: none */
     int field_count;
     const void *field[LP_FIELD_LIMIT]; /* int32_t for a category, float for a number */
+    bool sequences_known;              /* the dataset's sequences are those of the model's training data */
 } lp_event_columns;
 
 typedef struct lp_batch {
@@ -45,6 +46,10 @@ typedef struct lp_batch {
     float *logq;                       /* [shards x item_capacity]: logQ correction, added to the item's score in the
                                         * loss */
     int *shard_items;                  /* [shards] */
+
+    /* Of networks that read them; otherwise NULL. */
+    double *target_gap;   /* [targets]: seconds from the event at the target position to the target event */
+    int32_t *sequence_id; /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
 } lp_batch;
 
 /* Allocates a batch of up to `windows` windows of up to `context` tokens, whose events have `fields` fields. */
@@ -61,6 +66,9 @@ int lp_batch_shard_tokens(const lp_batch *batch);
 /* Fills the batch with `count` windows of the list from `first` on. */
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
                    bool target_known, const lp_event_columns *columns);
+
+/* Adds the inputs that only some networks read: target_gap, sequence_id. Once, after init. */
+lapse_status lp_batch_init_inputs(lp_batch *batch, bool target_gap, bool sequence_id, lapse_error *error);
 
 /* Window boundaries of a shard: one more than its windows. */
 static inline const int32_t *lp_batch_segments(const lp_batch *batch, int shard)
