@@ -302,6 +302,17 @@ def check_attention(suite):
     suite.check("default sizes", suite.agree, "default.safetensors")
 
 
+def check_item_vectors(suite):
+    """A recommender that starts from item vectors, one of them of an item that only the catalogue has."""
+    with open(suite.path("catalogue.csv"), "w") as file:
+        file.write("item,category\nview coffee,drink\nview abacus,drink\n")
+    suite.lapse("pretrain", "shop.lapse", "-o", "items.safetensors", "--catalogue", "catalogue.csv", "--item", "item", "--dims",
+                "8", "--epochs", "1")
+    model = suite.agree("cold.safetensors", *SMALL, "--task", "recommend", "--item-vectors", "items.safetensors")
+    forward.require(model.names[-1] == "view abacus", "the item of the catalogue is not the last one")
+    forward.require("train.item_vectors" in model.metadata, "the metadata has no 'train.item_vectors'")
+
+
 def check_fields(suite):
     """Networks with fields: every target, both tasks."""
     for model, predict in itertools.product(suite.networks, suite.choices("predict")):
@@ -344,6 +355,7 @@ def main(tool, folder):
     check_attention(suite)
     check_fields(suite)
     check_recommenders(suite)
+    suite.check("item vectors", check_item_vectors, suite)
     suite.check("equal runs", suite.deterministic)
     for part, position in (("metadata", 60), ("checksum", 8 + 29), ("tensor", -1)):
         suite.check(f"an edited {part}", suite.refuses, "odd.safetensors", flipped(position), "checksum does not match")
