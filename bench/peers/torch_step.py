@@ -1,11 +1,11 @@
-"""torch_step.py: PyTorch on the work of `lapse bench`, side by side.
+"""torch_step.py: time of a training step of PyTorch and of `lapse bench`, on the same workload.
 
-The model is the one that Lapse trains (docs/model.md): exact lags by reflected queries, so that attention is an ordinary one
-with heads of dims + 2 frequencies. PyTorch gets what suits it: batches padded to the longest history and laid out before the
-clock starts, times in single precision, its own attention where it has one, its compiler, and on a GPU tf32, bf16 and its fused
-optimizer. The best of all its modes is what the ratio is taken of. Beside times on the wall stands the CPU time of all threads,
-which a busy machine disturbs less; idle threads of PyTorch may spin in it, so that one thread is the fairest to it. Last comes the
-time of an epoch; on a GPU its steps do not wait for one another.
+The model is that of Lapse (docs/model.md): exact lags by reflected queries, so that attention is standard attention with heads of
+dims + 2 * frequencies. PyTorch has every advantage: batches padded to the longest history and built before timing starts, times in
+single precision, scaled_dot_product_attention, torch.compile, and on a GPU tf32, bf16 and its fused optimizer. The ratio compares
+with the best of all its modes. Besides wall-clock time the table has the CPU time of all threads, which depends less on the load
+of the machine; idle PyTorch threads may spin in it, so one thread is the fairest comparison. The last column is the time of an
+epoch; on a GPU its steps run without synchronization.
 
     python3 torch_step.py [--preset ml-1m] [--device cpu] [--threads 2] [--rounds 5] [--lapse build/lapse]
 """
@@ -60,15 +60,15 @@ class Block(nn.Module):
         later = torch.ones(size, size, dtype=torch.bool, device=scores.device).triu(1)
         return self.drop(scores.masked_fill(later, -1e9).softmax(-1)) @ value
 
-    def forward(self, z, u, until, own, amplitude):
+    def forward(self, z, u, query_u, own, amplitude):
         d = z.shape[-1]
         wq, wk, wv = (w * amplitude for w in self.times)
         normal = self.norm(z)
         query = self.query(normal) + own @ wq.t()
-        turned = reflect(query @ wk, until)
-        out = self.attend(torch.cat([query, turned], -1), torch.cat([self.key(z), u], -1),
+        reflected = reflect(query @ wk, query_u)
+        out = self.attend(torch.cat([query, reflected], -1), torch.cat([self.key(z), u], -1),
                           torch.cat([self.value(z), u], -1), 1 / math.sqrt(d))
-        mixed = normal + out[..., :d] + reflect(out[..., d:], until) @ wv.t()
+        mixed = normal + out[..., :d] + reflect(out[..., d:], query_u) @ wv.t()
         hidden = self.norm2(mixed)
         return hidden + self.drop(self.outer(self.drop(F.relu(self.inner(hidden)))))
 
@@ -89,39 +89,39 @@ class Model(nn.Module):
         phase = t[..., None] * frequency
         return torch.cat([phase.cos(), phase.sin()], -1)
 
-    def forward(self, item, t, until, target, negative):
-        steps = torch.arange(1, self.p["harmonics"] + 1, device=t.device)
-        frequency = (steps * torch.exp(-self.period)[:, None]).flatten()
-        u, v = self.basis(t, frequency), self.basis(until, frequency)
+    def forward(self, item, t, query_time, target, negative):
+        harmonics = torch.arange(1, self.p["harmonics"] + 1, device=t.device)
+        frequency = (harmonics * torch.exp(-self.period)[:, None]).flatten()
+        u, v = self.basis(t, frequency), self.basis(query_time, frequency)
         own = reflect(u, v)
         z = self.drop(self.items(item) * math.sqrt(self.p["dims"]))
         for block in self.blocks:
             z = block(z, u, v, own, self.amplitude)
-        z, there = self.norm(z), (target > 0).float()
+        z, mask = self.norm(z), (target > 0).float()
         if self.p["loss"] == "bce":
-            good = (z * self.items(target)).sum(-1) + self.bias[target]
-            bad = (z * self.items(negative)).sum(-1) + self.bias[negative]
-            losses = F.softplus(-good) + F.softplus(bad)
-            return (losses * there).sum() / there.sum()
+            positive = (z * self.items(target)).sum(-1) + self.bias[target]
+            other = (z * self.items(negative)).sum(-1) + self.bias[negative]
+            losses = F.softplus(-positive) + F.softplus(other)
+            return (losses * mask).sum() / mask.sum()
         scores = z @ self.items.weight.t() + self.bias
         return F.cross_entropy(scores.flatten(0, 1), target.flatten(), ignore_index=0)
 
 
 def batches(p, count, device):
-    """Histories padded behind their end, with lengths drawn as `lapse bench` draws them."""
+    """Histories padded at their end, with the distribution of lengths of `lapse bench`."""
     middle, average = p["median"] - p["shortest"], p["mean"] - p["shortest"]
     deviation = math.sqrt(2 * math.log(average / middle))
-    made = []
+    result = []
     for _ in range(count):
         lengths = (p["shortest"] + middle * torch.exp(deviation * torch.randn(p["batch"]))).long()
         lengths = lengths.clamp(2, p["context"])
         longest = int(lengths.max())
-        there = torch.arange(longest)[None, :] < lengths[:, None]
-        item, target, negative = (torch.randint(1, p["items"] + 1, there.shape) for _ in range(3))
-        t = torch.rand(there.shape).mul(30).cumsum(1)
-        until = torch.cat([t[:, 1:], t[:, -1:] + 1], 1) - t[:, -1:]
-        made.append([x.to(device) for x in (item * there, t - t[:, -1:], until, target * there, negative)])
-    return made
+        mask = torch.arange(longest)[None, :] < lengths[:, None]
+        item, target, negative = (torch.randint(1, p["items"] + 1, mask.shape) for _ in range(3))
+        t = torch.rand(mask.shape).mul(30).cumsum(1)
+        query_time = torch.cat([t[:, 1:], t[:, -1:] + 1], 1) - t[:, -1:]
+        result.append([x.to(device) for x in (item * mask, t - t[:, -1:], query_time, target * mask, negative)])
+    return result
 
 
 def step_seconds(p, device, mode, rounds):
@@ -136,13 +136,13 @@ def step_seconds(p, device, mode, rounds):
     adam = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), **fused)
     work = batches(p, 4, device)
 
-    def step(i, wait=True):
+    def step(i, synchronize=True):
         with torch.autocast(device, dtype=torch.bfloat16, enabled="bf16" in mode):
             loss = run(*work[i % len(work)])
         adam.zero_grad(set_to_none=True)
         loss.backward()
         adam.step()
-        if device == "cuda" and wait:
+        if device == "cuda" and synchronize:
             torch.cuda.synchronize()
 
     for i in range(5):
@@ -154,7 +154,7 @@ def step_seconds(p, device, mode, rounds):
         taken.append(time.perf_counter() - start)
         busy.append(time.process_time() - used)
     epoch = STEPS * sorted(taken)[len(taken) // 2]
-    if device == "cuda":  # steps that do not wait for one another
+    if device == "cuda":  # steps without synchronization
         start = time.perf_counter()
         for i in range(STEPS):
             step(i, False)
@@ -164,18 +164,18 @@ def step_seconds(p, device, mode, rounds):
 
 
 def modes(device):
-    event types = ["eager"]
+    names = ["eager"]
     if hasattr(F, "scaled_dot_product_attention"):
-        event types.append("eager sdpa")
+        names.append("eager sdpa")
     if hasattr(torch, "compile"):
-        event types += [event type.replace("eager", "compiled") for event type in event types]
+        names += [name.replace("eager", "compiled") for name in names]
     if device == "cuda":
-        event types += [f"{event type} {how}" for event type in list(event types) for how in ("tf32", "bf16")]
-    return event types
+        names += [f"{name} {precision}" for name in list(names) for precision in ("tf32", "bf16")]
+    return names
 
 
 def lapse_seconds(options):
-    """Median and undisturbed step of Lapse, in precisions that its device has."""
+    """Median, best, minimum and epoch seconds of Lapse, for each precision of the device."""
     found = {}
     for precision in ("fp32", "tf32", "bf16") if options.device == "cuda" else ("fp32",):
         command = [options.lapse, "bench", "--json", "--preset", options.preset, "--device", options.device,
@@ -196,8 +196,8 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     where = torch.cuda.get_device_name() if options.device == "cuda" else f"{options.threads} CPU threads"
-    print(f"PyTorch {torch.__version__} and Lapse, preset {options.preset}, {where}; milliseconds a step\n")
-    print("| | median | best | least CPU time | an epoch |\n|---|---|---|---|---|")
+    print(f"PyTorch {torch.__version__} and Lapse, preset {options.preset}, {where}; milliseconds per step\n")
+    print("| | median | best | minimum CPU time | epoch |\n|---|---|---|---|---|")
     ours = lapse_seconds(options)
     for name, (median, best, least, epoch) in ours.items():
         print(f"| {name} | {1e3 * median:.2f} | {1e3 * best:.2f} | {1e3 * least * options.threads:.2f} | "
@@ -208,7 +208,7 @@ def main():
             peers[mode] = step_seconds(PRESETS[options.preset], options.device, mode, options.rounds)
             print(f"| PyTorch {mode} | {1e3 * peers[mode][0]:.2f} | {1e3 * peers[mode][1]:.2f} | "
                   f"{1e3 * peers[mode][2]:.2f} | {1e3 * peers[mode][3]:.1f} |", flush=True)
-        except Exception as reason:  # a mode that this PyTorch or machine cannot do is no result
+        except Exception as reason:  # a mode that this PyTorch or machine does not support
             print(f"| PyTorch {mode} | failed: {str(reason).splitlines()[0][:100]} | | | |", flush=True)
     median, best, busy, epoch = (min(x[i] for x in peers.values()) for i in range(4))
     for name, mine in ours.items():

@@ -1,5 +1,5 @@
-/* fuzz_model.c: any bytes as a model file. The checksum would stop nearly every input at once, so it is corrected first; what
- * loads then is asked.
+/* fuzz_model.c: fuzz target: loads any bytes as a model file and predicts with the model. Corrects the checksum first, because a
+ * mutated input would otherwise be refused before anything else is read.
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_model.c LIBRARY -o fuzz_model
  */
@@ -28,6 +28,7 @@ enum {
     LARGEST_PARAMETERS = 1 << 16
 };
 
+/* Writes the checksum of the bytes into their header. */
 static void seal(char *bytes, size_t size)
 {
     if (size < CHECKSUM_AT + DIGITS)
@@ -39,8 +40,8 @@ static void seal(char *bytes, size_t size)
     memcpy(bytes + CHECKSUM_AT, digits, DIGITS);
 }
 
-/* Whether sums of products of the parameters stay numbers, as those of any trained model do. */
-static bool moderate(const lapse_model *model)
+/* Whether all parameters are small enough that no intermediate result overflows, as in any trained model. */
+static bool parameters_are_small(const lapse_model *model)
 {
     for (size_t i = 0; i < model->network.graph.parameter_size; i++)
         if (!(fabsf(model->parameters[i]) < 1e4f))
@@ -48,7 +49,7 @@ static bool moderate(const lapse_model *model)
     return true;
 }
 
-/* Appends an event with fields that the model knows. */
+/* Appends an event whose type and categories are in the model's vocabularies. */
 static void append(lapse_session *session, const lapse_model *model, int number)
 {
     lapse_value values[LP_FIELD_LIMIT] = {{0}};
@@ -65,8 +66,8 @@ static void append(lapse_session *session, const lapse_model *model, int number)
         abort();
 }
 
-/* Asks a model of a size that does not take long. */
-static void ask(const lapse_model *model)
+/* Predicts with every target of the model after each of 5 events. Skips models that are too large to be fast. */
+static void predict(const lapse_model *model)
 {
     const lp_model_config *config = &model->config;
     const char *target;
@@ -77,7 +78,7 @@ static void ask(const lapse_model *model)
         if (config->fields[f].dims > LARGEST_WIDTH || config->fields[f].categories.count > LARGEST_WIDTH)
             return;
     if (config->context > LARGEST_CONTEXT || config->event_types > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
-        model->network.graph.parameter_size > LARGEST_PARAMETERS || !moderate(model))
+        model->network.graph.parameter_size > LARGEST_PARAMETERS || !parameters_are_small(model))
         return;
     lapse_session *session = NULL;
     double *probabilities = malloc((size_t)largest * sizeof *probabilities);
@@ -109,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lapse_model *model = NULL;
     lapse_error error;
     if (lapse_model_load(path, &model, &error) == LAPSE_OK)
-        ask(model);
+        predict(model);
     else if (error.status != LAPSE_ERROR_FORMAT)
         abort();
     lapse_model_free(model);

@@ -1,7 +1,7 @@
-"""forward.py: the forward pass of a Lapse model in NumPy, following docs/model.md step by step.
+"""forward.py: the forward pass of every Lapse model in NumPy, an independent implementation of docs/model.md.
 
-It needs NumPy alone; the reader of safetensors is part of it. Everything is computed in double and pair by pair, as the
-page has it: slow, plain, and without any of the library's own ways of doing it fast.
+It needs NumPy alone and has its own safetensors reader. It computes in double and pair by pair, in the order of the page: slow
+and direct.
 
     forward.py MODEL EVENT@TIME ... --at TIME        prints the probability of every event type (models without fields)
 """
@@ -16,68 +16,83 @@ BEGINNING = b'{"__metadata__":{"checksum":"'
 
 
 def unique(pairs):
-    """A JSON object in which no name stands twice."""
+    """A JSON object without duplicate names."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice in the header")
+        raise ValueError("the header has a duplicate name")
     return found
 
 
-def require(condition, what):
+def require(condition, message):
     if not condition:
-        raise ValueError(what)
+        raise ValueError(message)
 
 
 class Model:
-    """A model file: metadata (texts), tensors (matrices by name), names (of the event types) and categories (of each field)."""
+    """A model file: metadata (strings), tensors (matrices by name), names (of event types), categories (of each field)."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
             self.bytes = file.read()
         self.read()
         self.names = self.vocabulary("vocabulary.event")
-        self.types = [self.metadata[f"field.{r}.type"] for r in range(int(self.metadata.get("fields", 0)))]
-        self.categories = [None if event type == "number" else self.vocabulary(f"vocabulary.field.{r}")
-                           for r, event type in enumerate(self.types)]
+        require(len(self.names) == self.number("event_types"), "the vocabulary does not have event_types names")
+        self.field_types = [self.metadata[f"field.{y}.type"] for y in range(int(self.metadata.get("fields", 0)))]
+        self.categories = [None if field_type == "number" else self.vocabulary(f"vocabulary.field.{y}")
+                           for y, field_type in enumerate(self.field_types)]
 
     def vocabulary(self, name):
-        offset = [int(place) for place in self.tensors[name + ".offset"][0]]
+        offset = [int(begin) for begin in self.tensors[name + ".offset"][0]]
         text = self.tensors[name + ".bytes"][0].tobytes()
-        return [text[a:b - 1].decode("utf-8") for a, b in zip(offset[:-1], offset[1:])]
+        require(offset[-1] == len(text) and all(text[end - 1] == 0 for end in offset[1:]), f"{name} has a wrong offset")
+        return [text[begin:end - 1].decode("utf-8") for begin, end in zip(offset[:-1], offset[1:])]
 
     def read(self):
-        """Takes the file apart, and insists on all that the page and the safetensors format say of it."""
+        """Parses the file, and checks every rule of the page and of the safetensors format."""
         size = struct.unpack_from("<Q", self.bytes)[0]
-        require(size % 8 == 0 and 8 + size <= len(self.bytes), "the header's size cannot be")
+        require(size % 8 == 0 and 8 + size <= len(self.bytes), "the header has a wrong size")
         text = self.bytes[8:8 + size]
-        require(text.startswith(BEGINNING), "the checksum does not come first")
+        require(text.startswith(BEGINNING), "the checksum is not the first member")
         digits = text[29:45].decode("ascii")
         require(all(c in "0123456789abcdef" for c in digits) and text[45:46] == b'"', "the checksum is not 16 digits")
-        require(text.rstrip(b" ").endswith(b"}"), "the header is padded with something else than spaces")
+        require(text.rstrip(b" ").endswith(b"}"), "the header is not padded with spaces")
         header = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
         self.metadata = header.pop("__metadata__")
-        require(self.metadata["checksum"] == digits, "the checksum is not where it should be")
-        require(all(isinstance(value, str) for value in self.metadata.values()), "metadata holds more than strings")
-        self.tensors, place = {}, 0
+        require(self.metadata["checksum"] == digits, "the checksum is not in bytes 29 to 44")
+        require(all(isinstance(value, str) for value in self.metadata.values()), "a value of the metadata is not a string")
+        self.tensors, position = {}, 0
         for name, entry in header.items():
             require(set(entry) == {"dtype", "shape", "data_offsets"}, f"the entry of {name} has other members")
             begin, end = entry["data_offsets"]
-            event type, shape = np.dtype(TYPES[entry["dtype"]]), entry["shape"]
-            require(len(shape) == 2 and min(shape) >= 0, f"{name} is no matrix")
-            require(begin == place, f"there is a gap before {name}")
-            require(end - begin == event type.itemsize * shape[0] * shape[1], f"{name} has the wrong size")
+            dtype, shape = np.dtype(TYPES[entry["dtype"]]), entry["shape"]
+            require(len(shape) == 2 and min(shape) >= 0, f"{name} does not have two dimensions")
+            require(begin == position, f"there is a gap before {name}")
+            require(end - begin == dtype.itemsize * shape[0] * shape[1], f"{name} has the wrong size")
             data = self.bytes[8 + size + begin:8 + size + end]
-            require(len(data) == end - begin, f"{name} is cut off")
-            self.tensors[name] = np.frombuffer(data, event type).reshape(shape)
-            place = end
-        require(8 + size + place == len(self.bytes), "there are bytes after the last tensor")
+            require(len(data) == end - begin, f"{name} is truncated")
+            self.tensors[name] = np.frombuffer(data, dtype).reshape(shape)
+            position = end
+        require(8 + size + position == len(self.bytes), "there are bytes after the last tensor")
 
     def number(self, key):
         return int(self.metadata[key])
 
-    def wide(self, name):
-        """A tensor in double."""
+    def double(self, name):
+        """A tensor, converted to double."""
         return self.tensors[name].astype(np.float64)
+
+
+class History:
+    """Past events, oldest first: types (numbers), times (seconds), fields (a list for each event), and the query time."""
+
+    def __init__(self, types, times, fields, query_time):
+        self.types, self.times, self.fields, self.query_time = types, np.array(times, np.float64), fields, query_time
+
+    def window(self, context):
+        return History(self.types[-context:], self.times[-context:], self.fields[-context:], self.query_time)
+
+
+# ---- input and output layers of networks ----
 
 
 def softmax(x):
@@ -85,137 +100,198 @@ def softmax(x):
     return weight / weight.sum()
 
 
-def norm(model, name, x):
+def layer(model, name, x):
+    return x @ model.double(name + ".weight").T + model.double(name + ".bias")[0]
+
+
+def input_layer(model, window):
+    z = model.double("event.embedding")[window.types]
+    if model.metadata["task"] == "recommend":
+        z = z * np.sqrt(model.number("dims"))
+    for y, field_type in enumerate(model.field_types):
+        column = [event[y] for event in window.fields]
+        if field_type == "number":
+            mean, deviation = (float(model.metadata[f"field.{y}.{part}"]) for part in ("mean", "deviation"))
+            v = np.array([[0.0 if b is None else min(10.0, max(-10.0, (b - mean) / deviation))] for b in column])
+        else:
+            v = model.double(f"field.{y}.embedding")[[model.categories[y].index(c) for c in column]]
+        z = z + v @ model.double(f"field.{y}.weight").T
+    return z
+
+
+def output_layer(model, states, target):
+    """Probabilities from the state of each frequency sample."""
+    if model.metadata["task"] == "classify":
+        output = {"event": "output", "action": "output.action"}[target]
+        return np.mean([softmax(layer(model, output, state)) for state in states], axis=0)
+    items = model.double("output.weight" if model.metadata["item_output"] == "separate" else "event.embedding")
+    return softmax(items @ np.mean(states, axis=0) + model.double("output.bias")[:, 0])
+
+
+# ---- attention ----
+
+
+def layer_norm(model, name, x):
     mean = x.mean(axis=-1, keepdims=True)
     variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
-    return (x - mean) / np.sqrt(variance + 1e-5) * model.wide(name + ".gain")[0] + model.wide(name + ".shift")[0]
+    return (x - mean) / np.sqrt(variance + 1e-5) * model.double(name + ".weight")[0] + model.double(name + ".bias")[0]
 
 
-def layer(model, name, x):
-    return x @ model.wide(name + ".weight").T + model.wide(name + ".bias")[0]
-
-
-def moments(model, times, at):
-    """What each place asks about."""
+def query_times(model, window):
+    """s_q of every position."""
     if model.metadata["target_time"] == "unknown":
-        return times
-    return np.append(times[1:], at)
+        return window.times
+    return np.append(window.times[1:], window.query_time)
 
 
-def features(model, times, asked, draw):
-    """x(q, i) for every pair: [n, n, E]; what lies above the diagonal is never looked at."""
-    count = len(times)
-    if model.metadata["encoding"] == "none":
+def time_features(model, window, sample):
+    """x(q, i) for every pair: [n, n, E]; elements with i > q are not used."""
+    count, times, queries = len(window.times), window.times, query_times(model, window)
+    encoding = model.metadata["encoding"]
+    if encoding == "none":
         return np.zeros((count, count, 0))
-    if model.metadata["encoding"] in ("position", "sinusoid"):
-        return np.broadcast_to(model.wide("time.position")[:count], (count, count, model.number("dims")))
-    mercer = model.metadata["encoding"] == "mercer"
-    harmonics = np.arange(1, (model.number("harmonics") if mercer else 1) + 1)
-    frequency = (2 * np.pi * harmonics * np.exp(-model.wide("time.log_period")[draw])[:, None]).ravel()
-    lags = asked[:, None] - times[None, :]
+    if encoding in ("position", "sinusoid"):
+        return np.broadcast_to(model.double("time.position")[:count], (count, count, model.number("dims")))
+    require(encoding in ("mercer", "bochner", "bochner-normal", "bochner-invcdf", "random"), f"unknown encoding {encoding}")
+    harmonics = np.arange(1, (model.number("harmonics") if encoding == "mercer" else 1) + 1)
+    frequency = (2 * np.pi * harmonics * np.exp(-model.double("time.log_period")[sample])[:, None]).ravel()
+    lags = queries[:, None] - times[None, :]
     if model.metadata["lags"] == "anchored":
-        lags = np.broadcast_to(times - asked[-1], (count, count))
-    turns = lags[:, :, None] * frequency / (2 * np.pi)
-    angle = 2 * np.pi * (turns - np.round(turns))
-    amplitude = model.wide("time.amplitude")[0] if mercer else 1.0
+        lags = np.broadcast_to(times - queries[-1], (count, count))
+    phase = lags[:, :, None] * frequency / (2 * np.pi)
+    angle = 2 * np.pi * (phase - np.round(phase))
+    amplitude = model.double("time.amplitude")[0] if encoding == "mercer" else 1.0
     return np.concatenate([np.cos(angle), np.sin(angle)], axis=2) * amplitude
 
 
-def block(model, name, z, x):
+def attention_block(model, name, z, x):
     count, dims = z.shape
     width = dims // model.number("heads")
-    normal = norm(model, name + ".norm", z)
+    normal = layer_norm(model, name + ".norm", z)
     roles = ("query", "key", "value")
     if model.metadata["encoding"] == "none":
         weight = {role: np.zeros((dims, 0)) for role in roles}
     elif model.metadata["combine"] == "add":
-        weight = {role: model.wide(f"{name}.{role}.event.weight") @ model.wide(f"{name}.time.weight") for role in roles}
+        weight = {role: model.double(f"{name}.{role}.event.weight") @ model.double(f"{name}.time.weight") for role in roles}
     else:
-        weight = {role: model.wide(f"{name}.{role}.time.weight") for role in roles}
+        weight = {role: model.double(f"{name}.{role}.time.weight") for role in roles}
     mlp = {"linear": (), "mlp-query": ("query",), "mlp": roles}[model.metadata["projection"]]
 
-    def outer(role, sum):
-        return layer(model, f"{name}.{role}.outer", np.maximum(0, sum)) if role in mlp else sum
+    def outer(role, inner):
+        return layer(model, f"{name}.{role}.outer", np.maximum(0, inner)) if role in mlp else inner
 
     query = layer(model, name + ".query.event", normal)
     key, value = layer(model, name + ".key.event", z), layer(model, name + ".value.event", z)
-    mixed = np.zeros_like(z)
+    attended = np.zeros_like(z)
     for q in range(count):
-        asks = outer("query", query[q] + x[q, q] @ weight["query"].T)
+        query_q = outer("query", query[q] + x[q, q] @ weight["query"].T)
         keys = outer("key", key[:q + 1] + x[q, :q + 1] @ weight["key"].T)
         values = outer("value", value[:q + 1] + x[q, :q + 1] @ weight["value"].T)
         for first in range(0, dims, width):
             head = slice(first, first + width)
-            mixed[q, head] = softmax(keys[:, head] @ asks[head] / np.sqrt(width)) @ values[:, head]
-    hidden = norm(model, name + ".forward.norm", normal + mixed)
+            attended[q, head] = softmax(keys[:, head] @ query_q[head] / np.sqrt(width)) @ values[:, head]
+    hidden = layer_norm(model, name + ".forward.norm", normal + attended)
     inner = np.maximum(0, layer(model, name + ".forward.inner", hidden))
     return hidden + layer(model, name + ".forward.outer", inner)
 
 
-def embedding(model, event types, fields):
-    z = model.wide("event.embedding")[event types]
-    if model.metadata["task"] == "recommend":
-        z = z * np.sqrt(model.number("dims"))
-    for y, event type in enumerate(model.types):
-        column = [event[y] for event in fields]
-        if event type == "number":
-            mean, deviation = (float(model.metadata[f"field.{y}.{what}"]) for what in ("mean", "deviation"))
-            v = np.array([[0.0 if b is None else min(10.0, max(-10.0, (b - mean) / deviation))] for b in column])
-        else:
-            v = model.wide(f"field.{y}.embedding")[[model.categories[y].index(c) for c in column]]
-        z = z + v @ model.wide(f"field.{y}.weight").T
-    return z
+def attention(model, history, target):
+    window = history.window(model.number("context"))
+    states = []
+    for sample in range(int(model.metadata.get("frequency_samples", 1))):
+        x = time_features(model, window, sample)
+        z = input_layer(model, window)
+        for n in range(model.number("blocks")):
+            z = attention_block(model, f"block.{n}", z, x)
+        states.append(layer_norm(model, "output.norm", z[-1]))
+    return output_layer(model, states, target)
 
 
-def attention(model, event types, times, at, fields, target):
-    context = model.number("context")
-    event types, times, fields = event types[-context:], np.array(times[-context:], np.float64), fields[-context:]
-    draws = model.number("draws") if model.metadata["encoding"] in ("bochner-normal", "bochner-invcdf") else 1
-    output = {"event": "output", "action": "output.action"}[target]
-    answer = state = 0
-    for draw in range(draws):
-        x = features(model, times, moments(model, times, at), draw)
-        z = embedding(model, event types, fields)
-        for index in range(model.number("blocks")):
-            z = block(model, f"block.{index}", z, x)
-        state = state + norm(model, "output.norm", z[-1]) / draws
-        if model.metadata["task"] == "classify":
-            answer = answer + softmax(layer(model, output, norm(model, "output.norm", z[-1]))) / draws
-    if model.metadata["task"] == "classify":
-        return answer
-    items = model.wide("output.weight" if model.metadata["output"] == "separate" else "event.embedding")
-    return softmax(items @ state + model.wide("output.bias")[:, 0])
+# ---- lstm ----
 
 
-def majority(model, event types, times, at, fields, target):
-    return model.wide("majority.share")[0]
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
 
 
-def markov(model, event types, times, at, fields, target):
-    strength = model.wide("markov.strength")[0, 0]
-    answer = np.full(len(model.names), 1.0 / len(model.names))
-    for order in range(min(model.number("order"), len(event types)) + 1):
-        past = list(event types[len(event types) - order:])
+def lstm_layer(model, name, x):
+    weight_ih, weight_hh = model.double(name + ".weight_ih"), model.double(name + ".weight_hh")
+    bias = model.double(name + ".bias_ih")[0] + model.double(name + ".bias_hh")[0]
+    h = c = np.zeros(weight_hh.shape[1])
+    y = []
+    for x_q in x:
+        i, f, g, o = np.split(x_q @ weight_ih.T + h @ weight_hh.T + bias, 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        y.append(h)
+    return np.array(y)
+
+
+def lstm(model, history, target):
+    x = input_layer(model, history.window(model.number("context")))
+    for number in range(model.number("layers")):
+        x = lstm_layer(model, f"lstm.{number}", x)
+    return output_layer(model, [x[-1]], target)
+
+
+# ---- baselines ----
+
+
+def majority(model, history, target):
+    return model.double("majority.probability")[0]
+
+
+def popularity(model, history, target):
+    count = model.double("popularity.count")[0]
+    return (count + 1) / (count.sum() + len(count))
+
+
+def recency(model, history, target):
+    start = [int(begin) for begin in model.tensors["recency.start"][0]]
+    times, half_life = model.tensors["recency.time"][0], model.tensors["recency.half_life"][0, 0]
+    require(half_life == float(model.metadata["half_life"]), "the half-life of the metadata is another one")
+    t = history.times[-1] if model.metadata["target_time"] == "unknown" else history.query_time
+    by_type = [times[begin:end] for begin, end in zip(start[:-1], start[1:])]
+    s = np.array([np.exp2(-(t - u[u < t]) / half_life).sum() for u in by_type])
+    prior = np.array([len(u) + 1 for u in by_type]) / (len(times) + len(by_type))
+    return (s + prior) / (1 + s.sum())
+
+
+def markov_chain(model, history, order):
+    strength = model.double("markov.strength")[0, 0]
+    p = np.full(len(model.names), 1.0 / len(model.names))
+    for k in range(min(order, len(history.types)) + 1):
+        past = history.types[len(history.types) - k:]
         count = np.zeros(len(model.names))
-        for row, times_seen in zip(model.tensors[f"markov.{order}.gram"], model.tensors[f"markov.{order}.count"]):
+        for row, row_count in zip(model.tensors[f"markov.{k}.gram"], model.tensors[f"markov.{k}.count"]):
             if list(row[:-1]) == past:
-                count[row[-1]] += times_seen[0]
-        prior = len(model.names) if order == 0 else strength
-        answer = (count + prior * answer) / (count.sum() + prior)
-    return answer
+                count[row[-1]] = row_count[0]
+        prior = len(model.names) if k == 0 else strength
+        p = (count + prior * p) / (count.sum() + prior)
+    return p
 
 
-MODELS = {"attention": attention, "majority": majority, "markov": markov}
+def markov(model, history, target):
+    return markov_chain(model, history, model.number("order"))
 
 
-def predict(model, events, times, at, fields=(), target="event"):
-    """Probabilities of all event types, in the order of model.names, for the event at time `at` after these events; or of all its
-    actions, in the order of model.categories[0]. fields holds for every event a list of the texts (categories) and numbers
-    (None where missing) that the model sees."""
-    require(model.metadata["format"] == "lapse-model" and model.metadata["format.version"] == "1", "another format")
+def item_markov(model, history, target):
+    return markov_chain(model, history, 1)
+
+
+# Every row of the table of models in docs/model.md.
+MODELS = {"attention": attention, "lstm": lstm, "markov": markov, "item-markov": item_markov, "recency": recency,
+          "popularity": popularity, "majority": majority}
+
+
+def predict(model, events, times, query_time, fields=(), target="event"):
+    """Probabilities of all event types, in the order of model.names, for the event at query_time after these events. With
+    target "action": of all actions, in the order of model.categories[0]. fields holds for every event a list of the texts
+    (categories) and numbers (None where missing) of the model's fields."""
+    require(model.metadata["format"] == "lapse-model" and model.metadata["format.version"] == "2", "another format")
     require(model.metadata["task"] in ("classify", "recommend"), "another task")
-    event types = [model.names.index(event) for event in events]
-    return MODELS[model.metadata["model"]](model, event types, times, at, fields, target)
+    types = [model.names.index(event) for event in events]
+    return MODELS[model.metadata["model"]](model, History(types, times, fields, query_time), target)
 
 
 def main(arguments):
@@ -223,9 +299,9 @@ def main(arguments):
         sys.exit(__doc__)
     model = Model(arguments[0])
     history = [argument.rpartition("@") for argument in arguments[1:-2]]
-    answer = predict(model, [event for event, _, _ in history], [float(t) for _, _, t in history], float(arguments[-1]))
-    for event type in np.argsort(-answer, event type="stable"):
-        print(f"{answer[event type]:.9f}  {model.names[event type]}")
+    p = predict(model, [event for event, _, _ in history], [float(t) for _, _, t in history], float(arguments[-1]))
+    for k in np.argsort(-p, kind="stable"):
+        print(f"{p[k]:.9f}  {model.names[k]}")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# The model file as a stranger reads it: tiny models of every sort, and whether NumPy, following docs/model.md, answers as
-# `lapse predict` does.
+# run.sh: trains small models of every architecture and compares `lapse predict` with an independent forward pass in NumPy,
+# written from docs/model.md.
 #
-#   tests/numpy/run.sh build/lapse
+#   tests/numpy/run.sh PATH-OF-LAPSE
+#
+# The environment variable PYTHON names another Python with NumPy.
 set -u
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 if [ $# -ne 1 ] || [ ! -x "$1" ]; then
     echo "usage: tests/numpy/run.sh PATH-OF-LAPSE" >&2
     exit 2
 fi
-# Debian's python3-numpy belongs to the system's Python, which need not be the first on the PATH.
-for python in /usr/bin/python3 python3 none; do
+# Debian's python3-numpy belongs to the system's Python, which may not be the first on the PATH.
+for python in ${PYTHON:+"$PYTHON"} /usr/bin/python3 python3 none; do
     "$python" -c 'import numpy' 2>/dev/null && break
 done
 if [ "$python" = none ]; then
