@@ -221,6 +221,7 @@ static lapse_status parse_row(const lp_container *container, const char *path, l
         return wrong(error, path, "sequences");
     config->sequences = (int)sequences;
     lp_options_default(lp_model_options, config);
+    config->dims = 0; /* baselines have none; networks read theirs from the file */
     lp_model_settings_default(config->row, &config->settings);
     return LAPSE_OK;
 }
