@@ -1,4 +1,4 @@
-/* attention_block.c: one block.
+/* attention_block.c: one block of self-attention with exact lags.
  *
  * With Z the block's input, N = norm(Z), and Phi(s) = D u(s) the encoding of a lag s (D: amplitudes), for the query time t' of
  * position q and every event i <= q:
@@ -26,7 +26,7 @@
  *
  * In the last block of a decoding graph only the newest position has a query. Keys and values are linear in Z there (unless mlp)
  * and are not computed: with Wk^T query_q as the query, Z itself is the key, and Wv is applied after the weighted sum. bk adds
- * the same to the scores of all i, which cancels in the softmax; the probabilities sum to 1, so bv is added once.
+ * the same constant to the scores of all i, which cancels in the softmax; the probabilities sum to 1, so bv is added once.
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
