@@ -1,7 +1,7 @@
 /* lapse.h: the public interface of Lapse. It is the only header that a program needs.
  *
- * Lapse trains models of timestamped events that predict, given a history, the event at a time t.
- * Data flows in the order of this file:
+ * Lapse trains models of timestamped events that predict, given a history, the event at a time t. Data flows in the
+ * order of this file:
  *
  *   events (CSV)  ->  dataset  ->  training  ->  model  ->  scores
  *                                                      \->  session  ->  prediction at any time
@@ -10,10 +10,10 @@
  *   - A call that can fail returns a lapse_status and fills *error (which may be NULL). On failure every
  *     out-pointer is NULL or unchanged, and no existing file has been changed.
  *   - The library never prints, exits or aborts on input. It writes only to paths given by the caller.
- *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it with
- *     the matching ..._free or ..._close; both accept NULL. Strings returned by an object are valid until it is freed.
- *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one thread
- *     at a time. Option objects are plain values without locks.
+ *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it
+ *     with the matching ..._free or ..._close; both accept NULL. Strings returned by an object are valid until it is freed.
+ *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
+ *     thread at a time. Option objects are plain values without locks.
  *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
  *     results have the same bits as one after another, and the GPU is shared, not used in parallel. An error of the
  *     device is permanent for all of them.
@@ -91,7 +91,8 @@ const char *const *lapse_precision_names(void);
 
 typedef struct lapse_dataset lapse_dataset;
 
-/* Fields: further columns of an event. A model's inputs are the fields of past events, never those of the target event. */
+/* Fields: further columns of an event. A model's inputs are the fields of past events, never those of the target
+ * event. */
 typedef enum lapse_field_type {
     LAPSE_FIELD_ACTION = 0,   /* the action (view, search, purchase): a category that can also be a target */
     LAPSE_FIELD_CATEGORY = 1, /* one of a list of values */
@@ -153,8 +154,8 @@ typedef struct lapse_import_report {
 
 void lapse_import_options_default(lapse_import_options *options);
 
-/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then split into
- * sessions, deduplicated, and filtered by min_count and min_events. report may be NULL. */
+/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then split
+ * into sessions, deduplicated, and filtered by min_count and min_events. report may be NULL. */
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error);
 
@@ -237,8 +238,8 @@ lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check
 
 typedef struct lapse_model lapse_model;
 
-/* Training options are set by name, as on the command line. lapse_train_option lists them, so a program needs no list of its
- * own. */
+/* Training options are set by name, as on the command line. lapse_train_option lists them, so a program needs no list
+ * of its own. */
 typedef struct lapse_train_options lapse_train_options;
 
 typedef enum lapse_option_type {
@@ -304,8 +305,8 @@ typedef bool (*lapse_on_progress)(const lapse_progress *progress, void *context)
 /* A training run: resolved options, split and buffers. It belongs to one thread at a time. */
 typedef struct lapse_trainer lapse_trainer;
 
-/* Prepares a run: chooses unset options from the data, validates all options, makes the split and allocates all buffers. The
- * dataset must outlive the trainer; the options need not. */
+/* Prepares a run: chooses unset options from the data, validates all options, makes the split and allocates all
+ * buffers. The dataset must outlive the trainer; the options need not. */
 lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
                                lapse_trainer **trainer, lapse_error *error);
 void lapse_trainer_free(lapse_trainer *trainer);
@@ -313,8 +314,8 @@ void lapse_trainer_free(lapse_trainer *trainer);
 /* The resolved options of the run, valid as long as the trainer. */
 const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer);
 
-/* Trains on the training split and returns the model with the best parameters on the validation split (early stopping). May
- * be called once per trainer. */
+/* Trains on the training split and returns the model with the best parameters on the validation split (early stopping).
+ * May be called once per trainer. */
 lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
                                lapse_model **model, lapse_error *error);
 
@@ -347,9 +348,9 @@ typedef struct lapse_pretrain_options {
 
 void lapse_pretrain_options_default(lapse_pretrain_options *options);
 
-/* Trains vectors of the items of the dataset and of the catalogue. An item without training events has the sum of its feature
- * vectors, or zeros without known features. on_progress may be NULL; it stops training early by returning false. Runs on one
- * thread. */
+/* Trains vectors of the items of the dataset and of the catalogue. An item without training events has the sum of its
+ * feature vectors, or zeros without known features. on_progress may be NULL; it stops training early by returning
+ * false. Runs on one thread. */
 lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
                             lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error);
 
@@ -384,8 +385,8 @@ bool lapse_model_field(const lapse_model *model, int index, lapse_field *field);
 const char *lapse_model_category_name(const lapse_model *model, int field, int64_t category);
 int64_t lapse_model_category_find(const lapse_model *model, int field, const char *name); /* or -1 */
 
-/* The targets of the model, for index 0, 1, ... until it returns NULL: "event" (its classes are the event types), "action" (its
- * classes are the actions), or both; and the classes of a target. */
+/* The targets of the model, for index 0, 1, ... until it returns NULL: "event" (its classes are the event types),
+ * "action" (its classes are the actions), or both; and the classes of a target. */
 const char *lapse_model_target(const lapse_model *model, int index);
 int64_t lapse_model_target_size(const lapse_model *model,
                                 const char *target); /* classes; 0 if it is no target of the model */
@@ -427,8 +428,9 @@ typedef struct lapse_evaluate_options {
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
 
-/* Evaluates a classifier or a baseline on every event of the split except each sequence's first. The dataset must have the
- * model's fields, and no event types or categories unknown to the model. A recommender is evaluated by lapse_rank_evaluate. */
+/* Evaluates a classifier or a baseline on every event of the split except each sequence's first. The dataset must have
+ * the model's fields, and no event types or categories unknown to the model. A recommender is evaluated by
+ * lapse_rank_evaluate. */
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error);
 void lapse_scores_clear(lapse_scores *scores);
@@ -436,9 +438,9 @@ void lapse_scores_clear(lapse_scores *scores);
 /* ----------------------------------------------------------------------------------------------- ranking ----- */
 
 /* Ranking metrics: the rank of the target event's item among candidates, under four protocols. "full-unseen": the whole
- * catalogue without the items earlier in the sequence; "full": the whole catalogue; "uniform": negatives sampled uniformly
- * from the items that the sequence never has; "popularity": the same, sampled by frequency in training. Ties rank against
- * the target, and so do NaN scores. docs/evaluation.md has the definitions. */
+ * catalogue without the items earlier in the sequence; "full": the whole catalogue; "uniform": negatives sampled
+ * uniformly from the items that the sequence never has; "popularity": the same, sampled by frequency in training. Ties
+ * rank against the target, and so do NaN scores. docs/evaluation.md has the definitions. */
 #define LAPSE_RANK_PROTOCOLS 4
 
 /* A mean over cases with a 95 % bootstrap interval over sequences. Without bootstrap, low and high are the mean. */
@@ -504,9 +506,9 @@ void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
-/* A session is one growing history. Append events, then predict at any time. The model's keys and values of past events are
- * cached (KV cache), so a further query computes one row, whatever the length of the history. Nothing is allocated after the
- * first query. A session belongs to one thread at a time. */
+/* A session is one growing history. Append events, then predict at any time. The model's keys and values of past events
+ * are cached (KV cache), so a further query computes one row, whatever the length of the history. Nothing is allocated
+ * after the first query. A session belongs to one thread at a time. */
 typedef struct lapse_session lapse_session;
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
@@ -515,7 +517,8 @@ void lapse_session_free(lapse_session *session);
 /* Removes all events. */
 void lapse_session_clear(lapse_session *session);
 
-/* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
+/* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends
+ * nothing. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
 /* The value of a field of an event. */
@@ -534,8 +537,9 @@ typedef struct lapse_event {
 /* Appends an event with its fields. A model with fields requires all of them for every event. */
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
 
-/* Fills probabilities[0 .. event types - 1]: the probability of each event type, given that the next event happens at this time,
- * which must not be before the last event. The history must not be empty. Fails for a model whose only target is the action. */
+/* Fills probabilities[0 .. event types - 1]: the probability of each event type, given that the next event happens at
+ * this time, which must not be before the last event. The history must not be empty. Fails for a model whose only
+ * target is the action. */
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
 
 /* The same for any of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
@@ -551,13 +555,13 @@ typedef struct lapse_recommendation {
     double probability; /* as lapse_session_predict */
 } lapse_recommendation;
 
-/* Fills best[0 .. *count-1] with the `top` event types of the highest scores at this time, highest first. *count is less than
- * `top` if there are fewer. unseen: without the event types of the history; probabilities still refer to all event types.
- * Partial sort: the other event types are not sorted. */
+/* Fills best[0 .. *count-1] with the `top` event types of the highest scores at this time, highest first. *count is
+ * less than `top` if there are fewer. unseen: without the event types of the history; probabilities still refer to all
+ * event types. Partial sort: the other event types are not sorted. */
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error);
 
-/* -------------------------------------------------------------------------------------------- batch prediction ----- */
+/* -------------------------------------------------------------------------------------- batch prediction ----- */
 
 /* A prediction after a sequence of a dataset, at a time that must not be before its last event. */
 typedef struct lapse_query {
@@ -575,9 +579,9 @@ typedef struct lapse_predict_options {
 
 void lapse_predict_options_default(lapse_predict_options *options);
 
-/* Predicts many queries on several threads: best[q * top .. q * top + counts[q] - 1] are the recommendations of query q, highest
- * first. counts[q] is -1 if the model knows no event of the sequence. Queries of one sequence should be consecutive;
- * otherwise its events are computed again. */
+/* Predicts many queries on several threads: best[q * top .. q * top + counts[q] - 1] are the recommendations of query
+ * q, highest first. counts[q] is -1 if the model knows no event of the sequence. Queries of one sequence should be
+ * consecutive; otherwise its events are computed again. */
 lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error);
@@ -600,7 +604,8 @@ typedef struct lapse_spectrum {
     int *order;        /* indices by descending weight; ties by descending period */
 } lapse_spectrum;
 
-/* Fills an uninitialized *spectrum. A model without lags (a baseline, or position encodings) has none: LAPSE_ERROR_USAGE. */
+/* Fills an uninitialized *spectrum. A model without lags (a baseline, or position encodings) has none:
+ * LAPSE_ERROR_USAGE. */
 lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error);
 void lapse_spectrum_clear(lapse_spectrum *spectrum);
 
@@ -653,8 +658,8 @@ typedef struct lapse_bound_error {
 
 void lapse_bound_options_default(lapse_bound_options *options);
 
-/* The number of samples by the claim as printed, with times in units of `unit` seconds, on which its result depends; or with
- * unit 0, by the corrected proof, which does not depend on the unit. */
+/* The number of samples by the claim as printed, with times in units of `unit` seconds, on which its result depends; or
+ * with unit 0, by the corrected proof, which does not depend on the unit. */
 lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit, int64_t *samples, lapse_error *error);
 
 /* Measures the error of this number of samples on the kernel exp(-(sigma lag)^2 / 2), whose frequencies are normal with
@@ -689,8 +694,8 @@ lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation,
 /* Writes the true probability of every event type at every event, as CSV. Fails for the preset "catalogue". */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* The best possible scores: those of the true probabilities, on the events that lapse_evaluate scores for this model, dataset
- * (imported from the simulation) and split. */
+/* The best possible scores: those of the true probabilities, on the events that lapse_evaluate scores for this model,
+ * dataset (imported from the simulation) and split. */
 lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const lapse_model *model,
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error);
@@ -710,9 +715,9 @@ typedef struct lapse_bench_options {
     uint64_t seed;
 } lapse_bench_options;
 
-/* One op of the network, or another part of a step; totals over a step. Seconds are summed over threads: a step on two threads
- * has twice its wall time. On a GPU a row is a kernel launch, which may compute several nodes of the graph; its name is the op of
- * the first node. Launches are timed one by one, but some run concurrently in a step. */
+/* One op of the network, or another part of a step; totals over a step. Seconds are summed over threads: a step on two
+ * threads has twice its wall time. On a GPU a row is a kernel launch, which may compute several nodes of the graph; its
+ * name is the op of the first node. Launches are timed one by one, but some run concurrently in a step. */
 typedef struct lapse_bench_row {
     const char *name;
     const char
@@ -750,9 +755,9 @@ const char *const *lapse_bench_preset_names(void);
 const char *const *lapse_bench_what_names(void);
 void lapse_bench_options_default(lapse_bench_options *options);
 
-/* Runs a benchmark. First compares the gradients of one step on a small batch with the reference kernels in double. If a
- * gradient's error exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of its largest element, or of a fraction of the largest gradient, the
- * call returns LAPSE_ERROR_INTERNAL without timing. */
+/* Runs a benchmark. First compares the gradients of one step on a small batch with the reference kernels in double. If
+ * a gradient's error exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of its largest element, or of a fraction of the largest
+ * gradient, the call returns LAPSE_ERROR_INTERNAL without timing. */
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
 void lapse_bench_report_clear(lapse_bench_report *report);
 

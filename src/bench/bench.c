@@ -1,5 +1,5 @@
-/* bench.c: lapse_bench: verifies the kernels, times whole steps, then profiles every node (on a GPU every launch) of one batch that
- * is repeated. Steps are timed without the profiler, because it slows them. */
+/* bench.c: lapse_bench: verifies the kernels, times whole steps, then profiles every node (on a GPU every launch) of
+ * one batch that is repeated. Steps are timed without the profiler, because it slows them. */
 #include "backend/cpu/cpu.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -128,8 +128,8 @@ static double count_round(bench *b)
     return flop;
 }
 
-/* Adam reads the gradients of all shards, and reads and writes the parameters and both moments of the dense parameters and of
- * the table rows that occurred. A ranking multiplies every state with every item. */
+/* Adam reads the gradients of all shards, and reads and writes the parameters and both moments of the dense parameters
+ * and of the table rows that occurred. A ranking multiplies every state with every item. */
 static void count_parts(bench *b)
 {
     const lp_trainer *trainer = &b->trainer;
@@ -152,7 +152,6 @@ static int by_size(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Times whole rounds. */
 static lapse_status time_rounds(bench *b, lapse_error *error)
 {
     lapse_bench_report *report = b->report;
@@ -231,7 +230,6 @@ static double node_seconds(const bench *b, int node)
     return 1e-9 * (double)sum;
 }
 
-/* Profiles every node or launch of one batch. */
 static lapse_status time_nodes(bench *b, lapse_error *error)
 {
     lp_trainer *trainer = &b->trainer;
@@ -267,7 +265,6 @@ static int by_seconds(const void *a, const void *b)
     return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
 }
 
-/* Sums nodes by op. */
 static void add_ops(bench *b, lapse_bench_row *rows)
 {
     for (int i = 0; i < b->graph->node_count; i++) {
@@ -280,8 +277,8 @@ static void add_ops(bench *b, lapse_bench_row *rows)
     }
 }
 
-/* With a device only the optimizer and the ranking remain: the host prefetches batches meanwhile. The ranking runs on the host, so
- * the device's peak does not apply to it. */
+/* With a device only the optimizer and the ranking remain: the host prefetches batches meanwhile. The ranking runs on
+ * the host, so the device's peak does not apply to it. */
 static void add_parts(bench *b, lapse_bench_row *rows)
 {
     bool host = b->runner->backend->host;
@@ -296,7 +293,6 @@ static void add_parts(bench *b, lapse_bench_row *rows)
     }
 }
 
-/* Makes rows of ops or launches, then of the other parts. */
 static lapse_status make_rows(bench *b, lapse_error *error)
 {
     lapse_bench_report *report = b->report;
@@ -371,7 +367,6 @@ static lapse_status check_windows(const lapse_dataset *dataset, lapse_train_opti
     return status;
 }
 
-/* Simulates the data and initializes a trainer. */
 static lapse_status prepare(bench *b, lapse_error *error)
 {
     const lapse_bench_options *options = &b->options;

@@ -36,7 +36,6 @@ static size_t rows_size(const lp_trainer *trainer)
     return (size_t)trainer->batch.item_capacity * (size_t)trainer->adam.table_cols;
 }
 
-/* Copies the parameters before the step. */
 static lapse_status reference_init(reference *r, const lp_trainer *trainer, lapse_error *error)
 {
     const lp_adam *adam = &trainer->adam;
@@ -52,8 +51,8 @@ static lapse_status reference_init(reference *r, const lp_trainer *trainer, laps
     return LAPSE_OK;
 }
 
-/* Runs the batch of the trainer's first step. Planning changes the offsets of the graph's values, so the trainer cannot run
- * afterwards. */
+/* Runs the batch of the trainer's first step. Planning changes the offsets of the graph's values, so the trainer cannot
+ * run afterwards. */
 static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error *error)
 {
     const lp_batch *batch = &trainer->batch;
@@ -83,8 +82,8 @@ static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error
     return LAPSE_OK;
 }
 
-/* The maximum error relative to the largest reference value, or to min_scale if that is larger. Infinite for values that are not
- * finite. */
+/* The maximum error relative to the largest reference value, or to min_scale if that is larger. Infinite for values
+ * that are not finite. */
 static double error_of(const float *got, const double *expected, size_t count, double min_scale)
 {
     double largest = 0, error = 0;
@@ -96,8 +95,8 @@ static double error_of(const float *got, const double *expected, size_t count, d
     return error / fmax(largest, min_scale);
 }
 
-/* A fraction of the largest gradient. A gradient that is a difference of large terms, such as that of a key bias, consists of
- * rounding errors, which are larger with tensor cores. */
+/* A fraction of the largest gradient. A gradient that is a difference of large terms, such as that of a key bias,
+ * consists of rounding errors, which are larger with tensor cores. */
 static double min_scale_of(const reference *r, const lp_trainer *trainer)
 {
     double largest = 1e-5;
@@ -134,7 +133,6 @@ static double compare(const reference *r, const lp_trainer *trainer, const float
     return worst;
 }
 
-/* Runs the step on both backends and compares the gradients. */
 static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error)
 {
     const lp_adam *adam = &trainer->adam;

@@ -21,7 +21,8 @@ typedef struct lp_bench_launches {
 lapse_status lp_bench_launches_init(lp_bench_launches *launches, int nodes, lapse_error *error);
 void lp_bench_launches_clear(lp_bench_launches *launches);
 
-/* lp_profiler.on_launch with an lp_bench_launches as context. The times of a launch are summed over the runs of a round. */
+/* lp_profiler.on_launch with an lp_bench_launches as context. The times of a launch are summed over the runs of a
+ * round. */
 void lp_bench_launches_record(void *context, const lp_launch *launch);
 
 /* Ends a round and updates the minimum times. */

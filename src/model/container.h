@@ -1,7 +1,7 @@
 /* container.h: a file of named texts and named tensors in the safetensors format, which Python reads without Lapse.
  *
  *   8 bytes   size of the header, little endian
- *   header    JSON: {"__metadata__": {name: text, ...}, tensor: {"dtype", "shape", "data_offsets"}, ...}, padded with spaces
+ *   header    JSON: {"__metadata__": {name: text, ...}, tensor: {"dtype", "shape", "data_offsets"}, ...} and spaces
  *   data      the tensors end to end, in the header's order
  *
  * The metadata's "checksum" is XXH3-64 over header and data, computed with sixteen zeros as the checksum. It detects an

@@ -11,8 +11,8 @@ typedef struct lp_id_map {
     int owned_count;
 } lp_id_map;
 
-/* Maps event types and categories by name and standardizes numbers. A field that the dataset does not have, or a name that
- * the model does not know, is an error that names it. The model and dataset must outlive the map. */
+/* Maps event types and categories by name and standardizes numbers. A field that the dataset does not have, or a name
+ * that the model does not know, is an error that names it. The model and dataset must outlive the map. */
 lapse_status lp_id_map_init(lp_id_map *map, const lapse_model *model, const lapse_dataset *dataset, lapse_error *error);
 /* The same, but names that the model does not know become -1, without an error. */
 lapse_status lp_id_map_init_lenient(lp_id_map *map, const lapse_model *model, const lapse_dataset *dataset,

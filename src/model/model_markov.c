@@ -1,13 +1,14 @@
-/* model_markov.c: baselines that see the order of the last events, but not their times: `markov`, and `item-markov`, which sees the
- * last event alone.
+/* model_markov.c: baselines that see the order of the last events, but not their times: `markov`, and `item-markov`,
+ * which sees the last event alone.
  *
  * Orders are blended: with n_k(c, e) how often event type e followed the last k events c in training,
  *
  *     p_0(e) = (n_0(e) + 1) / (n_0 + event types)
  *     p_k(e) = (n_k(c, e) + a p_{k-1}(e)) / (n_k(c) + a)
  *
- * where the strength a of the smoothing is chosen from a short list by the log-loss on the validation split. Counts are stored as
- * sorted n-grams: rows (c, e) of k + 1 event types with their counts, so their size follows the data, not event types^order.
+ * where the strength a of the smoothing is chosen from a short list by the log-loss on the validation split. Counts are
+ * stored as sorted n-grams: rows (c, e) of k + 1 event types with their counts, so their size follows the data, not
+ * event types^order.
  */
 #include "model/model_rows.h"
 

@@ -5,9 +5,9 @@
  *     s(e, t) = sum over times u of T_e before t of 2^(-(t - u) / h)
  *     p(e, t) = (s(e, t) + q(e)) / (sum of s + 1),       q(e) = (n(e) + 1) / (n + event types)
  *
- * so that plain popularity q is a prior with the weight of one event at t. h is chosen from the span of the training events times 2,
- * 1, 1/2, ... by the log-loss on the validation split. The times of an event type are stored sorted, each with the decayed sum up
- * to it: s at any t is the last sum before t, decayed by the time since.
+ * so that plain popularity q is a prior with the weight of one event at t. h is chosen from the span of the training
+ * events times 2, 1, 1/2, ... by the log-loss on the validation split. The times of an event type are stored sorted,
+ * each with the decayed sum up to it: s at any t is the last sum before t, decayed by the time since.
  */
 #include "model/model_rows.h"
 

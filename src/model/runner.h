@@ -1,7 +1,7 @@
 /* runner.h: runs the shards of a batch through a network, on several threads.
  *
- * A thread runs the whole graph for a shard, with activations in the thread's own work buffer. Outputs (gradients, loss,
- * logits) are stored by shard, so the result does not depend on which thread ran it.
+ * A thread runs the whole graph for a shard, with activations in the thread's own work buffer. Outputs (gradients,
+ * loss, logits) are stored by shard, so the result does not depend on which thread ran it.
  */
 #ifndef LP_RUNNER_H
 #define LP_RUNNER_H
@@ -54,8 +54,8 @@ typedef struct lp_pass {
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass);
 
-/* The parts of an lp_run that depend on the shard: its inputs, except LP_FEED_SEED and LP_FEED_FREQUENCY_SAMPLE; and a run
- * with rows, segments and first_token only. */
+/* The parts of an lp_run that depend on the shard: its inputs, except LP_FEED_SEED and LP_FEED_FREQUENCY_SAMPLE; and a
+ * run with rows, segments and first_token only. */
 void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT]);
 lp_run lp_runner_shard(const lp_batch *batch, int shard);
 

@@ -159,7 +159,8 @@ static const lp_tensor *find(const lp_container *container, const char *name, lp
     return fits ? tensor : NULL;
 }
 
-/* Whether the names can be looked up safely: offsets ascend and stay within the bytes, names are NUL-terminated UTF-8. */
+/* Whether the names can be looked up safely: offsets ascend and stay within the bytes, names are NUL-terminated
+ * UTF-8. */
 static bool names_are_good(const lp_names *names, size_t bytes)
 {
     bool good = names->offset[0] == 0 && names->offset[names->count] == bytes;

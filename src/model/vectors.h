@@ -1,7 +1,7 @@
 /* vectors.h: named item vectors and their file (docs/item-vectors.md), a container as for models.
  *
  *   item.vector                F32 [count x dims]
- *   item.count                 I32 [1 x count]     occurrences in the training split; 0: the vector comes from features only
+ *   item.count                 I32 [1 x count]     occurrences in the training split
  *   vocabulary.item.offset     U64 [1 x count + 1]
  *   vocabulary.item.bytes      U8  [1 x offset[count]]
  *

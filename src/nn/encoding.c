@@ -159,8 +159,8 @@ void lp_encoding_lags(lp_graph *graph, lp_value *log_period, int harmonics, lp_v
 
 /* ----------------------------------------------------------------------------------- sampled encodings ------- */
 
-/* Declares the parameters of `sample` in the main graph, where no node reads them: the parameter buffer holds them, and the
- * sampler's own graph computes with them. */
+/* Declares the parameters of `sample` in the main graph, where no node reads them: the parameter buffer holds them, and
+ * the sampler's own graph computes with them. */
 static void declare_sampler(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config)
 {
     lp_graph sampler = {0};

@@ -7,10 +7,10 @@
  * The attention block accepts both, either or neither and does not depend on the encoding.
  *
  * A sampled encoding samples its frequencies from a learned distribution at every training step. One sample serves the
- * whole batch, so a small graph of its own computes it once per step (model/sampler.h), not the graph that runs per shard.
- * The main graph reads the sample as the parameter LP_LOG_PERIOD, which is frozen for the optimizer; its gradient, summed
- * over the shards, is the output gradient of the small graph. In a trained model the parameter holds the frequency samples
- * that predictions are averaged over.
+ * whole batch, so a small graph of its own computes it once per step (model/sampler.h), not the graph that runs per
+ * shard. The main graph reads the sample as the parameter LP_LOG_PERIOD, which is frozen for the optimizer; its
+ * gradient, summed over the shards, is the output gradient of the small graph. In a trained model the parameter holds
+ * the frequency samples that predictions are averaged over.
  */
 #ifndef LP_ENCODING_H
 #define LP_ENCODING_H
@@ -73,8 +73,8 @@ enum { LP_FREQUENCY_LIMIT = 65536 };
 extern const lp_encoding *const lp_encodings[];
 const lp_encoding *lp_encoding_find(const char *name);
 
-/* Chooses unset options from the training split: initial periods lie between the 5 % quantile of the gaps and twice the 95 %
- * quantile of the time that a context spans, so that the longest period does not repeat within the context. */
+/* Chooses unset options from the training split: initial periods lie between the 5 % quantile of the gaps and twice the
+ * 95 % quantile of the time that a context spans, so that the longest period does not repeat within the context. */
 lapse_status lp_encoding_resolve(lp_encoding_config *config, const lapse_dataset *dataset, const uint8_t *split,
                                  lapse_error *error);
 
@@ -84,21 +84,22 @@ lapse_status lp_encoding_validate(const lp_encoding_config *config, lapse_error 
 /* Name of the parameter that holds log periods, in seconds: learned, frozen or sampled. */
 extern const char LP_LOG_PERIOD[];
 
-/* Builds lag features from log periods [1 x periods]: `harmonics` frequencies each, and the basis at event and query times. */
+/* Builds lag features from log periods [1 x periods]: `harmonics` frequencies each, and the basis at event and query
+ * times. */
 void lp_encoding_lags(lp_graph *graph, lp_value *log_period, int harmonics, lp_value *const feeds[LP_FEED_COUNT],
                       lp_features *features);
 
 /* Declares the parameter LP_LOG_PERIOD [1 x periods], initialized by period_init and frozen if periods_fixed. */
 lp_value *lp_encoding_periods(lp_graph *graph, const lp_encoding_config *config);
 
-/* For sampled encodings: declares the parameters of `sample` and the frequency samples, LP_LOG_PERIOD [samples x periods],
- * and builds the features of the sample that LP_FEED_FREQUENCY_SAMPLE selects. */
+/* For sampled encodings: declares the parameters of `sample` and the frequency samples, LP_LOG_PERIOD [samples x
+ * periods], and builds the features of the sample that LP_FEED_FREQUENCY_SAMPLE selects. */
 void lp_encoding_samples(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config,
                          lp_value *const feeds[LP_FEED_COUNT], lp_features *features);
 
-/* For sampled encodings: maps values of about a standard normal distribution to log periods. Two standard deviations on each
- * side reach about from period_min to period_max, centered at their geometric mean; large values are short periods. tanh
- * bounds the result: far outside this range a frequency is noise, or overflows. */
+/* For sampled encodings: maps values of about a standard normal distribution to log periods. Two standard deviations on
+ * each side reach about from period_min to period_max, centered at their geometric mean; large values are short
+ * periods. tanh bounds the result: far outside this range a frequency is noise, or overflows. */
 lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x);
 
 #endif

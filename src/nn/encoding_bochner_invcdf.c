@@ -1,9 +1,10 @@
-/* encoding_bochner_invcdf.c: Bochner's features with a learned inverse CDF (section 4 of the paper, the second row of its
- * table 1): x = g(noise), where g is one of lp_inverse_cdfs, and x the logarithm of a frequency (lp_encoding_spread). */
+/* encoding_bochner_invcdf.c: Bochner's features with a learned inverse CDF (section 4 of the paper, the second row of
+ * its table 1): x = g(noise), where g is one of lp_inverse_cdfs, and x the logarithm of a frequency
+ * (lp_encoding_spread). */
 #include "nn/encoding_rows.h"
 
-/* Factor of the learning rate. A step of Adam moves every weight of the map, and so all frequencies together, much farther than
- * frequencies that are learned separately. */
+/* Factor of the learning rate. A step of Adam moves every weight of the map, and so all frequencies together, much
+ * farther than frequencies that are learned separately. */
 static const double MAP_RATE = 0.1;
 
 static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_sample_stream stream)

@@ -3,8 +3,9 @@
  *
  *     x_i = location + exp(log_scale) e_i        e standard normal
  *
- * Location and scale are learned; x is initially standard normal. x is the logarithm of a frequency (lp_encoding_spread),
- * because periods span eight orders of magnitude and a normal distribution of the frequencies has one scale.
+ * Location and scale are learned; x is initially standard normal. x is the logarithm of a frequency
+ * (lp_encoding_spread), because periods span eight orders of magnitude and a normal distribution of the frequencies has
+ * one scale.
  */
 #include "nn/encoding_rows.h"
 

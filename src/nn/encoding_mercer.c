@@ -1,6 +1,6 @@
 /* encoding_mercer.c: Mercer's features (section 5 of the paper): for each period, learned or fixed, a truncated Fourier
- * series with learned amplitudes. The coefficient c = amplitude^2 stays non-negative. The intercept sqrt(c_1) is constant over
- * time, so the biases of the projections replace it. */
+ * series with learned amplitudes. The coefficient c = amplitude^2 stays non-negative. The intercept sqrt(c_1) is
+ * constant over time, so the biases of the projections replace it. */
 #include "nn/encoding_rows.h"
 
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],

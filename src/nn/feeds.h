@@ -1,5 +1,5 @@
-/* feeds.h: the inputs of a network. Every graph declares all of lp_feed in this order, used or not, then one input for each
- * field of the model. T: tokens; A: targets; N: negatives per target; I: items of the batch vocabulary. */
+/* feeds.h: the inputs of a network. Every graph declares all of lp_feed in this order, used or not, then one input for
+ * each field of the model. T: tokens; A: targets; N: negatives per target; I: items of the batch vocabulary. */
 #ifndef LP_FEEDS_H
 #define LP_FEEDS_H
 

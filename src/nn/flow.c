@@ -34,7 +34,8 @@ static void declare_layer(lp_graph *graph, int index, lp_order order, int units,
     layer->second_weight = lp_mask(graph, second, units, order, LP_LAYER_MIDDLE);
     layer->shift_weight = lp_mask(graph, shift, units, order, LP_LAYER_LAST);
     layer->scale_weight = lp_mask(graph, scale, units, order, LP_LAYER_LAST);
-    /* The first autoregressive variable may have a constant shift and scale. The unchanged half of a coupling layer may not. */
+    /* The first autoregressive variable may have a constant shift and scale. The unchanged half of a coupling layer may
+     * not. */
     if (order == LP_ORDER_AUTOREGRESSIVE)
         return;
     layer->shift_bias = lp_mask(graph, layer->shift_bias, units, order, LP_LAYER_BIAS);

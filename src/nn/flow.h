@@ -7,8 +7,8 @@
  * The flows, named as in TensorFlow Probability, differ in the mask and in the direction that is called forward:
  *     maf   masked autoregressive: a variable depends on those before it; forward generates, one pass per variable
  *     iaf   inverse autoregressive: the same mask; forward normalizes
- *     nvp   RealNVP: two coupling layers, where one half depends on the other, alternately; forward generates in one pass,
- *           because the other half is unchanged
+ *     nvp   RealNVP: two coupling layers, where one half depends on the other, alternately; forward generates in one
+ *           pass, because the other half is unchanged
  */
 #ifndef LP_FLOW_H
 #define LP_FLOW_H
@@ -39,12 +39,12 @@ typedef struct lp_flow {
     lp_flow_layer layers[LP_FLOW_LAYERS];
 } lp_flow;
 
-/* Declares the parameters time.flow.<layer>.… of a flow on `units` variables with two hidden layers of `hidden` units. It
- * is initially close to the identity. */
+/* Declares the parameters time.flow.<layer>.… of a flow on `units` variables with two hidden layers of `hidden` units.
+ * It is initially close to the identity. */
 void lp_flow_declare(lp_graph *graph, const lp_flow_type *type, int units, int hidden, lp_flow *flow);
 
-/* x [1 x units] -> [1 x units]. The log-determinant is the sum of all elements of log_scales, one [1 x units] per layer;
- * log_scales may be NULL. */
+/* x [1 x units] -> [1 x units]. The log-determinant is the sum of all elements of log_scales, one [1 x units] per
+ * layer; log_scales may be NULL. */
 lp_value *lp_flow_forward(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS]);
 lp_value *lp_flow_inverse(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS]);
 

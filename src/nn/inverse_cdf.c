@@ -1,7 +1,6 @@
 /* inverse_cdf.c: learned maps from noise to frequencies: an MLP per number, or a flow of all numbers. */
 #include "nn/inverse_cdf.h"
 
-#include "base/text.h"
 #include "nn/flow.h"
 
 /* ------------------------------------------------------------------------------------------- --- MLPs ----- */
@@ -73,8 +72,3 @@ static const lp_inverse_cdf iaf = {"iaf", "inverse autoregressive flow", false, 
 static const lp_inverse_cdf nvp = {"nvp", "RealNVP: affine coupling of alternate halves", false, true, build_nvp};
 
 const lp_inverse_cdf *const lp_inverse_cdfs[] = {&mlp, &mlp_residual, &maf, &iaf, &nvp, NULL};
-
-const lp_inverse_cdf *lp_inverse_cdf_find(const char *name)
-{
-    return lp_find_by_name(lp_inverse_cdfs, name);
-}

@@ -16,6 +16,5 @@ typedef struct lp_inverse_cdf {
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_inverse_cdf *const lp_inverse_cdfs[];
-const lp_inverse_cdf *lp_inverse_cdf_find(const char *name);
 
 #endif

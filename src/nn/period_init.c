@@ -1,8 +1,6 @@
 /* period_init.c: the table of period initializers. */
 #include "nn/period_init.h"
 
-#include "base/text.h"
-
 #include <math.h>
 
 /* The logarithm of period i (from 0) of `count`. */
@@ -18,7 +16,8 @@ static lp_value *declare_by(lp_graph *graph, const char *name, int count, double
     return lp_graph_parameter_values(graph, name, 1, count, log_period);
 }
 
-/* tau_i = tau_min (tau_max / tau_min)^((i - 1) / (n - 1)): even steps of log tau. A single period is the geometric mean. */
+/* tau_i = tau_min (tau_max / tau_min)^((i - 1) / (n - 1)): even steps of log tau. A single period is the geometric
+ * mean. */
 static double geometric_rule(int i, int count, double low, double high)
 {
     return count > 1 ? log(low) + (log(high) - log(low)) * i / (count - 1) : (log(low) + log(high)) / 2;
@@ -61,8 +60,3 @@ static const lp_period_init uniform = {"random", "uniform at random", declare_ra
 static const lp_period_init linear = {"linear", "even steps", declare_linear};
 
 const lp_period_init *const lp_period_inits[] = {&geometric, &paper, &uniform, &linear, NULL};
-
-const lp_period_init *lp_period_init_find(const char *name)
-{
-    return lp_find_by_name(lp_period_inits, name);
-}

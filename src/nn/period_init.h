@@ -14,6 +14,5 @@ typedef struct lp_period_init {
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_period_init *const lp_period_inits[];
-const lp_period_init *lp_period_init_find(const char *name);
 
 #endif

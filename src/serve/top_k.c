@@ -1,5 +1,5 @@
-/* top_k.c: a heap of the best scores so far with the worst of them on top. Most scores are below it and are rejected by a
- * vectorized comparison. */
+/* top_k.c: a heap of the best scores so far with the worst of them on top. Most scores are below it and are rejected by
+ * a vectorized comparison. */
 #include "serve/top_k.h"
 
 /* Whether a ranks below b. */
@@ -21,7 +21,6 @@ static void sink(lapse_recommendation *heap, int64_t size, int64_t at, lapse_rec
     heap[at] = entry;
 }
 
-/* Inserts `entry` at index `at` and moves it up the heap. */
 static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation entry)
 {
     for (int64_t parent; at > 0 && is_worse(&entry, &heap[parent = (at - 1) / 2]); at = parent)
@@ -29,7 +28,8 @@ static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation en
     heap[at] = entry;
 }
 
-/* Explicit SIMD of a width that every CPU has: compilers do not vectorize float comparisons that may raise exceptions. */
+/* Explicit SIMD of a width that every CPU has: compilers do not vectorize float comparisons that may raise
+ * exceptions. */
 enum { LANES = 4, CHUNK = 8 * LANES };
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));

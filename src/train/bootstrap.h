@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* The 95 % percentile intervals of `columns` means. Row s of parts [sequences x (1 + columns)] holds the number of cases of
- * sequence s and, for each column, the sum over them. Fills low and high [columns]. The result does not depend on threads. */
+/* The 95 % percentile intervals of `columns` means. Row s of parts [sequences x (1 + columns)] holds the number of
+ * cases of sequence s and, for each column, the sum over them. Fills low and high [columns]. The result does not depend
+ * on threads. */
 lapse_status lp_bootstrap(const double *parts, int64_t sequences, int columns, int resamples, int threads, double *low,
                           double *high, lapse_error *error);
 

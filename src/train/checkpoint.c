@@ -81,7 +81,6 @@ static lapse_status find(const lp_container *container, const char *name, const 
     return LAPSE_OK;
 }
 
-/* Restores a buffer of the backend. */
 static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *container, const char *name,
                                 const char *path, float *buffer, lapse_error *error)
 {

@@ -11,7 +11,8 @@
 /* Windows of a batch. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
-/* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES cases. */
+/* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES
+ * cases. */
 enum { MAX_SCORES = 2000000000, MIN_CASES = 500 };
 
 static bool ranks(const lp_evaluator *evaluator)
@@ -214,7 +215,6 @@ static void score_logits(const float *logits, int count, int target, int32_t *pr
     *loss = log(sum) - ((double)logits[target] - logits[best]);
 }
 
-/* The true class of each target of the batch. */
 static const int32_t *labels(const lp_batch *batch, int target)
 {
     return target == LP_TARGET_EVENT ? batch->target : batch->action;
@@ -236,7 +236,6 @@ static void take_logits(void *context, int shard, const lp_outcome *outcome)
     }
 }
 
-/* Adds the probabilities of one frequency sample to the mean. */
 static void add_probabilities(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
@@ -416,7 +415,6 @@ static double accuracy(const lp_evaluator *evaluator)
     return (double)correct / (double)count;
 }
 
-/* A parameter in host memory. */
 static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
 {
     if (evaluator->backend->host)

@@ -46,14 +46,15 @@ typedef struct lp_evaluator {
 lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                lapse_error *error);
-/* The same for a recommender, with max_cases, negatives, counts and seed of the ranking from *setup. lp_evaluator_init ranks
- * without negatives, and samples the cases where all of them would take too long. */
+/* The same for a recommender, with max_cases, negatives, counts and seed of the ranking from *setup. lp_evaluator_init
+ * ranks without negatives, and samples the cases where all of them would take too long. */
 lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                       const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                       const lp_ranking_setup *setup, lapse_error *error);
 void lp_evaluator_clear(lp_evaluator *evaluator);
 
-/* Predicts every target with these parameters of a network, which are in the backend's memory. Fills cases, or states. */
+/* Predicts every target with these parameters of a network, which are in the backend's memory. Fills cases, or
+ * states. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 
 /* Predicts `event` of the sequence that begins at `start` with a baseline. type: of each event, in the model's ids. */
@@ -70,16 +71,16 @@ lapse_status lp_evaluator_device(const lapse_model *model, const char *name, con
 /* Runs with the model's own parameters, and ranks a recommender's cases. May be called once. */
 lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error);
 
-/* The validation metric of training, after a run with these parameters: the accuracy over all targets, or a recommender's
- * NDCG@10 under the protocol full-unseen. */
+/* The validation metric of training, after a run with these parameters: the accuracy over all targets, or a
+ * recommender's NDCG@10 under the protocol full-unseen. */
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
 const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* "accuracy" or "NDCG@10" */
 
 /* Finds a target by name; NULL: the model's first. A recommender is an error: it has no class probabilities. */
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);
 
-/* Fills *split with each event's split for this model and dataset (owned by the caller; NULL for "all"), and *wanted with
- * the one of this name, LP_SPLIT_COUNT for "all". */
+/* Fills *split with each event's split for this model and dataset (owned by the caller; NULL for "all"), and *wanted
+ * with the one of this name, LP_SPLIT_COUNT for "all". */
 lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
                                 uint8_t **split, lp_split *wanted, lapse_error *error);
 

@@ -1,7 +1,7 @@
 /* law.c: the best possible scores: those of the law that generated a simulation.
  *
- * The law's event types are pairs of an action and an item. A model may predict the pairs, the items or the actions; the
- * probabilities of all pairs of one class are added. */
+ * The law's event types are pairs of an action and an item. A model may predict the pairs, the items or the actions;
+ * the probabilities of all pairs of one class are added. */
 #include "data/simulate/simulate.h"
 #include "train/evaluator.h"
 
@@ -16,7 +16,8 @@ typedef struct law_view {
     double *sums;          /* probability of each class; owned */
 } law_view;
 
-/* Maps the law's event types to classes: by their full names, or if the model has none of these by item, or by action. */
+/* Maps the law's event types to classes: by their full names, or if the model has none of these by item, or by
+ * action. */
 static lapse_status map_types(law_view *view, const lp_names *names, lapse_error *error)
 {
     const lp_law *law = &view->simulation->law;
@@ -39,7 +40,6 @@ static lapse_status map_types(law_view *view, const lp_names *names, lapse_error
     return LAPSE_OK;
 }
 
-/* Predicts event `index` of a user by the law. */
 static lapse_status predict(const law_view *view, int64_t user, int64_t index, int32_t target, lp_case *prediction,
                             lapse_error *error)
 {

@@ -1,8 +1,8 @@
-/* prefetch.h: makes the next batch on a worker thread while a device computes the current one; at the end of an epoch, also
- * the windows of the next epoch.
+/* prefetch.h: makes the next batch on a worker thread while a device computes the current one; at the end of an epoch,
+ * also the windows of the next epoch.
  *
- * A batch is a function of the epoch's windows, its position among them and the step number, so prefetching does not change
- * results. A prefetched batch that the run does not use (after a checkpoint is loaded) is discarded.
+ * A batch is a function of the epoch's windows, its position among them and the step number, so prefetching does not
+ * change results. A prefetched batch that the run does not use (after a checkpoint is loaded) is discarded.
  */
 #ifndef LP_PREFETCH_H
 #define LP_PREFETCH_H

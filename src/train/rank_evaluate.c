@@ -42,7 +42,6 @@ static lapse_status check_options(const lapse_model *model, const lapse_rank_opt
     return LAPSE_OK;
 }
 
-/* The inputs of a ranking. */
 typedef struct rank_view {
     const lapse_model *model;
     const lapse_dataset *dataset;

@@ -1,7 +1,7 @@
-/* rank_negatives.c: sampling without replacement, by rejection of excluded and already sampled items. After too many rejections
- * (a sequence that has nearly all popular items), every item gets an exponential random key divided by its count, and the items
- * with the smallest keys are the sample. Its distribution is the same (Efraimidis and Spirakis 2006), but it takes a pass over
- * the catalogue. */
+/* rank_negatives.c: sampling without replacement, by rejection of excluded and already sampled items. After too many
+ * rejections (a sequence that has nearly all popular items), every item gets an exponential random key divided by its
+ * count, and the items with the smallest keys are the sample. Its distribution is the same (Efraimidis and Spirakis
+ * 2006), but it takes a pass over the catalogue. */
 #include "train/rank_negatives.h"
 
 #include "base/random.h"

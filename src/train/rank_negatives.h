@@ -1,7 +1,7 @@
 /* rank_negatives.h: the sampled negatives of a ranking.
  *
- * Negatives are a function of the seed, the protocol and the target event: every model is ranked against the same ones, on
- * any number of threads. They are distinct, and never items that the caller excludes (those of the sequence).
+ * Negatives are a function of the seed, the protocol and the target event: every model is ranked against the same ones,
+ * on any number of threads. They are distinct, and never items that the caller excludes (those of the sequence).
  */
 #ifndef LP_RANK_NEGATIVES_H
 #define LP_RANK_NEGATIVES_H

@@ -103,8 +103,8 @@ static int by_count(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Divides the items, sorted by count, into groups of about a quarter of the training events each. Items of equal counts are in
- * one group. An empty group has least = INT64_MAX. */
+/* Divides the items, sorted by count, into groups of about a quarter of the training events each. Items of equal counts
+ * are in one group. An empty group has least = INT64_MAX. */
 static lapse_status cut_popularity(slicer *s, lapse_error *error)
 {
     int64_t items = s->ranking->setup.items, total = 0, before = 0;
@@ -225,7 +225,6 @@ static lapse_status score(const summing *sums, const uint8_t *groups, int group,
     return LAPSE_OK;
 }
 
-/* Adds the slices of one type that have cases. */
 static lapse_status score_slices(const summing *sums, const slicer *s, const slice_type *type, uint8_t *groups,
                                  lapse_rank_scores *scores, lapse_error *error)
 {

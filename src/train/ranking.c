@@ -1,6 +1,6 @@
-/* ranking.c: computes ranks. A thread scores a block of cases against the catalogue, a tile of items at a time. Lists of items
- * (seen items, negatives) are sorted by item, so that one pass over each list beside the tiles finds its scores in the current
- * tile: no score is computed twice, and ties are exact. */
+/* ranking.c: computes ranks. A thread scores a block of cases against the catalogue, a tile of items at a time. Lists
+ * of items (seen items, negatives) are sorted by item, so that one pass over each list beside the tiles finds its
+ * scores in the current tile: no score is computed twice, and ties are exact. */
 #include "train/ranking.h"
 
 #include "backend/backend.h"
@@ -66,7 +66,6 @@ static bool is_target(const lp_ranking_setup *setup, int64_t event)
     return setup->wanted == LP_SPLIT_COUNT || setup->split[event] == (uint8_t)setup->wanted;
 }
 
-/* Finds the largest key in the sample. */
 static lapse_status find_last_key(const lp_ranking *ranking, case_key *last, lapse_error *error)
 {
     const lp_ranking_setup *setup = &ranking->setup;
@@ -118,8 +117,8 @@ static lapse_status list_cases(lp_ranking *ranking, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Buffers to make the sorted lists of distinct items of every sequence that has a case: a counting sort of all events by item,
- * then a stable distribution to the lists. */
+/* Buffers to make the sorted lists of distinct items of every sequence that has a case: a counting sort of all events
+ * by item, then a stable distribution to the lists. */
 typedef struct list_maker {
     int64_t *sequence; /* [lists] */
     int64_t *offset;   /* [items + 1]: index of an item's first event in `event` */
@@ -256,7 +255,6 @@ void lp_ranking_clear(lp_ranking *ranking)
 
 /* -------------------------------------------------------------------------------------------------- tallies -- */
 
-/* Samples the negatives of the block's case i. */
 static void sample_negatives(const lp_ranking *ranking, lp_rank_worker *worker, int i)
 {
     int wanted = ranking->setup.negatives;
@@ -402,14 +400,6 @@ void lp_ranking_rows(lp_ranking *ranking, lp_rank_row score, void *context)
 double lp_rank_gain(int32_t rank, int cutoff)
 {
     return rank <= cutoff ? 1 / log2(1.0 + rank) : 0;
-}
-
-double lp_ranking_hit(const lp_ranking *ranking, lp_protocol protocol, int cutoff)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < ranking->case_count; i++)
-        sum += ranking->results[i].rank[protocol] <= cutoff;
-    return sum / (double)ranking->case_count;
 }
 
 double lp_ranking_ndcg(const lp_ranking *ranking, lp_protocol protocol, int cutoff)

@@ -1,15 +1,15 @@
 /* ranking.h: the rank of the target item among candidate items (docs/evaluation.md).
  *
- * A case is a target event. Its rank is 1 plus the number of other candidates whose score is not below the target's: ties
- * rank against the target, and so do NaN scores. The candidates are
+ * A case is a target event. Its rank is 1 plus the number of other candidates whose score is not below the target's:
+ * ties rank against the target, and so do NaN scores. The candidates are
  *
  *   full         the whole catalogue
  *   full-unseen  the same without the items of the sequence before the target event; the target itself always remains
  *   uniform      the target and 100 negatives sampled uniformly from the items that the sequence never has
  *   popularity   the same, sampled by their number of occurrences in training
  *
- * Scores come from the states of a network, multiplied with the item table a tile at a time and never stored whole, or as a
- * row of all items from a baseline.
+ * Scores come from the states of a network, multiplied with the item table a tile at a time and never stored whole, or
+ * as a row of all items from a baseline.
  */
 #ifndef LP_RANKING_H
 #define LP_RANKING_H
@@ -32,7 +32,6 @@ typedef struct lp_rank_case {
     int64_t list; /* index of the sequence's list of items */
 } lp_rank_case;
 
-/* The ranks of a case. */
 typedef struct lp_rank_result {
     int32_t rank[LP_PROTOCOL_COUNT];
     int32_t candidates[LP_PROTOCOL_COUNT]; /* the target included; 0: the protocol is not used */
@@ -81,8 +80,7 @@ void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const 
 typedef void (*lp_rank_row)(void *context, const lp_rank_case *rank_case, double *scores);
 void lp_ranking_rows(lp_ranking *ranking, lp_rank_row score, void *context);
 
-/* Means over all cases. */
-double lp_ranking_hit(const lp_ranking *ranking, lp_protocol protocol, int cutoff);
+/* Mean over all cases. */
 double lp_ranking_ndcg(const lp_ranking *ranking, lp_protocol protocol, int cutoff);
 
 /* Discounted gain of a rank at a cutoff: 1 / log2(1 + rank), or 0 past the cutoff. */

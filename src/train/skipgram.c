@@ -135,8 +135,8 @@ void lp_skipgram_epoch(lp_skipgram *s, int epoch)
     s->pairs = 0;
 }
 
-/* One step of logistic regression on the pair of the current item h and another item. Updates the context vector, and adds the
- * update of h to `step`. */
+/* One step of logistic regression on the pair of the current item h and another item. Updates the context vector, and
+ * adds the update of h to `step`. */
 static void train_pair(lp_skipgram *s, int32_t other, bool positive, float rate)
 {
     float *context = row(s->contexts, s, other);
@@ -157,7 +157,6 @@ static void sum_parts(lp_skipgram *s, int32_t item)
         add(s->sum, row(s->features, s, catalogue->feature[f]), 1, s->stride);
 }
 
-/* Adds `step` to the vectors of an item. */
 static void update_parts(lp_skipgram *s, int32_t item)
 {
     const lp_catalogue *catalogue = s->catalogue;

@@ -4,8 +4,8 @@
  *   loss of item o in the context window of item i
  *                         -log sigma(h_i . c_o) - sum over negatives n of log sigma(-h_i . c_n)
  *
- * The own vector of an item with features is initially 0, so an item without training events has the sum of its features.
- * A feature without items in the training split stays 0.
+ * The own vector of an item with features is initially 0, so an item without training events has the sum of its
+ * features. A feature without items in the training split stays 0.
  *
  * Updates are sequential, in an order given by the seed. The result does not depend on threads.
  */
@@ -44,7 +44,8 @@ typedef struct lp_skipgram {
 lapse_status lp_skipgram_init(lp_skipgram *skipgram, lapse_error *error);
 void lp_skipgram_clear(lp_skipgram *skipgram);
 
-/* Shuffles the sequences for an epoch (from 0). lp_skipgram_train then processes the sequences first .. end - 1 of the order. */
+/* Shuffles the sequences for an epoch (from 0). lp_skipgram_train then processes the sequences first .. end - 1 of the
+ * order. */
 void lp_skipgram_epoch(lp_skipgram *skipgram, int epoch);
 void lp_skipgram_train(lp_skipgram *skipgram, int64_t first, int64_t end, int epoch);
 

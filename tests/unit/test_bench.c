@@ -139,7 +139,8 @@ static void timing_changes_nothing(void **state)
 
 /* ------------------------------------------------------------------------------------------------ launches ----- */
 
-/* A graph of three nodes with two launches: the first node and a part of the last; the second node and the rest of the last. */
+/* A graph of three nodes with two launches: the first node and a part of the last; the second node and the rest of the
+ * last. */
 static void launches_are_added(void **state)
 {
     (void)state;
@@ -180,7 +181,7 @@ static void launches_are_added(void **state)
     lp_graph_clear(&graph);
 }
 
-/* -------------------------------------------------------------------------------------------------- lapse_bench ----- */
+/* --------------------------------------------------------------------------------------------- lapse_bench ----- */
 
 static void machine_is_measured(void **state)
 {

@@ -1,5 +1,5 @@
-/* test_pretrain.c: item vectors are reproducible, are similar for items in similar contexts, come from features for items without
- * events, and do not depend on held-out events; their files; errors. */
+/* test_pretrain.c: item vectors are reproducible, are similar for items in similar contexts, come from features for
+ * items without events, and do not depend on held-out events; their files; errors. */
 #include "model/vectors.h"
 #include "support/small_data.h"
 #include "support/small_train.h"

@@ -1,4 +1,5 @@
-/* test_rank_scores.c: ranking metrics: by hand, with intervals and slices; lapse_rank_evaluate on baselines and networks. */
+/* test_rank_scores.c: ranking metrics: by hand, with intervals and slices; lapse_rank_evaluate on baselines and
+ * networks. */
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "train/evaluator.h"

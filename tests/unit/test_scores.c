@@ -103,7 +103,8 @@ static void bootstrap(void **state)
     }
     assert_true(width[1] < 0.7 * width[0] && width[2] < 0.7 * width[1]);
     assert_true(loss_width[1] < 0.7 * loss_width[0] && loss_width[2] < 0.7 * loss_width[1]);
-    /* The accuracies are uniform on (0, 1): a standard deviation of sqrt((1/12 + 1/30) / 800); the interval has 3.92 of them. */
+    /* The accuracies are uniform on (0, 1): a standard deviation of sqrt((1/12 + 1/30) / 800); the interval has 3.92 of
+     * them. */
     assert_true(fabs(width[2] - 3.92 * sqrt((1.0 / 12 + 1.0 / 30) / 800)) < 0.15 * width[2]);
 }
 
