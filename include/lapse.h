@@ -11,7 +11,7 @@
  *     out-pointer is NULL or unchanged, and no existing file has been changed.
  *   - The library never prints, exits or aborts on input. It writes only to paths given by the caller.
  *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it
- *     with the matching ..._free or ..._close; both accept NULL. Strings returned by an object are valid until it is freed.
+ *     with the matching ..._free or ..._close; both accept NULL. Strings of an object are valid until it is freed.
  *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
  *     thread at a time. Option objects are plain values without locks.
  *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
@@ -106,13 +106,12 @@ typedef struct lapse_field {
 } lapse_field;
 
 typedef struct lapse_import_options {
-    const char *input; /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
-    const char
-        *sequence;     /* column of the sequence (user) of an event: a name, or a 1-based number; NULL: found by name */
-    const char *time;  /* column of the time; NULL: found by name */
-    const char *event; /* column of the event's name, or several separated by commas ("action,item"), whose
-                            * values are joined by a space; NULL: found by name */
-    const char *split; /* column that contains train, valid or test; NULL: none */
+    const char *input;      /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
+    const char *sequence;   /* column of the sequence (user): a name, or a 1-based number; NULL: found by name */
+    const char *time;       /* column of the time; NULL: found by name */
+    const char *event;      /* column of the event's name, or several separated by commas ("action,item"), whose
+                             * values are joined by a space; NULL: found by name */
+    const char *split;      /* column that contains train, valid or test; NULL: none */
     const char *delimiter;  /* ",", "\t" or any one character; NULL: detected in the first line */
     const char *time_unit;  /* "auto", "s", "ms" or "iso" */
     bool header;            /* the first line names the columns; otherwise columns are numbered */
@@ -122,11 +121,10 @@ typedef struct lapse_import_options {
     const char *min_rounds; /* "once": min_count, then min_events, once each, after which event types may be rare again;
                              * "iterated": iterative k-core filtering, both in turn until both hold */
     double session_gap; /* seconds: sequences are split into sessions, named "<sequence>/1", "<sequence>/2", ..., where
-                             * consecutive events are further apart; 0: never */
-    const char
-        *deduplicate; /* "none"; "exact": drop repeats of the same sequence, time and name; "consecutive": drop an
-                              * event that follows one of the same name */
-    int threads;      /* 0: all cores */
+                         * consecutive events are further apart; 0: never */
+    const char *deduplicate; /* "none"; "exact": drop repeats of sequence, time and name; "consecutive": drop an event
+                              * that follows one of the same name */
+    int threads;             /* 0: all cores */
 
     /* Fields of the events, 64 at most in all. */
     const char *action;            /* column of the action; NULL: none */
@@ -342,7 +340,7 @@ typedef struct lapse_pretrain_options {
     double learning_rate;    /* initial; decays linearly to 0 */
     int epochs;
     const char *split_by; /* split rule; only the training split is used. NULL: the split column if there is one,
-                              * otherwise leave-one-out */
+                           * otherwise leave-one-out */
     uint64_t seed;        /* of the split, initialization, order and negatives */
 } lapse_pretrain_options;
 
@@ -460,7 +458,7 @@ typedef struct lapse_rank_score {
 /* A subset of the cases. */
 typedef struct lapse_rank_slice {
     const char *by; /* "history": number of events before the target event; "popularity": training events of the item;
-                        * "lag": time since the previous event; "all" */
+                     * "lag": time since the previous event; "all" */
     char name[64];  /* such as "10 to 19 events" */
     int64_t cases;  /* target events */
     int64_t sequences; /* with at least one case */
@@ -470,11 +468,10 @@ typedef struct lapse_rank_slice {
 typedef struct lapse_rank_scores {
     const char *split;       /* "train", "valid", "test" or "all" */
     const char *target_time; /* "known" or "unknown" */
-    const char
-        *popularity; /* split of the popularity counts: "training", or "dataset" if the training split is not known */
-    int64_t items;   /* of the catalogue */
-    int64_t case_total; /* all target events; more than whole.cases if cases were sampled */
-    int negatives;      /* requested per case */
+    const char *popularity;  /* counted in "training", or in "dataset" if the training split is not known */
+    int64_t items;           /* of the catalogue */
+    int64_t case_total;      /* all target events; more than whole.cases if cases were sampled */
+    int negatives;           /* requested per case */
     uint64_t negative_seed;
     int cutoff_count;
     int *cutoffs;
@@ -551,7 +548,7 @@ typedef struct lapse_recommendation {
     int64_t item; /* id of lapse_model_event_type_name */
     double
         score; /* recommender: the score, over several frequency samples their mean score. Classifier: the logit; over
-                   * several frequency samples, the log of the mean probability. Baseline: the log of the probability */
+                * several frequency samples, the log of the mean probability. Baseline: the log of the probability */
     double probability; /* as lapse_session_predict */
 } lapse_recommendation;
 
@@ -720,11 +717,10 @@ typedef struct lapse_bench_options {
  * name is the op of the first node. Launches are timed one by one, but some run concurrently in a step. */
 typedef struct lapse_bench_row {
     const char *name;
-    const char
-        *type;  /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or "bce"; otherwise
-                       * NULL */
-    int launch; /* index in a step, from 1; 0: not a launch */
-    int nodes;  /* that a launch computes, wholly or in part */
+    const char *type; /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or "bce";
+                       * otherwise NULL */
+    int launch;       /* index in a step, from 1; 0: not a launch */
+    int nodes;        /* that a launch computes, wholly or in part */
     int64_t calls;
     double seconds;     /* minimum over the rounds */
     double flop, bytes; /* operations, and the minimum of bytes moved; 0: not known */
