@@ -2,29 +2,15 @@
  * U+FFFD. */
 #include "json.h"
 
-#include <math.h>
+#include "lapse.h"
 
-/* Length of the UTF-8 sequence at s, or 0 if it is not valid (RFC 3629). */
-static int sequence_length(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    int length = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
-    if (s[0] < 0xC2 || s[0] > 0xF4)
-        return 0;
-    for (int i = 1; i < length; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
-    bool beyond = (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF4 && s[1] > 0x8F);
-    return overlong || beyond ? 0 : length;
-}
+#include <math.h>
 
 static void quote(FILE *file, const char *text)
 {
     fputc('"', file);
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        int length = sequence_length(c);
+        int length = lapse_utf8_size((const char *)c);
         if (length == 0) {
             fputs("\\ufffd", file);
             c++;

@@ -43,12 +43,12 @@ static int by_cases(const void *a, const void *b)
 /* The classes in the order shown, or NULL. The caller frees the array. */
 static const lapse_class_score **sorted(const lapse_scores *scores)
 {
-    const lapse_class_score **classes = calloc((size_t)scores->type_count + 1, sizeof *classes);
+    const lapse_class_score **classes = calloc((size_t)scores->class_count + 1, sizeof *classes);
     if (!classes)
         return NULL;
-    for (int64_t i = 0; i < scores->type_count; i++)
-        classes[i] = &scores->types[i];
-    qsort(classes, (size_t)scores->type_count, sizeof *classes, by_cases);
+    for (int64_t i = 0; i < scores->class_count; i++)
+        classes[i] = &scores->classes[i];
+    qsort(classes, (size_t)scores->class_count, sizeof *classes, by_cases);
     return classes;
 }
 
@@ -61,7 +61,7 @@ bool cli_scores_print_classes(FILE *file, const lapse_scores *scores)
         return false;
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         cli_table_add(&table, "%s", headings[i]);
-    for (int64_t i = 0; i < scores->type_count; i++) {
+    for (int64_t i = 0; i < scores->class_count; i++) {
         cli_table_add(&table, "%s", classes[i]->name);
         cli_table_add(&table, "%s", cli_count(classes[i]->cases).text);
         cli_table_add(&table, "%s", cli_count(classes[i]->predicted).text);
@@ -78,7 +78,7 @@ static void classes_json(cli_json *json, const lapse_scores *scores)
 {
     const lapse_class_score **classes = sorted(scores);
     cli_json_array(json, "classes");
-    for (int64_t i = 0; classes && i < scores->type_count; i++) {
+    for (int64_t i = 0; classes && i < scores->class_count; i++) {
         cli_json_object(json, NULL);
         cli_json_text(json, "name", classes[i]->name);
         cli_json_whole(json, "cases", classes[i]->cases);

@@ -1,21 +1,24 @@
-/* lapse.h: the public interface of Lapse, alone enough to use the library.
+/* lapse.h: the public interface of Lapse. It is the only header that a program needs.
  *
- * Lapse learns from timestamped events and answers: given this history, what happens at time t?
- * Data flows in the order of this file:
+ * Lapse trains models of timestamped events that predict, given a history, the event at a time t. Data flows in the
+ * order of this file:
  *
  *   events (CSV)  ->  dataset  ->  training  ->  model  ->  scores
  *                                                      \->  session  ->  prediction at any time
  *
  * Contracts that hold for every call
  *   - A call that can fail returns a lapse_status and fills *error (which may be NULL). On failure every
- *     out-pointer is NULL or untouched, and no existing file has been changed.
- *   - The library never prints, exits or aborts on input. It writes only to the files it is told to write.
- *   - An object made by ..._new, ..._open, ..._load or by an out-pointer belongs to the caller, who ends it with
- *     the matching ..._free or ..._close; both accept NULL. Strings returned by an object live as long as it does.
- *   - Datasets and models do not change after they are made: any number of threads may read one. A session belongs
- *     to one thread at a time.
+ *     out-pointer is NULL or unchanged, and no existing file has been changed.
+ *   - The library never prints, exits or aborts on input. It writes only to paths given by the caller.
+ *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it
+ *     with the matching ..._free or ..._close; both accept NULL. Strings of an object are valid until it is freed.
+ *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
+ *     thread at a time. Option objects are plain values without locks.
+ *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
+ *     results have the same bits as one after another, and the GPU is shared, not used in parallel. An error of the
+ *     device is permanent for all of them.
  *   - Times are seconds since 1970-01-01 UTC as doubles. Durations are seconds.
- *   - An options struct is filled by its ..._default function first, then changed by the caller.
+ *   - Fill an options struct with its ..._default function first, then change members.
  */
 #ifndef LAPSE_H
 #define LAPSE_H
@@ -30,29 +33,29 @@ extern "C" {
 
 #define LAPSE_VERSION "0.1.0"
 
-/* The version of the library in use, such as "0.1.0". */
+/* The version of the linked library, such as "0.1.0". */
 const char *lapse_version(void);
 
 /* ---------------------------------------------------------------------------------------------- errors ------ */
 
-/* Numbers are append-only: they never change their meaning. */
+/* Codes are append-only: a number never changes its meaning. */
 typedef enum lapse_status {
     LAPSE_OK = 0,
     LAPSE_ERROR_MEMORY = 1,  /* out of memory */
     LAPSE_ERROR_USAGE = 2,   /* an argument or option is wrong */
-    LAPSE_ERROR_INPUT = 3,   /* the data read is malformed; file, line and column say where */
+    LAPSE_ERROR_INPUT = 3,   /* malformed input data; file, line and column locate it */
     LAPSE_ERROR_FILE = 4,    /* the system refused to open, read or write a file */
-    LAPSE_ERROR_FORMAT = 5,  /* a dataset, model or checkpoint file is not one, is truncated, or was edited */
-    LAPSE_ERROR_UNKNOWN = 6, /* a name that the model or dataset does not know */
-    LAPSE_ERROR_INTERNAL = 7 /* a mistake in Lapse itself */
+    LAPSE_ERROR_FORMAT = 5,  /* a dataset, model or checkpoint file is invalid, truncated or corrupt */
+    LAPSE_ERROR_UNKNOWN = 6, /* a name that the model or dataset does not have */
+    LAPSE_ERROR_INTERNAL = 7 /* a bug in Lapse, or a failure of the device */
 } lapse_status;
 
 typedef struct lapse_error {
     lapse_status status;
-    char message[512]; /* one sentence: what is wrong, where, and what would be right */
+    char message[512]; /* one sentence: what is wrong, where, and how to fix it */
     char file[256];    /* the file concerned, or "" */
-    int64_t line;      /* 1-based; 0 where no line applies */
-    int64_t column;    /* 1-based field of the line; 0 where none applies */
+    int64_t line;      /* 1-based; 0: not applicable */
+    int64_t column;    /* 1-based field of the line; 0: not applicable */
 } lapse_error;
 
 /* "memory", "usage", ...: the short name of a status. */
@@ -67,11 +70,14 @@ lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error
 /* Parses a duration with its unit: 90s, 15m, 3h, 2d, 1w, 2y (y = 365.25 days), 250ms. */
 lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error *error);
 
-/* Formats a duration for people ("3 days", "1.5 hours") into out and returns out. */
+/* Formats a duration in words ("3 days", "1.5 hours") into out and returns out. */
 const char *lapse_duration_format(double seconds, char *out, size_t out_size);
 
-/* Writes a time as ISO 8601 in UTC ("2026-11-15T12:00:00Z"; with milliseconds if there are any), and returns out. */
+/* Formats a time as ISO 8601 in UTC ("2026-11-15T12:00:00Z", with milliseconds if not 0) into out and returns out. */
 const char *lapse_time_format(double time, char *out, size_t out_size);
+
+/* The number of bytes of the UTF-8 character at text, which is NUL-terminated; 0 where it is not well-formed. */
+int lapse_utf8_size(const char *text);
 
 /* The values of some options, NULL-terminated. Those of training options are in lapse_option.choices. */
 const char *const *lapse_task_names(void);
@@ -85,75 +91,76 @@ const char *const *lapse_precision_names(void);
 
 typedef struct lapse_dataset lapse_dataset;
 
-/* Fields: further columns of an event. A model sees the fields of past events, never those of the event that it predicts. */
+/* Fields: further columns of an event. A model's inputs are the fields of past events, never those of the target
+ * event. */
 typedef enum lapse_field_type {
-    LAPSE_FIELD_ACTION = 0,   /* the action (view, search, purchase): a category that can also be predicted */
+    LAPSE_FIELD_ACTION = 0,   /* the action (view, search, purchase): a category that can also be a target */
     LAPSE_FIELD_CATEGORY = 1, /* one of a list of values */
     LAPSE_FIELD_NUMBER = 2
 } lapse_field_type;
 
 typedef struct lapse_field {
-    const char *name; /* of the source's column; lives as long as the dataset or model */
+    const char *name; /* of the source's column; valid as long as the dataset or model */
     lapse_field_type type;
-    int64_t category_count; /* distinct values, "" (nothing was there) included where it occurs; 0 for a number */
+    int64_t category_count; /* distinct values, including "" (empty) if it occurs; 0 for a number */
 } lapse_field;
 
 typedef struct lapse_import_options {
     const char *input;      /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
-    const char *sequence;   /* column that says whose event it is: a name, or a 1-based number; NULL: found by name */
-    const char *time;       /* column with the time; NULL: found by name */
-    const char *event;      /* column with the event's name, or several joined by commas ("action,item"), whose
-                            * values are joined by a space; NULL: found by name */
-    const char *split;      /* column with train, valid or test; NULL: none */
-    const char *delimiter;  /* ",", "\t" or any one character; NULL: told from the first line */
+    const char *sequence;   /* column of the sequence (user): a name, or a 1-based number; NULL: found by name */
+    const char *time;       /* column of the time; NULL: found by name */
+    const char *event;      /* column of the event's name, or several separated by commas ("action,item"), whose
+                             * values are joined by a space; NULL: found by name */
+    const char *split;      /* column that contains train, valid or test; NULL: none */
+    const char *delimiter;  /* ",", "\t" or any one character; NULL: detected in the first line */
     const char *time_unit;  /* "auto", "s", "ms" or "iso" */
-    bool header;            /* the first line names the columns; otherwise columns are numbers */
-    bool skip_bad_rows;     /* leave bad rows out and count them, instead of stopping at the first */
+    bool header;            /* the first line names the columns; otherwise columns are numbered */
+    bool skip_bad_rows;     /* skip and count malformed rows, instead of failing at the first */
     int64_t min_events;     /* drop sequences with fewer events */
-    int64_t min_count;      /* drop events that occur fewer times in all (before min_events) */
-    const char *min_rounds; /* "once": min_count, then min_events, after which events may be rare again; "iterated": the
-                             * two in turn until both hold */
-    double session_gap; /* seconds; a sequence is cut wherever two neighbouring events are further apart, and its parts
-                             * are sequences named "<sequence>/1", "<sequence>/2", ...; 0: never */
-    const char *deduplicate; /* "none"; "exact": of events with the same sequence, time and name the first is kept;
-                              * "consecutive": an event right after one of its name is dropped */
+    int64_t min_count;      /* drop event types with fewer events in the dataset (applied before min_events) */
+    const char *min_rounds; /* "once": min_count, then min_events, once each, after which event types may be rare again;
+                             * "iterated": iterative k-core filtering, both in turn until both hold */
+    double session_gap; /* seconds: sequences are split into sessions, named "<sequence>/1", "<sequence>/2", ..., where
+                         * consecutive events are further apart; 0: never */
+    const char *deduplicate; /* "none"; "exact": drop repeats of sequence, time and name; "consecutive": drop an event
+                              * that follows one of the same name */
     int threads;             /* 0: all cores */
 
     /* Fields of the events, 64 at most in all. */
-    const char *action;            /* column with the action; NULL: none */
-    const char *const *categories; /* category_count further columns of categories; "" is a category of its own */
+    const char *action;            /* column of the action; NULL: none */
+    const char *const *categories; /* category_count further categorical columns; "" is a category too */
     int category_count;
-    const char *const *numbers; /* number_count columns of numbers; empty is missing, what is no number is a bad row */
+    const char *const *numbers; /* number_count numeric columns; empty: missing; other text: a malformed row */
     int number_count;
 } lapse_import_options;
 
 typedef struct lapse_import_report {
     int64_t bytes;             /* of text read, after decompression */
-    int64_t rows;              /* data rows read, the bad ones included */
-    int64_t bad_rows;          /* rows skipped */
+    int64_t rows;              /* data rows read, including malformed ones */
+    int64_t bad_rows;          /* malformed rows skipped */
     int64_t rare_rows;         /* rows dropped by min_count */
     int64_t rare_event_types;  /* event types dropped by min_count */
     int64_t short_rows;        /* rows dropped by min_events */
     int64_t short_sequences;   /* sequences dropped by min_events */
-    int64_t moved_rows;        /* rows that were not yet in the order of time within their sequence */
+    int64_t moved_rows;        /* rows that were not in time order within their sequence */
     int64_t duplicate_rows;    /* rows dropped by deduplicate */
-    int64_t cut_sequences;     /* sequences cut by session_gap */
-    int64_t sessions;          /* sequences there were after cutting, before any was dropped; 0 without session_gap */
+    int64_t cut_sequences;     /* sequences split by session_gap */
+    int64_t sessions;          /* sequences after splitting, before filtering; 0 without session_gap */
     int64_t rounds;            /* rounds of min_count and min_events that dropped something */
-    lapse_error first_bad_row; /* where skip_bad_rows met the first one */
+    lapse_error first_bad_row; /* the first malformed row, with skip_bad_rows */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);
 
-/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then cut
- * into sessions, rid of duplicates, and filtered by the minimums. *report may be NULL. */
+/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then split
+ * into sessions, deduplicated, and filtered by min_count and min_events. report may be NULL. */
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error);
 
-/* Writes a dataset file: aside, synced, then renamed to path. */
+/* Writes a dataset file atomically: to a temporary file, synced, then renamed to path. */
 lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error);
 
-/* Maps a dataset file into memory and checks it whole. */
+/* Maps a dataset file into memory and validates all of it. */
 lapse_status lapse_dataset_open(const char *path, lapse_dataset **dataset, lapse_error *error);
 void lapse_dataset_close(lapse_dataset *dataset);
 
@@ -163,7 +170,7 @@ int64_t lapse_dataset_event_type_count(const lapse_dataset *dataset); /* distinc
 const char *lapse_dataset_event_type_name(const lapse_dataset *dataset, int64_t type);
 const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t sequence);
 
-/* The events of one sequence, oldest first: *times and *event types point to *count elements inside the dataset. */
+/* The events of one sequence, oldest first: *times and *types point to *count elements inside the dataset. */
 void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **types,
                             int64_t *count);
 
@@ -177,7 +184,7 @@ const char *lapse_dataset_category_name(const lapse_dataset *dataset, int field,
 void lapse_dataset_field_values(const lapse_dataset *dataset, int field, int64_t sequence, const int32_t **categories,
                                 const double **numbers);
 
-/* What is known about the dataset, as name and text, for index 0, 1, ... until it returns false. */
+/* The properties of the dataset, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char **name, const char **value);
 
 /* ------------------------------------------------------------------------------------------------- check ----- */
@@ -185,7 +192,7 @@ bool lapse_dataset_property(const lapse_dataset *dataset, int index, const char 
 /* Data-quality and leakage checks on a dataset and its train/validation/test split. */
 typedef enum lapse_severity {
     LAPSE_SEVERITY_OK = 0,
-    LAPSE_SEVERITY_NOTE = 1,   /* to know when reading scores */
+    LAPSE_SEVERITY_NOTE = 1,   /* matters for the interpretation of scores */
     LAPSE_SEVERITY_WARNING = 2 /* scores are likely wrong */
 } lapse_severity;
 
@@ -193,21 +200,21 @@ typedef enum lapse_severity {
 const char *lapse_severity_name(lapse_severity severity);
 
 typedef struct lapse_finding {
-    const char *name; /* such as "tied-times"; docs/dataset.md has them all */
-    const char *unit; /* what is counted: "events", "event_types", "sequences", ... */
+    const char *name; /* such as "tied-times"; docs/dataset.md lists all */
+    const char *unit; /* of count and total: "events", "event_types", "sequences", ... */
     lapse_severity severity;
-    int64_t count, total; /* how many of how many */
-    char text[320];       /* one sentence: what was found */
-    const char *advice;   /* one sentence: what to do about it; "" where all is well */
+    int64_t count, total; /* affected units, of all units */
+    char text[320];       /* one sentence: the finding */
+    const char *advice;   /* one sentence: how to fix it; "" for LAPSE_SEVERITY_OK */
 } lapse_finding;
 
 #define LAPSE_FINDING_LIMIT 16
 
 typedef struct lapse_check_options {
-    const char *task;     /* decides the rule where split_by is NULL */
+    const char *task;     /* chooses the split rule if split_by is NULL */
     const char *split_by; /* as in lapse_train_options */
     uint64_t seed;        /* of the split, as in lapse_train_options */
-    double now;           /* later events are future-dated; NaN: the moment of the call */
+    double now;           /* later events are future-dated; NaN: the time of the call */
 } lapse_check_options;
 
 typedef struct lapse_check {
@@ -216,12 +223,12 @@ typedef struct lapse_check {
     double now;
     int64_t train_events, valid_events, test_events;
     int finding_count;
-    lapse_finding findings[LAPSE_FINDING_LIMIT]; /* always the same ones in the same order, also where all is well */
+    lapse_finding findings[LAPSE_FINDING_LIMIT]; /* always all checks, in the same order */
 } lapse_check;
 
 void lapse_check_options_default(lapse_check_options *options);
 
-/* Fails only where the dataset cannot be split so, or memory runs out: what was found is no error. */
+/* Findings are not errors: the call fails only if the dataset cannot be split by this rule, or out of memory. */
 lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
                                  lapse_error *error);
 
@@ -229,8 +236,8 @@ lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check
 
 typedef struct lapse_model lapse_model;
 
-/* Training options are set by name, as the command line does. A program that offers them to its users walks the table below, so
- * it needs no list of its own. */
+/* Training options are set by name, as on the command line. lapse_train_option lists them, so a program needs no list
+ * of its own. */
 typedef struct lapse_train_options lapse_train_options;
 
 typedef enum lapse_option_type {
@@ -240,31 +247,31 @@ typedef enum lapse_option_type {
     LAPSE_OPTION_DURATION = 3, /* with a unit (90s, 15m, 3h, 2d, 1w, 2y), or a number of seconds */
     LAPSE_OPTION_FLAG = 4,     /* "true" or "false" */
     LAPSE_OPTION_SEED = 5,     /* an integer from 0 to 2^64 - 1 */
-    LAPSE_OPTION_FILE = 6      /* a path; "" is none */
+    LAPSE_OPTION_FILE = 6      /* a path; "": none */
 } lapse_option_type;
 
-/* One option. All texts are constants of the library. */
+/* One option. All strings are constants of the library. */
 typedef struct lapse_option {
     const char *name; /* such as "learning-rate" */
     lapse_option_type type;
-    double minimum, maximum;    /* of INTEGER, NUMBER and DURATION (in seconds); both are allowed */
-    const char *const *choices; /* of CHOICE: NULL-terminated, in the order of preference; otherwise NULL */
+    double minimum, maximum;    /* of INTEGER, NUMBER and DURATION (in seconds); both included */
+    const char *const *choices; /* of CHOICE: NULL-terminated; otherwise NULL */
     const char *initial;        /* default value; NULL: chosen by `rule` */
-    const char *rule;        /* how the default is chosen, such as "chosen from the data"; NULL where initial is set */
-    const char *placeholder; /* for help: "N", "NAME"; NULL for a flag */
-    const char *help;        /* one line */
-    const char *group;       /* heading in the help: "Model", "Training", "Run" */
-    bool advanced;           /* most users do not need it */
+    const char *rule;           /* how the default is chosen, such as "chosen from the data"; NULL if initial is set */
+    const char *placeholder;    /* for help: "N", "NAME"; NULL for a flag */
+    const char *help;           /* one line */
+    const char *group;          /* heading in the help: "Model", "Training", "Run" */
+    bool advanced;              /* most users do not need it */
 } lapse_option;
 
 /* The options of training, for index 0, 1, ... until it returns false. */
 bool lapse_train_option(int index, lapse_option *option);
-/* The option of this name; false where there is none. */
+/* The option of this name; false: there is none. */
 bool lapse_train_option_find(const char *name, lapse_option *option);
 /* Whether the model of this name (a choice of the option "model") has an option of this name. */
 bool lapse_model_has_option(const char *model, const char *name);
 
-/* Options with their defaults. */
+/* Allocates options with their defaults. */
 lapse_status lapse_train_options_new(lapse_train_options **options, lapse_error *error);
 void lapse_train_options_free(lapse_train_options *options);
 
@@ -272,41 +279,41 @@ void lapse_train_options_free(lapse_train_options *options);
 lapse_status lapse_train_options_set(lapse_train_options *options, const char *name, const char *value,
                                      lapse_error *error);
 
-/* Writes an option's value as text into out and returns out; "" where it is not chosen yet, NULL for an unknown name. */
+/* Formats an option's value into out and returns out; "" if it is chosen later, NULL for an unknown name. */
 const char *lapse_train_options_get(const lapse_train_options *options, const char *name, char *out, size_t out_size);
 
-/* Whether the option has an effect, given the others: heads have none on a Markov chain. */
+/* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
 bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
 
 typedef struct lapse_progress {
-    int epoch, epochs;        /* current (from 1) and the most there will be */
+    int epoch, epochs;        /* current (from 1), and the maximum */
     int64_t step, steps;      /* within the epoch, from 1 */
-    bool epoch_end;           /* this call closes the epoch: score is new */
-    double loss;              /* mean over the epoch so far, nats an event; NaN while a device has told none */
-    double score, best_score; /* monitored score on the validation split: newest and best; NaN before the first.
-                                     * It is the accuracy, or the mean of both where two things are predicted */
-    const char *score_name;   /* "accuracy", or of the task recommend "NDCG@10": in the full ranking of unseen items */
+    bool epoch_end;           /* the last call of the epoch: score is new */
+    double loss;              /* mean over the epoch so far, in nats per event; NaN until a device reports one */
+    double score, best_score; /* validation metric: newest and best; NaN before the first */
+    const char *score_name;   /* "accuracy" (over all targets), or "NDCG@10" (task recommend; protocol full-unseen) */
     int best_epoch;
     double events_per_second;
-    double seconds, seconds_left; /* since the start of this call; left in this epoch */
+    double seconds, seconds_left; /* since the start of the call; estimate until the end of the epoch */
 } lapse_progress;
 
-/* Called after every step. Return true to go on; false to stop now: the best model so far is kept. */
+/* Called after every step. Return true to continue; false stops training and returns the best model so far. */
 typedef bool (*lapse_on_progress)(const lapse_progress *progress, void *context);
 
-/* A training run: resolved options, split and buffers. */
+/* A training run: resolved options, split and buffers. It belongs to one thread at a time. */
 typedef struct lapse_trainer lapse_trainer;
 
-/* Prepares a run: chooses every option that is not set from the data, checks all of them, makes the split and allocates what
- * training needs. The dataset must outlive the run; the options need not. */
+/* Prepares a run: chooses unset options from the data, validates all options, makes the split and allocates all
+ * buffers. The dataset must outlive the trainer; the options need not. */
 lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
                                lapse_trainer **trainer, lapse_error *error);
 void lapse_trainer_free(lapse_trainer *trainer);
 
-/* The options of the run, all of them chosen. They live as long as the trainer. */
+/* The resolved options of the run, valid as long as the trainer. */
 const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer);
 
-/* Trains on the training split and returns the model with the parameters that were best on the validation split. Once. */
+/* Trains on the training split and returns the model with the best parameters on the validation split (early stopping).
+ * May be called once per trainer. */
 lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
                                lapse_model **model, lapse_error *error);
 
@@ -316,33 +323,32 @@ lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options
 
 /* ------------------------------------------------------------------------------------------ item vectors ----- */
 
-/* Shallow vectors of items: what occurs near what within a sequence, and what a catalogue tells of the items. A model can
- * start from them (lapse_train_options.item_vectors). */
+/* Item vectors by skip-gram with negative sampling (word2vec), from co-occurrence in sequences and from features in a
+ * catalogue. They can initialize a model's item embeddings (training option "item-vectors"). */
 typedef struct lapse_vectors lapse_vectors;
 
 typedef struct lapse_pretrain_options {
-    const char *catalogue; /* CSV or TSV file with one row for each item, plain or gzip; NULL: none */
-    const char *item;      /* its column with the item's name: a name, or a 1-based number; NULL: found by name */
-    const char *words;     /* its columns that are read as words, joined by commas; NULL: name, title, description. All
-                            * others are taken as they are: an item's brand, its category */
-    int dims;              /* numbers of a vector */
-    int window;            /* events before and after that count as near */
-    double session_gap;    /* seconds: events further apart are never near; 0: no matter how far */
-    int negative_count;    /* items drawn for each near one, to be told from it */
-    double popularity_power; /* they are drawn by this power of how often they occur */
-    double learning_rate;    /* at the beginning; it falls to nothing */
+    const char *catalogue; /* CSV or TSV file with one row per item, plain or gzip; NULL: none */
+    const char *item;      /* its column of the item's name: a name, or a 1-based number; NULL: found by name */
+    const char *words;     /* its columns of text, separated by commas, where each word is a feature; NULL: name, title,
+                            * description. In other columns, such as brand, the whole value is a feature */
+    int dims;              /* of a vector */
+    int window;            /* context window: events before and after */
+    double session_gap;    /* seconds: events further apart are in no common window; 0: no limit */
+    int negative_count;    /* negative samples per positive */
+    double popularity_power; /* negatives are sampled by item frequency to this power */
+    double learning_rate;    /* initial; decays linearly to 0 */
     int epochs;
-    const char
-        *split_by; /* how events come to train, valid and test; only those of train are read. NULL: the column where
-                           * there is one, otherwise leave-one-out */
-    uint64_t seed; /* sets the split, the starting values, order and negatives */
+    const char *split_by; /* split rule; only the training split is used. NULL: the split column if there is one,
+                           * otherwise leave-one-out */
+    uint64_t seed;        /* of the split, initialization, order and negatives */
 } lapse_pretrain_options;
 
 void lapse_pretrain_options_default(lapse_pretrain_options *options);
 
-/* Learns vectors of the dataset's items and of all that the catalogue describes. An item that never occurs in the training
- * split has what its description says, or zeros where nothing is known of it. *on_progress may be NULL; false from it ends
- * the learning early. The result depends on no number of threads. */
+/* Trains vectors of the items of the dataset and of the catalogue. An item without training events has the sum of its
+ * feature vectors, or zeros without known features. on_progress may be NULL; it stops training early by returning
+ * false. Runs on one thread. */
 lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
                             lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error);
 
@@ -356,12 +362,12 @@ const char *lapse_vectors_name(const lapse_vectors *vectors, int64_t item);
 const float *lapse_vectors_get(const lapse_vectors *vectors, int64_t item);    /* dims numbers */
 int64_t lapse_vectors_occurrences(const lapse_vectors *vectors, int64_t item); /* in the training split */
 
-/* What is known about them, as name and text, for index 0, 1, ... until it returns false. */
+/* The properties of the vectors, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char **name, const char **value);
 
 /* ------------------------------------------------------------------------------------------------ models ----- */
 
-/* Files hold all of the configuration, and nothing that differs between equal runs. See docs/model.md. */
+/* A model file has the whole configuration; equal runs write equal files (docs/model.md). */
 lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_error *error);
 lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error);
 void lapse_model_free(lapse_model *model);
@@ -369,187 +375,192 @@ void lapse_model_free(lapse_model *model);
 int64_t lapse_model_event_type_count(const lapse_model *model);
 const char *lapse_model_event_type_name(const lapse_model *model, int64_t type);
 
-/* The number of a event type by its name, or -1. */
+/* The id of an event type by its name, or -1. */
 int64_t lapse_model_event_type_find(const lapse_model *model, const char *name);
 
-/* The fields that the model sees of past events, for index 0, 1, ... until it returns false; and their categories. */
+/* The input fields of the model, for index 0, 1, ... until it returns false; and their categories. */
 bool lapse_model_field(const lapse_model *model, int index, lapse_field *field);
 const char *lapse_model_category_name(const lapse_model *model, int field, int64_t category);
 int64_t lapse_model_category_find(const lapse_model *model, int field, const char *name); /* or -1 */
 
-/* What the model predicts: "event" (its names are the event types), "action" (those of the action field), or both, for index 0,
- * 1, ... until it returns NULL; and the names that can be the answer. */
+/* The targets of the model, for index 0, 1, ... until it returns NULL: "event" (its classes are the event types),
+ * "action" (its classes are the actions), or both; and the classes of a target. */
 const char *lapse_model_target(const lapse_model *model, int index);
-int64_t lapse_model_target_size(const lapse_model *model, const char *target); /* 0 for what it does not predict */
-const char *lapse_model_target_name(const lapse_model *model, const char *target, int64_t number);
+int64_t lapse_model_target_size(const lapse_model *model,
+                                const char *target); /* classes; 0 if it is no target of the model */
+const char *lapse_model_target_name(const lapse_model *model, const char *target, int64_t index);
 
-/* What is known about the model, as name and text, for index 0, 1, ... until it returns false. */
+/* The properties of the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);
 
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 
 typedef struct lapse_class_score {
-    const char *name;             /* lives as long as the model */
-    int64_t cases;                /* how often it happened */
-    int64_t predicted;            /* how often it was the first choice */
-    int64_t correct;              /* how often both */
+    const char *name;             /* valid as long as the model */
+    int64_t cases;                /* events of this class (support) */
+    int64_t predicted;            /* predictions of this class: it was the most probable one */
+    int64_t correct;              /* true positives */
     double precision, recall, f1; /* 0 where undefined */
 } lapse_class_score;
 
 typedef struct lapse_scores {
-    const char *target;      /* "event" or "action": what was predicted; its names are the event types below */
-    const char *split;       /* "train", "valid", "test" or "all" */
-    const char *target_time; /* "known" or "unknown" */
-    int64_t cases;           /* predicted events */
-    int64_t sequences;       /* that have at least one */
-    double accuracy, accuracy_low, accuracy_high; /* with its 95 % bootstrap interval over sequences */
-    double log_loss, log_loss_low, log_loss_high; /* nats an event, likewise */
-    double macro_f1;                              /* mean over the event types that happened */
-    int64_t type_count;
-    lapse_class_score *types; /* by number of the event type; freed by lapse_scores_clear */
+    const char *target;                           /* "event" or "action" */
+    const char *split;                            /* "train", "valid", "test" or "all" */
+    const char *target_time;                      /* "known" or "unknown" */
+    int64_t cases;                                /* predicted events */
+    int64_t sequences;                            /* with at least one case */
+    double accuracy, accuracy_low, accuracy_high; /* with a 95 % bootstrap interval over sequences */
+    double log_loss, log_loss_low, log_loss_high; /* in nats per event, likewise */
+    double macro_f1;                              /* mean F1 over the classes that have cases */
+    int64_t class_count;
+    lapse_class_score *classes; /* by id of the event type or action; freed by lapse_scores_clear */
 } lapse_scores;
 
 typedef struct lapse_evaluate_options {
-    const char *split;  /* "train", "valid", "test" or "all": the model knows which sequences these are */
+    const char *split;  /* "train", "valid", "test" or "all"; the model stores the split rule */
     const char *target; /* "event" or "action"; NULL: the first that the model predicts */
     int threads;        /* 0: all cores; never changes the result */
     int bootstrap;      /* resamples for the intervals; 0: none */
-    const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Baselines always count on the CPU */
+    const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Baselines always use the CPU */
 } lapse_evaluate_options;
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
 
-/* Scores the model on every event but each sequence's first. The dataset must have the model's fields, and no event types or
- * categories unknown to the model. */
+/* Evaluates a classifier or a baseline on every event of the split except each sequence's first. The dataset must have
+ * the model's fields, and no event types or categories unknown to the model. A recommender is evaluated by
+ * lapse_rank_evaluate. */
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error);
 void lapse_scores_clear(lapse_scores *scores);
 
 /* ----------------------------------------------------------------------------------------------- ranking ----- */
 
-/* Where the item that came next stands among others, best first, under four protocols: among the whole catalogue without
- * the items that the sequence had before ("full-unseen") and with them ("full"); and among a number of items that the
- * sequence never has, drawn alike ("uniform") or by how often they occur in training ("popularity"). Ties rank against
- * the item, and so does a score that is no number. docs/evaluation.md has the definitions. */
+/* Ranking metrics: the rank of the target event's item among candidates, under four protocols. "full-unseen": the whole
+ * catalogue without the items earlier in the sequence; "full": the whole catalogue; "uniform": negatives sampled
+ * uniformly from the items that the sequence never has; "popularity": the same, sampled by frequency in training. Ties
+ * rank against the target, and so do NaN scores. docs/evaluation.md has the definitions. */
 #define LAPSE_RANK_PROTOCOLS 4
 
-/* A mean over cases, with its 95 % bootstrap interval over sequences; without a bootstrap both ends are the mean. */
+/* A mean over cases with a 95 % bootstrap interval over sequences. Without bootstrap, low and high are the mean. */
 typedef struct lapse_mean {
     double mean, low, high;
 } lapse_mean;
 
 typedef struct lapse_rank_score {
     const char *protocol; /* "full-unseen", "full", "uniform" or "popularity" */
-    double candidates;    /* mean number of items ranked, the right one included; 0: the protocol was not asked for */
-    int64_t short_cases;  /* for which fewer negatives could be drawn than wanted: all there are */
-    lapse_mean *hit;      /* by cutoff: share of cases whose rank is at most that */
-    lapse_mean *ndcg;     /* by cutoff: of 1 / log2(1 + rank), 0 past the cutoff */
-    lapse_mean mrr;       /* of 1 / rank */
+    double candidates;    /* mean number of candidates, including the target; 0: the protocol is not used */
+    int64_t short_cases;  /* cases with fewer eligible negatives than requested; all of them were used */
+    lapse_mean *hit;      /* by cutoff: hit rate, the fraction of cases with a rank up to the cutoff */
+    lapse_mean *ndcg;     /* by cutoff: NDCG, the mean of 1 / log2(1 + rank), or 0 past the cutoff */
+    lapse_mean mrr;       /* mean reciprocal rank */
 } lapse_rank_score;
 
-/* The cases that have something in common. */
+/* A subset of the cases. */
 typedef struct lapse_rank_slice {
-    const char *by;    /* "history": events before the asked one; "popularity": training events of the item; "lag": time
-                        * since the event before; "all" */
-    char name[64];     /* such as "10 to 19 events" */
-    int64_t cases;     /* events asked for */
-    int64_t sequences; /* that have at least one */
+    const char *by; /* "history": number of events before the target event; "popularity": training events of the item;
+                     * "lag": time since the previous event; "all" */
+    char name[64];  /* such as "10 to 19 events" */
+    int64_t cases;  /* target events */
+    int64_t sequences; /* with at least one case */
     lapse_rank_score scores[LAPSE_RANK_PROTOCOLS];
 } lapse_rank_slice;
 
 typedef struct lapse_rank_scores {
     const char *split;       /* "train", "valid", "test" or "all" */
     const char *target_time; /* "known" or "unknown" */
-    const char *popularity;  /* whose counts they are: "training", or "dataset" where the training split is not known */
+    const char *popularity;  /* counted in "training", or in "dataset" if the training split is not known */
     int64_t items;           /* of the catalogue */
-    int64_t case_total;      /* events that could have been asked for; more than whole.cases where some were drawn */
-    int negatives;           /* wanted for each case */
+    int64_t case_total;      /* all target events; more than whole.cases if cases were sampled */
+    int negatives;           /* requested per case */
     uint64_t negative_seed;
     int cutoff_count;
     int *cutoffs;
     lapse_rank_slice whole;
     int slice_count;
-    lapse_rank_slice *slices; /* those that have cases, in the order of `by` */
-    lapse_mean *means;        /* what the scores point into */
+    lapse_rank_slice *slices; /* those with cases, grouped by `by` */
+    lapse_mean *means;        /* memory of the scores; freed by lapse_rank_scores_clear */
 } lapse_rank_scores;
 
 typedef struct lapse_rank_options {
-    const char *split;  /* "train", "valid", "test" or "all": the model knows which events these are */
+    const char *split;  /* "train", "valid", "test" or "all"; the model stores the split rule */
     const int *cutoffs; /* cutoff_count of them, each at least 1 */
     int cutoff_count;
-    int negatives; /* 0: only the full protocols */
-    uint64_t negative_seed;
-    int64_t cases; /* at most; drawn by the seed where there are more. 0: all */
-    bool slices;
-    int bootstrap;      /* resamples for the intervals; 0: none */
-    int threads;        /* 0: all cores; never changes the result */
-    const char *device; /* that computes the states which are ranked: "cpu", "cuda" or "auto"; NULL: "cpu" */
+    int negatives;          /* sampled per case; 0: only the full protocols */
+    uint64_t negative_seed; /* of the negatives and of the sample of cases */
+    int64_t cases;          /* maximum; a sample of this size if there are more. 0: all */
+    bool slices;            /* compute lapse_rank_scores.slices */
+    int bootstrap;          /* resamples for the intervals; 0: none */
+    int threads;            /* 0: all cores; never changes the result */
+    const char *device;     /* that computes the states: "cpu", "cuda" or "auto"; NULL: "cpu" */
 } lapse_rank_options;
 
 void lapse_rank_options_default(lapse_rank_options *options);
 
-/* Ranks for every event of the split but each sequence's first, by a model of the task "recommend" or by a baseline. */
+/* Ranks every event of the split except each sequence's first, with a model of the task "recommend" or a baseline. */
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
 void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
-/* A session is one live history. Events are appended once; then it can be queried about any time. What the model computes of an
- * event is cached, so that a further query costs one row, however long the history is. After the first query nothing is
- * allocated. */
+/* A session is one growing history. Append events, then predict at any time. The model's keys and values of past events
+ * are cached (KV cache), so a further query computes one row, whatever the length of the history. Nothing is allocated
+ * after the first query. A session belongs to one thread at a time. */
 typedef struct lapse_session lapse_session;
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
 void lapse_session_free(lapse_session *session);
 
-/* Forgets the history. */
+/* Removes all events. */
 void lapse_session_clear(lapse_session *session);
 
-/* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends nothing. */
+/* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends
+ * nothing. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
 /* The value of a field of an event. */
 typedef struct lapse_value {
-    const char *text; /* of an action or category; NULL is "", nothing was there */
+    const char *text; /* of an action or category; NULL: "" (empty) */
     double number;    /* of a number; NaN: missing */
 } lapse_value;
 
 typedef struct lapse_event {
     double time;
     const char *event;
-    const lapse_value *fields; /* field_count of them, in the order of lapse_model_field */
+    const lapse_value *fields; /* [field_count], in the order of lapse_model_field */
     int field_count;
 } lapse_event;
 
-/* Appends an event with its fields. A model that has fields wants all of them of every event. */
+/* Appends an event with its fields. A model with fields requires all of them for every event. */
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
 
-/* Fills probabilities[0 .. event types - 1]: the probability of each event type, given that the next event happens at this time,
- * which must not lie before the last one. The history must not be empty. A model that predicts the action alone refuses. */
+/* Fills probabilities[0 .. event types - 1]: the probability of each event type, given that the next event happens at
+ * this time, which must not be before the last event. The history must not be empty. Fails for a model whose only
+ * target is the action. */
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error);
 
 /* The same for any of the model's targets: probabilities[0 .. lapse_model_target_size-1]. */
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error);
 
-/* A event type that may come next; of a recommender, an item. */
+/* A candidate for the next event: an event type; of a recommender, an item. */
 typedef struct lapse_recommendation {
-    int64_t item; /* its number: lapse_model_event_type_name says which it is */
-    double score; /* the network's logit or score; the log of the probability for baselines, and for classifiers that
-                         * average over several frequency samples */
-    double probability; /* softmax over all items: what lapse_session_predict gives */
+    int64_t item; /* id of lapse_model_event_type_name */
+    double
+        score; /* recommender: the score, over several frequency samples their mean score. Classifier: the logit; over
+                * several frequency samples, the log of the mean probability. Baseline: the log of the probability */
+    double probability; /* as lapse_session_predict */
 } lapse_recommendation;
 
-/* Fills best[0 .. *count-1] with the `top` event types that score highest at this time, the highest first, and *count with how
- * many there are: fewer where the catalogue is smaller. unseen: without those that the history has had since it began.
- * Probabilities are still those among all. Sorts only what it returns. */
+/* Fills best[0 .. *count-1] with the `top` event types of the highest scores at this time, highest first. *count is
+ * less than `top` if there are fewer. unseen: without the event types of the history; probabilities still refer to all
+ * event types. Partial sort: the other event types are not sorted. */
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error);
 
-/* ------------------------------------------------------------------------------------------ many histories ----- */
+/* -------------------------------------------------------------------------------------- batch prediction ----- */
 
-/* What follows a sequence of a dataset at this time, which must not lie before its last event. */
+/* A prediction after a sequence of a dataset, at a time that must not be before its last event. */
 typedef struct lapse_query {
     int64_t sequence;
     double time;
@@ -557,40 +568,40 @@ typedef struct lapse_query {
 
 typedef struct lapse_predict_options {
     const char *target; /* "event" or "action"; NULL: the first that the model predicts */
-    int64_t top;        /* answers to each question */
-    bool unseen;        /* without the event types that the sequence has (events only) */
-    bool skip_unknown;  /* leave events out of which the model does not know something, instead of failing */
+    int64_t top;        /* recommendations per query */
+    bool unseen;        /* without the event types of the sequence (target "event" only) */
+    bool skip_unknown;  /* skip events with names unknown to the model, instead of failing */
     int threads;        /* 0: all cores; never changes the result */
 } lapse_predict_options;
 
 void lapse_predict_options_default(lapse_predict_options *options);
 
-/* Answers many questions on several threads: best[q * top .. q * top + counts[q] - 1] are the answers to question q, the
- * highest first. A sequence of which the model knows no event is not answered: its count is -1. Questions to one sequence
- * stand together, or its events are read again. */
-lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *questions,
+/* Predicts many queries on several threads: best[q * top .. q * top + counts[q] - 1] are the recommendations of query
+ * q, highest first. counts[q] is -1 if the model knows no event of the sequence. Queries of one sequence should be
+ * consecutive; otherwise its events are computed again. */
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error);
 
 /* ------------------------------------------------------------------------------------- spectrum and kernel ----- */
 
-/* What a model has learned of time: the frequencies w of its encoding and the amplitudes of their two features,
+/* The learned time encoding of a model: its frequencies w and the amplitudes of their two features,
  *
  *     Phi(lag) = ( cosine[i] cos(w_i lag), for all i; then sine[i] sin(w_i lag), for all i )
  *
  * in the order of the model. docs/theory.md has the formulas. */
 typedef struct lapse_spectrum {
-    int count;         /* frequencies; Phi has twice as many numbers */
-    double *frequency; /* radians a second; may be negative or 0 where it was drawn */
+    int count;         /* frequencies; Phi has 2 * count elements */
+    double *frequency; /* radians per second; may be negative or 0 if it was sampled */
     double *period;    /* seconds: 2 pi / |frequency|; infinite where that is below 1e-15 */
-    int *harmonic;     /* which multiple it is of the frequency that opens its series; 1: it opens one */
+    int *harmonic;     /* multiple of the fundamental frequency; 1: the fundamental */
     double *cosine;    /* amplitude of its cosine */
     double *sine;      /* amplitude of its sine */
-    double *weight;    /* (cosine^2 + sine^2) / 2, cosine^2 at frequency 0: its part in the kernel */
-    int *order;        /* all frequencies, heaviest first; the longer period first among equals */
+    double *weight;    /* coefficient in the kernel: (cosine^2 + sine^2) / 2; cosine^2 at frequency 0 */
+    int *order;        /* indices by descending weight; ties by descending period */
 } lapse_spectrum;
 
-/* Fills an empty *spectrum. A model that sees no lags (a baseline, or attention over places) has none, which is
+/* Fills an uninitialized *spectrum. A model without lags (a baseline, or position encodings) has none:
  * LAPSE_ERROR_USAGE. */
 lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error);
 void lapse_spectrum_clear(lapse_spectrum *spectrum);
@@ -602,67 +613,67 @@ double lapse_spectrum_kernel(const lapse_spectrum *spectrum, double lag);
 /* Fills features[0 .. 2 count - 1] with Phi(lag). */
 void lapse_spectrum_features(const lapse_spectrum *spectrum, double lag, double *features);
 
-/* Lags to look at. */
+/* A range of lags. */
 typedef struct lapse_lags {
-    const char *axis; /* "log" or "linear": how the lags are spaced */
-    double from, to;  /* seconds, both included; 0: chosen from the periods (a linear axis begins at 0 as it says) */
+    const char *axis; /* spacing: "log" or "linear" */
+    double from, to;  /* seconds, both included; 0: chosen from the periods (a linear axis begins at 0) */
     int points;       /* 2 to 100,000 */
 } lapse_lags;
 
 void lapse_lags_default(lapse_lags *lags);
 const char *const *lapse_axis_names(void);
 
-/* Puts what the spectrum suggests wherever lags ask for it, and checks every value. */
+/* Chooses unset values from the spectrum, and validates all values. */
 lapse_status lapse_lags_resolve(const lapse_spectrum *spectrum, lapse_lags *lags, lapse_error *error);
 
-/* Lag 0 .. points - 1 of resolved lags, in seconds. */
+/* The lag of an index from 0 to points - 1, in seconds. The lags must be resolved. */
 double lapse_lags_at(const lapse_lags *lags, int index);
 
 /* Draws spectrum, kernel and Phi over resolved lags as an SVG file; "-" is standard output. The title may be NULL. */
 lapse_status lapse_spectrum_save_svg(const lapse_spectrum *spectrum, const lapse_lags *lags, const char *title,
                                      const char *path, lapse_error *error);
 
-/* How many frequencies must be drawn for the mean of their cosines to be a kernel to within epsilon at every lag up to
- * span, all but once in 1 / delta draws: Claim 1 of the paper, and what its proof gives (docs/theory.md). */
+/* The number of frequency samples whose mean cosine approximates a kernel within epsilon at every lag up to span, with
+ * probability 1 - delta: Claim 1 of the paper, and the corrected result of its proof (docs/theory.md). */
 typedef struct lapse_bound_options {
-    double epsilon; /* largest error allowed, of a kernel that is 1 at lag 0: 0.0001 to 2 */
-    double span;    /* seconds: largest lag */
-    double sigma;   /* radians a second: root of the second moment of the frequencies */
-    double delta;   /* chance of a larger error: above 0, below 1 */
-    int repeats;    /* draws that a measurement takes */
-    uint64_t seed;  /* of the draws */
+    double epsilon; /* maximum error of a kernel that is 1 at lag 0: 0.0001 to 2 */
+    double span;    /* seconds: maximum lag */
+    double sigma;   /* radians per second: root mean square of the frequencies */
+    double delta;   /* probability of a larger error: above 0, below 1 */
+    int repeats;    /* independent samples of a measurement */
+    uint64_t seed;  /* of the samples */
     int threads;    /* 0: all cores; never changes the result */
 } lapse_bound_options;
 
 typedef struct lapse_bound_error {
-    int64_t samples;     /* frequencies in a draw */
-    int repeats, within; /* draws, and those whose error stayed below epsilon */
-    double mean, worst;  /* largest error over all lags: mean and largest over the draws */
-    int points;          /* lags looked at, from 0 to span */
-    double step;         /* seconds between two of them; above 0.1 / sigma the errors may be understated */
+    int64_t samples;     /* frequencies per repeat */
+    int repeats, within; /* repeats, and those with an error below epsilon */
+    double mean, worst;  /* maximum error over all lags: its mean and maximum over the repeats */
+    int points;          /* grid of lags from 0 to span */
+    double step;         /* seconds between grid points; above 0.1 / sigma the errors may be underestimated */
 } lapse_bound_error;
 
 void lapse_bound_options_default(lapse_bound_options *options);
 
-/* The samples that the claim asks for as it is printed, with times counted in units of `unit` seconds, of which its
- * answer is not free; or with unit 0, those that its proof gives when it is corrected, which depend on no unit. */
+/* The number of samples by the claim as printed, with times in units of `unit` seconds, on which its result depends; or
+ * with unit 0, by the corrected proof, which does not depend on the unit. */
 lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit, int64_t *samples, lapse_error *error);
 
-/* The error that so many samples make on the kernel exp(-(sigma lag)^2 / 2), whose frequencies are normal with
- * deviation sigma. Takes repeats * points * samples steps of about a nanosecond. */
+/* Measures the error of this number of samples on the kernel exp(-(sigma lag)^2 / 2), whose frequencies are normal with
+ * standard deviation sigma. Takes about repeats * points * samples nanoseconds. */
 lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t samples, lapse_bound_error *measured,
                                  lapse_error *error);
 
 /* -------------------------------------------------------------------------------------------- simulation ----- */
 
-/* Events drawn from a known law, so that the best possible scores are known too. */
+/* Events simulated from a known distribution (the law), so that the best possible scores are known. */
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
     const char *preset; /* "shop" or "catalogue" */
-    int64_t sequences;  /* 0: the preset's own */
-    int64_t items;      /* in the catalogue, 100 to 20,000,000; 0: the preset's own. Other presets have fixed ones */
-    double days;        /* length of each history; 0: the preset's own */
+    int64_t sequences;  /* 0: the preset's */
+    int64_t items;      /* of the preset "catalogue", 100 to 20,000,000; 0: the preset's. Fixed in other presets */
+    double days;        /* length of each history; 0: the preset's */
     uint64_t seed;
 } lapse_simulate_options;
 
@@ -674,75 +685,75 @@ int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
 /* Writes the events as CSV; "-" is standard output. */
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Other presets refuse. */
+/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Fails for other presets. */
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the law's own probability of every event type at every event, as CSV. The preset "catalogue" refuses. */
+/* Writes the true probability of every event type at every event, as CSV. Fails for the preset "catalogue". */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* The best possible scores: those of the law itself, on exactly the events that lapse_evaluate scores for this model,
+/* The best possible scores: those of the true probabilities, on the events that lapse_evaluate scores for this model,
  * dataset (imported from the simulation) and split. */
 lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const lapse_model *model,
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error);
 
-/* ----------------------------------------------------------------------------------------------- measuring ----- */
+/* ----------------------------------------------------------------------------------------------- benchmark ----- */
 
 /* Training and evaluation speed on this machine, with events simulated in memory. */
 typedef struct lapse_bench_options {
-    const char *preset; /* the sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
-    const char *what;   /* "train": steps of training; "predict": scoring the validation split */
-    int64_t items;      /* of the catalogue, where another size than the preset's is wanted; 0: the preset's */
-    int batch;          /* windows in a step; 0: the preset's */
-    int shards;         /* parts a batch is cut into; 0: as in training */
-    int rounds;         /* steps timed, after some that are not */
-    int threads;        /* 0: all cores */
+    const char *preset;             /* sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
+    const char *what;               /* "train": training steps; "predict": evaluation of the validation split */
+    int64_t items;                  /* size of the catalogue; 0: the preset's */
+    int batch;                      /* windows per step; 0: the preset's */
+    int shards;                     /* parts of a batch; 0: as in training */
+    int rounds;                     /* timed steps, after a warm-up */
+    int threads;                    /* 0: all cores */
     const char *device, *precision; /* as in training */
     uint64_t seed;
 } lapse_bench_options;
 
-/* One op of the network, or another part of a step: sums over a step. Seconds are those of threads, so that a step on two
- * threads has twice its own time. On a GPU a row is a launch, which may stand for several nodes of the network: its work is theirs,
- * its name that of the first one's op. Launches are timed one by one, though in a step some run side by side. */
+/* One op of the network, or another part of a step; totals over a step. Seconds are summed over threads: a step on two
+ * threads has twice its wall time. On a GPU a row is a kernel launch, which may compute several nodes of the graph; its
+ * name is the op of the first node. Launches are timed one by one, but some run concurrently in a step. */
 typedef struct lapse_bench_row {
     const char *name;
-    const char *
-        type; /* of a launch: a "node", a "fused" of them, "reduction" over rows, or a "pack" of weights; otherwise NULL */
-    int launch; /* its number in a step, from 1; 0: it is none */
-    int nodes;  /* that a launch stands for, wholly or in part */
+    const char *type; /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or "bce";
+                       * otherwise NULL */
+    int launch;       /* index in a step, from 1; 0: not a launch */
+    int nodes;        /* that a launch computes, wholly or in part */
     int64_t calls;
-    double seconds;     /* the least of all rounds */
-    double flop, bytes; /* operations, and bytes moved at the least; 0 where nobody has counted them */
-    double roofline;    /* seconds: flop at the peak or bytes at the bandwidth, whichever takes longer */
+    double seconds;     /* minimum over the rounds */
+    double flop, bytes; /* operations, and the minimum of bytes moved; 0: not known */
+    double roofline;    /* seconds at the roofline: the larger of flop / peak and bytes / bandwidth */
 } lapse_bench_row;
 
 typedef struct lapse_bench_report {
     const char *preset, *what;
     const char *device, *precision;
-    const char *level; /* of the CPU's kernels, such as "x86-64-v4" */
+    const char *level; /* instruction-set level of the CPU kernels, such as "x86-64-v4" */
     int threads, rounds;
     int64_t items, parameters;
-    double error; /* of one step on a small batch against the plain kernels in double: see lapse_bench */
-    double peak;  /* operations a second of multiply-adds alone, on so many threads, or on a GPU in this precision */
-    double bandwidth; /* bytes a second of copying buffers of the size that a thread works in, on so many threads */
+    double error;     /* of the gradients, against the reference kernels in double: see lapse_bench */
+    double peak;      /* flop/s of fused multiply-adds on these threads, or of a GPU in this precision */
+    double bandwidth; /* bytes/s of copies within buffers of the size of a thread's work buffer */
     double step_best, step_median, step_p90; /* seconds */
-    double step_minimum;    /* what the least times of all parts add up to: a step that nothing else disturbs */
-    int64_t steps;          /* of an epoch; 1 for predict */
-    double epoch;           /* seconds: steps times the median; on a GPU of steps that do not wait for one another */
-    double windows, events; /* of a step, on average: histories read and events asked for */
-    double tokens;          /* events read */
-    double flop;            /* of a step, on average */
-    int row_count;          /* 0 where the device has no clocks for its ops */
-    lapse_bench_row *rows;  /* by time, the longest first; freed by lapse_bench_report_clear */
+    double step_minimum;                     /* sum of the rows: a step without interference */
+    int64_t steps;                           /* per epoch; 1 for predict */
+    double epoch;                            /* seconds: steps * median; on a GPU, of steps without a sync in between */
+    double windows, events;                  /* per step, on average: windows and target events */
+    double tokens;                           /* input events per step, on average */
+    double flop;                             /* per step, on average */
+    int row_count;                           /* 0 if the device has no profiler */
+    lapse_bench_row *rows;                   /* by descending seconds; freed by lapse_bench_report_clear */
 } lapse_bench_report;
 
 const char *const *lapse_bench_preset_names(void);
 const char *const *lapse_bench_what_names(void);
 void lapse_bench_options_default(lapse_bench_options *options);
 
-/* Measures. First the gradients of one step on a small batch are compared with those of the plain kernels in double: where one
- * is off by more than 1e-4 of its largest element (tf32: 5e-2, bf16: 2e-1), or of a share of the largest of all, nothing is timed, and that is
- * LAPSE_ERROR_INTERNAL. */
+/* Runs a benchmark. First compares the gradients of one step on a small batch with the reference kernels in double. If
+ * a gradient's error exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of its largest element, or of a fraction of the largest
+ * gradient, the call returns LAPSE_ERROR_INTERNAL without timing. */
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
 void lapse_bench_report_clear(lapse_bench_report *report);
 

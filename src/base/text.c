@@ -6,6 +6,8 @@
 #endif
 #include "base/text.h"
 
+#include "lapse.h"
+
 #include <locale.h>
 #include <math.h>
 #include <stdint.h>
@@ -132,6 +134,11 @@ size_t lp_utf8_size(const char *at, const char *end)
     bool overlong = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
     bool beyond = (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF4 && p[1] > 0x8F);
     return overlong || beyond ? 0 : size;
+}
+
+int lapse_utf8_size(const char *text)
+{
+    return (int)lp_utf8_size(text, text + 4);
 }
 
 /* Whether all bytes are ASCII, eight at a time with an overlapping last word: most names are short and ASCII. */

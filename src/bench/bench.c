@@ -1,5 +1,5 @@
-/* bench.c: lapse_bench: a check, then steps timed as a user has them, then the same batch again and again with a clock around
- * every node, or on a GPU every launch. The two are apart because the second one's clocks would be in the first one's times. */
+/* bench.c: lapse_bench: verifies the kernels, times whole steps, then profiles every node (on a GPU every launch) of
+ * one batch that is repeated. Steps are timed without the profiler, because it slows them. */
 #include "backend/cpu/cpu.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -14,40 +14,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM_ROUNDS = 2, MOST_ROUNDS = 100000 };
+enum { WARM_ROUNDS = 2, MAX_ROUNDS = 100000 };
 
-/* Parts of a round that are no nodes. */
-enum { PART_FILL, PART_LISTS, PART_JOIN, PART_ADAM, PART_RANK, PART_REST, PARTS };
+/* Parts of a round outside the graph. */
+enum { PART_FILL, PART_VOCABULARY, PART_UNION, PART_ADAM, PART_RANK, PART_REST, PARTS };
 static const char *const part_names[PARTS] = {
-    [PART_FILL] = "(batch)", [PART_LISTS] = "(lists of items)", [PART_JOIN] = "(join lists)",
-    [PART_ADAM] = "(adam)",  [PART_RANK] = "(ranking)",         [PART_REST] = "(waiting)",
+    [PART_FILL] = "(batch)",      [PART_VOCABULARY] = "(batch vocabulary)",
+    [PART_UNION] = "(row union)", [PART_ADAM] = "(adam)",
+    [PART_RANK] = "(ranking)",    [PART_REST] = "(waiting)",
 };
 
 typedef struct bench {
     const lp_bench_preset *preset;
     lapse_bench_options options; /* resolved */
     bool train;
-    bool straight; /* steps need not be done when the next one begins */
+    bool unsynced; /* do not sync after each step */
     lapse_dataset *dataset;
     lp_trainer trainer;
-    lp_step_times times;
-    const lp_runner *runner; /* that does the work, and its graph */
+    lp_step_times step_times;
+    const lp_runner *runner; /* of training or of evaluation; graph is its graph */
     const lp_graph *graph;
-    int shards;                 /* that the runner's batches have */
-    lp_bench_launches launches; /* of a device, in place of the clocks */
-    lp_profiler watch;          /* on them */
-    int64_t *clocks, *least;    /* [shards x (nodes + 1)]: nanoseconds of the newest round; the least of all */
-    double part_seconds[PARTS]; /* of threads, the least of all rounds */
+    int shards;                 /* of the runner's batches */
+    lp_bench_launches launches; /* of a device */
+    lp_profiler profiler;       /* records launches */
+    int64_t *times, *min_times; /* [shards x (nodes + 1)]: nanoseconds on the host: of the newest round; minimum */
+    double part_seconds[PARTS]; /* summed over threads; minimum over the rounds */
     lp_cost part_costs[PARTS];
-    lp_cost *costs; /* [nodes]: of a round */
+    lp_cost *costs; /* [nodes]: per round */
     int64_t *calls; /* [nodes] */
     double *steps;  /* [rounds]: seconds */
     lapse_bench_report *report;
 } bench;
 
-/* ----------------------------------------------------------------------------------------------- the work ----- */
+/* ------------------------------------------------------------------------------------------------- rounds ----- */
 
-/* Steps are whole batches only: the last one of an epoch would be another step. */
+/* Steps are full batches only. */
 static lapse_status check_batch(int batch, int64_t windows, lapse_error *error)
 {
     if (batch <= windows)
@@ -56,8 +57,8 @@ static lapse_status check_batch(int batch, int64_t windows, lapse_error *error)
                    (long long)windows);
 }
 
-/* One round as a user has it: the next step, or all of the validation split. */
-static lapse_status work(bench *b, lapse_error *error)
+/* One round: the next training step, or an evaluation of the validation split. */
+static lapse_status run_round(bench *b, lapse_error *error)
 {
     lp_trainer *trainer = &b->trainer;
     if (!b->train) {
@@ -65,7 +66,7 @@ static lapse_status work(bench *b, lapse_error *error)
         int64_t start = lp_clock_nanoseconds();
         if (trainer->model->config.task == LP_TASK_RECOMMEND)
             lp_evaluator_rank(&trainer->evaluator, trainer->parameters);
-        b->times.adam = lp_clock_nanoseconds() - start;
+        b->step_times.adam = lp_clock_nanoseconds() - start;
         return LAPSE_OK;
     }
     if (trainer->windows.count - trainer->state.window < trainer->options.run.batch) {
@@ -75,7 +76,7 @@ static lapse_status work(bench *b, lapse_error *error)
         LP_TRY(check_batch(trainer->options.run.batch, trainer->windows.count, error));
     }
     lp_trainer_step(trainer);
-    if (!b->straight)
+    if (!b->unsynced)
         trainer->backend->sync(trainer->backend->context);
     return LAPSE_OK;
 }
@@ -107,8 +108,7 @@ static lp_extent extent_of_windows(const lp_windows *windows)
     return all;
 }
 
-/* Sets costs and calls of every node for the round just done; returns the operations of all. A whole split is counted as if
- * it were one shard. */
+/* Sets costs and calls of every node for the last round; returns the total flop. An evaluation counts as one shard. */
 static double count_round(bench *b)
 {
     const lp_batch *batch = &b->trainer.batch;
@@ -128,8 +128,8 @@ static double count_round(bench *b)
     return flop;
 }
 
-/* The optimizer reads the gradients of all shards, and reads and writes the parameters and both moments of the rows that
- * occurred; a ranking multiplies every state with every item. */
+/* Adam reads the gradients of all shards, and reads and writes the parameters and both moments of the dense parameters
+ * and of the table rows that occurred. A ranking multiplies every state with every item. */
 static void count_parts(bench *b)
 {
     const lp_trainer *trainer = &b->trainer;
@@ -144,7 +144,7 @@ static void count_parts(bench *b)
     b->part_costs[PART_RANK].flop = 2 * (double)ranking->case_count * items * dims;
 }
 
-/* ------------------------------------------------------------------------------------------------- clocks ----- */
+/* ------------------------------------------------------------------------------------------------- timing ----- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -152,16 +152,15 @@ static int by_size(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Rounds without any clock but the one around them. */
 static lapse_status time_rounds(bench *b, lapse_error *error)
 {
     lapse_bench_report *report = b->report;
     int rounds = b->options.rounds;
     for (int i = 0; i < WARM_ROUNDS; i++)
-        LP_TRY(work(b, error));
+        LP_TRY(run_round(b, error));
     for (int i = 0; i < rounds; i++) {
         double start = lp_clock_seconds();
-        LP_TRY(work(b, error));
+        LP_TRY(run_round(b, error));
         b->steps[i] = lp_clock_seconds() - start;
         report->flop += count_round(b) / rounds;
         if (b->train) {
@@ -188,75 +187,74 @@ static lapse_status time_rounds(bench *b, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Steps of a device that do not wait for one another, as in training: an epoch of such steps. */
-static lapse_status time_straight(bench *b, lapse_error *error)
+/* Times an epoch on a device from steps without a sync in between, as in training. */
+static lapse_status time_unsynced(bench *b, lapse_error *error)
 {
     double start = lp_clock_seconds();
-    b->straight = true;
+    b->unsynced = true;
     for (int i = 0; i < b->options.rounds; i++)
-        LP_TRY(work(b, error));
+        LP_TRY(run_round(b, error));
     b->trainer.backend->sync(b->trainer.backend->context);
-    b->straight = false;
+    b->unsynced = false;
     b->report->epoch = (double)b->report->steps * (lp_clock_seconds() - start) / b->options.rounds;
     return LAPSE_OK;
 }
 
-/* Each call's own least time: something else that the machine does meanwhile seldom hits the same call in every round. */
-static void keep_round(bench *b, bool first)
+/* Takes the minimum per call: interference by other processes seldom hits the same call in every round. */
+static void update_minimum(bench *b, bool first)
 {
     size_t nodes = (size_t)b->graph->node_count;
-    double parts[PARTS] = {0}, all = 0, each = 1e-9 * b->runner->threads; /* what one thread does keeps all of them */
+    double parts[PARTS] = {0}, all = 0, each = 1e-9 * b->runner->threads; /* single-threaded parts block all threads */
     for (size_t i = 0; i < (size_t)b->shards * (nodes + 1); i++) {
-        all += 1e-9 * (double)b->clocks[i];
-        if (first || b->clocks[i] < b->least[i])
-            b->least[i] = b->clocks[i];
+        all += 1e-9 * (double)b->times[i];
+        if (first || b->times[i] < b->min_times[i])
+            b->min_times[i] = b->times[i];
     }
-    parts[PART_FILL] = each * (double)b->times.fill;
-    parts[PART_JOIN] = each * (double)b->times.join;
-    parts[b->train ? PART_ADAM : PART_RANK] = each * (double)b->times.adam;
+    parts[PART_FILL] = each * (double)b->step_times.fill;
+    parts[PART_UNION] = each * (double)b->step_times.join;
+    parts[b->train ? PART_ADAM : PART_RANK] = each * (double)b->step_times.adam;
     for (int i = 0; i < PART_REST; i++)
         all += parts[i];
-    parts[PART_REST] = fmax(0, each * (double)b->times.total - all);
+    parts[PART_REST] = fmax(0, each * (double)b->step_times.total - all);
     for (int i = 0; i < PARTS; i++)
         if (first || parts[i] < b->part_seconds[i])
             b->part_seconds[i] = parts[i];
 }
 
-/* Seconds of a node in all shards; of `prepare` where it is the one behind the last. */
+/* Seconds of a node over all shards; index node_count: of `prepare`. */
 static double node_seconds(const bench *b, int node)
 {
     int64_t sum = 0;
     for (int s = 0; s < b->shards; s++)
-        sum += b->least[(size_t)s * (size_t)(b->graph->node_count + 1) + (size_t)node];
+        sum += b->min_times[(size_t)s * (size_t)(b->graph->node_count + 1) + (size_t)node];
     return 1e-9 * (double)sum;
 }
 
-/* One batch again and again, with a clock around every node or launch. */
 static lapse_status time_nodes(bench *b, lapse_error *error)
 {
     lp_trainer *trainer = &b->trainer;
-    bool lists = b->train && trainer->batch.item_capacity > 0;
-    size_t clocks = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
-    b->watch = (lp_profiler){lp_bench_launches_take, &b->launches};
-    b->times.run = trainer->evaluator.times = b->clocks;
-    b->times.watch = trainer->evaluator.watch = &b->watch;
-    trainer->times = b->train ? &b->times : NULL;
+    bool vocabulary = b->train && trainer->batch.item_capacity > 0;
+    size_t count = (size_t)b->shards * (size_t)(b->graph->node_count + 1);
+    b->profiler = (lp_profiler){lp_bench_launches_record, &b->launches};
+    b->step_times.run = trainer->evaluator.times = b->times;
+    b->step_times.profiler = trainer->evaluator.profiler = &b->profiler;
+    trainer->times = b->train ? &b->step_times : NULL;
     for (int i = 0; i < b->options.rounds; i++) {
-        memset(b->clocks, 0, clocks * sizeof *b->clocks);
+        memset(b->times, 0, count * sizeof *b->times);
         trainer->state.window = 0;
         int64_t start = lp_clock_nanoseconds();
-        LP_TRY(work(b, error));
-        b->times.total = lp_clock_nanoseconds() - start;
-        keep_round(b, i == 0);
-        lp_bench_launches_keep(&b->launches, i == 0);
+        LP_TRY(run_round(b, error));
+        b->step_times.total = lp_clock_nanoseconds() - start;
+        update_minimum(b, i == 0);
+        lp_bench_launches_end_round(&b->launches, i == 0);
     }
     count_round(b);
     count_parts(b);
-    b->part_seconds[PART_LISTS] = lists ? node_seconds(b, b->graph->node_count) : 0;
+    b->part_seconds[PART_VOCABULARY] = vocabulary ? node_seconds(b, b->graph->node_count) : 0;
     trainer->times = NULL;
     trainer->evaluator.times = NULL;
-    trainer->evaluator.watch = NULL;
-    return b->launches.lost ? lp_fail_memory(error, "launches", 0) : LAPSE_OK;
+    trainer->evaluator.profiler = NULL;
+    return b->launches.out_of_memory ? lp_fail_memory(error, "launches", 0) : LAPSE_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------- report ----- */
@@ -267,7 +265,6 @@ static int by_seconds(const void *a, const void *b)
     return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : strcmp(x->name, y->name);
 }
 
-/* Nodes summed by op. */
 static void add_ops(bench *b, lapse_bench_row *rows)
 {
     for (int i = 0; i < b->graph->node_count; i++) {
@@ -280,8 +277,8 @@ static void add_ops(bench *b, lapse_bench_row *rows)
     }
 }
 
-/* While a device works the host makes the next batch, so of the other parts only the optimizer is left, and ranking, which the host
- * does and the device's peak says nothing about. */
+/* With a device only the optimizer and the ranking remain: the host prefetches batches meanwhile. The ranking runs on
+ * the host, so the device's peak does not apply to it. */
 static void add_parts(bench *b, lapse_bench_row *rows)
 {
     bool host = b->runner->backend->host;
@@ -296,14 +293,13 @@ static void add_parts(bench *b, lapse_bench_row *rows)
     }
 }
 
-/* Ops or launches, then the other parts. */
 static lapse_status make_rows(bench *b, lapse_error *error)
 {
     lapse_bench_report *report = b->report;
     bool host = b->runner->backend->host;
     int all = (host ? (int)LP_OP_COUNT : b->launches.count) + PARTS;
     report->step_minimum = host || b->launches.count ? 0 : report->step_best;
-    if (!host && !b->launches.count) /* the backend has no clocks */
+    if (!host && !b->launches.count) /* the backend has no profiler */
         return LAPSE_OK;
     lapse_bench_row *rows = report->rows = lp_alloc((size_t)all, sizeof *rows);
     if (!rows)
@@ -317,28 +313,27 @@ static lapse_status make_rows(bench *b, lapse_error *error)
         if (rows[i].name)
             rows[report->row_count++] = rows[i];
     for (int i = 0; i < report->row_count; i++) {
-        double at_peak = report->peak > 0 ? rows[i].flop * report->threads / report->peak : 0;
-        double at_bandwidth = report->bandwidth > 0 ? rows[i].bytes * report->threads / report->bandwidth : 0;
-        rows[i].roofline = fmax(at_peak, at_bandwidth);
+        double compute = report->peak > 0 ? rows[i].flop * report->threads / report->peak : 0;
+        double memory = report->bandwidth > 0 ? rows[i].bytes * report->threads / report->bandwidth : 0;
+        rows[i].roofline = fmax(compute, memory);
         report->step_minimum += rows[i].seconds / report->threads;
     }
     qsort(rows, (size_t)report->row_count, sizeof *rows, by_seconds);
     return LAPSE_OK;
 }
 
-/* Room for the clocks and sums of a graph. */
-static lapse_status make_room(bench *b, lapse_error *error)
+static lapse_status make_buffers(bench *b, lapse_error *error)
 {
     size_t nodes = (size_t)b->graph->node_count, shards = (size_t)b->shards;
-    b->clocks = lp_alloc(shards * (nodes + 1), sizeof *b->clocks);
-    b->least = lp_alloc(shards * (nodes + 1), sizeof *b->least);
+    b->times = lp_alloc(shards * (nodes + 1), sizeof *b->times);
+    b->min_times = lp_alloc(shards * (nodes + 1), sizeof *b->min_times);
     b->costs = lp_alloc(nodes, sizeof *b->costs);
     b->calls = lp_alloc(nodes, sizeof *b->calls);
     b->steps = lp_alloc((size_t)b->options.rounds, sizeof *b->steps);
     LP_TRY(lp_bench_launches_init(&b->launches, (int)nodes, error));
-    if (b->clocks && b->least && b->costs && b->calls && b->steps)
+    if (b->times && b->min_times && b->costs && b->calls && b->steps)
         return LAPSE_OK;
-    return lp_fail_memory(error, "clocks", shards * nodes * sizeof *b->clocks);
+    return lp_fail_memory(error, "the profiler", shards * nodes * sizeof *b->times);
 }
 
 static void bench_clear(bench *b)
@@ -346,8 +341,8 @@ static void bench_clear(bench *b)
     lp_trainer_clear(&b->trainer);
     lapse_dataset_close(b->dataset);
     lp_bench_launches_clear(&b->launches);
-    lp_free(b->clocks);
-    lp_free(b->least);
+    lp_free(b->times);
+    lp_free(b->min_times);
     lp_free(b->costs);
     lp_free(b->calls);
     lp_free(b->steps);
@@ -372,7 +367,6 @@ static lapse_status check_windows(const lapse_dataset *dataset, lapse_train_opti
     return status;
 }
 
-/* Makes the data, and a trainer before its first step. */
 static lapse_status prepare(bench *b, lapse_error *error)
 {
     const lapse_bench_options *options = &b->options;
@@ -390,7 +384,7 @@ static lapse_status prepare(bench *b, lapse_error *error)
     LP_TRY(check_windows(b->dataset, train, error));
     LP_TRY(lp_trainer_init(&b->trainer, b->dataset, &train, error));
     const lp_adam *adam = &b->trainer.adam;
-    if (b->trainer.backend->host) { /* memory that a run has touched after its first steps */
+    if (b->trainer.backend->host) { /* touches the pages, as the first steps of a run do */
         memset(adam->moment1, 0, adam->size * sizeof *adam->moment1);
         memset(adam->moment2, 0, adam->size * sizeof *adam->moment2);
     }
@@ -407,7 +401,7 @@ static lapse_status prepare(bench *b, lapse_error *error)
                                       .items = items,
                                       .parameters = (int64_t)b->trainer.network.graph.parameter_size,
                                       .error = b->report->error};
-    return make_room(b, error);
+    return make_buffers(b, error);
 }
 
 static lapse_status measure(bench *b, lapse_error *error)
@@ -425,7 +419,7 @@ static lapse_status measure(bench *b, lapse_error *error)
     }
     LP_TRY(time_rounds(b, error));
     if (!host && b->train)
-        LP_TRY(time_straight(b, error));
+        LP_TRY(time_unsynced(b, error));
     LP_TRY(time_nodes(b, error));
     if (host)
         report->peak = fmax(report->peak, lp_bench_peak(report->threads));
@@ -452,13 +446,13 @@ static lapse_status check_options(const lapse_bench_options *options, lapse_erro
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "there is no preset '%s'; there are ml-1m, ml-1m-softmax, so and catalogue", options->preset);
     if (lp_name_index(options->what, lapse_bench_what_names()) < 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "what is measured is train or predict, not '%s'", options->what);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "a benchmark is train or predict, not '%s'", options->what);
     if (lp_name_index(options->device, lapse_device_names()) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "there is no device '%s'; there are cpu, cuda and auto",
                        options->device);
-    if (options->rounds < 1 || options->rounds > MOST_ROUNDS)
+    if (options->rounds < 1 || options->rounds > MAX_ROUNDS)
         return lp_fail(error, LAPSE_ERROR_USAGE, "rounds cannot be %d; it can be from 1 to %d", options->rounds,
-                       MOST_ROUNDS);
+                       MAX_ROUNDS);
     if (options->items != 0 && (options->items < 2 || options->items > INT32_MAX))
         return lp_fail(error, LAPSE_ERROR_USAGE, "items cannot be %lld; it can be from 2 to %d",
                        (long long)options->items, INT32_MAX);

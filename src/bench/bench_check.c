@@ -1,130 +1,129 @@
+/* bench_check.c: compares the gradients of a training step with the reference kernels in double. */
 #include "bench/bench_check.h"
 
 #include "train/trainer.h"
 
 #include <math.h>
 
-enum { SEQUENCES = 12, ITEMS = 300 }; /* at most: plain kernels in double are slow */
+enum { SEQUENCES = 12, ITEMS = 300 }; /* small: the reference kernels in double are slow */
 
 double lp_bench_tolerance(lp_precision precision)
 {
     return precision == LP_PRECISION_FP32 ? 1e-4 : precision == LP_PRECISION_TF32 ? 5e-2 : 2e-1;
 }
 
-/* The same step in double. Buffers are owned. */
-typedef struct twin {
+/* The same step on the reference backend in double. Buffers are owned. */
+typedef struct reference {
     const lp_backend *backend;
     lp_plan plan;
     char *work, *scratch;
-    double *parameters, *gradients, *row_gradients, *shift;
-} twin;
+    double *parameters, *gradients, *row_gradients, *logq;
+} reference;
 
-static void twin_clear(twin *t)
+static void reference_clear(reference *r)
 {
-    lp_free(t->work);
-    lp_free(t->scratch);
-    lp_free(t->parameters);
-    lp_free(t->gradients);
-    lp_free(t->row_gradients);
-    lp_free(t->shift);
+    lp_free(r->work);
+    lp_free(r->scratch);
+    lp_free(r->parameters);
+    lp_free(r->gradients);
+    lp_free(r->row_gradients);
+    lp_free(r->logq);
 }
 
-/* Elements of a block of row gradients. */
+/* Elements of the row gradients of a shard. */
 static size_t rows_size(const lp_trainer *trainer)
 {
     return (size_t)trainer->batch.item_capacity * (size_t)trainer->adam.table_cols;
 }
 
-/* Keeps the parameters as they are before the step. */
-static lapse_status twin_init(twin *t, const lp_trainer *trainer, lapse_error *error)
+static lapse_status reference_init(reference *r, const lp_trainer *trainer, lapse_error *error)
 {
     const lp_adam *adam = &trainer->adam;
-    *t = (twin){.backend = lp_backend_find("reference-double")};
-    t->parameters = lp_alloc(adam->size, sizeof(double));
-    t->gradients = lp_alloc(adam->size - adam->table_size, sizeof(double));
-    t->row_gradients = lp_alloc(rows_size(trainer), sizeof(double));
-    t->shift = lp_alloc((size_t)trainer->batch.item_capacity, sizeof(double));
-    if (!t->parameters || !t->gradients || !t->row_gradients || !t->shift)
+    *r = (reference){.backend = lp_backend_find("reference-double")};
+    r->parameters = lp_alloc(adam->size, sizeof(double));
+    r->gradients = lp_alloc(adam->size - adam->table_size, sizeof(double));
+    r->row_gradients = lp_alloc(rows_size(trainer), sizeof(double));
+    r->logq = lp_alloc((size_t)trainer->batch.item_capacity, sizeof(double));
+    if (!r->parameters || !r->gradients || !r->row_gradients || !r->logq)
         return lp_fail_memory(error, "a step in double", adam->size * sizeof(double));
     for (size_t i = 0; i < adam->size; i++)
-        t->parameters[i] = (double)trainer->model->parameters[i];
+        r->parameters[i] = (double)trainer->model->parameters[i];
     return LAPSE_OK;
 }
 
-/* Takes the batch of the trainer's first step through its network. Planning moves the values of the trainer's own plan: it
- * cannot be used afterwards. */
-static lapse_status twin_run(twin *t, lp_trainer *trainer, lapse_error *error)
+/* Runs the batch of the trainer's first step. Planning changes the offsets of the graph's values, so the trainer cannot
+ * run afterwards. */
+static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error *error)
 {
     const lp_batch *batch = &trainer->batch;
     lp_extent largest = trainer->runner.plan.largest;
-    LP_TRY(lp_plan_make(&t->plan, &trainer->network.graph, &largest, t->backend->real_size, error));
-    t->work = lp_alloc(t->plan.work_size, 1);
-    t->scratch = lp_alloc(t->plan.scratch_size, 1);
-    if (!t->work || !t->scratch)
-        return lp_fail_memory(error, "a step in double", t->plan.work_size + t->plan.scratch_size);
+    LP_TRY(lp_plan_make(&r->plan, &trainer->network.graph, &largest, r->backend->real_size, error));
+    r->work = lp_alloc(r->plan.work_size, 1);
+    r->scratch = lp_alloc(r->plan.scratch_size, 1);
+    if (!r->work || !r->scratch)
+        return lp_fail_memory(error, "a step in double", r->plan.work_size + r->plan.scratch_size);
     double seed_value = 1.0 / batch->targets;
-    int32_t draw = 0;
-    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &draw};
+    int32_t sample = 0;
+    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &sample};
     lp_runner_feed(batch, 0, inputs);
     for (int i = 0; i < batch->item_capacity; i++)
-        t->shift[i] = (double)batch->logq[i];
-    inputs[LP_FEED_LOGQ] = t->shift;
-    inputs[LP_FEED_SEED] = &seed_value;
+        r->logq[i] = (double)batch->logq[i];
+    inputs[LP_FEED_LOGQ] = r->logq;
     lp_run run = lp_runner_shard(batch, 0);
-    run.plan = &t->plan;
-    run.work = t->work;
-    run.scratch = t->scratch;
+    run.plan = &r->plan;
+    run.work = r->work;
+    run.scratch = r->scratch;
     run.inputs = inputs;
-    run.parameters = t->parameters;
-    run.gradients = t->gradients;
-    run.row_gradients = t->row_gradients;
+    run.parameters = r->parameters;
+    run.gradients = r->gradients;
+    run.row_gradients = r->row_gradients;
     run.seed = trainer->options.run.seed;
-    t->backend->run(t->backend->context, &run);
+    r->backend->run(r->backend->context, &run);
     return LAPSE_OK;
 }
 
-/* The largest error among `count` numbers, as a share of the largest that was wanted, or of `least` if that is more. What is
- * not finite is wrong. */
-static double error_of(const float *got, const double *wanted, size_t count, double least)
+/* The maximum error relative to the largest reference value, or to min_scale if that is larger. Infinite for values
+ * that are not finite. */
+static double error_of(const float *got, const double *expected, size_t count, double min_scale)
 {
     double largest = 0, error = 0;
     for (size_t i = 0; i < count; i++) {
-        double difference = fabs(wanted[i] - (double)got[i]);
-        largest = fmax(largest, fabs(wanted[i]));
+        double difference = fabs(expected[i] - (double)got[i]);
+        largest = fmax(largest, fabs(expected[i]));
         error = isfinite(difference) ? fmax(error, difference) : INFINITY;
     }
-    return error / fmax(largest, least);
+    return error / fmax(largest, min_scale);
 }
 
-/* What a gradient is measured by at the least: a share of the largest there is. What is nothing but a difference of large terms,
- * as the gradient of a bias of keys is, comes out as their rounding; tensor cores round every factor. */
-static double least_of(const twin *t, const lp_trainer *trainer)
+/* A fraction of the largest gradient. A gradient that is a difference of large terms, such as that of a key bias,
+ * consists of rounding errors, which are larger with tensor cores. */
+static double min_scale_of(const reference *r, const lp_trainer *trainer)
 {
     double largest = 1e-5;
     for (size_t i = 0; i < trainer->adam.size - trainer->adam.table_size; i++)
-        largest = fmax(largest, fabs(t->gradients[i]));
+        largest = fmax(largest, fabs(r->gradients[i]));
     return (trainer->runner.precision == LP_PRECISION_FP32 ? 0.01 : 0.1) * largest;
 }
 
-/* Compares parameter by parameter; *name is that of the worst. */
-static double compare(const twin *t, const lp_trainer *trainer, const float *gradients, const float *rows,
+/* The maximum error over all parameters; *name is the parameter's. */
+static double compare(const reference *r, const lp_trainer *trainer, const float *gradients, const float *rows,
                       const char **name)
 {
     const lp_graph *graph = &trainer->network.graph;
     size_t capacity = (size_t)trainer->batch.item_capacity, listed = 0;
-    double worst = -1, least = least_of(t, trainer);
+    double worst = -1, min_scale = min_scale_of(r, trainer);
     if (capacity)
         listed = (size_t)trainer->batch.shard_items[0];
     for (int i = 0, before = 0; i < graph->parameter_count; i++) {
         const lp_value *value = graph->parameters[i].value;
-        size_t place = value->offset - graph->table_size, size = (size_t)value->rows * (size_t)value->cols;
+        size_t offset = value->offset - graph->table_size, size = (size_t)value->rows * (size_t)value->cols;
         double error;
         if (graph->parameters[i].table) {
-            place = (size_t)before * capacity;
+            offset = (size_t)before * capacity;
             before += value->cols;
-            error = error_of(rows + place, t->row_gradients + place, listed * (size_t)value->cols, least);
+            error = error_of(rows + offset, r->row_gradients + offset, listed * (size_t)value->cols, min_scale);
         } else {
-            error = error_of(gradients + place, t->gradients + place, size, least);
+            error = error_of(gradients + offset, r->gradients + offset, size, min_scale);
         }
         if (error > worst) {
             worst = error;
@@ -134,14 +133,13 @@ static double compare(const twin *t, const lp_trainer *trainer, const float *gra
     return worst;
 }
 
-/* The step, then its twin, then both gradients side by side. */
 static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error)
 {
     const lp_adam *adam = &trainer->adam;
     size_t dense = adam->size - adam->table_size;
-    twin t;
+    reference r;
     float *gradients = lp_alloc(dense, sizeof *gradients), *rows = lp_alloc(rows_size(trainer), sizeof *rows);
-    lapse_status status = twin_init(&t, trainer, error);
+    lapse_status status = reference_init(&r, trainer, error);
     if (status == LAPSE_OK && (!gradients || !rows))
         status = lp_fail_memory(error, "a step in double", dense * sizeof *gradients);
     if (status == LAPSE_OK)
@@ -153,11 +151,11 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
         if (rows_size(trainer))
             trainer->backend->copy_to_host(trainer->backend->context, rows, adam->row_gradients,
                                            rows_size(trainer) * sizeof *rows);
-        status = twin_run(&t, trainer, error);
+        status = reference_run(&r, trainer, error);
     }
     if (status == LAPSE_OK) {
         const char *name = "";
-        *worst = compare(&t, trainer, gradients, rows, &name);
+        *worst = compare(&r, trainer, gradients, rows, &name);
         double allowed = lp_bench_tolerance(trainer->runner.precision);
         if (!(*worst < allowed))
             status = lp_fail(error, LAPSE_ERROR_INTERNAL,
@@ -165,7 +163,7 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
                              "largest element, which may be %.0e",
                              name, *worst, allowed);
     }
-    twin_clear(&t);
+    reference_clear(&r);
     lp_free(gradients);
     lp_free(rows);
     return status;

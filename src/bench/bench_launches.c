@@ -1,3 +1,4 @@
+/* bench_launches.c: records the launches of a device and makes report rows of them. */
 #include "bench/bench_launches.h"
 
 lapse_status lp_bench_launches_init(lp_bench_launches *launches, int nodes, lapse_error *error)
@@ -17,13 +18,13 @@ void lp_bench_launches_clear(lp_bench_launches *launches)
     *launches = (lp_bench_launches){0};
 }
 
-static bool make_room(lp_bench_launches *launches, int count)
+static bool reserve(lp_bench_launches *launches, int count)
 {
     if (count <= launches->capacity)
         return true;
     int capacity = 2 * launches->capacity > count ? 2 * launches->capacity : count + 62;
     lp_bench_launch *all = lp_grow(launches->all, (size_t)capacity, sizeof *all);
-    launches->lost = launches->lost || !all;
+    launches->out_of_memory = launches->out_of_memory || !all;
     if (!all)
         return false;
     launches->all = all;
@@ -31,32 +32,32 @@ static bool make_room(lp_bench_launches *launches, int count)
     return true;
 }
 
-void lp_bench_launches_take(void *context, const lp_launch *launch)
+void lp_bench_launches_record(void *context, const lp_launch *launch)
 {
     lp_bench_launches *launches = context;
-    if (!make_room(launches, launch->number + 1))
+    if (!reserve(launches, launch->number + 1))
         return;
     while (launches->count <= launch->number)
         launches->all[launches->count++] = (lp_bench_launch){0};
-    lp_bench_launch *mine = &launches->all[launch->number];
-    mine->type = launch->type;
-    mine->first = launch->parts[0].node;
-    mine->count = launch->count;
-    mine->taken++;
-    mine->seconds += launch->seconds;
+    lp_bench_launch *one = &launches->all[launch->number];
+    one->type = launch->type;
+    one->first = launch->parts[0].node;
+    one->count = launch->count;
+    one->new_calls++;
+    one->seconds += launch->seconds;
     for (int i = 0; i < launch->count; i++)
         if (launch->parts[i].counts)
             launches->counted_in[launch->parts[i].node] = launch->number;
 }
 
-void lp_bench_launches_keep(lp_bench_launches *launches, bool first)
+void lp_bench_launches_end_round(lp_bench_launches *launches, bool first)
 {
     for (int i = 0; i < launches->count; i++) {
         lp_bench_launch *launch = &launches->all[i];
-        if (first || launch->seconds < launch->least)
-            launch->least = launch->seconds;
-        launch->calls = launch->taken;
-        launch->taken = 0;
+        if (first || launch->seconds < launch->min_seconds)
+            launch->min_seconds = launch->seconds;
+        launch->calls = launch->new_calls;
+        launch->new_calls = 0;
         launch->seconds = 0;
     }
 }
@@ -71,7 +72,7 @@ void lp_bench_launches_rows(const lp_bench_launches *launches, const lp_graph *g
                                     .launch = i + 1,
                                     .nodes = launch->count,
                                     .calls = launch->calls,
-                                    .seconds = launch->least};
+                                    .seconds = launch->min_seconds};
     }
     for (int node = 0; node < graph->node_count; node++) {
         int number = launches->counted_in[node];

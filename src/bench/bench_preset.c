@@ -22,7 +22,7 @@ static const lp_bench_preset ml_1m = {.name = "ml-1m",
                                                   {"dropout", "0.2"}}};
 static const lp_bench_preset ml_1m_softmax = {
     .name = "ml-1m-softmax", .base = &ml_1m, .options = {{"loss", "softmax"}}};
-/* Stack Overflow, as docs/results.md has it. */
+/* Stack Overflow, with the sizes in docs/results.md. */
 static const lp_bench_preset so = {.name = "so",
                                    .sizes = {6633, 22, 40, 58, 72.4},
                                    .options = {{"dims", "32"},
@@ -32,7 +32,7 @@ static const lp_bench_preset so = {.name = "so",
                                                {"periods", "16"},
                                                {"harmonics", "5"},
                                                {"dropout", "0.1"}}};
-/* The paper's Walmart data. */
+/* The sizes of the paper's Walmart data. */
 static const lp_bench_preset catalogue = {
     .name = "catalogue",
     .base = &ml_1m,
@@ -92,25 +92,25 @@ static bool make_names(char letter, int64_t count, void **offsets, void **bytes,
 }
 
 /* Events of a sequence: log-normal above the shortest, with this median and mean. */
-static int64_t draw_length(const lp_bench_sizes *sizes, lp_random *random)
+static int64_t sample_length(const lp_bench_sizes *sizes, lp_random *random)
 {
-    const double longest = 2500;
+    const double limit = 2500;
     double middle = sizes->median - sizes->shortest, average = sizes->mean - sizes->shortest;
     double deviation = sqrt(2 * log(average / middle));
     double length = sizes->shortest + middle * exp(deviation * lp_random_normal(random));
-    return (int64_t)(length < longest ? length : longest);
+    return (int64_t)(length < limit ? length : limit);
 }
 
-static void draw_events(const lapse_dataset *dataset, lp_random *random, double *time, int32_t *type)
+static void sample_events(const lapse_dataset *dataset, lp_random *random, double *time, int32_t *type)
 {
     int64_t items = dataset->types.count;
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         double now = 1e9 + 1e7 * lp_random_uniform(random);
         for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
-            double place = lp_random_uniform(random);
+            double uniform = lp_random_uniform(random);
             now += 3600 * exp(3 * lp_random_normal(random));
             time[i] = now;
-            type[i] = (int32_t)((double)items * place * place);
+            type[i] = (int32_t)((double)items * uniform * uniform);
         }
     }
 }
@@ -123,7 +123,7 @@ static bool fill(lapse_dataset *dataset, const lp_bench_preset *preset, int64_t 
         !make_names('s', sequences, &dataset->buffers[6], &dataset->buffers[7], &dataset->sequences))
         return false;
     for (int64_t s = 0; s < sequences; s++)
-        start[s + 1] = start[s] + (uint64_t)draw_length(lp_bench_preset_sizes(preset), &random);
+        start[s + 1] = start[s] + (uint64_t)sample_length(lp_bench_preset_sizes(preset), &random);
     double *time = dataset->buffers[1] = lp_alloc(start[sequences], sizeof *time);
     int32_t *type = dataset->buffers[2] = lp_alloc(start[sequences], sizeof *type);
     if (!time || !type)
@@ -133,7 +133,7 @@ static bool fill(lapse_dataset *dataset, const lp_bench_preset *preset, int64_t 
     dataset->start = start;
     dataset->time = time;
     dataset->type = type;
-    draw_events(dataset, &random, time, type);
+    sample_events(dataset, &random, time, type);
     return true;
 }
 
@@ -143,7 +143,7 @@ lapse_status lp_bench_data(const lp_bench_preset *preset, int64_t sequences, int
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     if (!made || !fill(made, preset, sequences, items, seed)) {
         lapse_dataset_close(made);
-        return lp_fail_memory(error, "events to measure with", (size_t)items * 12);
+        return lp_fail_memory(error, "the events of a benchmark", (size_t)items * 12);
     }
     *dataset = made;
     return LAPSE_OK;

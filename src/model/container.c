@@ -1,4 +1,7 @@
+/* container.c: writes and reads safetensors files with a checksum. */
 #include "model/container.h"
+
+#include "base/text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -11,42 +14,30 @@ static const char *const type_names[] = {[LP_TENSOR_F32] = "F32",
                                          [LP_TENSOR_U8] = "U8",
                                          [LP_TENSOR_U64] = "U64",
                                          [LP_TENSOR_F64] = "F64"};
-/* Every header begins so; the digits are where the checksum goes. */
-static const char BEGINNING[] = "{\"__metadata__\":{\"checksum\":\"0000000000000000\"";
-enum { CHECKSUM_DIGITS = 16, CHECKSUM_PLACE = sizeof BEGINNING - 1 - 1 - CHECKSUM_DIGITS, HEADER_LIMIT = 100000000 };
+/* The beginning of every header; the checksum replaces the zeros. */
+static const char HEADER_PREFIX[] = "{\"__metadata__\":{\"checksum\":\"0000000000000000\"";
+enum {
+    CHECKSUM_DIGITS = 16,
+    CHECKSUM_OFFSET = sizeof HEADER_PREFIX - 1 - 1 - CHECKSUM_DIGITS,
+    HEADER_LIMIT = 100000000
+};
 
 /* ----------------------------------------------------------------------------------------------- writing ----- */
 
-/* Bytes of the UTF-8 character at c, or 0 if it is none. */
-static int utf8_size(const unsigned char *c)
-{
-    int size = c[0] < 0x80                   ? 1
-               : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
-               : c[0] >= 0xE0 && c[0] < 0xF0 ? 3
-               : c[0] >= 0xF0 && c[0] < 0xF5 ? 4
-                                             : 0;
-    for (int i = 1; i < size; i++)
-        if ((c[i] & 0xC0) != 0x80)
-            return 0;
-    bool overlong = (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xF0 && c[1] < 0x90);
-    bool beyond = (c[0] == 0xED && c[1] > 0x9F) || (c[0] == 0xF4 && c[1] > 0x8F);
-    return overlong || beyond ? 0 : size;
-}
-
-/* JSON is UTF-8: bytes that are not (a file name in another encoding) become the replacement character. */
+/* JSON is UTF-8: invalid bytes, such as a file name in another encoding, become U+FFFD. */
 static bool add_json_text(lp_buffer *out, const char *text)
 {
     bool good = lp_buffer_add(out, "\"", 1);
-    for (const unsigned char *c = (const unsigned char *)text; good && *c;) {
-        int size = utf8_size(c);
+    for (const char *c = text; good && *c;) {
+        size_t size = lp_utf8_size(c, c + 4);
         if (size == 0)
             good = lp_buffer_print(out, "\\ufffd");
         else if (*c == '"' || *c == '\\')
             good = lp_buffer_print(out, "\\%c", *c);
-        else if (*c < 0x20)
-            good = lp_buffer_print(out, "\\u%04x", *c);
+        else if (size == 1 && *c < 0x20)
+            good = lp_buffer_print(out, "\\u%04x", (unsigned)*c);
         else
-            good = lp_buffer_add(out, c, (size_t)size);
+            good = lp_buffer_add(out, c, size);
         c += size ? size : 1;
     }
     return good && lp_buffer_add(out, "\"", 1);
@@ -54,7 +45,7 @@ static bool add_json_text(lp_buffer *out, const char *text)
 
 static bool build_header(const lp_container *container, lp_buffer *out)
 {
-    bool good = lp_buffer_print(out, "%s", BEGINNING);
+    bool good = lp_buffer_print(out, "%s", HEADER_PREFIX);
     for (int i = 0; good && i < container->property_count; i++)
         good = lp_buffer_add(out, ",", 1) && add_json_text(out, container->property_name[i]) &&
                lp_buffer_add(out, ":", 1) && add_json_text(out, container->property_value[i]);
@@ -107,7 +98,7 @@ lapse_status lp_container_save(const lp_container *container, const char *path, 
     }
     char digits[CHECKSUM_DIGITS + 1];
     snprintf(digits, sizeof digits, "%016llx", (unsigned long long)checksum(header.data, header.size, container));
-    memcpy(header.data + CHECKSUM_PLACE, digits, CHECKSUM_DIGITS);
+    memcpy(header.data + CHECKSUM_OFFSET, digits, CHECKSUM_DIGITS);
     lp_writer writer;
     lapse_status status = lp_writer_open(&writer, path, error);
     if (status == LAPSE_OK) {
@@ -151,7 +142,7 @@ static lapse_status read_properties(lp_container *container, const json_t *metad
     return LAPSE_OK;
 }
 
-/* One tensor; *offset is where its data must begin, and is moved to its end. */
+/* Reads one tensor, whose data must begin at *offset; advances *offset to its end. */
 static lapse_status read_tensor(lp_container *container, const char *name, json_t *entry, const char *data,
                                 size_t data_size, size_t *offset, const char *path, lapse_error *error)
 {
@@ -201,12 +192,12 @@ static lapse_status verify_checksum(const lp_container *container, const char *h
     lp_buffer copy = {0};
     if (!lp_buffer_add(&copy, header, header_size))
         return lp_fail_memory(error, "the header of a model file", header_size);
-    bool good = copy.size >= sizeof BEGINNING - 1 && memcmp(copy.data, BEGINNING, CHECKSUM_PLACE) == 0;
+    bool good = copy.size >= sizeof HEADER_PREFIX - 1 && memcmp(copy.data, HEADER_PREFIX, CHECKSUM_OFFSET) == 0;
     if (good) {
-        char *place = copy.data + CHECKSUM_PLACE;
+        char *digits = copy.data + CHECKSUM_OFFSET;
         char stored[CHECKSUM_DIGITS + 1] = {0}, found[CHECKSUM_DIGITS + 1];
-        memcpy(stored, place, CHECKSUM_DIGITS);
-        memset(place, '0', CHECKSUM_DIGITS);
+        memcpy(stored, digits, CHECKSUM_DIGITS);
+        memset(digits, '0', CHECKSUM_DIGITS);
         snprintf(found, sizeof found, "%016llx", (unsigned long long)checksum(copy.data, copy.size, container));
         good = strcmp(stored, found) == 0;
     }

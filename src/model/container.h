@@ -1,12 +1,11 @@
-/* container.h: named texts and named tensors in a file: the safetensors container, so that Python opens it with no code
- * of ours.
+/* container.h: a file of named texts and named tensors in the safetensors format, which Python reads without Lapse.
  *
  *   8 bytes   size of the header, little endian
- *   header    JSON: {"__metadata__": {name: text, ...}, tensor: {"dtype", "shape", "data_offsets"}, ...}, padded with spaces
+ *   header    JSON: {"__metadata__": {name: text, ...}, tensor: {"dtype", "shape", "data_offsets"}, ...} and spaces
  *   data      the tensors end to end, in the header's order
  *
- * The metadata's "checksum" is XXH3-64 over header and data, taken with sixteen zeros in its own place. So an edit
- * anywhere in the file is noticed.
+ * The metadata's "checksum" is XXH3-64 over header and data, computed with sixteen zeros as the checksum. It detects an
+ * edit anywhere in the file.
  */
 #ifndef LP_CONTAINER_H
 #define LP_CONTAINER_H
@@ -24,10 +23,10 @@ typedef struct lp_container {
     int property_count;
 } lp_container;
 
-/* Only the lists of *container matter. */
+/* Writes the tensors and properties of *container. */
 lapse_status lp_container_save(const lp_container *container, const char *path, lapse_error *error);
 
-/* Maps and checks a file whole. */
+/* Maps a file and validates all of it. */
 lapse_status lp_container_open(lp_container *container, const char *path, lapse_error *error);
 void lp_container_close(lp_container *container);
 

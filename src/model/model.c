@@ -1,6 +1,7 @@
 /* model.c: the model table, model objects, and their properties, fields and targets. */
 #include "model/model.h"
 
+#include "base/text.h"
 #include "model/model_rows.h"
 
 #include <math.h>
@@ -19,10 +20,7 @@ const lp_model_row *const lp_models[] = {&lp_model_attention,
 
 const lp_model_row *lp_model_row_find(const char *name)
 {
-    for (int i = 0; lp_models[i]; i++)
-        if (strcmp(lp_models[i]->name, name) == 0)
-            return lp_models[i];
-    return NULL;
+    return lp_find_by_name((const void *const *)lp_models, name);
 }
 
 /* ------------------------------------------------------------------------------------------------ models ----- */

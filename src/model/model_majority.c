@@ -1,5 +1,5 @@
-/* model_majority.c: baseline that ignores the history: the frequency of each event type among the training targets, with add-one
- * smoothing:
+/* model_majority.c: baseline that ignores the history: the frequency of each event type among the training targets,
+ * with add-one smoothing:
  *
  *     p(e) = (n(e) + 1) / (n + event types)
  */

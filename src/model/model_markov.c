@@ -1,13 +1,14 @@
-/* model_markov.c: baselines that see the order of the last events, but not their times: `markov`, and `item-markov`, which sees the
- * last event alone.
+/* model_markov.c: baselines that see the order of the last events, but not their times: `markov`, and `item-markov`,
+ * which sees the last event alone.
  *
  * Orders are blended: with n_k(c, e) how often event type e followed the last k events c in training,
  *
  *     p_0(e) = (n_0(e) + 1) / (n_0 + event types)
  *     p_k(e) = (n_k(c, e) + a p_{k-1}(e)) / (n_k(c) + a)
  *
- * where the strength a of the smoothing is chosen from a short list by the log-loss on the validation split. Counts are stored as
- * sorted n-grams: rows (c, e) of k + 1 event types with their counts, so their size follows the data, not event types^order.
+ * where the strength a of the smoothing is chosen from a short list by the log-loss on the validation split. Counts are
+ * stored as sorted n-grams: rows (c, e) of k + 1 event types with their counts, so their size follows the data, not
+ * event types^order.
  */
 #include "model/model_rows.h"
 
@@ -25,7 +26,6 @@ typedef struct grams {
     int width; /* order + 1 */
 } grams;
 
-/* Rows are compared event type by event type. */
 static int compare(const int32_t *a, const int32_t *b, int width)
 {
     for (int i = 0; i < width; i++)
@@ -52,7 +52,7 @@ static void tensor_names(int order, char *gram, char *times, size_t size)
     snprintf(times, size, "markov.%d.count", order);
 }
 
-/* Collects every training gram of one order, sorts, and keeps each once with its count. */
+/* Collects the training n-grams of one order, sorts them, and stores each distinct one with its count. */
 static lapse_status count_order(lapse_model *model, const lp_fit_data *data, int order, lapse_error *error)
 {
     const lapse_dataset *dataset = data->dataset;
@@ -146,7 +146,7 @@ static void blend(const lapse_model *model, int order, double strength, const in
     }
 }
 
-/* How often a gram occurred. */
+/* The count of an n-gram. */
 static int32_t times_of(const grams *g, const int32_t *gram)
 {
     int64_t low = 0, high = g->count;
@@ -160,7 +160,7 @@ static int32_t times_of(const grams *g, const int32_t *gram)
     return low < g->count && compare(g->gram + g->width * low, gram, g->width) == 0 ? g->times[low] : 0;
 }
 
-/* What blend gives the event type that stands at event types[count], without a look at the others: `total` is n_0. */
+/* The blended probability of types[count] given the events before it, without those of other types. total: n_0. */
 static double blend_one(const lapse_model *model, double strength, double total, const int32_t *types, int64_t count)
 {
     grams g = grams_of(model, 0);
@@ -194,7 +194,7 @@ static double validation_loss(const lapse_model *model, const lp_fit_data *data,
 
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
 {
-    /* Where items are many, each is followed by few of them: what is popular may have to weigh more. */
+    /* In a large catalogue most items have few successors, so a stronger popularity prior may be best. */
     static const double strengths[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000};
     size_t count = model->config.row == &lp_model_item_markov ? sizeof strengths / sizeof *strengths : 7;
     for (int order = 0; order <= order_of(&model->config); order++)
@@ -213,7 +213,7 @@ static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error
     return LAPSE_OK;
 }
 
-/* Grams of event types that exist, in their order, each seen at least once. */
+/* Checks that n-grams have existing event types, are sorted, and have positive counts. */
 static lapse_status check_grams(const lapse_model *model, int order, const char *gram_name, const char *times_name,
                                 lapse_error *error)
 {

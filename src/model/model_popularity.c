@@ -1,5 +1,5 @@
-/* model_popularity.c: baseline: event types by their count in the training split, every event counted. (majority counts targets
- * alone, so not the first event of a sequence.)
+/* model_popularity.c: baseline: event types by their count in the training split, every event counted. (majority counts
+ * targets alone, so not the first event of a sequence.)
  *
  *     p(e) = (n(e) + 1) / (n + event types)
  */

@@ -5,9 +5,9 @@
  *     s(e, t) = sum over times u of T_e before t of 2^(-(t - u) / h)
  *     p(e, t) = (s(e, t) + q(e)) / (sum of s + 1),       q(e) = (n(e) + 1) / (n + event types)
  *
- * so that plain popularity q is a prior with the weight of one event at t. h is chosen from the span of the training events times 2,
- * 1, 1/2, ... by the log-loss on the validation split. The times of an event type are stored sorted, each with the decayed sum up
- * to it: s at any t is the last sum before t, decayed by the time since.
+ * so that plain popularity q is a prior with the weight of one event at t. h is chosen from the span of the training
+ * events times 2, 1, 1/2, ... by the log-loss on the validation split. The times of an event type are stored sorted,
+ * each with the decayed sum up to it: s at any t is the last sum before t, decayed by the time since.
  */
 #include "model/model_rows.h"
 
@@ -18,7 +18,7 @@ enum { START, TIME, SUM, HALF_LIFE, TENSORS, HALF_LIVES = 24 };
 
 static const char *const names[TENSORS] = {"recency.start", "recency.time", "recency.sum", "recency.half_life"};
 
-/* Times in order, each with the decayed sum up to it. */
+/* Sorted times, each with the decayed sum up to it. */
 typedef struct past {
     const double *time, *sum;
     int64_t count;
@@ -30,10 +30,10 @@ static void sum_up(const double *time, double *sum, int64_t count, double half_l
         sum[i] = 1 + (i > 0 ? sum[i - 1] * exp2((time[i - 1] - time[i]) / half_life) : 0);
 }
 
-/* s at time t. */
+/* s(e, t), given T_e. */
 static double decayed(past p, double half_life, double t)
 {
-    int64_t low = 0, high = p.count; /* all before low lie before t */
+    int64_t low = 0, high = p.count; /* times before index low are before t */
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (p.time[middle] < t)
@@ -51,7 +51,7 @@ static past past_of(const lapse_model *model, int64_t type)
     return (past){time + start[type], sum + start[type], (int64_t)(start[type + 1] - start[type])};
 }
 
-static double plain(const lapse_model *model, int64_t type)
+static double popularity(const lapse_model *model, int64_t type)
 {
     const uint64_t *start = model->tensors[START].data;
     double total = (double)start[model->types.count] + (double)model->types.count;
@@ -64,7 +64,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Training times by event type into the model, all of them into `all`; both in order. */
+/* Stores the training times by event type in the model, and all of them in `all`; both sorted. */
 static void collect(lapse_model *model, const lp_fit_data *data, double *all)
 {
     const lapse_dataset *dataset = data->dataset;
@@ -76,7 +76,7 @@ static void collect(lapse_model *model, const lp_fit_data *data, double *all)
             all[total++] = dataset->time[event];
         }
     uint64_t end = 0;
-    for (uint64_t type = 0; type <= types; type++) { /* counts become ends, and filling from there makes them starts */
+    for (uint64_t type = 0; type <= types; type++) { /* counts become ends; filling backwards turns ends into starts */
         end += start[type];
         start[type] = end;
     }
@@ -97,7 +97,6 @@ static void sum_types(lapse_model *model, double half_life)
         sum_up(time + start[type], sum + start[type], (int64_t)(start[type + 1] - start[type]), half_life);
 }
 
-/* Of the model's sums and those over all event types. */
 static double validation_loss(const lapse_model *model, const lp_fit_data *data, past all, double half_life)
 {
     const lapse_dataset *dataset = data->dataset;
@@ -108,13 +107,13 @@ static double validation_loss(const lapse_model *model, const lp_fit_data *data,
                 continue;
             double t = dataset->time[lp_model_target_known(&model->config) ? event : event - 1];
             int32_t type = dataset->type[event];
-            double mine = decayed(past_of(model, type), half_life, t) + plain(model, type);
-            loss -= log(mine / (decayed(all, half_life, t) + 1));
+            double weight = decayed(past_of(model, type), half_life, t) + popularity(model, type);
+            loss -= log(weight / (decayed(all, half_life, t) + 1));
         }
     return loss;
 }
 
-/* time and sum have room for every training event. */
+/* Chooses the half-life. time: all training times, sorted. sum: scratch of the same size. */
 static void choose(lapse_model *model, const lp_fit_data *data, int64_t count, double *time, double *sum)
 {
     double span = count > 0 ? time[count - 1] - time[0] : 0, best = INFINITY;
@@ -204,7 +203,7 @@ static void predict(const lapse_model *model, const lp_query *query, double *pro
         total += probabilities[type];
     }
     for (int64_t type = 0; type < model->types.count; type++)
-        probabilities[type] = (probabilities[type] + plain(model, type)) / total;
+        probabilities[type] = (probabilities[type] + popularity(model, type)) / total;
 }
 
 const lp_model_row lp_model_recency = {.name = "recency",

@@ -1,21 +1,22 @@
+/* runner.c: runs the shards of a batch through a network and copies outputs of a device to the host. */
 #include "model/runner.h"
 
 #include "base/clock.h"
 #include "base/threads.h"
 
-/* Room on the host for what a device computes. */
-static bool make_answers(lp_runner *runner, const lp_batch *batch)
+/* Allocates pinned host memory for the outputs of a device. */
+static bool make_host_outputs(lp_runner *runner, const lp_batch *batch)
 {
     const lp_network *network = runner->network;
-    size_t target_position = (size_t)lp_batch_shard_tokens(batch);
+    size_t targets = (size_t)lp_batch_shard_tokens(batch);
     bool good = true;
     for (int t = 0; t <= LP_TARGET_COUNT; t++) {
         const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
         if (!value || network->loss || runner->backend->host)
             continue;
-        runner->answers[t] = runner->backend->pinned_new(runner->backend->context,
-                                                         target_position * (size_t)value->cols * sizeof(float));
-        good = good && runner->answers[t];
+        runner->outputs[t] =
+            runner->backend->pinned_new(runner->backend->context, targets * (size_t)value->cols * sizeof(float));
+        good = good && runner->outputs[t];
     }
     return good;
 }
@@ -32,7 +33,7 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     runner->threads = runner->backend->max_threads(runner->backend->context, threads);
     runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
     runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);
-    bool good = runner->work && runner->scratch && make_answers(runner, batch);
+    bool good = runner->work && runner->scratch && make_host_outputs(runner, batch);
     for (int i = 0; good && i < runner->threads; i++) {
         runner->work[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.work_size);
         runner->scratch[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.scratch_size);
@@ -54,8 +55,8 @@ void lp_runner_clear(lp_runner *runner)
             runner->backend->buffer_free(runner->backend->context, runner->scratch[i]);
     }
     for (int t = 0; t <= LP_TARGET_COUNT; t++)
-        if (runner->answers[t])
-            runner->backend->pinned_free(runner->backend->context, runner->answers[t]);
+        if (runner->outputs[t])
+            runner->backend->pinned_free(runner->backend->context, runner->outputs[t]);
     lp_free(runner->work);
     lp_free(runner->scratch);
     *runner = (lp_runner){0};
@@ -66,8 +67,8 @@ typedef struct shard_job {
     const lp_pass *pass;
 } shard_job;
 
-/* A kept value of this run on the host. */
-static const float *answer(const lp_runner *runner, const lp_run *run, int t)
+/* The logits of target t, or the states for LP_TARGET_COUNT, in host memory. */
+static const float *host_output(const lp_runner *runner, const lp_run *run, int t)
 {
     const lp_network *network = runner->network;
     const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
@@ -75,41 +76,42 @@ static const float *answer(const lp_runner *runner, const lp_run *run, int t)
         return NULL;
     if (runner->backend->host)
         return lp_run_data(run, value);
-    runner->backend->copy_to_host(runner->backend->context, runner->answers[t], lp_run_data(run, value),
+    runner->backend->copy_to_host(runner->backend->context, runner->outputs[t], lp_run_data(run, value),
                                   (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof(float));
-    return runner->answers[t];
+    return runner->outputs[t];
 }
 
-static void hand_over(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
+/* Copies the loss, or passes the outputs to on_shard. */
+static void deliver(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
 {
     if (runner->network->loss) {
         runner->backend->copy_to_host_async(runner->backend->context, &pass->loss[shard],
                                             lp_run_data(run, runner->network->loss), sizeof *pass->loss);
         return;
     }
-    lp_outcome outcome = {.state = answer(runner, run, LP_TARGET_COUNT)};
+    lp_outcome outcome = {.state = host_output(runner, run, LP_TARGET_COUNT)};
     for (int t = 0; t < LP_TARGET_COUNT; t++)
-        outcome.logits[t] = answer(runner, run, t);
+        outcome.logits[t] = host_output(runner, run, t);
     pass->on_shard(pass->context, shard, &outcome);
 }
 
 void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT])
 {
-    int token = batch->shard_token[shard], target_position = batch->shard_targets[shard];
+    int token = batch->shard_token[shard], target = batch->shard_targets[shard];
     size_t item = (size_t)shard * (size_t)batch->item_capacity;
     inputs[LP_FEED_EVENT] = batch->type + token;
     inputs[LP_FEED_POSITION] = batch->position + token;
     inputs[LP_FEED_TIME] = batch->time + token;
     inputs[LP_FEED_QUERY_TIME] = batch->query_time + token;
-    inputs[LP_FEED_TARGET_POSITION] = batch->target_position + target_position;
-    inputs[LP_FEED_TARGET] = batch->target + target_position;
-    inputs[LP_FEED_ACTION] = batch->action + target_position;
-    inputs[LP_FEED_NEGATIVE] = batch->negative + (size_t)target_position * (size_t)batch->negative_count;
+    inputs[LP_FEED_TARGET_POSITION] = batch->target_position + target;
+    inputs[LP_FEED_TARGET] = batch->target + target;
+    inputs[LP_FEED_ACTION] = batch->action + target;
+    inputs[LP_FEED_NEGATIVE] = batch->negative + (size_t)target * (size_t)batch->negative_count;
     inputs[LP_FEED_ITEM] = batch->item + item;
     inputs[LP_FEED_LOGQ] = batch->logq + item;
-    inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target_position : NULL;
+    inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target : NULL;
     inputs[LP_FEED_SEQUENCE] = batch->sequence_id ? batch->sequence_id + token : NULL;
-    for (int f = 0; f < batch->field_count; f++) /* int32_t or float */
+    for (int f = 0; f < batch->field_count; f++) /* int32_t or float: the same size */
         inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
 }
 
@@ -126,7 +128,7 @@ lp_run lp_runner_shard(const lp_batch *batch, int shard)
     };
 }
 
-/* Where this shard's times go, if anybody wants them; those of `prepare` are taken here. */
+/* Prepares a shard. Returns its part of pass->times, or NULL, after adding the time of `prepare`. */
 static int64_t *prepare(const lp_runner *runner, const lp_pass *pass, int shard, int worker)
 {
     int nodes = runner->network->graph.node_count;
@@ -147,8 +149,8 @@ static void run_shard(void *context, int shard, int worker)
     const lp_adam *adam = pass->gradients;
     int64_t *times = prepare(runner, pass, shard, worker);
     float seed_value = pass->seed_value;
-    int32_t draw = pass->draw;
-    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &draw};
+    int32_t sample = pass->sample;
+    void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &sample};
     lp_runner_feed(pass->batch, shard, inputs);
     lp_run run = lp_runner_shard(pass->batch, shard);
     run.plan = &runner->plan;
@@ -165,18 +167,18 @@ static void run_shard(void *context, int shard, int worker)
     run.step = pass->step;
     run.times = times;
     run.precision = runner->precision;
-    if (pass->learning) {
-        runner->backend->train_step(runner->backend->context, &run, pass->learning);
+    if (pass->train_step) {
+        runner->backend->train_step(runner->backend->context, &run, pass->train_step);
         return;
     }
-    if (pass->watch && runner->backend->run_profiled)
-        runner->backend->run_profiled(runner->backend->context, &run, pass->watch);
+    if (pass->profiler && runner->backend->run_profiled)
+        runner->backend->run_profiled(runner->backend->context, &run, pass->profiler);
     else
         runner->backend->run(runner->backend->context, &run);
-    hand_over(runner, &run, pass, shard);
+    deliver(runner, &run, pass, shard);
 }
 
-void lp_softmax_add(const float *logits, int count, double share, double *answer)
+void lp_softmax_add(const float *logits, int count, double weight, double *probabilities)
 {
     double largest = logits[0], sum = 0;
     for (int i = 1; i < count; i++)
@@ -184,7 +186,7 @@ void lp_softmax_add(const float *logits, int count, double share, double *answer
     for (int i = 0; i < count; i++)
         sum += exp(logits[i] - largest);
     for (int i = 0; i < count; i++)
-        answer[i] += share * (exp(logits[i] - largest) / sum);
+        probabilities[i] += weight * (exp(logits[i] - largest) / sum);
 }
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass)

@@ -1,7 +1,7 @@
-/* runner.h: takes the shards of a batch through a network, on several threads.
+/* runner.h: runs the shards of a batch through a network, on several threads.
  *
- * A thread takes a shard through the whole graph with its activations in a work buffer of its own. What a shard gives
- * back (gradients, loss, logits) is kept by shard, so that it does not matter which thread it was.
+ * A thread runs the whole graph for a shard, with activations in the thread's own work buffer. Outputs (gradients,
+ * loss, logits) are stored by shard, so the result does not depend on which thread ran it.
  */
 #ifndef LP_RUNNER_H
 #define LP_RUNNER_H
@@ -10,57 +10,56 @@
 #include "data/batch/batch.h"
 #include "model/model.h"
 
-/* What a shard has computed, for a network that answers: logits of every predicted target, or the states. In the host's
- * memory. */
+/* Outputs of a shard of an inference network, in host memory: logits of every predicted target, or states. */
 typedef struct lp_outcome {
-    const float *logits[LP_TARGET_COUNT]; /* [asked x names of the target] */
-    const float *state;                   /* [asked x dims] */
+    const float *logits[LP_TARGET_COUNT]; /* [targets x classes] */
+    const float *state;                   /* [targets x dims] */
 } lp_outcome;
 
-/* Reads it, in the thread that computed it. */
+/* Called in the thread that computed the shard. */
 typedef void (*lp_on_shard)(void *context, int shard, const lp_outcome *outcome);
 
 typedef struct lp_runner {
     const lp_backend *backend;
     const lp_network *network;
     lp_plan plan;
-    lp_precision precision; /* FP32 at first */
+    lp_precision precision; /* FP32 unless the caller sets it */
     int threads;
     char **work, **scratch;              /* [threads]; owned */
-    float *answers[LP_TARGET_COUNT + 1]; /* a device's logits and states, on the host; owned */
+    float *outputs[LP_TARGET_COUNT + 1]; /* a device's logits and states, in pinned host memory; owned */
 } lp_runner;
 
-/* For batches that are no larger than *batch can be. Plans the network's graph. */
+/* Plans the network's graph for batches up to the capacity of *batch. */
 lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_network *network, const lp_batch *batch,
                             int threads, lapse_error *error);
 void lp_runner_clear(lp_runner *runner);
 
 typedef struct lp_pass {
     const lp_batch *batch;
-    const float *parameters;       /* in the backend's memory, as are the next two */
-    const lp_adam *gradients;      /* whose gradients a network that learns fills; NULL: it answers */
-    const lp_train_step *learning; /* where the backend is to `learn`, of a batch that is one shard; or NULL */
-    float *loss;      /* [shards], of a network that learns; in the memory of the backend's host_new; there after
-                               * the next sync */
+    const float *parameters;  /* in the backend's memory, as are the buffers of the next two */
+    const lp_adam *gradients; /* training: its gradient buffers are filled; NULL: inference */
+    const lp_train_step
+        *train_step;  /* call the backend's train_step instead of run; the batch has one shard. Or NULL */
+    float *loss;      /* [shards]: training; in memory of pinned_new, valid after the next sync */
     float seed_value; /* of the gradient */
-    int draw;         /* of a sampled encoding: which of those in the parameters */
+    int sample;       /* of a sampled encoding: index of the frequency sample */
     uint64_t seed;    /* of dropout */
     uint32_t step;
-    void (*prepare)(void *context, int shard, int worker); /* what is left to do to a shard of the batch; or NULL */
-    int64_t *times;           /* [shards x (nodes + 1)]: nanoseconds are added, those of `prepare` last; or NULL */
-    const lp_profiler *watch; /* of a device: shown its launches, which then run one by one; or NULL */
-    lp_on_shard on_shard;     /* of a network that answers */
+    void (*prepare)(void *context, int shard, int worker); /* called before a shard runs; or NULL */
+    int64_t *times;              /* [shards x (nodes + 1)]: adds nanoseconds per node, then of `prepare`; or NULL */
+    const lp_profiler *profiler; /* of a device: receives its launches, which then run one by one; or NULL */
+    lp_on_shard on_shard;        /* inference */
     void *context;
 } lp_pass;
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass);
 
-/* What lp_runner_run hands to a backend: the inputs of a shard by slot, but for seed and draw; and a run that says which
- * rows and segments it has, and nothing else. */
+/* The parts of an lp_run that depend on the shard: its inputs, except LP_FEED_SEED and LP_FEED_FREQUENCY_SAMPLE; and a
+ * run with rows, segments and first_token only. */
 void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT]);
 lp_run lp_runner_shard(const lp_batch *batch, int shard);
 
-/* Adds share * softmax(logits), in double, to answer. */
-void lp_softmax_add(const float *logits, int count, double share, double *answer);
+/* Adds weight * softmax(logits), in double, to probabilities. */
+void lp_softmax_add(const float *logits, int count, double weight, double *probabilities);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, const lp_network *network,
-                          lp_draw_stream stream, bool gradient, lapse_error *error)
+                          lp_sample_stream stream, bool gradient, lapse_error *error)
 {
     this->sample = network->encoding->sample(&this->graph, &network->encoding_config, stream);
     LP_TRY(lp_graph_status(&this->graph, error));
@@ -72,11 +72,11 @@ lapse_status lp_sampler_init(lp_sampler *sampler, const lp_network *network, con
                             .device = device,
                             .shards = shards,
                             .count = network->encoding_config.periods};
-    lapse_status status = build(&sampler->step, sampler->backend, network, LP_DRAW_STEP, false, error);
+    lapse_status status = build(&sampler->step, sampler->backend, network, LP_SAMPLE_STEP, false, error);
     if (status == LAPSE_OK)
-        status = build(&sampler->stored, sampler->backend, network, LP_DRAW_STORED, false, error);
+        status = build(&sampler->stored, sampler->backend, network, LP_SAMPLE_STORED, false, error);
     if (status == LAPSE_OK)
-        status = build(&sampler->backward, sampler->backend, network, LP_DRAW_STEP, true, error);
+        status = build(&sampler->backward, sampler->backend, network, LP_SAMPLE_STEP, true, error);
     if (status == LAPSE_OK)
         status = locate(sampler, &network->graph, error);
     if (status == LAPSE_OK)

@@ -1,3 +1,4 @@
+/* vectors.c: item vectors in memory, and their file. */
 #include "model/vectors.h"
 
 #include "base/text.h"
@@ -8,9 +9,9 @@
 #include <string.h>
 
 static const char FORMAT[] = "lapse-item-vectors", FORMAT_VERSION[] = "1";
-enum { PROPERTY_LIMIT = 64, MOST_DIMS = 65536 };
+enum { PROPERTY_LIMIT = 64, MAX_DIMS = 65536 };
 
-/* Room for `count` vectors and names of `bytes` in all. */
+/* Allocates `count` vectors, and names of `bytes` in total. */
 static lapse_vectors *make(int64_t count, size_t bytes, int dims)
 {
     lapse_vectors *made = lp_alloc(1, sizeof *made);
@@ -55,12 +56,12 @@ void lapse_vectors_free(lapse_vectors *vectors)
 
 static lapse_status add_property(lapse_vectors *vectors, const char *name, const char *value, lapse_error *error)
 {
-    int place = vectors->property_count;
-    if (place == PROPERTY_LIMIT)
+    int index = vectors->property_count;
+    if (index == PROPERTY_LIMIT)
         return lp_fail(error, LAPSE_ERROR_FORMAT, "item vectors have at most %d properties", PROPERTY_LIMIT);
-    vectors->property_name[place] = lp_arena_text(&vectors->arena, name);
-    vectors->property_value[place] = lp_arena_text(&vectors->arena, value);
-    if (!vectors->property_name[place] || !vectors->property_value[place])
+    vectors->property_name[index] = lp_arena_text(&vectors->arena, name);
+    vectors->property_value[index] = lp_arena_text(&vectors->arena, value);
+    if (!vectors->property_name[index] || !vectors->property_value[index])
         return lp_fail_memory(error, "the properties of item vectors", strlen(value));
     vectors->property_count++;
     return LAPSE_OK;
@@ -77,7 +78,7 @@ lapse_status lp_vectors_property_set(lapse_vectors *vectors, lapse_error *error,
     return add_property(vectors, name, value, error);
 }
 
-bool lp_vectors_tell(const lapse_vectors *vectors, int64_t item)
+bool lp_vectors_known(const lapse_vectors *vectors, int64_t item)
 {
     const float *vector = vectors->vector + item * vectors->dims;
     for (int i = 0; i < vectors->dims; i++)
@@ -148,7 +149,7 @@ static lapse_status wrong(lapse_error *error, const char *path, const char *reas
     return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "these are not item vectors that can be used: %s", reason);
 }
 
-/* A tensor of this type and shape; -1: any number. */
+/* The tensor if it has this type and shape; -1: any size. */
 static const lp_tensor *find(const lp_container *container, const char *name, lp_tensor_type type, int64_t rows,
                              int64_t cols)
 {
@@ -158,7 +159,8 @@ static const lp_tensor *find(const lp_container *container, const char *name, lp
     return fits ? tensor : NULL;
 }
 
-/* Names must be such that looking them up cannot go astray. */
+/* Whether the names can be looked up safely: offsets ascend and stay within the bytes, names are NUL-terminated
+ * UTF-8. */
 static bool names_are_good(const lp_names *names, size_t bytes)
 {
     bool good = names->offset[0] == 0 && names->offset[names->count] == bytes;
@@ -205,7 +207,7 @@ static lapse_status load(const lp_container *container, const char *path, lapse_
     if (!version || strcmp(version, FORMAT_VERSION) != 0)
         return wrong(error, path, "they are of another version of the format");
     const lp_tensor *vector = find(container, "item.vector", LP_TENSOR_F32, -1, -1);
-    if (!vector || vector->rows < 1 || vector->rows >= INT32_MAX || vector->cols < 1 || vector->cols > MOST_DIMS)
+    if (!vector || vector->rows < 1 || vector->rows >= INT32_MAX || vector->cols < 1 || vector->cols > MAX_DIMS)
         return wrong(error, path, "'item.vector' is missing or wrong");
     const lp_tensor *count = find(container, "item.count", LP_TENSOR_I32, 1, vector->rows);
     const lp_tensor *offset = find(container, "vocabulary.item.offset", LP_TENSOR_U64, 1, vector->rows + 1);

@@ -1,19 +1,20 @@
-/* attention_block.c: one block.
+/* attention_block.c: one block of self-attention with exact lags.
  *
- * With Z the block's input, N = norm(Z), and Phi(s) = D u(s) the encoding of a lag s (D: amplitudes), for the query time t' of
- * position q and every event i <= q:
+ * With Z the block's input, N = norm(Z), and Phi(s) = D u(s) the encoding of a lag s (D: amplitudes), for the query
+ * time t' of position q and every event i <= q:
  *
  *     query_q    = N_q Wq^T + Phi(t' - t_q) Wqt^T + bq
  *     key(q,i)   = Z_i Wk^T + Phi(t' - t_i) Wkt^T + bk          value(q,i) likewise with Wv, Wvt, bv
  *     out_q      = sum_i softmax_i( query_q . key(q,i) / sqrt(d_head) ) value(q,i)
  *
- * Keys and values belong to pairs (q, i), but no matrix of pairs is stored: u(t' - t_i) = M(t') u(t_i) with M symmetric, so
+ * Keys and values belong to pairs (q, i), but no matrix of pairs is stored: u(t' - t_i) = M(t') u(t_i) with M
+ * symmetric, so
  *
  *     Wkt Phi(t' - t_i) . query_q  =  u(t_i) . M(t') D Wkt^T query_q
  *     sum_i p Wvt Phi(t' - t_i)    =  Wvt D M(t') sum_i p u(t_i)
  *
- * and this is causal attention with the basis u(t_i) as further columns of keys and values. D is folded into the weights. The
- * op `reflect` applies M(t') to the time query before attention and to the time output after it.
+ * and this is causal attention with the basis u(t_i) as further columns of keys and values. D is folded into the
+ * weights. The op `reflect` applies M(t') to the time query before attention and to the time output after it.
  *
  * Token features P (positions) are concatenated to Z: query, key and value each get P W^T.
  *
@@ -24,9 +25,10 @@
  *   mlp           key and value likewise. An MLP of Phi(t' - t_i) does not factor, so features belong to tokens:
  *                 Phi(t_i - anchor), where the anchor is the window's last query time, as in the authors' code
  *
- * In the last block of a decoding graph only the newest position has a query. Keys and values are linear in Z there (unless mlp)
- * and are not computed: with Wk^T query_q as the query, Z itself is the key, and Wv is applied after the weighted sum. bk adds
- * the same to the scores of all i, which cancels in the softmax; the probabilities sum to 1, so bv is added once.
+ * In the last block of a decoding graph only the newest position has a query. Keys and values are linear in Z there
+ * (unless mlp) and are not computed: with Wk^T query_q as the query, Z itself is the key, and Wv is applied after the
+ * weighted sum. bk adds the same constant to the scores of all i, which cancels in the softmax; the probabilities sum
+ * to 1, so bv is added once.
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
@@ -45,7 +47,6 @@ const char *const lp_projection_names[] = {
     [LP_PROJECTION_LINEAR] = "linear", [LP_PROJECTION_MLP_QUERY] = "mlp-query", [LP_PROJECTION_MLP] = "mlp", NULL};
 const char *const lp_combine_names[] = {[LP_COMBINE_CONCATENATE] = "concatenate", [LP_COMBINE_ADD] = "add", NULL};
 
-/* One block being built. */
 typedef struct block {
     lp_graph *graph;
     const lp_block_config *config;

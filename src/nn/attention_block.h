@@ -28,8 +28,8 @@ typedef struct lp_block_config {
     bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
 } lp_block_config;
 
-/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… cache: of a decoding graph; the caller sets its basis, which
- * all blocks share, and the block sets key and value. Otherwise NULL. */
+/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… cache: of a decoding graph; the caller sets its
+ * basis, which all blocks share, and the block sets key and value. Otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
                              lp_features *features, lp_kv_cache *cache);
 

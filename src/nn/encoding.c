@@ -1,11 +1,11 @@
-/* encoding.c: the table of time encodings, and what they share. */
+/* encoding.c: the table of time encodings, their options, and code that several of them share. */
 #include "nn/encoding.h"
 
+#include "base/text.h"
 #include "data/dataset/gap_quantile.h"
 #include "nn/encoding_rows.h"
 
 #include <math.h>
-#include <string.h>
 
 const char LP_LOG_PERIOD[] = "time.log_period";
 
@@ -17,10 +17,7 @@ const lp_encoding *const lp_encodings[] = {
 
 const lp_encoding *lp_encoding_find(const char *name)
 {
-    for (int i = 0; lp_encodings[i]; i++)
-        if (strcmp(lp_encodings[i]->name, name) == 0)
-            return lp_encodings[i];
-    return NULL;
+    return lp_find_by_name(lp_encodings, name);
 }
 
 /* ---------------------------------------------------------------------------------------------- options ------ */
@@ -162,11 +159,12 @@ void lp_encoding_lags(lp_graph *graph, lp_value *log_period, int harmonics, lp_v
 
 /* ----------------------------------------------------------------------------------- sampled encodings ------- */
 
-/* Only the declarations are wanted: in this graph no node reads them. */
+/* Declares the parameters of `sample` in the main graph, where no node reads them: the parameter buffer holds them, and
+ * the sampler's own graph computes with them. */
 static void declare_sampler(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config)
 {
     lp_graph sampler = {0};
-    encoding->sample(&sampler, config, LP_DRAW_STEP);
+    encoding->sample(&sampler, config, LP_SAMPLE_STEP);
     if (lp_graph_status(&sampler, NULL) != LAPSE_OK && graph->error.status == LAPSE_OK)
         graph->error = sampler.error;
     for (int i = 0; i < sampler.parameter_count; i++)
@@ -174,24 +172,24 @@ static void declare_sampler(lp_graph *graph, const lp_encoding *encoding, const 
     lp_graph_clear(&sampler);
 }
 
-void lp_encoding_draws(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config,
-                       lp_value *const feeds[LP_FEED_COUNT], lp_features *features)
+void lp_encoding_samples(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config,
+                         lp_value *const feeds[LP_FEED_COUNT], lp_features *features)
 {
     declare_sampler(graph, encoding, config);
-    lp_value *draws =
+    lp_value *samples =
         lp_graph_parameter(graph, LP_LOG_PERIOD, config->frequency_samples, config->periods, LP_INIT_ZEROS, 0);
-    lp_graph_parameter_freeze(graph, draws);
-    if (draws)
-        draws->requires_grad = true; /* not the optimizer, but the sampler asks for the gradient */
-    lp_value *draw = config->frequency_samples > 1 ? lp_embed(graph, draws, feeds[LP_FEED_FREQUENCY_SAMPLE]) : draws;
-    lp_encoding_lags(graph, draw, 1, feeds, features);
+    lp_graph_parameter_freeze(graph, samples);
+    if (samples)
+        samples->requires_grad = true; /* for the sampler's backward pass, not for the optimizer */
+    lp_value *one = config->frequency_samples > 1 ? lp_embed(graph, samples, feeds[LP_FEED_FREQUENCY_SAMPLE]) : samples;
+    lp_encoding_lags(graph, one, 1, feeds, features);
 }
 
-/* Deviations: as far again beyond period_min and period_max as they are from the middle. */
-static const double FARTHEST = 4;
+/* Standard deviations at which tanh saturates: twice the distance from the center to period_min and period_max. */
+static const double SATURATION = 4;
 
 lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x)
 {
     double low = log(config->period_min), high = log(config->period_max);
-    return lp_affine(graph, lp_tanh(graph, x, FARTHEST), -fmax(high - low, 1) / 4, (low + high) / 2);
+    return lp_affine(graph, lp_tanh(graph, x, SATURATION), -fmax(high - low, 1) / 4, (low + high) / 2);
 }

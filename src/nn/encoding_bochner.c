@@ -1,5 +1,5 @@
 /* encoding_bochner.c: Bochner's features with a non-parametric inverse CDF (section 4 of the paper): the frequencies
- * themselves are learned, as log periods, with amplitude one. */
+ * themselves are learned, as log periods, with amplitude 1. */
 #include "nn/encoding_rows.h"
 
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],

@@ -3,12 +3,13 @@
  *
  *     x_i = location + exp(log_scale) e_i        e standard normal
  *
- * Location and scale are learned, and x starts as a standard normal. x is the logarithm of a frequency (lp_encoding_spread):
- * a normal distribution of the frequencies themselves has one scale of time, and periods span eight orders of it.
+ * Location and scale are learned; x is initially standard normal. x is the logarithm of a frequency
+ * (lp_encoding_spread), because periods span eight orders of magnitude and a normal distribution of the frequencies has
+ * one scale.
  */
 #include "nn/encoding_rows.h"
 
-static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_draw_stream stream)
+static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_sample_stream stream)
 {
     lp_value *location = lp_graph_parameter(graph, "time.location", 1, 1, LP_INIT_ZEROS, 0);
     lp_value *scale = lp_exp(graph, lp_graph_parameter(graph, "time.log_scale", 1, 1, LP_INIT_ZEROS, 0));
@@ -19,11 +20,11 @@ static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_dr
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
                   lp_features *features)
 {
-    lp_encoding_draws(graph, &lp_encoding_bochner_normal, config, feeds, features);
+    lp_encoding_samples(graph, &lp_encoding_bochner_normal, config, feeds, features);
 }
 
 const lp_encoding lp_encoding_bochner_normal = {.name = "bochner-normal",
-                                                .summary = "frequencies drawn from a learned normal distribution",
+                                                .summary = "frequencies sampled from a learned normal distribution",
                                                 .sees_time = true,
                                                 .default_periods = 50,
                                                 .build = build,

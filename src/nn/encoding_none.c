@@ -1,4 +1,4 @@
-/* encoding_none.c: no features at all: events as a set, for comparison. */
+/* encoding_none.c: no features: events as a set, for comparison. */
 #include "nn/encoding_rows.h"
 
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],

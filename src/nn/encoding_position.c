@@ -1,4 +1,4 @@
-/* encoding_position.c: a learned vector for each place in the window: order only, the paper's PosEnc. */
+/* encoding_position.c: a learned vector for each position in the window: order only, the paper's PosEnc. */
 #include "nn/encoding_rows.h"
 
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],
@@ -9,4 +9,4 @@ static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *c
 }
 
 const lp_encoding lp_encoding_position = {
-    .name = "position", .summary = "a learned vector for each place: order only", .build = build};
+    .name = "position", .summary = "learned position vectors: order only", .build = build};

@@ -1,5 +1,5 @@
-/* encoding_random.c: frequencies drawn once, uniformly between those of the longest and the shortest period, and never
- * learned: what random Fourier features do by themselves, for comparison. */
+/* encoding_random.c: random Fourier features, for comparison: frequencies are sampled once, uniformly between those of
+ * the longest and the shortest period, and are not learned. */
 #include "nn/encoding_rows.h"
 
 static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *const feeds[LP_FEED_COUNT],

@@ -1,4 +1,4 @@
-/* encoding_rows.h: the rows of the encoding table, each in the file of its family. */
+/* encoding_rows.h: the rows of the encoding table, each defined in its own file. */
 #ifndef LP_ENCODING_ROWS_H
 #define LP_ENCODING_ROWS_H
 

@@ -1,4 +1,4 @@
-/* encoding_sinusoid.c: fixed sinusoidal positions (Vaswani et al. 2017): order only, nothing learned.
+/* encoding_sinusoid.c: fixed sinusoidal position encodings (Vaswani et al. 2017): order only, nothing learned.
  *
  *     P[p][2i] = sin(p / 10000^(2i / dims))      P[p][2i + 1] = cos of the same
  */
@@ -12,4 +12,4 @@ static void build(lp_graph *graph, const lp_encoding_config *config, lp_value *c
 }
 
 const lp_encoding lp_encoding_sinusoid = {
-    .name = "sinusoid", .summary = "fixed waves over the places: order only", .build = build};
+    .name = "sinusoid", .summary = "fixed sinusoids of the position: order only", .build = build};

@@ -1,3 +1,4 @@
+/* feeds.c: declares the inputs of a network. */
 #include "nn/feeds.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* feeds.h: what a batch feeds a network with: its inputs, always these and in this order, used or not; then one for each
- * field of the events, as many as the model has. */
+/* feeds.h: the inputs of a network. Every graph declares all of lp_feed in this order, used or not, then one input for
+ * each field of the model. T: tokens; A: targets; N: negatives per target; I: items of the batch vocabulary. */
 #ifndef LP_FEEDS_H
 #define LP_FEEDS_H
 
@@ -10,15 +10,15 @@ typedef enum lp_feed {
     LP_FEED_EVENT,            /* [T x 1] int32 */
     LP_FEED_POSITION,         /* [T x 1] int32 */
     LP_FEED_TIME,             /* [T x 1] double: of the event */
-    LP_FEED_QUERY_TIME,       /* [T x 1] double: the query time */
-    LP_FEED_TARGET_POSITION,  /* [A x 1] int32: the tokens after which the model is asked */
-    LP_FEED_TARGET,           /* [A x 1] int32: event type of the event that came */
-    LP_FEED_SEED,             /* [1 x 1] real: the gradient's seed, one over the targets of the batch */
-    LP_FEED_FREQUENCY_SAMPLE, /* [1 x 1] int32: which of the draws a model keeps */
-    LP_FEED_ACTION,           /* [A x 1] int32: its action */
-    LP_FEED_NEGATIVE,         /* [A x N] int32: items that did not come */
-    LP_FEED_ITEM,             /* [I x 1] int32: the shard's own catalogue: items by their number in the model */
-    LP_FEED_LOGQ,             /* [I x 1] real: added to an item's score in the loss */
+    LP_FEED_QUERY_TIME,       /* [T x 1] double */
+    LP_FEED_TARGET_POSITION,  /* [A x 1] int32: index of the token before the target event */
+    LP_FEED_TARGET,           /* [A x 1] int32: event type of the target event */
+    LP_FEED_SEED,             /* [1 x 1] real: gradient of the loss: 1 / targets of the batch */
+    LP_FEED_FREQUENCY_SAMPLE, /* [1 x 1] int32: index of the frequency sample */
+    LP_FEED_ACTION,           /* [A x 1] int32: action of the target event */
+    LP_FEED_NEGATIVE,         /* [A x N] int32: negative items */
+    LP_FEED_ITEM,             /* [I x 1] int32: the shard's batch vocabulary: item ids of the model */
+    LP_FEED_LOGQ,             /* [I x 1] real: logQ correction, added to an item's score in the loss */
     LP_FEED_TARGET_GAP,       /* [A x 1] double: seconds from the event at the target position to the target event */
     LP_FEED_SEQUENCE,         /* [T x 1] int32: index of the sequence in the training data plus 1; 0: unknown */
     LP_FEED_COUNT /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
@@ -26,7 +26,7 @@ typedef enum lp_feed {
 
 enum { LP_FEED_LIMIT = LP_FEED_COUNT + LP_FIELD_LIMIT };
 
-/* Declares all of them in an empty graph, with so many negatives. */
+/* Declares all inputs in an empty graph, with this number of negatives per target. */
 void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_count, int negatives,
                       lp_value *feeds[LP_FEED_LIMIT]);
 

@@ -1,3 +1,4 @@
+/* flow.c: normalizing flows as graphs: masked networks, and the two directions of a layer. */
 #include "nn/flow.h"
 
 #include <stdio.h>
@@ -6,8 +7,8 @@ const lp_flow_type lp_flow_maf = {1, {LP_ORDER_AUTOREGRESSIVE}, false};
 const lp_flow_type lp_flow_iaf = {1, {LP_ORDER_AUTOREGRESSIVE}, true};
 const lp_flow_type lp_flow_nvp = {2, {LP_ORDER_COUPLING_UPPER, LP_ORDER_COUPLING_LOWER}, false};
 
-/* No layer stretches or shrinks a variable by more than e^3: a step too far must not end in infinity. */
-static const double LARGEST_LOG_SCALE = 3;
+/* A layer scales a variable by e^3 at most, so that a large optimizer step cannot overflow. */
+static const double MAX_LOG_SCALE = 3;
 
 static lp_value *parameter(lp_graph *graph, int layer, const char *part, int rows, int cols, double spread)
 {
@@ -18,21 +19,23 @@ static lp_value *parameter(lp_graph *graph, int layer, const char *part, int row
 
 static void declare_layer(lp_graph *graph, int index, lp_order order, int units, int hidden, lp_flow_layer *layer)
 {
-    double into_first = 1 / sqrt((double)units), into_second = 1 / sqrt((double)hidden), last = 0.1 * into_second;
-    lp_value *first = parameter(graph, index, "first.weight", hidden, units, into_first);
-    layer->first_bias = parameter(graph, index, "first.bias", 1, hidden, into_first);
-    lp_value *second = parameter(graph, index, "second.weight", hidden, hidden, into_second);
-    layer->second_bias = parameter(graph, index, "second.bias", 1, hidden, into_second);
-    lp_value *shift = parameter(graph, index, "shift.weight", units, hidden, last);
+    double first_bound = 1 / sqrt((double)units), second_bound = 1 / sqrt((double)hidden),
+           output_bound = 0.1 * second_bound;
+    lp_value *first = parameter(graph, index, "first.weight", hidden, units, first_bound);
+    layer->first_bias = parameter(graph, index, "first.bias", 1, hidden, first_bound);
+    lp_value *second = parameter(graph, index, "second.weight", hidden, hidden, second_bound);
+    layer->second_bias = parameter(graph, index, "second.bias", 1, hidden, second_bound);
+    lp_value *shift = parameter(graph, index, "shift.weight", units, hidden, output_bound);
     layer->shift_bias = parameter(graph, index, "shift.bias", 1, units, 0);
-    lp_value *scale = parameter(graph, index, "scale.weight", units, hidden, last);
+    lp_value *scale = parameter(graph, index, "scale.weight", units, hidden, output_bound);
     layer->scale_bias = parameter(graph, index, "scale.bias", 1, units, 0);
     layer->order = order;
     layer->first_weight = lp_mask(graph, first, units, order, LP_LAYER_FIRST);
     layer->second_weight = lp_mask(graph, second, units, order, LP_LAYER_MIDDLE);
     layer->shift_weight = lp_mask(graph, shift, units, order, LP_LAYER_LAST);
     layer->scale_weight = lp_mask(graph, scale, units, order, LP_LAYER_LAST);
-    /* The first of many variables may have a shift and a scale that depend on nothing; the half that is seen may not. */
+    /* The first autoregressive variable may have a constant shift and scale. The unchanged half of a coupling layer may
+     * not. */
     if (order == LP_ORDER_AUTOREGRESSIVE)
         return;
     layer->shift_bias = lp_mask(graph, layer->shift_bias, units, order, LP_LAYER_BIAS);
@@ -46,22 +49,22 @@ void lp_flow_declare(lp_graph *graph, const lp_flow_type *type, int units, int h
         declare_layer(graph, i, type->order[i], units, hidden, &flow->layers[i]);
 }
 
-/* m(x) is returned, s(x) stored. */
-static lp_value *look(lp_graph *graph, const lp_flow_layer *layer, lp_value *x, lp_value **log_scale)
+/* Returns m(x); *log_scale is s(x). */
+static lp_value *shift_and_scale(lp_graph *graph, const lp_flow_layer *layer, lp_value *x, lp_value **log_scale)
 {
     lp_value *h = lp_relu(graph, lp_linear(graph, x, layer->first_weight, layer->first_bias, NULL, 1, true));
     h = lp_relu(graph, lp_linear(graph, h, layer->second_weight, layer->second_bias, NULL, 1, true));
     lp_value *scale = lp_linear(graph, h, layer->scale_weight, layer->scale_bias, NULL, 1, true);
-    *log_scale = lp_tanh(graph, scale, LARGEST_LOG_SCALE);
+    *log_scale = lp_tanh(graph, scale, MAX_LOG_SCALE);
     return lp_linear(graph, h, layer->shift_weight, layer->shift_bias, NULL, 1, true);
 }
 
-/* After pass n every variable of degree n is right, and so is what those after it see of it. */
+/* After pass n the variables of degree up to n are final. */
 static lp_value *generate(lp_graph *graph, const lp_flow_layer *layer, int units, lp_value *z, lp_value **log_scale)
 {
     lp_value *x = z;
     for (int pass = 0; pass < (layer->order == LP_ORDER_AUTOREGRESSIVE ? units : 1); pass++) {
-        lp_value *shift = look(graph, layer, x, log_scale);
+        lp_value *shift = shift_and_scale(graph, layer, x, log_scale);
         x = lp_add(graph, lp_multiply(graph, z, lp_exp(graph, *log_scale)), shift);
     }
     return x;
@@ -69,7 +72,7 @@ static lp_value *generate(lp_graph *graph, const lp_flow_layer *layer, int units
 
 static lp_value *normalize(lp_graph *graph, const lp_flow_layer *layer, lp_value *x, lp_value **log_scale)
 {
-    lp_value *scale, *shift = look(graph, layer, x, &scale);
+    lp_value *scale, *shift = shift_and_scale(graph, layer, x, &scale);
     *log_scale = lp_affine(graph, scale, -1, 0);
     return lp_multiply(graph, lp_add(graph, x, lp_affine(graph, shift, -1, 0)), lp_exp(graph, *log_scale));
 }

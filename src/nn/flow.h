@@ -1,15 +1,14 @@
-/* flow.h: normalizing flows: invertible maps of one row of variables, made of networks, with their log-determinants.
+/* flow.h: normalizing flows: invertible neural maps of one row of variables, with their log-determinants.
  *
- * A layer has a masked network (op mask) that gives a shift m and a log scale s for each variable, computed from earlier
- * variables alone. It can be read in two directions:
- *     generate    x = z exp(s(x)) + m(x)       one pass after another, until every variable has what it depends on
- *     normalize   z = (x - m(x)) exp(-s(x))    at once
- * which are inverse to one another. The event types, named as in TensorFlow Probability, differ in who sees whom and in which
- * direction is called forward:
- *     maf   each variable sees those before it; forward generates, in as many passes as there are variables
- *     iaf   the same; forward normalizes
- *     nvp   two layers, in which one half sees the other, the halves changing places; forward generates, and one
- *           pass is enough, because the half that is seen stays as it is
+ * A layer has a masked network (op mask) that computes a shift m and a log scale s of each variable from earlier
+ * variables. It has two directions, inverse to each other:
+ *     generate    x = z exp(s(x)) + m(x)       one pass per autoregressive degree
+ *     normalize   z = (x - m(x)) exp(-s(x))    one pass
+ * The flows, named as in TensorFlow Probability, differ in the mask and in the direction that is called forward:
+ *     maf   masked autoregressive: a variable depends on those before it; forward generates, one pass per variable
+ *     iaf   inverse autoregressive: the same mask; forward normalizes
+ *     nvp   RealNVP: two coupling layers, where one half depends on the other, alternately; forward generates in one
+ *           pass, because the other half is unchanged
  */
 #ifndef LP_FLOW_H
 #define LP_FLOW_H
@@ -21,7 +20,7 @@ enum { LP_FLOW_LAYERS = 2 };
 typedef struct lp_flow_type {
     int layers;
     lp_order order[LP_FLOW_LAYERS];
-    bool normalizes; /* forward */
+    bool normalizes; /* forward normalizes; otherwise it generates */
 } lp_flow_type;
 
 extern const lp_flow_type lp_flow_maf, lp_flow_iaf, lp_flow_nvp;
@@ -40,12 +39,12 @@ typedef struct lp_flow {
     lp_flow_layer layers[LP_FLOW_LAYERS];
 } lp_flow;
 
-/* Declares the parameters time.flow.<layer>.… of a flow on `units` variables with two hidden layers of `hidden` units. It
- * starts close to the identity. */
+/* Declares the parameters time.flow.<layer>.… of a flow on `units` variables with two hidden layers of `hidden` units.
+ * It is initially close to the identity. */
 void lp_flow_declare(lp_graph *graph, const lp_flow_type *type, int units, int hidden, lp_flow *flow);
 
-/* x [1 x units] -> [1 x units]. The logarithm of the map's determinant is the sum of all elements of log_scales (one
- * [1 x units] a layer), which may be NULL. */
+/* x [1 x units] -> [1 x units]. The log-determinant is the sum of all elements of log_scales, one [1 x units] per
+ * layer; log_scales may be NULL. */
 lp_value *lp_flow_forward(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS]);
 lp_value *lp_flow_inverse(lp_graph *graph, const lp_flow *flow, lp_value *x, lp_value *log_scales[LP_FLOW_LAYERS]);
 

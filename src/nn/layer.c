@@ -1,4 +1,4 @@
-/* layer.c: layers with their parameters. */
+/* layer.c: layer norm and linear layers with their parameters. */
 #include "nn/layer.h"
 
 #include <math.h>

@@ -4,10 +4,10 @@
 
 #include "graph/op.h"
 
-/* Bytes of a parameter's name. */
+/* Buffer size of a parameter's name. */
 enum { LP_PARAMETER_NAME_SIZE = 96 };
 
-/* Half width of the uniform initialization of a layer with this many inputs, as torch.nn.Linear has it: 1 / sqrt(inputs). */
+/* Bound of the uniform initialization of a layer, as in torch.nn.Linear: 1 / sqrt(inputs). */
 double lp_uniform_bound(int inputs);
 
 /* Layer norm with parameters <name>.weight (ones) and <name>.bias (zeros). */

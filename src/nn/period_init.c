@@ -1,9 +1,9 @@
+/* period_init.c: the table of period initializers. */
 #include "nn/period_init.h"
 
 #include <math.h>
-#include <string.h>
 
-/* The logarithm of period number i (from 0) of `count`. */
+/* The logarithm of period i (from 0) of `count`. */
 typedef double (*period_rule)(int i, int count, double low, double high);
 
 static lp_value *declare_by(lp_graph *graph, const char *name, int count, double low, double high, period_rule rule)
@@ -16,13 +16,14 @@ static lp_value *declare_by(lp_graph *graph, const char *name, int count, double
     return lp_graph_parameter_values(graph, name, 1, count, log_period);
 }
 
-/* tau_i = tau_min (tau_max / tau_min)^((i - 1) / (n - 1)): even steps of log tau; one alone stands in the middle */
+/* tau_i = tau_min (tau_max / tau_min)^((i - 1) / (n - 1)): even steps of log tau. A single period is the geometric
+ * mean. */
 static double geometric_rule(int i, int count, double low, double high)
 {
     return count > 1 ? log(low) + (log(high) - log(low)) * i / (count - 1) : (log(low) + log(high)) / 2;
 }
 
-/* As the paper prints it: tau_i = tau_min + (tau_max - tau_min)^(i / n), i = 1 .. n, in seconds */
+/* The paper's formula: tau_i = tau_min + (tau_max - tau_min)^(i / n), i = 1 .. n, in seconds. */
 static double paper_rule(int i, int count, double low, double high)
 {
     return log(low + pow(high - low, (double)(i + 1) / count));
@@ -55,15 +56,7 @@ static lp_value *declare_linear(lp_graph *graph, const char *name, int count, do
 
 static const lp_period_init geometric = {"geometric", "even steps of the logarithm", declare_geometric};
 static const lp_period_init paper = {"paper", "the formula printed in the paper", declare_paper};
-static const lp_period_init uniform = {"random", "uniform, by the seed", declare_random};
+static const lp_period_init uniform = {"random", "uniform at random", declare_random};
 static const lp_period_init linear = {"linear", "even steps", declare_linear};
 
 const lp_period_init *const lp_period_inits[] = {&geometric, &paper, &uniform, &linear, NULL};
-
-const lp_period_init *lp_period_init_find(const char *name)
-{
-    for (int i = 0; lp_period_inits[i]; i++)
-        if (strcmp(lp_period_inits[i]->name, name) == 0)
-            return lp_period_inits[i];
-    return NULL;
-}

@@ -1,4 +1,5 @@
-/* period_init.h: where learned periods begin, between the shortest and the longest. A way is a row of lp_period_inits. */
+/* period_init.h: initializers of learned periods, between the shortest and the longest. An initializer is a row of
+ * lp_period_inits. */
 #ifndef LP_PERIOD_INIT_H
 #define LP_PERIOD_INIT_H
 
@@ -6,13 +7,12 @@
 
 typedef struct lp_period_init {
     const char *name;
-    const char *summary; /* for people */
+    const char *summary; /* one line for help texts */
     /* Declares a parameter [1 x count] of log periods in seconds. */
     lp_value *(*declare)(lp_graph *graph, const char *name, int count, double low, double high);
 } lp_period_init;
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_period_init *const lp_period_inits[];
-const lp_period_init *lp_period_init_find(const char *name);
 
 #endif

@@ -8,7 +8,7 @@
  */
 #include "backend/backend.h"
 #include "base/threads.h"
-#include "model/translate.h"
+#include "model/id_map.h"
 #include "serve/session.h"
 #include "serve/top_k.h"
 
@@ -32,7 +32,7 @@ typedef struct worker {
 typedef struct job {
     const lapse_model *model;
     const lapse_dataset *dataset;
-    lp_translation translation;
+    lp_id_map id_map;
     const lapse_query *queries;
     int64_t query_count;
     const lapse_predict_options *options;
@@ -53,7 +53,7 @@ void lapse_predict_options_default(lapse_predict_options *options)
 /* Reads the fields of an event. False: the model does not know its event type or a category. */
 static bool read_event(const job *j, uint64_t event, lp_field_number *fields)
 {
-    const lp_event_columns *columns = &j->translation.columns;
+    const lp_event_columns *columns = &j->id_map.columns;
     bool known = columns->type[event] >= 0;
     for (int f = 0; f < columns->field_count; f++) {
         memcpy(&fields[f], (const char *)columns->field[f] + event * sizeof *fields, sizeof *fields);
@@ -68,7 +68,7 @@ static void read_sequence(const job *j, lapse_session *session, int64_t sequence
     lapse_session_clear(session);
     for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
         if (read_event(j, i, fields))
-            lp_session_add(session, j->dataset->time[i], j->translation.columns.type[i], fields);
+            lp_session_add(session, j->dataset->time[i], j->id_map.columns.type[i], fields);
 }
 
 static int64_t task_begin(const job *j, int task)
@@ -92,7 +92,7 @@ static bool has_had(const void *context, int64_t item)
 {
     const queried *a = context;
     const uint64_t *start = a->job->dataset->start + a->sequence;
-    const int32_t *type = a->job->translation.columns.type;
+    const int32_t *type = a->job->id_map.columns.type;
     for (uint64_t i = start[0]; i < start[1]; i++)
         if (type[i] == item)
             return true;
@@ -248,12 +248,12 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
              .counts = counts};
     LP_TRY(check(&j, error));
     if (options->skip_unknown)
-        LP_TRY(lp_translation_init_known(&j.translation, model, histories, error));
+        LP_TRY(lp_id_map_init_lenient(&j.id_map, model, histories, error));
     else
-        LP_TRY(lp_translation_init(&j.translation, model, histories, error));
+        LP_TRY(lp_id_map_init(&j.id_map, model, histories, error));
     int threads = options->threads > 0 ? options->threads : lp_threads_available();
     threads = lp_backend_find("cpu")->max_threads(lp_backend_find("cpu")->context, threads);
     lapse_status status = predict_all(&j, threads, error);
-    lp_translation_clear(&j.translation);
+    lp_id_map_clear(&j.id_map);
     return status;
 }

@@ -1,14 +1,14 @@
-/* top_k.c: a heap of the best so far, the worst of them on top. Most scores are below it and cost one comparison, many
- * of them at a time. */
+/* top_k.c: a heap of the best scores so far with the worst of them on top. Most scores are below it and are rejected by
+ * a vectorized comparison. */
 #include "serve/top_k.h"
 
-/* Whether a comes after b in the answer. */
+/* Whether a ranks below b. */
 static bool is_worse(const lapse_recommendation *a, const lapse_recommendation *b)
 {
     return a->score < b->score || (!(b->score < a->score) && a->item > b->item);
 }
 
-/* Puts `entry` into the heap, from place `at` downwards. */
+/* Inserts `entry` at index `at` and moves it down the heap. */
 static void sink(lapse_recommendation *heap, int64_t size, int64_t at, lapse_recommendation entry)
 {
     for (int64_t child; (child = 2 * at + 1) < size; at = child) {
@@ -28,19 +28,20 @@ static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation en
     heap[at] = entry;
 }
 
-/* Scores looked at together, as vectors of what every CPU has: a compiler that must mind exceptions makes none of a loop. */
-enum { LANES = 4, STRETCH = 8 * LANES };
+/* Explicit SIMD of a width that every CPU has: compilers do not vectorize float comparisons that may raise
+ * exceptions. */
+enum { LANES = 4, CHUNK = 8 * LANES };
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t lane_mask __attribute__((vector_size(LANES * sizeof(float))));
 
-/* Whether one of a stretch is above the mark. */
-static bool reaches(const float *scores, float mark)
+/* Whether one of CHUNK scores is above the threshold. */
+static bool any_above(const float *scores, float threshold)
 {
-    lanes marks = {mark, mark, mark, mark};
+    lanes limit = {threshold, threshold, threshold, threshold};
     lane_mask above = {0};
-    for (int i = 0; i < STRETCH; i += LANES)
-        above |= *(const lanes *)(scores + i) > marks;
+    for (int i = 0; i < CHUNK; i += LANES)
+        above |= *(const lanes *)(scores + i) > limit;
     return (above[0] | above[1] | above[2] | above[3]) != 0;
 }
 
@@ -61,8 +62,8 @@ void lp_top_k_offer(lp_top_k *top, const float *scores, int64_t count, int64_t f
                     const void *context)
 {
     for (int64_t i = 0, end; i < count && top->most > 0; i = end) {
-        end = i + STRETCH < count ? i + STRETCH : count;
-        if (top->size == top->most && end - i == STRETCH && !reaches(scores + i, (float)top->best[0].score))
+        end = i + CHUNK < count ? i + CHUNK : count;
+        if (top->size == top->most && end - i == CHUNK && !any_above(scores + i, (float)top->best[0].score))
             continue;
         for (int64_t k = i; k < end; k++)
             offer_one(top, (double)scores[k], first + k, skip, context);
@@ -71,7 +72,6 @@ void lp_top_k_offer(lp_top_k *top, const float *scores, int64_t count, int64_t f
 
 void lp_top_k_sort(lp_top_k *top)
 {
-    /* The worst goes to the end, again and again. */
     for (int64_t left = top->size - 1; left > 0; left--) {
         lapse_recommendation worst = top->best[0], last = top->best[left];
         sink(top->best, left, 0, last);

@@ -1,3 +1,4 @@
+/* bootstrap.c: percentile bootstrap over sequences. */
 #include "train/bootstrap.h"
 
 #include "base/random.h"
@@ -22,11 +23,11 @@ static int compare_double(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile(const double *sorted, int count, double share)
+static double quantile(const double *sorted, int count, double fraction)
 {
-    double place = share * (count - 1);
-    int low = (int)place;
-    return low + 1 < count ? sorted[low] + (place - low) * (sorted[low + 1] - sorted[low]) : sorted[low];
+    double position = fraction * (count - 1);
+    int low = (int)position;
+    return low + 1 < count ? sorted[low] + (position - low) * (sorted[low + 1] - sorted[low]) : sorted[low];
 }
 
 static void resample(void *context, int task, int worker)
@@ -37,9 +38,9 @@ static void resample(void *context, int task, int worker)
     double *sum = r->sums + (size_t)task * (size_t)width;
     lp_random random = lp_random_start(BOOTSTRAP_SEED, LP_PURPOSE_BOOTSTRAP, (uint32_t)task);
     for (int64_t i = 0; i < r->sequences; i++) {
-        const double *drawn = r->parts + (size_t)lp_random_below(&random, (uint32_t)r->sequences) * (size_t)width;
+        const double *part = r->parts + (size_t)lp_random_below(&random, (uint32_t)r->sequences) * (size_t)width;
         for (int c = 0; c < width; c++)
-            sum[c] += drawn[c];
+            sum[c] += part[c];
     }
     for (int c = 0; c < r->columns; c++)
         r->means[(size_t)c * (size_t)r->resamples + (size_t)task] = sum[1 + c] / sum[0];

@@ -1,3 +1,4 @@
+/* checkpoint.c: saves and restores a training run. A checkpoint is a model file with four more tensors. */
 #include "train/checkpoint.h"
 
 #include "model/model_file.h"
@@ -6,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The state as one tensor of doubles, in this order; whole numbers stay exact below 2^53. */
+/* The state is one tensor of doubles in this order; integers below 2^53 are exact. */
 enum { STEP, EPOCH, WINDOW, LOSS, TARGETS, SCORE, BEST_SCORE, BEST_EPOCH, STATE_COUNT };
 enum { EXTRA_TENSORS = 4 };
 
 static const char STATE[] = "run.state", PARAMETERS[] = "run.parameters", MOMENT1[] = "run.moment1",
                   MOMENT2[] = "run.moment2";
 
-/* A copy of a block of the backend's memory, in the container's arena; the block itself where that is the host's. */
+/* A buffer of the backend in host memory: itself on a host backend, otherwise a copy in the container's arena. */
 static float *on_host(const lp_trainer *trainer, float *buffer, lp_container *container)
 {
     size_t size = trainer->adam.size * sizeof *buffer;
@@ -52,18 +53,18 @@ lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lap
     return status;
 }
 
-/* Every property of this run must stand in the checkpoint with the same value. */
+/* Checks that every property of this run has the same value in the checkpoint. */
 static lapse_status check_same_run(const lp_trainer *trainer, const lp_container *container, const char *path,
                                    lapse_error *error)
 {
     const lapse_model *model = trainer->model;
     for (int i = 0; i < model->property_count; i++) {
-        const char *name = model->property_name[i], *then = lp_container_property(container, name);
-        if (!then || strcmp(then, model->property_value[i]) != 0)
+        const char *name = model->property_name[i], *stored = lp_container_property(container, name);
+        if (!stored || strcmp(stored, model->property_value[i]) != 0)
             return lp_fail_at(error, LAPSE_ERROR_USAGE, path, 0, 0,
                               "this checkpoint is of another run: %s was '%s' and is now '%s'; give the same data and "
                               "options, or remove the checkpoint to start anew",
-                              name, then ? then : "not set", model->property_value[i]);
+                              name, stored ? stored : "not set", model->property_value[i]);
     }
     return LAPSE_OK;
 }
@@ -80,9 +81,8 @@ static lapse_status find(const lp_container *container, const char *name, const 
     return LAPSE_OK;
 }
 
-/* A block of the backend's memory as it was. */
-static lapse_status take(const lp_trainer *trainer, const lp_container *container, const char *name, const char *path,
-                         float *buffer, lapse_error *error)
+static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *container, const char *name,
+                                const char *path, float *buffer, lapse_error *error)
 {
     const void *data = NULL;
     LP_TRY(find(container, name, path, LP_TENSOR_F32, trainer->adam.size, &data, error));
@@ -90,8 +90,8 @@ static lapse_status take(const lp_trainer *trainer, const lp_container *containe
     return LAPSE_OK;
 }
 
-/* Counts are whole and within what their types hold. */
-static bool possible(const double numbers[STATE_COUNT])
+/* Whether all counts are integers within the range of their types. */
+static bool is_valid(const double numbers[STATE_COUNT])
 {
     static const int counts[] = {STEP, EPOCH, WINDOW, TARGETS, BEST_EPOCH};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -110,12 +110,12 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
     LP_TRY(check_same_run(trainer, container, path, error));
     LP_TRY(find(container, STATE, path, LP_TENSOR_F64, STATE_COUNT, &stored, error));
     memcpy(numbers, stored, sizeof numbers);
-    if (!possible(numbers))
+    if (!is_valid(numbers))
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this is not a checkpoint that can be used: '%s' is missing or wrong", STATE);
-    LP_TRY(take(trainer, container, PARAMETERS, path, trainer->parameters, error));
-    LP_TRY(take(trainer, container, MOMENT1, path, trainer->adam.moment1, error));
-    LP_TRY(take(trainer, container, MOMENT2, path, trainer->adam.moment2, error));
+    LP_TRY(load_buffer(trainer, container, PARAMETERS, path, trainer->parameters, error));
+    LP_TRY(load_buffer(trainer, container, MOMENT1, path, trainer->adam.moment1, error));
+    LP_TRY(load_buffer(trainer, container, MOMENT2, path, trainer->adam.moment2, error));
     lapse_model *best;
     LP_TRY(lp_model_from_container(container, path, &best, error));
     memcpy(trainer->model->parameters, best->parameters, size * sizeof *best->parameters);

@@ -1,4 +1,4 @@
-/* evaluator.c: predicts every event of a split, in batches, and collects predictions, losses and ranks. */
+/* evaluator.c: predicts the events of a split, in batches, and collects predictions, losses and ranks. */
 #include "train/evaluator.h"
 
 #include "base/threads.h"
@@ -8,24 +8,24 @@
 #include <math.h>
 #include <string.h>
 
-/* Windows of a batch; a device has more to do at once, so it gets as many as make up so many tokens. */
+/* Windows of a batch. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
-/* What training takes for a look at a recommender: a few seconds at most. */
-enum { MOST_SCORES = 2000000000, FEWEST_CASES = 500 };
+/* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES
+ * cases. */
+enum { MAX_SCORES = 2000000000, MIN_CASES = 500 };
 
 static bool ranks(const lp_evaluator *evaluator)
 {
     return lp_model_ranks(&evaluator->model->config);
 }
 
-/* Parameter samples that predictions are averaged over. */
+/* Frequency samples that predictions are averaged over. */
 static int samples(const lp_evaluator *evaluator)
 {
     return lp_network_samples(&evaluator->network);
 }
 
-/* States and items of a network that recommends. */
 static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
@@ -39,14 +39,14 @@ static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Which cases are ranked. Where some are drawn, only they are asked for. */
-static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup *wish, lapse_error *error)
+/* Chooses the cases to rank. If they are a sample, the targets are restricted to it. */
+static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup *given, lapse_error *error)
 {
     lp_targets *targets = &evaluator->targets;
     lp_ranking *ranking = &evaluator->ranking;
-    lp_ranking_setup setup = *wish;
+    lp_ranking_setup setup = *given;
     setup.dataset = targets->dataset;
-    setup.type = evaluator->translation.columns.type;
+    setup.type = evaluator->id_map.columns.type;
     setup.items = evaluator->model->config.event_types;
     setup.split = targets->split;
     setup.wanted = targets->wanted;
@@ -55,36 +55,35 @@ static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup
     if (ranking->case_count == ranking->case_total)
         return LAPSE_OK;
     size_t events = (size_t)targets->dataset->event_count;
-    evaluator->drawn = lp_alloc(events, 1);
-    if (!evaluator->drawn)
+    evaluator->sampled = lp_alloc(events, 1);
+    if (!evaluator->sampled)
         return lp_fail_memory(error, "evaluation", events);
-    memset(evaluator->drawn, LP_SPLIT_TRAIN, events);
+    memset(evaluator->sampled, LP_SPLIT_TRAIN, events);
     for (int64_t c = 0; c < ranking->case_count; c++)
-        evaluator->drawn[ranking->cases[c].event] = LP_SPLIT_TEST;
-    targets->split = evaluator->drawn;
+        evaluator->sampled[ranking->cases[c].event] = LP_SPLIT_TEST;
+    targets->split = evaluator->sampled;
     targets->wanted = LP_SPLIT_TEST;
     return LAPSE_OK;
 }
 
-/* Room for what is said of each target. */
-static lapse_status make_verdicts(lp_evaluator *evaluator, lapse_error *error)
+static lapse_status make_predictions(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
     size_t tokens = (size_t)evaluator->batch.capacity_windows * (size_t)evaluator->targets.context;
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
-        lp_verdicts *verdicts = &evaluator->verdicts[i];
+        lp_predictions *predictions = &evaluator->predictions[i];
         if (!lp_model_predicts(config, (lp_target)i))
             continue;
-        verdicts->predicted = lp_alloc(tokens, sizeof *verdicts->predicted);
-        verdicts->loss = lp_alloc(tokens, sizeof *verdicts->loss);
-        verdicts->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *verdicts->cases);
-        if (!verdicts->predicted || !verdicts->loss || !verdicts->cases)
+        predictions->predicted = lp_alloc(tokens, sizeof *predictions->predicted);
+        predictions->loss = lp_alloc(tokens, sizeof *predictions->loss);
+        predictions->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *predictions->cases);
+        if (!predictions->predicted || !predictions->loss || !predictions->cases)
             return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof(lp_case));
         if (lp_network_samples(&evaluator->model->network) == 1)
             continue;
         size_t count = tokens * (size_t)lp_model_target_size(config, (lp_target)i);
-        verdicts->shares = lp_alloc(count, sizeof(double));
-        if (!verdicts->shares)
+        predictions->probabilities = lp_alloc(count, sizeof(double));
+        if (!predictions->probabilities)
             return lp_fail_memory(error, "evaluation", count * sizeof(double));
     }
     return LAPSE_OK;
@@ -99,14 +98,14 @@ static int windows_of_batch(const lp_evaluator *evaluator)
     return (int)(windows < all ? windows : all);
 }
 
-/* The batch, and on a device a second one that is filled while it works on the first. */
+/* On a device a second batch is filled while the device computes the first. */
 static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
     int shards = evaluator->backend->host ? BATCH_SHARDS : 1;
     lp_batch_source source = {.windows = &evaluator->windows,
                               .targets = &evaluator->targets,
-                              .columns = &evaluator->translation.columns,
+                              .columns = &evaluator->id_map.columns,
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
@@ -122,7 +121,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     const lp_model_config *config = &evaluator->model->config;
     LP_TRY(make_batches(evaluator, error));
     if (!ranks(evaluator))
-        LP_TRY(make_verdicts(evaluator, error));
+        LP_TRY(make_predictions(evaluator, error));
     if (!lp_model_is_network(config)) {
         size_t count = (size_t)BATCH_SHARDS * (size_t)config->event_types;
         evaluator->scratch = lp_alloc(count, sizeof *evaluator->scratch);
@@ -137,7 +136,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
 
 lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                       const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
-                                      const lp_ranking_setup *wish, lapse_error *error)
+                                      const lp_ranking_setup *setup, lapse_error *error)
 {
     *evaluator = (lp_evaluator){.backend = backend, .model = model, .threads = threads};
     evaluator->targets = (lp_targets){.dataset = dataset,
@@ -145,9 +144,9 @@ lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend 
                                       .wanted = wanted,
                                       .context = model->config.context,
                                       .last_only = model->network.anchored};
-    lapse_status status = lp_translation_init(&evaluator->translation, model, dataset, error);
+    lapse_status status = lp_id_map_init(&evaluator->id_map, model, dataset, error);
     if (status == LAPSE_OK && ranks(evaluator))
-        status = make_ranking(evaluator, wish, error);
+        status = make_ranking(evaluator, setup, error);
     if (status == LAPSE_OK)
         status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
     if (status == LAPSE_OK && evaluator->windows.targets == 0)
@@ -165,48 +164,48 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backen
                                const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                lapse_error *error)
 {
-    int64_t most = (int64_t)MOST_SCORES / model->config.event_types;
-    lp_ranking_setup wish = {.most = most > FEWEST_CASES ? most : FEWEST_CASES, .seed = model->seed};
-    return lp_evaluator_init_ranked(evaluator, backend, model, dataset, split, wanted, threads, &wish, error);
+    int64_t cases = (int64_t)MAX_SCORES / model->config.event_types;
+    lp_ranking_setup setup = {.max_cases = cases > MIN_CASES ? cases : MIN_CASES, .seed = model->seed};
+    return lp_evaluator_init_ranked(evaluator, backend, model, dataset, split, wanted, threads, &setup, error);
 }
 
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
     lp_prefetch_clear(&evaluator->prefetch);
-    lp_translation_clear(&evaluator->translation);
+    lp_id_map_clear(&evaluator->id_map);
     lp_windows_clear(&evaluator->windows);
     lp_batch_clear(&evaluator->batch);
     lp_runner_clear(&evaluator->runner);
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
     lp_free(evaluator->states);
-    lp_free(evaluator->drawn);
+    lp_free(evaluator->sampled);
     if (evaluator->table)
         evaluator->backend->pinned_free(evaluator->backend->context, evaluator->table);
     if (evaluator->parameters)
         evaluator->backend->buffer_free(evaluator->backend->context, evaluator->parameters);
     lp_ranking_clear(&evaluator->ranking);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
-        lp_free(evaluator->verdicts[i].shares);
-        lp_free(evaluator->verdicts[i].predicted);
-        lp_free(evaluator->verdicts[i].loss);
-        lp_free(evaluator->verdicts[i].cases);
+        lp_free(evaluator->predictions[i].probabilities);
+        lp_free(evaluator->predictions[i].predicted);
+        lp_free(evaluator->predictions[i].loss);
+        lp_free(evaluator->predictions[i].cases);
     }
     *evaluator = (lp_evaluator){0};
 }
 
-/* The first choice, ties to the smaller number, and the loss, of probabilities. */
-static void judge(const double *answer, int count, int target, int32_t *predicted, double *loss)
+/* Computes the most probable class, ties to the smaller id, and the log-loss. */
+static void score_probabilities(const double *probabilities, int count, int target, int32_t *predicted, double *loss)
 {
     int best = 0;
     for (int c = 1; c < count; c++)
-        best = answer[c] > answer[best] ? c : best;
+        best = probabilities[c] > probabilities[best] ? c : best;
     *predicted = best;
-    *loss = -log(answer[target]);
+    *loss = -log(probabilities[target]);
 }
 
-/* The same of logits, in double. */
-static void judge_logits(const float *logits, int count, int target, int32_t *predicted, double *loss)
+/* The same from logits, in double. */
+static void score_logits(const float *logits, int count, int target, int32_t *predicted, double *loss)
 {
     int best = 0;
     for (int c = 1; c < count; c++)
@@ -218,8 +217,7 @@ static void judge_logits(const float *logits, int count, int target, int32_t *pr
     *loss = log(sum) - ((double)logits[target] - logits[best]);
 }
 
-/* What really happened after each token, of one target. */
-static const int32_t *truth(const lp_batch *batch, int target)
+static const int32_t *labels(const lp_batch *batch, int target)
 {
     return target == LP_TARGET_EVENT ? batch->target : batch->action;
 }
@@ -233,15 +231,14 @@ static void take_logits(void *context, int shard, const lp_outcome *outcome)
         if (!outcome->logits[i])
             continue;
         int size = lp_model_target_size(&evaluator->model->config, (lp_target)i);
-        lp_verdicts *verdicts = &evaluator->verdicts[i];
+        lp_predictions *predictions = &evaluator->predictions[i];
         for (int a = first; a < batch->shard_targets[shard + 1]; a++)
-            judge_logits(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, truth(batch, i)[a],
-                         &verdicts->predicted[a], &verdicts->loss[a]);
+            score_logits(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, labels(batch, i)[a],
+                         &predictions->predicted[a], &predictions->loss[a]);
     }
 }
 
-/* One draw's answers, added to those before it. */
-static void add_shares(void *context, int shard, const lp_outcome *outcome)
+static void add_probabilities(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
@@ -253,55 +250,56 @@ static void add_shares(void *context, int shard, const lp_outcome *outcome)
         int size = lp_model_target_size(config, (lp_target)i);
         for (int a = first; a < batch->shard_targets[shard + 1]; a++)
             lp_softmax_add(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, 1.0 / samples(evaluator),
-                           evaluator->verdicts[i].shares + (size_t)a * (size_t)size);
+                           evaluator->predictions[i].probabilities + (size_t)a * (size_t)size);
     }
 }
 
-static void judge_shares(lp_evaluator *evaluator, int target)
+static void score_means(lp_evaluator *evaluator, int target)
 {
     const lp_batch *batch = &evaluator->batch;
-    lp_verdicts *verdicts = &evaluator->verdicts[target];
+    lp_predictions *predictions = &evaluator->predictions[target];
     int size = lp_model_target_size(&evaluator->model->config, (lp_target)target);
     for (int a = 0; a < batch->targets; a++)
-        judge(verdicts->shares + (size_t)a * (size_t)size, size, truth(batch, target)[a], &verdicts->predicted[a],
-              &verdicts->loss[a]);
+        score_probabilities(predictions->probabilities + (size_t)a * (size_t)size, size, labels(batch, target)[a],
+                            &predictions->predicted[a], &predictions->loss[a]);
 }
 
-/* Answers that are the mean over the draws a model keeps. */
-static void run_draws(lp_evaluator *evaluator, lp_pass *pass)
+/* Predicts with the mean probabilities over the model's frequency samples. */
+static void run_samples(lp_evaluator *evaluator, lp_pass *pass)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t target_position = (size_t)evaluator->batch.targets;
+    size_t targets = (size_t)evaluator->batch.targets;
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
-            memset(evaluator->verdicts[i].shares, 0,
-                   target_position * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
-    pass->on_shard = add_shares;
-    for (pass->draw = 0; pass->draw < samples(evaluator); pass->draw++)
+            memset(evaluator->predictions[i].probabilities, 0,
+                   targets * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
+    pass->on_shard = add_probabilities;
+    for (pass->sample = 0; pass->sample < samples(evaluator); pass->sample++)
         lp_runner_run(&evaluator->runner, pass);
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
-            judge_shares(evaluator, i);
+            score_means(evaluator, i);
 }
 
-void lp_baseline_query(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
-                       int64_t target_position, double *answer)
+void lp_baseline_predict(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
+                         int64_t event, double *probabilities)
 {
-    double time = dataset->time[lp_model_target_known(&model->config) ? target_position : target_position - 1];
-    model->config.row->predict(model, &(lp_query){type + start, target_position - start, time}, answer);
+    double time = dataset->time[lp_model_target_known(&model->config) ? event : event - 1];
+    model->config.row->predict(model, &(lp_query){type + start, event - start, time}, probabilities);
 }
 
-/* Keeps the states of a recommender: the mean over draws, whose scores are the means of the draws' scores. */
+/* Adds the states of one frequency sample to their mean. Scores are linear in the state, so the mean state has the mean
+ * scores. */
 static void take_states(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     size_t dims = (size_t)evaluator->model->config.dims;
-    int first = batch->shard_targets[shard], draws = samples(evaluator);
+    int first = batch->shard_targets[shard], sample_count = samples(evaluator);
     size_t count = (size_t)(batch->shard_targets[shard + 1] - first) * dims;
     float *states = evaluator->states + (size_t)(evaluator->case_count + first) * dims;
     for (size_t i = 0; i < count; i++)
-        states[i] += outcome->state[i] / (float)draws;
+        states[i] += outcome->state[i] / (float)sample_count;
 }
 
 static void run_states(lp_evaluator *evaluator, lp_pass *pass)
@@ -311,44 +309,45 @@ static void run_states(lp_evaluator *evaluator, lp_pass *pass)
     memset(evaluator->states + (size_t)evaluator->case_count * dims, 0,
            (size_t)evaluator->batch.targets * dims * sizeof *evaluator->states);
     pass->on_shard = take_states;
-    for (pass->draw = 0; pass->draw < samples(evaluator); pass->draw++)
+    for (pass->sample = 0; pass->sample < samples(evaluator); pass->sample++)
         lp_runner_run(&evaluator->runner, pass);
 }
 
-static void answer_shard(void *context, int shard, int worker)
+static void predict_shard(void *context, int shard, int worker)
 {
     (void)worker;
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lapse_model *model = evaluator->model;
     int types = model->config.event_types, a = batch->shard_targets[shard];
-    double *answer = evaluator->scratch + (size_t)shard * (size_t)types;
-    lp_verdicts *verdicts = &evaluator->verdicts[LP_TARGET_EVENT];
+    double *probabilities = evaluator->scratch + (size_t)shard * (size_t)types;
+    lp_predictions *predictions = &evaluator->predictions[LP_TARGET_EVENT];
     const int32_t *segment = lp_batch_segments(batch, shard);
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
         for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++) {
-            int64_t target_position = batch->event[w] + batch->target_position[a] - segment[s] + 1;
-            lp_baseline_query(model, evaluator->targets.dataset, evaluator->translation.columns.type, start,
-                              target_position, answer);
-            judge(answer, types, batch->target[a], &verdicts->predicted[a], &verdicts->loss[a]);
+            int64_t event = batch->event[w] + batch->target_position[a] - segment[s] + 1;
+            lp_baseline_predict(model, evaluator->targets.dataset, evaluator->id_map.columns.type, start, event,
+                                probabilities);
+            score_probabilities(probabilities, types, batch->target[a], &predictions->predicted[a],
+                                &predictions->loss[a]);
         }
     }
 }
 
-static void add_case(lp_evaluator *evaluator, int64_t sequence, int target_position)
+static void add_case(lp_evaluator *evaluator, int64_t sequence, int target)
 {
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
-        lp_verdicts *verdicts = &evaluator->verdicts[i];
-        if (verdicts->cases)
-            verdicts->cases[evaluator->case_count] =
-                (lp_case){sequence, truth(&evaluator->batch, i)[target_position], verdicts->predicted[target_position],
-                          verdicts->loss[target_position]};
+        lp_predictions *predictions = &evaluator->predictions[i];
+        if (predictions->cases)
+            predictions->cases[evaluator->case_count] =
+                (lp_case){sequence, labels(&evaluator->batch, i)[target], predictions->predicted[target],
+                          predictions->loss[target]};
     }
     evaluator->case_count++;
 }
 
-/* Appends the batch's cases in their order. */
+/* Appends the batch's cases in the order of events. */
 static void collect(lp_evaluator *evaluator)
 {
     const lp_batch *batch = &evaluator->batch;
@@ -361,25 +360,25 @@ static void collect(lp_evaluator *evaluator)
     }
 }
 
-static lp_batch_place place_of(const lp_evaluator *evaluator, int64_t first)
+static lp_batch_position position_of(const lp_evaluator *evaluator, int64_t first)
 {
     int64_t left = evaluator->windows.count - first;
-    int most = evaluator->batch.capacity_windows;
-    return (lp_batch_place){0, first, left < most ? (int)left : most};
+    int capacity = evaluator->batch.capacity_windows;
+    return (lp_batch_position){0, first, left < capacity ? (int)left : capacity};
 }
 
-/* Lays out the windows from `first` on, and on a device begins to do so with those after them. */
+/* Fills the batch with the windows from `first` on; on a device, starts to prefetch the next batch. */
 static void fill_batch(lp_evaluator *evaluator, int64_t first)
 {
-    lp_batch_place place = place_of(evaluator, first);
+    lp_batch_position position = position_of(evaluator, first);
     lp_row_union none = {0};
     if (evaluator->backend->host) {
-        lp_batch_fill(&evaluator->batch, &evaluator->windows, first, place.count, &evaluator->targets,
-                      lp_model_target_known(&evaluator->model->config), &evaluator->translation.columns);
+        lp_batch_fill(&evaluator->batch, &evaluator->windows, first, position.count, &evaluator->targets,
+                      lp_model_target_known(&evaluator->model->config), &evaluator->id_map.columns);
         return;
     }
-    lp_prefetch_take(&evaluator->prefetch, place, &evaluator->batch, &none);
-    lp_prefetch_start(&evaluator->prefetch, place_of(evaluator, first + place.count));
+    lp_prefetch_take(&evaluator->prefetch, position, &evaluator->batch, &none);
+    lp_prefetch_start(&evaluator->prefetch, position_of(evaluator, first + position.count));
 }
 
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
@@ -389,7 +388,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
                     .times = evaluator->times,
-                    .watch = evaluator->watch,
+                    .profiler = evaluator->profiler,
                     .on_shard = take_logits,
                     .context = evaluator};
     for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {
@@ -397,28 +396,27 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         if (ranks(evaluator))
             run_states(evaluator, &pass);
         else if (samples(evaluator) > 1)
-            run_draws(evaluator, &pass);
+            run_samples(evaluator, &pass);
         else if (lp_model_is_network(&evaluator->model->config))
             lp_runner_run(&evaluator->runner, &pass);
         else
-            lp_threads_run(evaluator->threads, batch->shard_count, answer_shard, evaluator);
+            lp_threads_run(evaluator->threads, batch->shard_count, predict_shard, evaluator);
         collect(evaluator);
     }
 }
 
 static double accuracy(const lp_evaluator *evaluator)
 {
-    int64_t correct = 0, target_position = 0;
+    int64_t correct = 0, count = 0;
     for (int t = 0; t < LP_TARGET_COUNT; t++) {
-        const lp_case *cases = evaluator->verdicts[t].cases;
+        const lp_case *cases = evaluator->predictions[t].cases;
         for (int64_t i = 0; cases && i < evaluator->case_count; i++)
             correct += cases[i].target == cases[i].predicted;
-        target_position += cases ? evaluator->case_count : 0;
+        count += cases ? evaluator->case_count : 0;
     }
-    return (double)correct / (double)target_position;
+    return (double)correct / (double)count;
 }
 
-/* A parameter on the host. */
 static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
 {
     if (evaluator->backend->host)
@@ -432,10 +430,10 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
 {
     const lp_network *network = &evaluator->network;
     int dims = evaluator->model->config.dims;
-    float *behind = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
+    float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
     lp_ranking_states(&evaluator->ranking, dims, evaluator->states,
                       on_host(evaluator, network->items, parameters, evaluator->table),
-                      on_host(evaluator, network->bias, parameters, behind));
+                      on_host(evaluator, network->bias, parameters, bias_copy));
 }
 
 lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
@@ -488,7 +486,7 @@ lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_
     *target = lp_model_target_find(model, name);
     if (lp_model_ranks(&model->config))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "a model that recommends is scored by its ranks, not by its first choice: lapse_rank_evaluate");
+                       "a recommender has ranking metrics, not accuracy: use lapse_rank_evaluate");
     if (*target != LP_TARGET_COUNT)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", name,
@@ -536,7 +534,7 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     if (status == LAPSE_OK) {
         status = lp_evaluator_run_model(&evaluator, error);
         if (status == LAPSE_OK)
-            status = lp_scores_make(evaluator.verdicts[target].cases, evaluator.case_count,
+            status = lp_scores_make(evaluator.predictions[target].cases, evaluator.case_count,
                                     lp_model_target_names(model, target), options->bootstrap, scores, error);
         lp_evaluator_clear(&evaluator);
     }

@@ -1,85 +1,86 @@
-/* evaluator.h: asks a model for every event of a split, on several threads, and keeps what it said.
+/* evaluator.h: predicts every event of a split with a model, on several threads.
  *
- * Made once and run as often as wanted (after every epoch) without further allocation.
+ * An evaluator is initialized once and can run any number of times (after every epoch) without further allocation.
  */
 #ifndef LP_EVALUATOR_H
 #define LP_EVALUATOR_H
 
 #include "model/runner.h"
-#include "model/translate.h"
+#include "model/id_map.h"
 #include "train/ranking.h"
 #include "train/scores.h"
 #include "train/prefetch.h"
 
-/* What the model said of one target. */
-typedef struct lp_verdicts {
-    int32_t *predicted; /* [targets of a batch]; owned, and NULL where the model does not predict the target */
-    double *loss;       /* [targets of a batch]; owned */
-    lp_case *cases;     /* [windows.targets]; owned */
-    double *shares;     /* [targets of a batch x names]: answers summed over draws, where there are several; owned */
-} lp_verdicts;
+/* Predictions of one target (event or action). */
+typedef struct lp_predictions {
+    int32_t *predicted;    /* [targets of a batch]; owned, and NULL where the model does not predict the target */
+    double *loss;          /* [targets of a batch]; owned */
+    lp_case *cases;        /* [windows.targets]; owned */
+    double *probabilities; /* [targets of a batch x classes]: mean over frequency samples; NULL: one sample; owned */
+} lp_predictions;
 
 typedef struct lp_evaluator {
     const lapse_model *model;
     lp_targets targets;
-    lp_translation translation;
+    lp_id_map id_map;
     lp_windows windows;
     lp_batch batch;
-    lp_prefetch prefetch; /* where a device works on the current batch; empty for others */
-    lp_network network;   /* of networks: planned for this evaluator's batches */
+    lp_prefetch prefetch; /* of a device; empty on the host */
+    lp_network network;   /* planned for this evaluator's batches; empty for baselines */
     lp_runner runner;     /* likewise */
     const lp_backend *backend;
     int threads;
-    double *scratch;    /* [shards x event types]: baselines' answers; owned */
+    double *scratch;    /* [shards x event types]: probabilities of a baseline; owned */
     float *states;      /* [windows.targets x dims]: of a recommender, in the order of events; owned */
-    float *table;       /* a device's items and biases, on the host; owned */
-    lp_ranking ranking; /* of a recommender's cases */
-    uint8_t *drawn;     /* a split that has the cases drawn, where not all are ranked; owned */
-    lp_verdicts verdicts[LP_TARGET_COUNT];
+    float *table;       /* host copy of a device's item table and biases; owned */
+    lp_ranking ranking; /* of a recommender */
+    uint8_t *sampled;   /* split in which only the sampled cases are LP_SPLIT_TEST; NULL: all are ranked; owned */
+    lp_predictions predictions[LP_TARGET_COUNT];
     int64_t case_count;
-    int64_t *times;           /* as lp_pass.times, for who measures; not owned, NULL at first */
-    const lp_profiler *watch; /* as lp_pass.watch; the same */
-    float *parameters;        /* of the model, in the memory of a device: lp_evaluator_run_model; owned */
+    int64_t *times;              /* as lp_pass.times; not owned; NULL unless the caller sets it */
+    const lp_profiler *profiler; /* as lp_pass.profiler; likewise */
+    float *parameters;           /* the model's, in device memory (lp_evaluator_run_model); owned */
 } lp_evaluator;
 
 /* split holds each event's split. The model and dataset must outlive the evaluator. */
 lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                lapse_error *error);
-/* The same for a network that recommends, with a ranking of one's own making: most, negatives, counts and seed are taken
- * from *wish. lp_evaluator_init draws no negatives, and where cases times items would take too long, some cases. */
+/* The same for a recommender, with max_cases, negatives, counts and seed of the ranking from *setup. lp_evaluator_init
+ * ranks without negatives, and samples the cases where all of them would take too long. */
 lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                       const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
-                                      const lp_ranking_setup *wish, lapse_error *error);
+                                      const lp_ranking_setup *setup, lapse_error *error);
 void lp_evaluator_clear(lp_evaluator *evaluator);
 
-/* Fills cases, with these parameters (networks), which lie in the backend's memory. */
+/* Predicts every target with these parameters of a network, which are in the backend's memory. Fills cases, or
+ * states. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 
-/* Asks a baseline for the event `asked` of the sequence that begins at `start`; event type holds the model's numbers. */
-void lp_baseline_query(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
-                       int64_t target_position, double *answer);
+/* Predicts `event` of the sequence that begins at `start` with a baseline. type: of each event, in the model's ids. */
+void lp_baseline_predict(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
+                         int64_t event, double *probabilities);
 
-/* Ranks the cases of a recommender's run with these parameters: fills ranking. */
+/* Ranks a recommender's cases from the states of the last run. The item table comes from these parameters. */
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
 
-/* What evaluates a model where a device of this name is wished for; NULL: "cpu". */
+/* The backend that evaluates a model on the device of this name; NULL: "cpu". Baselines always use the CPU. */
 lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
                                  lapse_error *error);
 
-/* A run with the model's own parameters, and the ranks of a recommender. Once. */
+/* Runs with the model's own parameters, and ranks a recommender's cases. May be called once. */
 lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error);
 
-/* What training watches, after a run with these parameters: the share of cases whose first choice was right, of all
- * targets together; or a recommender's NDCG@10 among all items that a sequence did not have yet. */
+/* The validation metric of training, after a run with these parameters: the accuracy over all targets, or a
+ * recommender's NDCG@10 under the protocol full-unseen. */
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
 const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* "accuracy" or "NDCG@10" */
 
-/* The target of a name, NULL being the model's first; an error for a network that recommends, which has first choices of
- * nothing. */
+/* Finds a target by name; NULL: the model's first. A recommender is an error: it has no class probabilities. */
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);
 
-/* Each event's split for this model and dataset (owned by the caller), and which one `name` means. */
+/* Fills *split with each event's split for this model and dataset (owned by the caller; NULL for "all"), and *wanted
+ * with the one of this name, LP_SPLIT_COUNT for "all". */
 lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
                                 uint8_t **split, lp_split *wanted, lapse_error *error);
 

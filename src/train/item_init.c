@@ -75,7 +75,7 @@ static bool name_items(lp_item_init *init, const lapse_dataset *dataset)
     for (size_t i = 0; good && i < most; i++)
         init->row[i] = -1;
     for (int64_t i = 0; good && i < vectors->count; i++) {
-        if (!lp_vectors_tell(vectors, i))
+        if (!lp_vectors_known(vectors, i))
             continue;
         good = add_name(&init->names, &vectors->names, i, &number, &added);
         if (good)

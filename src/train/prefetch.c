@@ -1,3 +1,4 @@
+/* prefetch.c: makes the next batch on a worker thread. */
 #include "train/prefetch.h"
 
 lapse_status lp_prefetch_init(lp_prefetch *prefetch, const lp_batch_source *source, const lp_batch *like,
@@ -25,14 +26,14 @@ void lp_prefetch_clear(lp_prefetch *prefetch)
     *prefetch = (lp_prefetch){0};
 }
 
-static void make_of(lp_prefetch *prefetch, const lp_windows *windows)
+static void make_batch(lp_prefetch *prefetch, const lp_windows *windows)
 {
     const lp_batch_source *source = &prefetch->source;
     lp_batch *batch = &prefetch->batch;
-    lp_batch_fill(batch, windows, prefetch->place.window, prefetch->place.count, source->targets, source->target_known,
-                  source->columns);
+    lp_batch_fill(batch, windows, prefetch->position.window, prefetch->position.count, source->targets,
+                  source->target_known, source->columns);
     for (int shard = 0; source->vocabulary && shard < batch->shard_count; shard++)
-        lp_batch_vocabulary_make(source->vocabulary, batch, shard, source->worker, prefetch->place.step);
+        lp_batch_vocabulary_make(source->vocabulary, batch, shard, source->worker, prefetch->position.step);
     if (source->vocabulary)
         lp_row_union_make(&prefetch->rows, source->vocabulary, batch);
 }
@@ -40,10 +41,10 @@ static void make_of(lp_prefetch *prefetch, const lp_windows *windows)
 static void make(void *context)
 {
     lp_prefetch *prefetch = context;
-    make_of(prefetch, prefetch->source.windows);
+    make_batch(prefetch, prefetch->source.windows);
 }
 
-/* Out of memory is left to be found by who lays them out for want of these. */
+/* On failure epoch_ready stays false: the caller makes the windows itself and reports the error. */
 static void make_epoch(void *context)
 {
     lp_prefetch *prefetch = context;
@@ -53,11 +54,11 @@ static void make_epoch(void *context)
     if (lp_windows_training(windows, source->targets, source->seed, prefetch->epoch, &error) != LAPSE_OK)
         return;
     lp_windows_shuffle(windows, source->seed, prefetch->epoch);
-    int64_t most = prefetch->batch.capacity_windows;
-    prefetch->place.window = 0;
-    prefetch->place.count = (int)(windows->count < most ? windows->count : most);
-    make_of(prefetch, windows);
-    prefetch->laid_out = true;
+    int64_t capacity = prefetch->batch.capacity_windows;
+    prefetch->position.window = 0;
+    prefetch->position.count = (int)(windows->count < capacity ? windows->count : capacity);
+    make_batch(prefetch, windows);
+    prefetch->epoch_ready = true;
 }
 
 void lp_prefetch_start_epoch(lp_prefetch *prefetch, uint32_t epoch, uint32_t step)
@@ -65,10 +66,10 @@ void lp_prefetch_start_epoch(lp_prefetch *prefetch, uint32_t epoch, uint32_t ste
     if (!prefetch->worker)
         return;
     lp_worker_wait(prefetch->worker);
-    prefetch->begun.count = 0;
+    prefetch->started.count = 0;
     prefetch->epoch = epoch;
-    prefetch->laid_out = false;
-    prefetch->place = (lp_batch_place){.step = step};
+    prefetch->epoch_ready = false;
+    prefetch->position = (lp_batch_position){.step = step};
     lp_worker_start(prefetch->worker, make_epoch, prefetch);
 }
 
@@ -76,54 +77,54 @@ bool lp_prefetch_take_epoch(lp_prefetch *prefetch, uint32_t epoch, lp_windows *w
 {
     if (prefetch->worker)
         lp_worker_wait(prefetch->worker);
-    if (!prefetch->laid_out || prefetch->epoch != epoch)
+    if (!prefetch->epoch_ready || prefetch->epoch != epoch)
         return false;
     lp_windows other = *windows;
     *windows = prefetch->windows;
     prefetch->windows = other;
-    prefetch->laid_out = false;
+    prefetch->epoch_ready = false;
     return true;
 }
 
-static bool same(lp_batch_place a, lp_batch_place b)
+static bool same(lp_batch_position a, lp_batch_position b)
 {
     return a.step == b.step && a.window == b.window && a.count == b.count;
 }
 
-void lp_prefetch_start(lp_prefetch *prefetch, lp_batch_place place)
+void lp_prefetch_start(lp_prefetch *prefetch, lp_batch_position position)
 {
-    if (!prefetch->worker || place.count <= 0)
+    if (!prefetch->worker || position.count <= 0)
         return;
-    if (same(prefetch->begun, place))
+    if (same(prefetch->started, position))
         return;
     lp_worker_wait(prefetch->worker);
-    prefetch->laid_out = false;
-    prefetch->begun = prefetch->place = place;
+    prefetch->epoch_ready = false;
+    prefetch->started = prefetch->position = position;
     lp_worker_start(prefetch->worker, make, prefetch);
 }
 
-void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_place place, lp_batch *batch, lp_row_union *rows)
+void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_position position, lp_batch *batch, lp_row_union *rows)
 {
     if (prefetch->worker)
         lp_worker_wait(prefetch->worker);
-    lp_batch_place made = prefetch->place;
-    prefetch->place = place;
-    if (prefetch->laid_out || !same(made, place))
-        make(prefetch); /* what was laid out and not taken is another epoch's */
-    prefetch->laid_out = false;
+    lp_batch_position made = prefetch->position;
+    prefetch->position = position;
+    if (prefetch->epoch_ready || !same(made, position))
+        make(prefetch); /* a batch of prefetched windows that were not taken belongs to another epoch */
+    prefetch->epoch_ready = false;
     lp_batch other = *batch;
     lp_row_union other_rows = *rows;
     *batch = prefetch->batch;
     *rows = prefetch->rows;
     prefetch->batch = other;
     prefetch->rows = other_rows;
-    prefetch->place.count = prefetch->begun.count = 0;
+    prefetch->position.count = prefetch->started.count = 0;
 }
 
 void lp_prefetch_cancel(lp_prefetch *prefetch)
 {
     if (prefetch->worker)
         lp_worker_wait(prefetch->worker);
-    prefetch->place.count = prefetch->begun.count = 0;
-    prefetch->laid_out = false;
+    prefetch->position.count = prefetch->started.count = 0;
+    prefetch->epoch_ready = false;
 }

@@ -1,4 +1,4 @@
-/* pretrain.c: lapse_pretrain: checks the options, reads the catalogue, runs skip-gram, keeps the vectors. */
+/* pretrain.c: lapse_pretrain: checks the options, reads the catalogue and trains item vectors by skip-gram. */
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
 #include "model/vectors.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <time.h>
 
-enum { MOST_DIMS = 4096, MOST_WINDOW = 1000, MOST_NEGATIVES = 1000, MOST_EPOCHS = 10000, CHUNK = 256 };
+enum { MAX_DIMS = 4096, MAX_WINDOW = 1000, MAX_NEGATIVES = 1000, MAX_EPOCHS = 10000, CHUNK = 256 };
 
 void lapse_pretrain_options_default(lapse_pretrain_options *options)
 {
@@ -20,7 +20,7 @@ void lapse_pretrain_options_default(lapse_pretrain_options *options)
                                         .seed = 1};
 }
 
-static lapse_status check_whole(const char *name, int value, int most, lapse_error *error)
+static lapse_status check_integer(const char *name, int value, int most, lapse_error *error)
 {
     if (value >= 1 && value <= most)
         return LAPSE_OK;
@@ -36,10 +36,10 @@ static lapse_status check_number(const char *name, double value, double least, d
 
 static lapse_status check(const lapse_pretrain_options *options, lapse_error *error)
 {
-    LP_TRY(check_whole("dims", options->dims, MOST_DIMS, error));
-    LP_TRY(check_whole("window", options->window, MOST_WINDOW, error));
-    LP_TRY(check_whole("negative-count", options->negative_count, MOST_NEGATIVES, error));
-    LP_TRY(check_whole("epochs", options->epochs, MOST_EPOCHS, error));
+    LP_TRY(check_integer("dims", options->dims, MAX_DIMS, error));
+    LP_TRY(check_integer("window", options->window, MAX_WINDOW, error));
+    LP_TRY(check_integer("negative-count", options->negative_count, MAX_NEGATIVES, error));
+    LP_TRY(check_integer("epochs", options->epochs, MAX_EPOCHS, error));
     LP_TRY(check_number("session-gap", options->session_gap, 0, 1e12, error));
     LP_TRY(check_number("popularity-power", options->popularity_power, 0, 2, error));
     return check_number("learning-rate", options->learning_rate, 1e-6, 1, error);
@@ -52,8 +52,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Where a learning stands, for who watches it. `end` is the place in the epoch's order that was reached. */
-static lapse_progress tell(const lp_skipgram *skipgram, int epoch, int64_t end, double start)
+/* end: number of sequences processed in this epoch. */
+static lapse_progress progress_of(const lp_skipgram *skipgram, int epoch, int64_t end, double start)
 {
     int64_t count = skipgram->dataset->sequence_count;
     double seconds = now() - start, rate = (double)skipgram->done / fmax(seconds, 1e-9);
@@ -71,7 +71,7 @@ static lapse_progress tell(const lp_skipgram *skipgram, int epoch, int64_t end, 
                                 (1 - (double)end / (double)count) * (double)skipgram->events / fmax(rate, 1e-9)};
 }
 
-static lapse_status learn(lp_skipgram *skipgram, lapse_on_progress on_progress, void *context, lapse_error *error)
+static lapse_status train(lp_skipgram *skipgram, lapse_on_progress on_progress, void *context, lapse_error *error)
 {
     double start = now();
     int64_t count = skipgram->dataset->sequence_count;
@@ -79,18 +79,18 @@ static lapse_status learn(lp_skipgram *skipgram, lapse_on_progress on_progress, 
         lp_skipgram_epoch(skipgram, epoch);
         for (int64_t first = 0; first < count; first += CHUNK) {
             int64_t end = first + CHUNK < count ? first + CHUNK : count;
-            lp_skipgram_read(skipgram, first, end, epoch);
+            lp_skipgram_train(skipgram, first, end, epoch);
             if (!isfinite(skipgram->loss))
                 return lp_fail(error, LAPSE_ERROR_USAGE,
-                               "learning diverged: the loss is not a number; use a smaller learning-rate than %g",
+                               "training diverged: the loss is not finite. Use a learning-rate below %g",
                                skipgram->learning_rate);
-            lapse_progress progress = tell(skipgram, epoch, end, start);
+            lapse_progress progress = progress_of(skipgram, epoch, end, start);
             if (on_progress && !on_progress(&progress, context))
                 return LAPSE_OK;
         }
         if (skipgram->pairs == 0)
             return lp_fail(error, LAPSE_ERROR_USAGE,
-                           "no two events of the training split are near each other: use a longer session-gap, or data "
+                           "no two events of the training split are in one window: use a longer session-gap, or data "
                            "with longer sequences");
     }
     return LAPSE_OK;
@@ -120,8 +120,8 @@ static lapse_status describe(lapse_vectors *vectors, const lp_skipgram *skipgram
                                    (unsigned long long)lp_dataset_fingerprint(skipgram->dataset));
 }
 
-static lapse_status keep(const lp_skipgram *skipgram, const lapse_pretrain_options *options, const char *split_by,
-                         lapse_vectors **vectors, lapse_error *error)
+static lapse_status make_vectors(const lp_skipgram *skipgram, const lapse_pretrain_options *options,
+                                 const char *split_by, lapse_vectors **vectors, lapse_error *error)
 {
     lp_names names = lp_intern_names(&skipgram->catalogue->items);
     lapse_vectors *made = lp_vectors_new(&names, skipgram->dims);
@@ -155,9 +155,9 @@ static lapse_status pretrain(const lapse_dataset *dataset, const uint8_t *split,
                             .power = options->popularity_power,
                             .seed = options->seed};
     LP_TRY(lp_skipgram_init(&skipgram, error));
-    lapse_status status = learn(&skipgram, on_progress, context, error);
+    lapse_status status = train(&skipgram, on_progress, context, error);
     if (status == LAPSE_OK)
-        status = keep(&skipgram, options, split_by, vectors, error);
+        status = make_vectors(&skipgram, options, split_by, vectors, error);
     lp_skipgram_clear(&skipgram);
     return status;
 }
@@ -170,7 +170,7 @@ lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_o
     const lp_split_rule *rule =
         options->split_by ? lp_split_rule_find(options->split_by) : lp_split_rule_default(dataset, "recommend");
     if (!rule)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no rule '%.40s' to split by", options->split_by);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no split rule '%.40s'", options->split_by);
     uint8_t *split;
     lp_catalogue catalogue;
     LP_TRY(lp_split_make(dataset, rule, options->seed, &split, error));

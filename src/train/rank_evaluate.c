@@ -1,11 +1,11 @@
-/* rank_evaluate.c: lapse_rank_evaluate: a model's ranks on a split that it remembers. */
+/* rank_evaluate.c: lapse_rank_evaluate: ranking metrics of a model on a split. */
 #include "base/threads.h"
 #include "train/evaluator.h"
 #include "train/rank_scores.h"
 
 #include <string.h>
 
-enum { MOST_CUTOFFS = 32 };
+enum { MAX_CUTOFFS = 32 };
 
 void lapse_rank_options_default(lapse_rank_options *options)
 {
@@ -21,13 +21,12 @@ void lapse_rank_options_default(lapse_rank_options *options)
 
 static lapse_status check_options(const lapse_model *model, const lapse_rank_options *options, lapse_error *error)
 {
-    if (options->cutoff_count < 1 || options->cutoff_count > MOST_CUTOFFS)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "cutoffs are 1 to %d numbers, not %d", MOST_CUTOFFS,
+    if (options->cutoff_count < 1 || options->cutoff_count > MAX_CUTOFFS)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "cutoffs are 1 to %d numbers, not %d", MAX_CUTOFFS,
                        options->cutoff_count);
     for (int k = 0; k < options->cutoff_count; k++)
         if (options->cutoffs[k] < 1)
-            return lp_fail(error, LAPSE_ERROR_USAGE, "a cutoff is a place in the ranking, 1 being the first, not %d",
-                           options->cutoffs[k]);
+            return lp_fail(error, LAPSE_ERROR_USAGE, "a cutoff is a rank from 1, not %d", options->cutoffs[k]);
     if (options->negatives < 0 || options->negatives > LP_RANK_NEGATIVES_LIMIT)
         return lp_fail(error, LAPSE_ERROR_USAGE, "negatives is %d, but must be 0 to %d", options->negatives,
                        LP_RANK_NEGATIVES_LIMIT);
@@ -39,18 +38,17 @@ static lapse_status check_options(const lapse_model *model, const lapse_rank_opt
     if (lp_model_is_network(&model->config) && model->config.task != LP_TASK_RECOMMEND)
         return lp_fail(
             error, LAPSE_ERROR_USAGE,
-            "the model was trained to classify: ranks are for models of the task 'recommend', and for baselines");
+            "the model is a classifier: ranking metrics need a model of the task 'recommend', or a baseline");
     return LAPSE_OK;
 }
 
-/* All that a ranking looks at. */
 typedef struct rank_view {
     const lapse_model *model;
     const lapse_dataset *dataset;
-    lp_translation translation;
-    uint8_t *split;  /* of each event; NULL where it is not known */
-    int64_t *counts; /* [event types]: training events of each, or all of the dataset's */
-    bool trained;    /* they are those of training */
+    lp_id_map id_map;
+    uint8_t *split;  /* of each event; NULL: not known */
+    int64_t *counts; /* [items]: training events of each item, or all events of the dataset */
+    bool trained;    /* the counts are of training events */
 } rank_view;
 
 static lapse_status view_open(rank_view *view, const char *split, lp_split *wanted, lapse_error *error)
@@ -64,31 +62,30 @@ static lapse_status view_open(rank_view *view, const char *split, lp_split *want
     if (known == LAPSE_ERROR_MEMORY)
         return known;
     view->trained = known == LAPSE_OK;
-    LP_TRY(lp_translation_init(&view->translation, view->model, dataset, error));
+    LP_TRY(lp_id_map_init(&view->id_map, view->model, dataset, error));
     view->counts = lp_alloc((size_t)view->model->types.count, sizeof *view->counts);
     if (!view->counts)
         return lp_fail_memory(error, "the counts of items", (size_t)view->model->types.count * sizeof *view->counts);
     for (int64_t event = 0; event < dataset->event_count; event++)
         if (!view->trained || view->split[event] == LP_SPLIT_TRAIN)
-            view->counts[view->translation.columns.type[event]]++;
+            view->counts[view->id_map.columns.type[event]]++;
     return LAPSE_OK;
 }
 
 static void view_close(rank_view *view)
 {
-    lp_translation_clear(&view->translation);
+    lp_id_map_clear(&view->id_map);
     lp_free(view->split);
     lp_free(view->counts);
 }
 
-static void query_baseline(void *context, const lp_rank_case *target_position, double *scores)
+static void score_baseline(void *context, const lp_rank_case *rank_case, double *scores)
 {
     const rank_view *view = context;
-    lp_baseline_query(view->model, view->dataset, view->translation.columns.type,
-                      (int64_t)view->dataset->start[target_position->sequence], target_position->event, scores);
+    lp_baseline_predict(view->model, view->dataset, view->id_map.columns.type,
+                        (int64_t)view->dataset->start[rank_case->sequence], rank_case->event, scores);
 }
 
-/* The ranks of a baseline, which is asked for each case. */
 static lapse_status rank_baseline(rank_view *view, const lp_ranking_setup *setup, const lapse_rank_options *options,
                                   lapse_rank_scores *scores, lapse_error *error)
 {
@@ -101,14 +98,14 @@ static lapse_status rank_baseline(rank_view *view, const lp_ranking_setup *setup
                          setup->wanted == LP_SPLIT_COUNT ? "" : lp_split_name(setup->wanted),
                          setup->wanted == LP_SPLIT_COUNT ? "" : "'");
     if (status == LAPSE_OK) {
-        lp_ranking_rows(&ranking, query_baseline, view);
+        lp_ranking_rows(&ranking, score_baseline, view);
         status = lp_rank_scores_make(&ranking, view->counts, options, scores, error);
     }
     lp_ranking_clear(&ranking);
     return status;
 }
 
-/* Those of a network, whose states are computed window by window first. */
+/* Computes the states of all cases, window by window, then the ranks. */
 static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *setup,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
 {
@@ -133,11 +130,11 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
     lapse_status status = view_open(&view, options->split, &wanted, error);
     if (status == LAPSE_OK) {
         lp_ranking_setup setup = {.dataset = dataset,
-                                  .type = view.translation.columns.type,
+                                  .type = view.id_map.columns.type,
                                   .items = model->types.count,
                                   .split = view.split,
                                   .wanted = wanted,
-                                  .most = options->cases,
+                                  .max_cases = options->cases,
                                   .negatives = options->negatives,
                                   .counts = view.counts,
                                   .seed = options->negative_seed,

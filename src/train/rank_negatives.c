@@ -1,6 +1,7 @@
-/* rank_negatives.c: drawing without replacement, by refusing what is marked or was drawn before. Where that would refuse
- * too often (a sequence that owns nearly all that is popular), every item gets an exponential key divided by its count and
- * the smallest keys win, which has the same law (Efraimidis and Spirakis 2006) at the price of a walk over the catalogue. */
+/* rank_negatives.c: sampling without replacement, by rejection of excluded and already sampled items. After too many
+ * rejections (a sequence that has nearly all popular items), every item gets an exponential random key divided by its
+ * count, and the items with the smallest keys are the sample. Its distribution is the same (Efraimidis and Spirakis
+ * 2006), but it takes a pass over the catalogue. */
 #include "train/rank_negatives.h"
 
 #include "base/random.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Draws for each item wanted before the keys are taken. */
+/* Attempts per wanted item before sampling by keys. */
 enum { TRIES = 32 };
 
 lapse_status lp_rank_pool_init(lp_rank_pool *pool, int64_t items, const int64_t *counts, uint64_t seed,
@@ -38,7 +39,7 @@ void lp_rank_pool_clear(lp_rank_pool *pool)
     *pool = (lp_rank_pool){0};
 }
 
-/* The item that the number, below the sum of all counts, falls into. */
+/* The item whose range of cumulative counts contains the number. */
 static int64_t item_at(const lp_rank_pool *pool, uint64_t number)
 {
     int64_t low = 0, high = pool->items;
@@ -52,59 +53,59 @@ static int64_t item_at(const lp_rank_pool *pool, uint64_t number)
     return low;
 }
 
-/* A number below n, n at most 2^63, of 64 random bits. */
+/* Maps 64 random bits to 0 .. n - 1; n is at most 2^63. */
 static uint64_t scaled(uint64_t bits, uint64_t n)
 {
     return (uint64_t)(((unsigned __int128)bits * n) >> 64);
 }
 
-static int draw_refusing(const lp_rank_pool *pool, int64_t event, int count, uint64_t *marks, int32_t *out)
+static int sample_by_rejection(const lp_rank_pool *pool, int64_t event, int count, uint64_t *excluded, int32_t *out)
 {
     uint64_t total = pool->below ? pool->below[pool->items] : (uint64_t)pool->items;
-    int drawn = 0;
-    for (int try = 0; drawn < count && try < TRIES * count; try += 2) {
+    int sampled = 0;
+    for (int try = 0; sampled < count && try < TRIES * count; try += 2) {
         lp_random_block block = lp_philox(pool->seed, pool->purpose, (uint32_t)try / 2, (uint64_t)event);
-        for (int half = 0; half < 2 && drawn < count; half++) {
+        for (int half = 0; half < 2 && sampled < count; half++) {
             uint64_t number = scaled((uint64_t)block.word[2 * half] << 32 | block.word[2 * half + 1], total);
             int64_t item = pool->below ? item_at(pool, number) : (int64_t)number;
-            if (lp_mark_get(marks, item))
+            if (lp_bitset_get(excluded, item))
                 continue;
-            lp_mark_set(marks, item);
-            out[drawn++] = (int32_t)item;
+            lp_bitset_set(excluded, item);
+            out[sampled++] = (int32_t)item;
         }
     }
-    for (int i = 0; i < drawn; i++)
-        lp_mark_clear(marks, out[i]);
-    return drawn;
+    for (int i = 0; i < sampled; i++)
+        lp_bitset_clear(excluded, out[i]);
+    return sampled;
 }
 
-static void draw_keys(const lp_rank_pool *pool, int64_t event, int count, const uint64_t *marks, int32_t *out)
+static void sample_by_keys(const lp_rank_pool *pool, int64_t event, int count, const uint64_t *excluded, int32_t *out)
 {
     double least[LP_RANK_NEGATIVES_LIMIT];
-    int kept = 0;
+    int found = 0;
     for (int64_t item = 0; item < pool->items; item++) {
-        if (lp_mark_get(marks, item) || !lp_rank_pool_usable(pool, item))
+        if (lp_bitset_get(excluded, item) || !lp_rank_pool_usable(pool, item))
             continue;
         lp_random random = {pool->seed, pool->key_purpose, (uint32_t)item, (uint64_t)event, {{0, 0, 0, 0}}, 0};
         double weight = pool->below ? (double)(pool->below[item + 1] - pool->below[item]) : 1;
         double key = lp_random_exponential(&random) / weight;
-        if (kept == count && key >= least[count - 1])
+        if (found == count && key >= least[count - 1])
             continue;
-        int place = kept < count ? kept++ : count - 1;
-        for (; place > 0 && least[place - 1] > key; place--) {
-            least[place] = least[place - 1];
-            out[place] = out[place - 1];
+        int at = found < count ? found++ : count - 1;
+        for (; at > 0 && least[at - 1] > key; at--) {
+            least[at] = least[at - 1];
+            out[at] = out[at - 1];
         }
-        least[place] = key;
-        out[place] = (int32_t)item;
+        least[at] = key;
+        out[at] = (int32_t)item;
     }
 }
 
-static int take_all(const lp_rank_pool *pool, const uint64_t *marks, int32_t *out)
+static int take_all(const lp_rank_pool *pool, const uint64_t *excluded, int32_t *out)
 {
     int count = 0;
     for (int64_t item = 0; item < pool->items; item++)
-        if (!lp_mark_get(marks, item) && lp_rank_pool_usable(pool, item))
+        if (!lp_bitset_get(excluded, item) && lp_rank_pool_usable(pool, item))
             out[count++] = (int32_t)item;
     return count;
 }
@@ -115,12 +116,13 @@ static int by_item(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int lp_rank_draw(const lp_rank_pool *pool, int64_t event, int count, int64_t left, uint64_t *marks, int32_t *out)
+int lp_rank_negatives_sample(const lp_rank_pool *pool, int64_t event, int count, int64_t left, uint64_t *excluded,
+                             int32_t *out)
 {
     if (left <= count)
-        return take_all(pool, marks, out);
-    if (draw_refusing(pool, event, count, marks, out) < count)
-        draw_keys(pool, event, count, marks, out);
+        return take_all(pool, excluded, out);
+    if (sample_by_rejection(pool, event, count, excluded, out) < count)
+        sample_by_keys(pool, event, count, excluded, out);
     qsort(out, (size_t)count, sizeof *out, by_item);
     return count;
 }

@@ -1,5 +1,4 @@
-/* rank_scores.c: see rank_scores.h. Slices are groups of cases with a number for each: a rule that numbers a case is all
- * that a new event type of slice needs. */
+/* rank_scores.c: ranking metrics and their slices. A row of slice_types is a function that maps a case to a group. */
 #include "train/rank_scores.h"
 
 #include "base/threads.h"
@@ -11,26 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_GROUPS = 8, POPULARITY_GROUPS = 4 };
+enum { MAX_GROUPS = 8, POPULARITY_GROUPS = 4 };
 
 /* ------------------------------------------------------------------------------------------------- slices ---- */
 
 typedef struct slicer {
     const lp_ranking *ranking;
     const int64_t *counts;            /* [items] */
-    int64_t least[POPULARITY_GROUPS]; /* training events of an item of the group; those of no group have none */
+    int64_t least[POPULARITY_GROUPS]; /* range of training events of the items of a group */
     int64_t most[POPULARITY_GROUPS];
 } slicer;
 
 typedef struct slice_type {
     const char *by;
     int groups;
-    int (*group)(const slicer *s, const lp_rank_case *target_position);
+    int (*group)(const slicer *s, const lp_rank_case *rank_case);
     void (*name)(const slicer *s, int group, char *out, size_t size);
 } slice_type;
 
-/* The group of a value: how many bounds it has reached. */
-static int reached(double value, const double *bounds, int count)
+/* The number of bounds that are not above the value. */
+static int group_of(double value, const double *bounds, int count)
 {
     int group = 0;
     while (group < count && value >= bounds[group])
@@ -40,11 +39,10 @@ static int reached(double value, const double *bounds, int count)
 
 static const double lengths[] = {5, 10, 20, 50, 100, 200, 500};
 
-static int history_group(const slicer *s, const lp_rank_case *target_position)
+static int history_group(const slicer *s, const lp_rank_case *rank_case)
 {
-    return reached(
-        (double)(target_position->event - (int64_t)s->ranking->setup.dataset->start[target_position->sequence]),
-        lengths, 7);
+    int64_t start = (int64_t)s->ranking->setup.dataset->start[rank_case->sequence];
+    return group_of((double)(rank_case->event - start), lengths, 7);
 }
 
 static void history_name(const slicer *s, int group, char *out, size_t size)
@@ -58,10 +56,10 @@ static void history_name(const slicer *s, int group, char *out, size_t size)
 
 static const double lags[] = {60, 3600, 86400, 7 * 86400.0, 30 * 86400.0, 365.25 * 86400};
 
-static int lag_group(const slicer *s, const lp_rank_case *target_position)
+static int lag_group(const slicer *s, const lp_rank_case *rank_case)
 {
-    const double *time = s->ranking->setup.dataset->time + target_position->event;
-    return reached(time[0] - time[-1], lags, 6);
+    const double *time = s->ranking->setup.dataset->time + rank_case->event;
+    return group_of(time[0] - time[-1], lags, 6);
 }
 
 static void lag_name(const slicer *s, int group, char *out, size_t size)
@@ -72,10 +70,10 @@ static void lag_name(const slicer *s, int group, char *out, size_t size)
     snprintf(out, size, "%s", names[group]);
 }
 
-/* 0 is for items that training has not seen, then the least popular first. */
-static int popularity_group(const slicer *s, const lp_rank_case *target_position)
+/* Group 0 has the items without training events; then the groups go from the least to the most popular. */
+static int popularity_group(const slicer *s, const lp_rank_case *rank_case)
 {
-    int64_t count = s->counts[s->ranking->setup.type[target_position->event]];
+    int64_t count = s->counts[s->ranking->setup.type[rank_case->event]];
     int group = POPULARITY_GROUPS;
     while (group > 0 && count < s->least[group - 1])
         group--;
@@ -92,12 +90,12 @@ static void popularity_name(const slicer *s, int group, char *out, size_t size)
         snprintf(out, size, "%" PRId64 " to %" PRId64 " in training", s->least[group - 1], s->most[group - 1]);
 }
 
-static const slice_type types[] = {
+static const slice_type slice_types[] = {
     {"history", 8, history_group, history_name},
     {"popularity", POPULARITY_GROUPS + 1, popularity_group, popularity_name},
     {"lag", 7, lag_group, lag_name},
 };
-enum { TYPES = sizeof types / sizeof *types };
+enum { SLICE_TYPES = sizeof slice_types / sizeof *slice_types };
 
 static int by_count(const void *a, const void *b)
 {
@@ -105,8 +103,8 @@ static int by_count(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Cuts the items, in the order of their counts, so that each group has a quarter of the training events, or as near to it
- * as items of equal counts allow. A group that such items leave empty has impossible bounds. */
+/* Divides the items, sorted by count, into groups of about a quarter of the training events each. Items of equal counts
+ * are in one group. An empty group has least = INT64_MAX. */
 static lapse_status cut_popularity(slicer *s, lapse_error *error)
 {
     int64_t items = s->ranking->setup.items, total = 0, before = 0;
@@ -136,26 +134,26 @@ static lapse_status cut_popularity(slicer *s, lapse_error *error)
 
 /* ------------------------------------------------------------------------------------------------- scores ---- */
 
-/* Room for what is summed over cases, and how it is laid out. */
+/* Buffers for sums over cases, and their layout. */
 typedef struct summing {
     const lp_ranking *ranking;
     const lapse_rank_options *options;
-    int columns;        /* of a sequence's row, the cases aside: hit and ndcg by cutoff, then mrr, for each protocol */
+    int columns; /* of a sequence's row after the number of cases: per protocol hit and ndcg of each cutoff, then mrr */
     double *parts;      /* [cases x (1 + columns)] */
     double *low, *high; /* [columns] */
 } summing;
 
-static void add_case(const summing *sums, const lp_standing *standing, double *part)
+static void add_case(const summing *sums, const lp_rank_result *result, double *part)
 {
     int cutoffs = sums->options->cutoff_count;
     *part++ += 1;
     for (int p = 0; p < LP_PROTOCOL_COUNT; p++) {
-        for (int k = 0; k < cutoffs && standing->candidates[p] > 0; k++) {
-            part[2 * k] += standing->rank[p] <= sums->options->cutoffs[k];
-            part[2 * k + 1] += lp_rank_gain(standing->rank[p], sums->options->cutoffs[k]);
+        for (int k = 0; k < cutoffs && result->candidates[p] > 0; k++) {
+            part[2 * k] += result->rank[p] <= sums->options->cutoffs[k];
+            part[2 * k + 1] += lp_rank_gain(result->rank[p], sums->options->cutoffs[k]);
         }
-        if (standing->candidates[p] > 0)
-            part[2 * cutoffs] += 1.0 / standing->rank[p];
+        if (result->candidates[p] > 0)
+            part[2 * cutoffs] += 1.0 / result->rank[p];
         part += 2 * cutoffs + 1;
     }
 }
@@ -177,7 +175,7 @@ static void count_candidates(const summing *sums, const uint8_t *groups, int gro
         for (int64_t c = 0; c < ranking->case_count; c++) {
             if (groups && groups[c] != group)
                 continue;
-            int32_t candidates = ranking->standing[c].candidates[p];
+            int32_t candidates = ranking->results[c].candidates[p];
             score->candidates += candidates;
             score->short_cases += p >= LP_PROTOCOL_UNIFORM && candidates > 0 && candidates <= ranking->setup.negatives;
         }
@@ -185,7 +183,7 @@ static void count_candidates(const summing *sums, const uint8_t *groups, int gro
     }
 }
 
-/* Scores the cases of a group, or all; `means` has room for those of the cutoffs. */
+/* Scores the cases of a group; groups NULL: all cases. means: [LP_PROTOCOL_COUNT x 2 x cutoffs]. */
 static lapse_status score(const summing *sums, const uint8_t *groups, int group, lapse_rank_slice *slice,
                           lapse_mean *means, lapse_error *error)
 {
@@ -201,7 +199,7 @@ static lapse_status score(const summing *sums, const uint8_t *groups, int group,
             part = sums->parts + (size_t)slice->sequences++ * (size_t)width;
             memset(part, 0, (size_t)width * sizeof *part);
         }
-        add_case(sums, &ranking->standing[c], part);
+        add_case(sums, &ranking->results[c], part);
         slice->cases++;
     }
     if (slice->cases == 0)
@@ -227,7 +225,6 @@ static lapse_status score(const summing *sums, const uint8_t *groups, int group,
     return LAPSE_OK;
 }
 
-/* Slices of one event type, those without cases left out. */
 static lapse_status score_slices(const summing *sums, const slicer *s, const slice_type *type, uint8_t *groups,
                                  lapse_rank_scores *scores, lapse_error *error)
 {
@@ -253,15 +250,15 @@ static lapse_status score_all(const summing *sums, const int64_t *counts, uint8_
     if (!sums->options->slices)
         return LAPSE_OK;
     LP_TRY(cut_popularity(&s, error));
-    for (int k = 0; k < TYPES; k++)
-        LP_TRY(score_slices(sums, &s, &types[k], groups, scores, error));
+    for (int k = 0; k < SLICE_TYPES; k++)
+        LP_TRY(score_slices(sums, &s, &slice_types[k], groups, scores, error));
     return LAPSE_OK;
 }
 
 lapse_status lp_rank_scores_make(const lp_ranking *ranking, const int64_t *counts, const lapse_rank_options *options,
                                  lapse_rank_scores *scores, lapse_error *error)
 {
-    int cutoffs = options->cutoff_count, slices = options->slices ? TYPES * MOST_GROUPS : 0;
+    int cutoffs = options->cutoff_count, slices = options->slices ? SLICE_TYPES * MAX_GROUPS : 0;
     summing sums = {ranking, options, LP_PROTOCOL_COUNT * (2 * cutoffs + 1), NULL, NULL, NULL};
     size_t width = (size_t)sums.columns + 1;
     *scores = (lapse_rank_scores){.items = ranking->setup.items,

@@ -1,15 +1,15 @@
-/* ranking.h: where the item that came next stands among all others.
+/* ranking.h: the rank of the target item among candidate items (docs/evaluation.md).
  *
- * A case is an event that was asked for. Its rank is 1 and one more for each other candidate whose score is not below the
- * target's: ties rank against the target, and so does what is no number. Candidates are
+ * A case is a target event. Its rank is 1 plus the number of other candidates whose score is not below the target's:
+ * ties rank against the target, and so do NaN scores. The candidates are
  *
  *   full         the whole catalogue
- *   full-unseen  the same without the items that the sequence had before; the target itself always stays
- *   uniform      the target and 100 items drawn alike from those that the sequence never has
- *   popularity   the same, drawn by how often they occur in training
+ *   full-unseen  the same without the items of the sequence before the target event; the target itself always remains
+ *   uniform      the target and 100 negatives sampled uniformly from the items that the sequence never has
+ *   popularity   the same, sampled by their number of occurrences in training
  *
- * Scores come as states of a network, whose products with the item table are made a tile at a time and never stored
- * whole, or as a row of all items from a baseline. docs/evaluation.md is for people.
+ * Scores come from the states of a network, multiplied with the item table a tile at a time and never stored whole, or
+ * as a row of all items from a baseline.
  */
 #ifndef LP_RANKING_H
 #define LP_RANKING_H
@@ -29,32 +29,30 @@ const char *lp_protocol_name(lp_protocol protocol);
 
 typedef struct lp_rank_case {
     int64_t sequence, event;
-    int64_t own; /* which of the lists of own items is the sequence's */
+    int64_t list; /* index of the sequence's list of items */
 } lp_rank_case;
 
-/* Where a case's target came to stand. */
-typedef struct lp_standing {
+typedef struct lp_rank_result {
     int32_t rank[LP_PROTOCOL_COUNT];
-    int32_t candidates[LP_PROTOCOL_COUNT]; /* the target included; 0: the protocol was not asked for */
-} lp_standing;
+    int32_t candidates[LP_PROTOCOL_COUNT]; /* the target included; 0: the protocol is not used */
+} lp_rank_result;
 
 /* An item of a sequence, with its first event there. */
-typedef struct lp_own_item {
+typedef struct lp_sequence_item {
     int32_t item;
     int64_t first;
-} lp_own_item;
+} lp_sequence_item;
 
-/* What is ranked, and how. */
 typedef struct lp_ranking_setup {
     const lapse_dataset *dataset;
-    const int32_t *type; /* of each event, in the catalogue's numbers */
+    const int32_t *type; /* of each event: item ids of the catalogue */
     int64_t items;
     const uint8_t *split;  /* of each event */
-    lp_split wanted;       /* LP_SPLIT_COUNT: every event but the first ones */
-    int64_t most;          /* cases, drawn by the seed where there are more; 0: all */
+    lp_split wanted;       /* LP_SPLIT_COUNT: every event but the first of each sequence */
+    int64_t max_cases;     /* a sample of this size if there are more cases; 0: all */
     int negatives;         /* 0: only the full protocols */
     const int64_t *counts; /* [items]: for negatives by popularity */
-    uint64_t seed;         /* of negatives and of the drawn cases */
+    uint64_t seed;         /* of negatives and of the sample of cases */
     int threads;
 } lp_ranking_setup;
 
@@ -62,16 +60,16 @@ typedef struct lp_ranking {
     lp_ranking_setup setup;
     lp_rank_case *cases; /* in the order of events; owned */
     int64_t case_count;
-    int64_t case_total;             /* before some were drawn */
-    int64_t *own_start;             /* [lists + 1]; owned */
-    lp_own_item *own;               /* each list in the order of items; owned */
+    int64_t case_total;             /* before sampling */
+    int64_t *list_start;            /* [lists + 1]; owned */
+    lp_sequence_item *list_items;   /* distinct items of each sequence that has a case, ascending; owned */
     lp_rank_pool pools[2];          /* uniform, popularity */
-    lp_standing *standing;          /* [case_count]: the result; owned */
+    lp_rank_result *results;        /* [case_count]; owned */
     struct lp_rank_worker *workers; /* [threads]; owned */
-    int block;                      /* cases that a thread takes at a time */
+    int block;                      /* cases of a thread's task */
 } lp_ranking;
 
-/* What *setup points to must outlive the ranking. Nothing is allocated later on. */
+/* Allocates all buffers. The arrays of *setup must outlive the ranking. */
 lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup, lapse_error *error);
 void lp_ranking_clear(lp_ranking *ranking);
 
@@ -79,14 +77,13 @@ void lp_ranking_clear(lp_ranking *ranking);
 void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const float *table, const float *bias);
 
 /* Ranks all cases by rows of scores: `score` fills scores [items] for a case, on any thread. */
-typedef void (*lp_rank_row)(void *context, const lp_rank_case *target_position, double *scores);
+typedef void (*lp_rank_row)(void *context, const lp_rank_case *rank_case, double *scores);
 void lp_ranking_rows(lp_ranking *ranking, lp_rank_row score, void *context);
 
-/* Means over all cases. */
-double lp_ranking_hit(const lp_ranking *ranking, lp_protocol protocol, int cutoff);
+/* Mean over all cases. */
 double lp_ranking_ndcg(const lp_ranking *ranking, lp_protocol protocol, int cutoff);
 
-/* What a rank is worth at a cutoff: 1 / log2(1 + rank), or 0 below it. */
+/* Discounted gain of a rank at a cutoff: 1 / log2(1 + rank), or 0 past the cutoff. */
 double lp_rank_gain(int32_t rank, int cutoff);
 
 #endif

@@ -1,8 +1,9 @@
+/* scores.c: accuracy, log-loss and per-class precision, recall and F1 of predictions. */
 #include "train/scores.h"
 
 #include "train/bootstrap.h"
 
-/* What one sequence adds to the sums: a row of lp_bootstrap. */
+/* Sums over one sequence: a row of lp_bootstrap's parts. */
 typedef struct part {
     double cases, correct, loss;
 } part;
@@ -22,43 +23,43 @@ static void score_classes(lapse_scores *scores)
 {
     double sum = 0;
     int64_t happened = 0;
-    for (int64_t i = 0; i < scores->type_count; i++) {
-        lapse_class_score *type = &scores->types[i];
-        double correct = (double)type->correct;
-        type->precision = type->predicted ? correct / (double)type->predicted : 0;
-        type->recall = type->cases ? correct / (double)type->cases : 0;
-        type->f1 = type->correct ? 2 * correct / (double)(type->cases + type->predicted) : 0;
-        if (type->cases) {
-            sum += type->f1;
+    for (int64_t i = 0; i < scores->class_count; i++) {
+        lapse_class_score *class = &scores->classes[i];
+        double correct = (double)class->correct;
+        class->precision = class->predicted ? correct / (double)class->predicted : 0;
+        class->recall = class->cases ? correct / (double)class->cases : 0;
+        class->f1 = class->correct ? 2 * correct / (double)(class->cases + class->predicted) : 0;
+        if (class->cases) {
+            sum += class->f1;
             happened++;
         }
     }
     scores->macro_f1 = happened ? sum / (double)happened : 0;
 }
 
-lapse_status lp_scores_make(const lp_case *cases, int64_t count, const lp_names *types, int bootstrap,
+lapse_status lp_scores_make(const lp_case *cases, int64_t count, const lp_names *names, int bootstrap,
                             lapse_scores *scores, lapse_error *error)
 {
-    *scores = (lapse_scores){.cases = count, .type_count = types->count};
-    scores->types = lp_alloc((size_t)types->count, sizeof *scores->types);
+    *scores = (lapse_scores){.cases = count, .class_count = names->count};
+    scores->classes = lp_alloc((size_t)names->count, sizeof *scores->classes);
     part *parts = lp_alloc((size_t)count, sizeof *parts), total = {0};
-    if (!scores->types || !parts) {
+    if (!scores->classes || !parts) {
         lp_free(parts);
         lapse_scores_clear(scores);
         return lp_fail_memory(error, "the scores", (size_t)count * sizeof *parts);
     }
-    for (int64_t i = 0; i < types->count; i++)
-        scores->types[i].name = lp_names_get(types, i);
+    for (int64_t i = 0; i < names->count; i++)
+        scores->classes[i].name = lp_names_get(names, i);
     for (int64_t i = 0; i < count; i++) {
         bool correct = cases[i].target == cases[i].predicted;
         if (i == 0 || cases[i].sequence != cases[i - 1].sequence)
             scores->sequences++;
-        part *mine = &parts[scores->sequences - 1];
-        *mine = (part){mine->cases + 1, mine->correct + correct, mine->loss + cases[i].loss};
+        part *sum = &parts[scores->sequences - 1];
+        *sum = (part){sum->cases + 1, sum->correct + correct, sum->loss + cases[i].loss};
         total = (part){total.cases + 1, total.correct + correct, total.loss + cases[i].loss};
-        scores->types[cases[i].target].cases++;
-        scores->types[cases[i].predicted].predicted++;
-        scores->types[cases[i].target].correct += correct;
+        scores->classes[cases[i].target].cases++;
+        scores->classes[cases[i].predicted].predicted++;
+        scores->classes[cases[i].target].correct += correct;
     }
     scores->accuracy = scores->accuracy_low = scores->accuracy_high = total.correct / total.cases;
     scores->log_loss = scores->log_loss_low = scores->log_loss_high = total.loss / total.cases;
@@ -75,7 +76,7 @@ lapse_status lp_scores_make(const lp_case *cases, int64_t count, const lp_names 
 void lapse_scores_clear(lapse_scores *scores)
 {
     if (scores) {
-        lp_free(scores->types);
+        lp_free(scores->classes);
         *scores = (lapse_scores){0};
     }
 }

@@ -1,9 +1,10 @@
+/* skipgram.c: skip-gram with negative sampling over items and their features. */
 #include "train/skipgram.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 16 }; /* partial sums of a product: a fixed order that the compiler makes vectors of */
+enum { LANES = 16 }; /* partial sums of a dot product: a fixed order that compilers vectorize */
 
 static float *row(float *matrix, const lp_skipgram *s, int64_t number)
 {
@@ -28,18 +29,18 @@ static void add(float *restrict to, const float *restrict from, float factor, in
         to[i] += factor * from[i];
 }
 
-/* ------------------------------------------------------------------------------------------------- start ----- */
+/* ------------------------------------------------------------------------------------------------- init ------ */
 
 static void count_items(lp_skipgram *s)
 {
     for (int64_t i = 0; i < s->dataset->event_count; i++) {
-        bool requires_grad = s->split[i] == LP_SPLIT_TRAIN;
-        s->counts[s->dataset->type[i]] += requires_grad;
-        s->events += requires_grad;
+        bool train = s->split[i] == LP_SPLIT_TRAIN;
+        s->counts[s->dataset->type[i]] += train;
+        s->events += train;
     }
 }
 
-static void start_row(const lp_skipgram *s, float *vector, uint32_t table, int64_t number)
+static void init_row(const lp_skipgram *s, float *vector, uint32_t table, int64_t number)
 {
     lp_random random = lp_random_start(s->seed, LP_PURPOSE_PRETRAIN, table);
     random.element = (uint64_t)number * (uint64_t)s->stride;
@@ -47,8 +48,8 @@ static void start_row(const lp_skipgram *s, float *vector, uint32_t table, int64
         vector[i] = (float)((lp_random_uniform(&random) - 0.5) / s->dims);
 }
 
-/* The small random vectors from which learning begins. The step of a counter says of what: 1 items, 2 features. */
-static void start_vectors(lp_skipgram *s)
+/* Small random initial vectors. The random stream is 1 for items and 2 for features. */
+static void init_vectors(lp_skipgram *s)
 {
     const lp_catalogue *catalogue = s->catalogue;
     for (int64_t i = 0; i < catalogue->known; i++) {
@@ -56,9 +57,9 @@ static void start_vectors(lp_skipgram *s)
             continue;
         uint64_t first = catalogue->start[i], end = catalogue->start[i + 1];
         if (first == end)
-            start_row(s, row(s->own, s, i), 1, i);
+            init_row(s, row(s->own, s, i), 1, i);
         for (uint64_t f = first; f < end; f++)
-            start_row(s, row(s->features, s, catalogue->feature[f]), 2, catalogue->feature[f]);
+            init_row(s, row(s->features, s, catalogue->feature[f]), 2, catalogue->feature[f]);
     }
 }
 
@@ -81,7 +82,7 @@ lapse_status lp_skipgram_init(lp_skipgram *s, lapse_error *error)
         return lp_fail_memory(error, "item vectors", (items + features + known) * stride * sizeof *s->own);
     }
     count_items(s);
-    start_vectors(s);
+    init_vectors(s);
     s->negatives = (lp_negatives){.sampling = LP_NEGATIVES_POPULARITY,
                                   .count = 2 * s->window * s->negative_count,
                                   .items = s->catalogue->known,
@@ -116,7 +117,7 @@ void lp_skipgram_vector(const lp_skipgram *s, int64_t item, float *vector)
     }
 }
 
-/* ---------------------------------------------------------------------------------------------- learning ----- */
+/* ---------------------------------------------------------------------------------------------- training ----- */
 
 void lp_skipgram_epoch(lp_skipgram *s, int epoch)
 {
@@ -126,27 +127,28 @@ void lp_skipgram_epoch(lp_skipgram *s, int epoch)
         s->order[i] = i;
     for (int64_t i = count - 1; i > 0; i--) {
         int64_t j = (int64_t)(lp_random_uniform(&s->random) * (double)(i + 1));
-        int64_t held = s->order[i];
+        int64_t swap = s->order[i];
         s->order[i] = s->order[j];
-        s->order[j] = held;
+        s->order[j] = swap;
     }
     s->loss = 0;
     s->pairs = 0;
 }
 
-/* Tells item h (its sum) from or towards one other, and gathers what that changes in its parts. */
-static void pull(lp_skipgram *s, int32_t other, bool near, float rate)
+/* One step of logistic regression on the pair of the current item h and another item. Updates the context vector, and
+ * adds the update of h to `step`. */
+static void train_pair(lp_skipgram *s, int32_t other, bool positive, float rate)
 {
     float *context = row(s->contexts, s, other);
-    float score = dot(s->sum, context, s->stride), chance = 1 / (1 + expf(-score));
-    float change = rate * ((near ? 1.0f : 0.0f) - chance);
-    s->loss -= log(fmax(near ? chance : 1 - (double)chance, 1e-12));
+    float score = dot(s->sum, context, s->stride), probability = 1 / (1 + expf(-score));
+    float change = rate * ((positive ? 1.0f : 0.0f) - probability);
+    s->loss -= log(fmax(positive ? probability : 1 - (double)probability, 1e-12));
     add(s->step, context, change, s->stride);
     add(context, s->sum, change, s->stride);
 }
 
-/* The parts of an item: h is summed from them, or `step` added to each. */
-static void read_parts(lp_skipgram *s, int32_t item)
+/* Sums h from the vectors of an item and clears `step`. */
+static void sum_parts(lp_skipgram *s, int32_t item)
 {
     const lp_catalogue *catalogue = s->catalogue;
     memcpy(s->sum, row(s->own, s, item), (size_t)s->stride * sizeof *s->sum);
@@ -155,7 +157,7 @@ static void read_parts(lp_skipgram *s, int32_t item)
         add(s->sum, row(s->features, s, catalogue->feature[f]), 1, s->stride);
 }
 
-static void change_parts(lp_skipgram *s, int32_t item)
+static void update_parts(lp_skipgram *s, int32_t item)
 {
     const lp_catalogue *catalogue = s->catalogue;
     add(row(s->own, s, item), s->step, 1, s->stride);
@@ -163,44 +165,44 @@ static void change_parts(lp_skipgram *s, int32_t item)
         add(row(s->features, s, catalogue->feature[f]), s->step, 1, s->stride);
 }
 
-/* Whether two events of one sequence are near each other as far as the split and the time between them go. */
-static bool is_near(const lp_skipgram *s, int64_t event, int64_t other)
+/* Whether an event may be in the context window of another one: by the split and the time between them. */
+static bool in_context(const lp_skipgram *s, int64_t event, int64_t other)
 {
     return s->split[other] == LP_SPLIT_TRAIN &&
            (s->session_gap <= 0 || fabs(s->dataset->time[event] - s->dataset->time[other]) <= s->session_gap);
 }
 
-/* Asks for a row before it is needed: a table of millions is not in the cache. */
-static void fetch(const lp_skipgram *s, int32_t other)
+/* A table of millions of rows is not in the CPU cache. */
+static void prefetch_row(const lp_skipgram *s, int32_t other)
 {
     const char *context = (const char *)(s->contexts + (int64_t)other * s->stride);
     for (size_t i = 0; i < (size_t)s->stride * sizeof *s->contexts; i += 64)
         __builtin_prefetch(context + i, 1);
 }
 
-/* Lists the events near one, each followed by its negatives, and returns how many there are in all. */
+/* Lists the items in the context window of an event, each followed by its negatives. Returns their number. */
 static int list_others(lp_skipgram *s, int64_t event, int64_t first, int64_t end, int epoch)
 {
-    /* Looking less far now and then gives the nearest the most weight. */
+    /* As in word2vec: a random window size gives near events more weight. */
     int64_t reach = 1 + lp_random_below(&s->random, (uint32_t)s->window);
     int64_t from = event - reach > first ? event - reach : first,
             to = event + reach < end - 1 ? event + reach : end - 1;
-    /* Steps of a training begin at 0; those here are far from them. */
+    /* The random stream of the negatives: training steps count up from 0, so these do not collide. */
     uint32_t step = UINT32_MAX - (uint32_t)epoch;
     int count = 0, number = 0;
     for (int64_t other = from; other <= to; other++) {
-        if (other == event || !is_near(s, event, other))
+        if (other == event || !in_context(s, event, other))
             continue;
         s->others[count++] = s->dataset->type[other];
         for (int n = 0; n < s->negative_count; n++)
             s->others[count++] = lp_negatives_sample(&s->negatives, step, (uint64_t)event, number++, 0);
     }
     for (int i = 0; i < count; i++)
-        fetch(s, s->others[i]);
+        prefetch_row(s, s->others[i]);
     return count;
 }
 
-static void read_event(lp_skipgram *s, int64_t event, int64_t first, int64_t end, int epoch)
+static void train_event(lp_skipgram *s, int64_t event, int64_t first, int64_t end, int epoch)
 {
     int32_t item = s->dataset->type[event];
     double left = 1 - (double)s->done++ / ((double)s->events * s->epochs);
@@ -208,24 +210,24 @@ static void read_event(lp_skipgram *s, int64_t event, int64_t first, int64_t end
     int count = list_others(s, event, first, end, epoch);
     if (count == 0)
         return;
-    read_parts(s, item);
+    sum_parts(s, item);
     for (int i = 0; i < count; i += 1 + s->negative_count) {
-        pull(s, s->others[i], true, rate);
+        train_pair(s, s->others[i], true, rate);
         for (int n = 1; n <= s->negative_count; n++)
             if (s->others[i + n] != s->others[i])
-                pull(s, s->others[i + n], false, rate);
+                train_pair(s, s->others[i + n], false, rate);
         s->pairs++;
     }
-    change_parts(s, item);
+    update_parts(s, item);
 }
 
-void lp_skipgram_read(lp_skipgram *s, int64_t first, int64_t end, int epoch)
+void lp_skipgram_train(lp_skipgram *s, int64_t first, int64_t end, int epoch)
 {
-    for (int64_t place = first; place < end; place++) {
-        int64_t sequence = s->order[place];
+    for (int64_t i = first; i < end; i++) {
+        int64_t sequence = s->order[i];
         int64_t begin = (int64_t)s->dataset->start[sequence], stop = (int64_t)s->dataset->start[sequence + 1];
         for (int64_t event = begin; event < stop; event++)
             if (s->split[event] == LP_SPLIT_TRAIN)
-                read_event(s, event, begin, stop, epoch);
+                train_event(s, event, begin, stop, epoch);
     }
 }

@@ -36,7 +36,7 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
 {
     const lp_run_settings *run = &trainer->options.run;
     const lp_model_config *config = &trainer->model->config;
-    const int32_t *type = trainer->translation.columns.type;
+    const int32_t *type = trainer->id_map.columns.type;
     /* Items that never occur are no negatives: the loss would teach that they never will. */
     bool bce = config->loss == LP_LOSS_BCE,
          met = trainer->item_init.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
@@ -103,7 +103,7 @@ static lapse_status make_prefetch(lp_trainer *trainer, lapse_error *error)
 {
     lp_batch_source source = {.windows = &trainer->windows,
                               .targets = &trainer->targets,
-                              .columns = &trainer->translation.columns,
+                              .columns = &trainer->id_map.columns,
                               .vocabulary = trainer->batch.item_capacity > 0 ? &trainer->vocabulary : NULL,
                               .target_known = lp_model_target_known(&trainer->model->config),
                               .seed = trainer->options.run.seed};
@@ -119,7 +119,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     const lp_run_settings *run = &trainer->options.run;
     const lp_model_config *config = &trainer->model->config;
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
-    LP_TRY(lp_translation_init(&trainer->translation, trainer->model, trainer->dataset, error));
+    LP_TRY(lp_id_map_init(&trainer->id_map, trainer->model, trainer->dataset, error));
     LP_TRY(lp_batch_init(&trainer->batch, run->batch, config->context, run->shards, config->field_count, error));
     LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_reads(&trainer->network, LP_FEED_TARGET_GAP),
                                 lp_network_reads(&trainer->network, LP_FEED_SEQUENCE), error));
@@ -182,7 +182,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_runner_clear(&trainer->runner);
     lp_graph_clear(&trainer->network.graph);
     lp_windows_clear(&trainer->windows);
-    lp_translation_clear(&trainer->translation);
+    lp_id_map_clear(&trainer->id_map);
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
     lp_sampler_clear(&trainer->sampler);
@@ -262,11 +262,11 @@ static int64_t lap(int64_t *mark)
 }
 
 /* The batch that begins at this window, of this step; count is 0 after the end of the epoch. */
-static lp_batch_place place_of(const lp_trainer *trainer, int64_t window, uint64_t step)
+static lp_batch_position place_of(const lp_trainer *trainer, int64_t window, uint64_t step)
 {
     int64_t left = trainer->windows.count - window;
     int count = left < trainer->options.run.batch ? (int)left : trainer->options.run.batch;
-    return (lp_batch_place){(uint32_t)step, window, count};
+    return (lp_batch_position){(uint32_t)step, window, count};
 }
 
 /* Fills the batch of this step. True: its batch vocabularies are made too. Timed steps do not prefetch, so that the time to fill
@@ -274,15 +274,15 @@ static lp_batch_place place_of(const lp_trainer *trainer, int64_t window, uint64
 static bool make_batch(lp_trainer *trainer)
 {
     const lp_trainer_state *state = &trainer->state;
-    lp_batch_place place = place_of(trainer, state->window, state->step);
+    lp_batch_position place = place_of(trainer, state->window, state->step);
     if (trainer->backend->host || trainer->times) {
         cancel_prefetch(trainer); /* it shares the batch vocabularies */
         lp_batch_fill(&trainer->batch, &trainer->windows, place.window, place.count, &trainer->targets,
-                      lp_model_target_known(&trainer->model->config), &trainer->translation.columns);
+                      lp_model_target_known(&trainer->model->config), &trainer->id_map.columns);
         return false;
     }
     lp_prefetch *mine = prefetch_of(trainer, state->step), *other = prefetch_of(trainer, state->step + 1);
-    lp_batch_place next = place_of(trainer, place.window + place.count, state->step + 1);
+    lp_batch_position next = place_of(trainer, place.window + place.count, state->step + 1);
     if (next.count > 0) /* of use at the first step of an epoch; later it is already started */
         lp_prefetch_start(other, next);
     else
@@ -333,14 +333,14 @@ void lp_trainer_step(lp_trainer *trainer)
         .batch = &trainer->batch,
         .parameters = trainer->parameters,
         .gradients = &trainer->adam,
-        .learning = at_once ? &train_step : NULL,
+        .train_step = at_once ? &train_step : NULL,
         .loss = losses,
         .seed_value = 1.0f / (float)trainer->batch.targets,
         .seed = trainer->options.run.seed,
         .step = step,
         .prepare = lists && !ready ? make_shard_vocabulary : NULL,
         .times = times ? times->run : NULL,
-        .watch = times ? times->watch : NULL,
+        .profiler = times ? times->profiler : NULL,
         .context = trainer,
     };
     if (sampled)

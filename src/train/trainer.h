@@ -32,7 +32,7 @@ struct lapse_trainer {
     lapse_model *model;          /* its parameters are the best so far; owned until it is returned */
     lp_network network;          /* with loss and gradients */
     lp_targets targets;
-    lp_translation translation;
+    lp_id_map id_map;
     lp_windows windows; /* of the current epoch, in its order */
     lp_batch batch;
     lp_item_init item_init; /* where the items of a recommender start; empty: by chance */
@@ -59,10 +59,10 @@ enum { LP_LOSS_STEPS = 64 };
 
 /* Times of the parts of a step, for benchmarks. */
 typedef struct lp_step_times {
-    int64_t *run;             /* as lp_pass.times */
-    const lp_profiler *watch; /* as lp_pass.watch */
-    int64_t fill, total;      /* laying out the batch; all of it: nanoseconds of the newest step */
-    int64_t join, adam;       /* joining the shards' lists; the optimizer */
+    int64_t *run;                /* as lp_pass.times */
+    const lp_profiler *profiler; /* as lp_pass.profiler */
+    int64_t fill, total;         /* laying out the batch; all of it: nanoseconds of the newest step */
+    int64_t join, adam;          /* joining the shards' lists; the optimizer */
 } lp_step_times;
 
 /* Resolves the options, makes the split, reads the item vectors and allocates all buffers. */

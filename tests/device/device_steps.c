@@ -201,9 +201,9 @@ static void run_and_time(void *context, const lp_run *run)
 {
     const lp_backend *cuda;
     lapse_error error;
-    lp_profiler watch = {add_launch, NULL};
+    lp_profiler profiler = {add_launch, NULL};
     lp_backend_open("cuda", &cuda, &error);
-    cuda->run_profiled(context, run, &watch);
+    cuda->run_profiled(context, run, &profiler);
     runs++;
 }
 

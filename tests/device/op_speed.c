@@ -35,8 +35,8 @@ static void add_launch(void *context, const lp_launch *launch)
 
 static void run_and_add(void *context, const lp_run *run)
 {
-    lp_profiler watch = {add_launch, NULL};
-    device->run_profiled(context, run, &watch);
+    lp_profiler profiler = {add_launch, NULL};
+    device->run_profiled(context, run, &profiler);
     runs++;
 }
 

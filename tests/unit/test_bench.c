@@ -1,4 +1,4 @@
-/* test_bench.c: that clocks count and change nothing, and that what is wrong is not timed. */
+/* test_bench.c: profiling does not change results, wrong kernels are not timed, and reports add up. */
 #include "bench/bench_check.h"
 #include "bench/bench_launches.h"
 #include "bench/bench_machine.h"
@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -------------------------------------------------------------------------------------------------- the check ----- */
+/* -------------------------------------------------------------------------------------------------- check ----- */
 
 static const lp_backend *right;
-static int spoiled; /* which of the gradients */
+static int spoiled; /* index of the wrong gradient element */
 
 static void run_wrong(void *context, const lp_run *run)
 {
@@ -79,10 +79,10 @@ static void wrong_kernels_fail(void **state)
     }
 }
 
-/* -------------------------------------------------------------------------------------------------- the clocks ----- */
+/* -------------------------------------------------------------------------------------------------- timing ----- */
 
-/* Two steps, with or without clocks; returns the parameters' sum of bits. */
-static uint64_t two_steps(const lapse_dataset *dataset, int threads, bool clocks, lp_step_times *times, int *nodes)
+/* Runs two steps, timed or not; returns a hash of the parameters. */
+static uint64_t two_steps(const lapse_dataset *dataset, int threads, bool timed, lp_step_times *times, int *nodes)
 {
     lapse_train_options options = small_train_options();
     options.run.threads = threads;
@@ -90,7 +90,7 @@ static uint64_t two_steps(const lapse_dataset *dataset, int threads, bool clocks
     lp_trainer trainer;
     assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
     *nodes = trainer.network.graph.node_count;
-    if (clocks) {
+    if (timed) {
         times->run = calloc((size_t)3 * (size_t)(*nodes + 1), sizeof *times->run);
         assert_non_null(times->run);
         trainer.times = times;
@@ -108,7 +108,7 @@ static uint64_t two_steps(const lapse_dataset *dataset, int threads, bool clocks
     return sum;
 }
 
-static void clocks_change_nothing(void **state)
+static void timing_changes_nothing(void **state)
 {
     (void)state;
     small_skip_under_tools();
@@ -129,7 +129,7 @@ static void clocks_change_nothing(void **state)
         assert_true(sum > 0);
         assert_true(times.total > 0 && times.fill > 0 && times.adam > 0);
         assert_true(times.fill + times.join + times.adam <= times.total);
-        /* The newest step is one of two that the nodes' clocks have counted. */
+        /* The nodes' times cover two steps; times.total covers the newest. */
         assert_true(threads > 1 || sum > times.total - times.fill - times.adam - times.total / 2);
         free(times.run);
         times.run = NULL;
@@ -137,9 +137,10 @@ static void clocks_change_nothing(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* ------------------------------------------------------------------------------------------------ the launches ----- */
+/* ------------------------------------------------------------------------------------------------ launches ----- */
 
-/* A graph of three nodes on a device that has two launches: one for the first and a part of the last, one for the rest. */
+/* A graph of three nodes with two launches: the first node and a part of the last; the second node and the rest of the
+ * last. */
 static void launches_are_added(void **state)
 {
     (void)state;
@@ -156,10 +157,10 @@ static void launches_are_added(void **state)
         for (int run = 0; run < 2; run++) {
             lp_launch one = {0, "fused", first, 2, seconds[round][run][0]};
             lp_launch two = {1, "reduction", second, 2, seconds[round][run][1]};
-            lp_bench_launches_take(&launches, &one);
-            lp_bench_launches_take(&launches, &two);
+            lp_bench_launches_record(&launches, &one);
+            lp_bench_launches_record(&launches, &two);
         }
-        lp_bench_launches_keep(&launches, round == 0);
+        lp_bench_launches_end_round(&launches, round == 0);
     }
     const lp_cost costs[] = {{.flop = 1, .bytes = 10}, {.flop = 2, .bytes = 20}, {.flop = 4, .bytes = 40}};
     lp_bench_launches_rows(&launches, &graph, costs, rows);
@@ -180,7 +181,7 @@ static void launches_are_added(void **state)
     lp_graph_clear(&graph);
 }
 
-/* -------------------------------------------------------------------------------------------------- the call ----- */
+/* --------------------------------------------------------------------------------------------- lapse_bench ----- */
 
 static void machine_is_measured(void **state)
 {
@@ -239,7 +240,7 @@ static void options_are_refused(void **state)
         int64_t items;
     } cases[] = {
         {"nothing", "train", "there is no preset 'nothing'; there are ml-1m, ml-1m-softmax, so and catalogue", 1, 0, 0},
-        {"so", "sleep", "what is measured is train or predict, not 'sleep'", 1, 0, 0},
+        {"so", "sleep", "a benchmark is train or predict, not 'sleep'", 1, 0, 0},
         {"so", "train", "rounds cannot be 0; it can be from 1 to 100000", 0, 0, 0},
         {"so", "train", "items cannot be 1; it can be from 2 to 2147483647", 1, 0, 1},
         {"so", "train", "batch cannot be 100000: the preset has ", 1, 100000, 0},
@@ -262,9 +263,9 @@ static void options_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_kernels_pass),    cmocka_unit_test(wrong_kernels_fail),
-        cmocka_unit_test(clocks_change_nothing), cmocka_unit_test(machine_is_measured),
-        cmocka_unit_test(report_adds_up),        cmocka_unit_test(options_are_refused),
+        cmocka_unit_test(right_kernels_pass),     cmocka_unit_test(wrong_kernels_fail),
+        cmocka_unit_test(timing_changes_nothing), cmocka_unit_test(machine_is_measured),
+        cmocka_unit_test(report_adds_up),         cmocka_unit_test(options_are_refused),
         cmocka_unit_test(launches_are_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

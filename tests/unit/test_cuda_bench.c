@@ -53,7 +53,7 @@ static void note(void *context, const lp_launch *launch)
         n->counted[node] += launch->parts[i].counts;
         n->seen[node] += !pack || !product;
     }
-    lp_bench_launches_take(&n->launches, launch);
+    lp_bench_launches_record(&n->launches, launch);
 }
 
 /* The parameters after two steps. With notes the second is profiled. */
@@ -72,8 +72,8 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
         fail_msg("%s", error.message);
     const lp_graph *graph = &trainer.network.graph;
     size_t nodes = (size_t)graph->node_count;
-    lp_profiler watch = {note, n};
-    lp_step_times times = {.watch = &watch};
+    lp_profiler profiler = {note, n};
+    lp_step_times times = {.profiler = &profiler};
     lp_trainer_step(&trainer);
     if (n) {
         *n = (notes){.graph = graph, .counted = calloc(nodes, sizeof(int)), .seen = calloc(nodes, sizeof(int))};
@@ -90,7 +90,7 @@ static float *two_steps(const lapse_dataset *dataset, const char *precision, not
             assert_int_equal(n->counted[i], 1);
             assert_in_range(n->seen[i], 1, 2);
         }
-        lp_bench_launches_keep(&n->launches, true);
+        lp_bench_launches_end_round(&n->launches, true);
         *rows = calloc((size_t)n->launches.count, sizeof **rows);
         lp_bench_launches_rows(&n->launches, graph, costs, *rows);
         free(costs);

@@ -4,7 +4,7 @@
 #include "model/input_layer.h"
 #include "model/model_options.h"
 #include "model/output_layer.h"
-#include "model/translate.h"
+#include "model/id_map.h"
 #include "support/graph_slope.h"
 #include "support/small_data.h"
 #include "support/small_model.h"
@@ -378,15 +378,15 @@ static void models_see_users_and_gaps(void **state)
     assert_false(lp_network_reads(&model->network, LP_FEED_TARGET_GAP));
     assert_true(lp_network_reads(&model->network, LP_FEED_SEQUENCE));
     /* A batch has the right gaps and sequences. */
-    lp_translation translation;
+    lp_id_map id_map;
     lp_batch batch;
     lp_windows windows = {0};
     lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_COUNT, .context = 5};
-    assert_int_equal(lp_translation_init(&translation, model, dataset, NULL), LAPSE_OK);
+    assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, 8, 5, 3, 0, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init_inputs(&batch, true, true, NULL), LAPSE_OK);
     assert_int_equal(lp_windows_evaluation(&windows, &targets, NULL), LAPSE_OK);
-    lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &translation.columns);
+    lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &id_map.columns);
     for (int shard = 0; shard < batch.shard_count; shard++)
         for (int i = batch.shard_targets[shard]; i < batch.shard_targets[shard + 1]; i++) {
             int token = batch.shard_token[shard] + batch.target_position[i];
@@ -396,9 +396,9 @@ static void models_see_users_and_gaps(void **state)
         for (int k = 0; k < windows.windows[2 + w].count; k++, t++)
             assert_int_equal(batch.sequence_id[t], windows.windows[2 + w].sequence + 1);
     model->fingerprint++; /* other data: its sequences are unknown */
-    lp_translation_clear(&translation);
-    assert_int_equal(lp_translation_init(&translation, model, dataset, NULL), LAPSE_OK);
-    lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &translation.columns);
+    lp_id_map_clear(&id_map);
+    assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
+    lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &id_map.columns);
     assert_int_equal(batch.sequence_id[0], 0);
     /* A session has the vector of the unknown user. */
     double one[5], two[5];
@@ -417,7 +417,7 @@ static void models_see_users_and_gaps(void **state)
     assert_int_equal(lapse_session_predict(session, 6, two, NULL), LAPSE_OK);
     assert_memory_not_equal(one, two, sizeof one);
     lapse_session_free(session);
-    lp_translation_clear(&translation);
+    lp_id_map_clear(&id_map);
     lp_batch_clear(&batch);
     lp_windows_clear(&windows);
     lp_graph_clear(&network.graph);

@@ -72,14 +72,14 @@ static void close_case(ahead_case *this)
     lapse_dataset_close(this->dataset);
 }
 
-static lp_batch_place place_at(const ahead_case *this, int64_t window, uint32_t step)
+static lp_batch_position place_at(const ahead_case *this, int64_t window, uint32_t step)
 {
     int64_t left = this->windows.count - window;
-    return (lp_batch_place){step, window, left < WINDOWS ? (int)left : WINDOWS};
+    return (lp_batch_position){step, window, left < WINDOWS ? (int)left : WINDOWS};
 }
 
 /* Takes a prefetched batch, and compares it with one created now. */
-static void check_taken(ahead_case *this, lp_batch_place place)
+static void check_taken(ahead_case *this, lp_batch_position place)
 {
     lp_batch *taken = &this->taken, *spot = &this->spot;
     lp_prefetch_take(&this->prefetch, place, taken, &this->taken_rows);
@@ -156,7 +156,7 @@ static void epochs_ahead(void **state)
         lp_windows_shuffle(&wanted, 4, epoch == 3 ? 2 : epoch);
         assert_int_equal(this.windows.count, wanted.count);
         assert_memory_equal(this.windows.windows, wanted.windows, (size_t)wanted.count * sizeof *wanted.windows);
-        assert_int_equal(this.prefetch.place.count > 0, epoch != 3); /* prefetched */
+        assert_int_equal(this.prefetch.position.count > 0, epoch != 3); /* prefetched */
         check_taken(&this, place_at(&this, 0, 10 * epoch));
     }
     lp_prefetch_start_epoch(&this.prefetch, 6, 60);

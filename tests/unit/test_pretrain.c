@@ -1,5 +1,5 @@
-/* test_pretrain.c: item vectors: the same for the same seed, near where items are alike, from descriptions where an item
- * never occurred, never from what is held out; their files, and what is refused. */
+/* test_pretrain.c: item vectors are reproducible, are similar for items in similar contexts, come from features for
+ * items without events, and do not depend on held-out events; their files; errors. */
 #include "model/vectors.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
@@ -63,7 +63,7 @@ static double cosine(const lapse_vectors *vectors, const char *left, const char 
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
 }
 
-/* Sixty sequences that keep to "abcd" or to "efgh". "h" may be held out. */
+/* Sixty sequences, each of items "abcd" or of items "efgh". */
 static lapse_dataset *two_groups(const uint8_t *split)
 {
     enum { SEQUENCES = 60, LENGTH = 12 };
@@ -99,7 +99,7 @@ static void test_same_seed_same_file(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* Numbers worked out when this was written: a change of draws, order or arithmetic shows. */
+/* Golden values: they change with the random numbers, the order or the arithmetic. */
 static void test_golden(void **state)
 {
     (void)state;
@@ -151,14 +151,14 @@ static void test_described_items(void **state)
     assert_true(cosine(vectors, "new lamp", "a") > cosine(vectors, "new lamp", "e") + 0.5);
     assert_true(cosine(vectors, "new drill", "e") > cosine(vectors, "new drill", "a") + 0.5);
     assert_int_equal(lapse_vectors_occurrences(vectors, find(vectors, "new lamp")), 0);
-    assert_true(lp_vectors_tell(vectors, find(vectors, "new lamp")));
-    /* What nothing is known of is zeros: "wholly" and "Z" are of this item alone. */
-    assert_false(lp_vectors_tell(vectors, find(vectors, "strange")));
+    assert_true(lp_vectors_known(vectors, find(vectors, "new lamp")));
+    /* An item without known features has zeros: no other item has "wholly", "unknown" or "Z". */
+    assert_false(lp_vectors_known(vectors, find(vectors, "strange")));
     lapse_vectors_free(vectors);
     lapse_dataset_close(dataset);
 }
 
-/* Events held out may change as they like: the vectors do not. Only what occurs in the training split counts. */
+/* The vectors depend on the training split only. */
 static void test_held_out_events_are_not_read(void **state)
 {
     (void)state;
@@ -237,11 +237,11 @@ static void test_wrong_options(void **state)
     assert_refused(dataset, &o, "popularity-power must be from 0 to 2, not -1");
     o = small_options();
     o.split_by = "moon";
-    assert_refused(dataset, &o, "there is no rule 'moon' to split by");
+    assert_refused(dataset, &o, "there is no split rule 'moon'");
     o = small_options();
     o.session_gap = 0.5;
     assert_refused(dataset, &o,
-                   "no two events of the training split are near each other: use a longer session-gap, or data with "
+                   "no two events of the training split are in one window: use a longer session-gap, or data with "
                    "longer sequences");
     lapse_dataset_close(dataset);
 }
@@ -267,7 +267,7 @@ static void test_file(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* A whole container with what cannot be inside. */
+/* A valid container with invalid contents is refused. */
 static void assert_not_loaded(const lapse_vectors *vectors, const char *message)
 {
     lapse_vectors *read = NULL;
@@ -303,7 +303,7 @@ static void test_bad_files(void **state)
     ((uint64_t *)vectors->blocks[2])[1] = UINT64_MAX;
     assert_not_loaded(vectors, "these are not item vectors that can be used: their names are damaged");
     lapse_vectors_free(vectors);
-    /* Cut anywhere, the file is refused. */
+    /* A truncated file is refused. */
     lp_buffer bytes = small_file_read(small_path("good"));
     for (size_t size = 0; size < bytes.size; size += 7) {
         small_file_write(small_path("cut"), bytes.data, size);

@@ -1,4 +1,5 @@
-/* test_rank_scores.c: from ranks to scores: by hand, with intervals, by slices; and the public call on baselines. */
+/* test_rank_scores.c: ranking metrics: by hand, with intervals and slices; lapse_rank_evaluate on baselines and
+ * networks. */
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "train/evaluator.h"
@@ -39,16 +40,16 @@ static void by_hand(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abca ab", NULL);
     lp_rank_case cases[] = {{0, 1, 0}, {0, 2, 0}, {0, 3, 0}, {1, 5, 1}};
-    lp_standing standing[] = {{{1, 2, 1, 0}, {3, 3, 101, 0}},
-                              {{3, 3, 12, 0}, {3, 3, 101, 0}},
-                              {{1, 1, 2, 0}, {2, 3, 100, 0}},
-                              {{2, 2, 1, 0}, {3, 3, 101, 0}}};
+    lp_rank_result results[] = {{{1, 2, 1, 0}, {3, 3, 101, 0}},
+                                {{3, 3, 12, 0}, {3, 3, 101, 0}},
+                                {{1, 1, 2, 0}, {2, 3, 100, 0}},
+                                {{2, 2, 1, 0}, {3, 3, 101, 0}}};
     lp_ranking ranking = {
         .setup = {.dataset = dataset, .type = dataset->type, .items = 3, .negatives = 100, .seed = 9, .threads = 1},
         .cases = cases,
         .case_count = 4,
         .case_total = 5,
-        .standing = standing};
+        .results = results};
     int64_t counts[] = {2, 0, 1};
     lapse_rank_options options = options_of(0, false);
     lapse_rank_scores scores;
@@ -76,7 +77,7 @@ static void by_hand(void **state)
     assert_near(uniform->candidates, 100.75);
     assert_int_equal(uniform->short_cases, 1);
     assert_string_equal(scores.whole.scores[3].protocol, "popularity");
-    assert_true(scores.whole.scores[3].candidates == 0 && scores.whole.scores[3].mrr.mean == 0); /* not asked for */
+    assert_true(scores.whole.scores[3].candidates == 0 && scores.whole.scores[3].mrr.mean == 0); /* not used */
     lapse_rank_scores_clear(&scores);
     assert_null(scores.means);
     lapse_rank_scores_clear(&scores);
@@ -107,17 +108,17 @@ static void slices(void **state)
     static const int32_t type[LENGTH] = {0, 1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4};
     lapse_dataset *dataset = small_dataset(1, length, time, type, 6, NULL);
     lp_rank_case cases[LENGTH - 1];
-    lp_standing standing[LENGTH - 1];
+    lp_rank_result results[LENGTH - 1];
     for (int i = 0; i < LENGTH - 1; i++) {
         cases[i] = (lp_rank_case){0, i + 1, 0};
-        standing[i] = (lp_standing){{i + 1, i + 1, i + 1, i + 1}, {50, 50, 101, 101}};
+        results[i] = (lp_rank_result){{i + 1, i + 1, i + 1, i + 1}, {50, 50, 101, 101}};
     }
     lp_ranking ranking = {
         .setup = {.dataset = dataset, .type = dataset->type, .items = 6, .negatives = 100, .threads = 1},
         .cases = cases,
         .case_count = LENGTH - 1,
-        .standing = standing};
-    /* A quarter of the 40 training events is 10: event types 1 and 2 come to it, 3 and 4 to three quarters. */
+        .results = results};
+    /* A quarter of the 40 training events is 10: items 1 and 2 reach it, 3 and 4 reach three quarters. */
     int64_t counts[] = {0, 5, 5, 10, 10, 10};
     lapse_rank_options options = options_of(20, true);
     lapse_rank_scores scores;
@@ -137,7 +138,7 @@ static void slices(void **state)
     assert_int_equal(slice_find(&scores, "lag", "1 week to 30 days")->cases, 2);
     assert_int_equal(slice_find(&scores, "lag", "30 days to 1 year")->cases, 1);
     assert_int_equal(slice_find(&scores, "lag", "1 year or more")->cases, 1);
-    assert_int_equal(scores.slice_count, 13); /* none without cases */
+    assert_int_equal(scores.slice_count, 13); /* no slice without cases */
     lapse_rank_scores_clear(&scores);
     lapse_dataset_close(dataset);
 }
@@ -156,8 +157,8 @@ static lapse_model *fit(const lapse_dataset *dataset, const char *name)
     return model;
 }
 
-/* Intervals hold their mean, shrink with the cases, and no number depends on the threads. */
-static void floors(void **state)
+/* Intervals contain their mean, and no result depends on the number of threads. */
+static void baselines(void **state)
 {
     (void)state;
     static const char *const names[] = {"popularity", "recency", "item-markov", "majority", "markov"};
@@ -182,7 +183,7 @@ static void floors(void **state)
             assert_memory_equal(score->ndcg, two.whole.scores[p].ndcg, 2 * sizeof(lapse_mean));
             assert_memory_equal(&score->mrr, &two.whole.scores[p].mrr, sizeof(lapse_mean));
             assert_true(score->mrr.low < score->mrr.mean && score->mrr.mean < score->mrr.high);
-            if (p >= 2) /* 12 items leave less than 100 */
+            if (p >= 2) /* 12 items leave fewer than 100 */
                 assert_true(score->short_cases == one.whole.cases && score->candidates < 12);
         }
         int64_t sliced = 0;
@@ -194,11 +195,11 @@ static void floors(void **state)
         lapse_rank_scores_clear(&two);
         lapse_model_free(model);
     }
-    assert_true(ndcg[2] > ndcg[0]); /* what follows what is worth knowing here */
+    assert_true(ndcg[2] > ndcg[0]); /* the order of events is informative in this data */
     lapse_dataset_close(dataset);
 }
 
-static void drawn_cases_and_other_data(void **state)
+static void sampled_cases_and_other_data(void **state)
 {
     (void)state;
     lp_random random = lp_random_start(2, LP_PURPOSE_TEST, 951);
@@ -241,7 +242,7 @@ static void refused(void **state)
     } refusals[] = {
         {100, 0, 0, cutoffs, "all", "cutoffs are 1 to 32 numbers, not 0"},
         {100, 33, 0, cutoffs, "all", "cutoffs are 1 to 32 numbers, not 33"},
-        {100, 1, 0, none, "all", "a cutoff is a place in the ranking, 1 being the first, not 0"},
+        {100, 1, 0, none, "all", "a cutoff is a rank from 1, not 0"},
         {-1, 1, 0, cutoffs, "all", "negatives is -1, but must be 0 to 10000"},
         {100, 1, -2, cutoffs, "all", "cases is -2, but must be 0 (all of them) or more"},
         {100, 1, 0, cutoffs, "half", "there is no split 'half'; there are train, valid, test and all"},
@@ -279,22 +280,22 @@ static lapse_model *learn(const lapse_dataset *dataset, const char *encoding)
     return small_train(dataset, &options, NULL, NULL);
 }
 
-/* Every event of the dataset is asked for, or some of them: an event has the same ranks, whatever else is asked for. */
+/* The ranks of an event do not depend on which other events are ranked. */
 static void networks(void **state)
 {
     (void)state;
-    static const char *const encodings[] = {"mercer", "random"}; /* of the second three draws are kept */
+    static const char *const encodings[] = {"mercer", "bochner-normal"}; /* the second stores three frequency samples */
     lp_random random = lp_random_start(4, LP_PURPOSE_TEST, 952);
     lapse_dataset *dataset = small_dataset_random(&random, 150, 14, 5, 100, false); /* several batches of windows */
     for (int i = 0; i < 2; i++) {
         lapse_model *model = learn(dataset, encodings[i]);
         const lp_backend *cpu = lp_backend_find("cpu");
-        lp_ranking_setup wish = {.seed = 5};
+        lp_ranking_setup setup = {.seed = 5};
         lp_evaluator all, some;
-        assert_int_equal(lp_evaluator_init_ranked(&all, cpu, model, dataset, NULL, LP_SPLIT_COUNT, 2, &wish, NULL),
+        assert_int_equal(lp_evaluator_init_ranked(&all, cpu, model, dataset, NULL, LP_SPLIT_COUNT, 2, &setup, NULL),
                          LAPSE_OK);
-        wish.most = 20;
-        assert_int_equal(lp_evaluator_init_ranked(&some, cpu, model, dataset, NULL, LP_SPLIT_COUNT, 1, &wish, NULL),
+        setup.max_cases = 20;
+        assert_int_equal(lp_evaluator_init_ranked(&some, cpu, model, dataset, NULL, LP_SPLIT_COUNT, 1, &setup, NULL),
                          LAPSE_OK);
         lp_evaluator *both[] = {&all, &some};
         for (int k = 0; k < 2; k++) {
@@ -307,9 +308,9 @@ static void networks(void **state)
         for (int64_t c = 0, a = 0; c < some.case_count; c++) {
             while (all.ranking.cases[a].event != some.ranking.cases[c].event)
                 a++;
-            assert_memory_equal(&all.ranking.standing[a], &some.ranking.standing[c], sizeof(lp_standing));
+            assert_memory_equal(&all.ranking.results[a], &some.ranking.results[c], sizeof(lp_rank_result));
         }
-        /* What training watched is what the public call says of the same split. */
+        /* The validation metric of training equals that of lapse_rank_evaluate. */
         lapse_rank_options options = options_of(0, false);
         lapse_rank_scores scores;
         options.split = "valid";
@@ -323,9 +324,7 @@ static void networks(void **state)
         lapse_evaluate_options evaluate;
         lapse_evaluate_options_default(&evaluate);
         assert_int_equal(lapse_evaluate(model, dataset, &evaluate, &other, &error), LAPSE_ERROR_USAGE);
-        assert_string_equal(
-            error.message,
-            "a model that recommends is scored by its ranks, not by its first choice: lapse_rank_evaluate");
+        assert_string_equal(error.message, "a recommender has ranking metrics, not accuracy: use lapse_rank_evaluate");
         lp_evaluator_clear(&all);
         lp_evaluator_clear(&some);
         lapse_model_free(model);
@@ -338,7 +337,7 @@ static void networks(void **state)
     assert_int_equal(lapse_rank_evaluate(model, dataset, &options, &scores, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(
         error.message,
-        "the model was trained to classify: ranks are for models of the task 'recommend', and for baselines");
+        "the model is a classifier: ranking metrics need a model of the task 'recommend', or a baseline");
     lapse_model_free(model);
     lapse_dataset_close(dataset);
 }
@@ -372,7 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),       cmocka_unit_test(slices),
-        cmocka_unit_test(floors),        cmocka_unit_test(drawn_cases_and_other_data),
+        cmocka_unit_test(baselines),     cmocka_unit_test(sampled_cases_and_other_data),
         cmocka_unit_test(refused),       cmocka_unit_test(networks),
         cmocka_unit_test(out_of_memory),
     };

@@ -1,5 +1,5 @@
-/* test_ranking.c: ranks against brute force, ties and what is no number, and negatives that are frozen, distinct and never
- * the sequence's own. */
+/* test_ranking.c: ranks against brute force, with ties and NaN scores; negatives are fixed by the seed, distinct, and
+ * never items of the sequence. */
 #include "backend/cpu/cpu.h"
 #include "support/small_data.h"
 #include "train/ranking.h"
@@ -21,8 +21,8 @@ static void fill(lp_random *random, float *out, size_t count)
         out[i] = (float)lp_random_normal(random);
 }
 
-/* A score has the same bits in any company. */
-static void scores_do_not_depend_on_company(void **state)
+/* A score has the same bits in any tile. */
+static void scores_do_not_depend_on_the_tile(void **state)
 {
     (void)state;
     enum { CASES = 13, ITEMS = 203 };
@@ -57,7 +57,7 @@ static void scores_do_not_depend_on_company(void **state)
         }
 }
 
-static void reaching(void **state)
+static void counts_at_least(void **state)
 {
     (void)state;
     float scores[67];
@@ -111,19 +111,19 @@ static bool happened(const lapse_dataset *dataset, int64_t from, int64_t to, int
 static void check_full(const lp_ranking *ranking, int64_t c, const double *scores, int seed)
 {
     const lapse_dataset *dataset = ranking->setup.dataset;
-    const lp_rank_case *target_position = &ranking->cases[c];
-    int32_t target = dataset->type[target_position->event];
+    const lp_rank_case *rank_case = &ranking->cases[c];
+    int32_t target = dataset->type[rank_case->event];
     int32_t full = 1, unseen = 1, seen_count = 0;
     for (int32_t item = 0; item < ranking->setup.items; item++) {
         if (item == target)
             continue;
         bool above = !(scores[item] < scores[target]);
-        bool seen = happened(dataset, (int64_t)dataset->start[target_position->sequence], target_position->event, item);
+        bool seen = happened(dataset, (int64_t)dataset->start[rank_case->sequence], rank_case->event, item);
         full += above;
         unseen += above && !seen;
         seen_count += seen;
     }
-    const lp_standing *got = &ranking->standing[c];
+    const lp_rank_result *got = &ranking->results[c];
     int32_t items = (int32_t)ranking->setup.items;
     if (got->rank[LP_PROTOCOL_FULL] != full || got->rank[LP_PROTOCOL_UNSEEN] != unseen ||
         got->candidates[LP_PROTOCOL_FULL] != items || got->candidates[LP_PROTOCOL_UNSEEN] != items - seen_count)
@@ -138,14 +138,14 @@ typedef struct table_of_scores {
     double *scores; /* [cases x items] */
 } table_of_scores;
 
-static void give_row(void *context, const lp_rank_case *target_position, double *scores)
+static void give_row(void *context, const lp_rank_case *rank_case, double *scores)
 {
     const table_of_scores *table = context;
-    memcpy(scores, table->scores + (target_position - table->ranking->cases) * table->items,
+    memcpy(scores, table->scores + (rank_case - table->ranking->cases) * table->items,
            (size_t)table->items * sizeof *scores);
 }
 
-/* States whose coordinates are few small whole numbers, so that ties abound and sums are exact in any order. */
+/* Elements of the states are small integers, so that there are many ties and sums are exact in any order. */
 static void against_brute_force(void **state)
 {
     (void)state;
@@ -167,8 +167,8 @@ static void against_brute_force(void **state)
             table[i] = (float)lp_random_below(&random, 3) - 1;
         for (int i = 0; i < ITEMS; i++)
             bias[i] = (float)lp_random_below(&random, 2);
-        table[4] = NAN; /* an item that is no number is above all others */
-        z[DIMS] = NAN;  /* a state that is none puts its target last */
+        table[4] = NAN; /* a NaN item ranks above all others */
+        z[DIMS] = NAN;  /* a NaN state ranks its target last */
         for (int64_t c = 0; c < ranking.case_count; c++)
             for (int i = 0; i < ITEMS; i++) {
                 double sum = bias[i];
@@ -177,16 +177,16 @@ static void against_brute_force(void **state)
                 rows.scores[c * ITEMS + i] = sum;
             }
         lp_ranking_states(&ranking, DIMS, z, table, bias);
-        assert_int_equal(ranking.standing[1].rank[LP_PROTOCOL_FULL], ITEMS);
+        assert_int_equal(ranking.results[1].rank[LP_PROTOCOL_FULL], ITEMS);
         for (int64_t c = 0; c < ranking.case_count; c++)
             check_full(&ranking, c, rows.scores + c * ITEMS, seed);
         /* Rows of the same scores give the same ranks, negatives included. */
-        size_t size = (size_t)ranking.case_count * sizeof *ranking.standing;
-        lp_standing *first = lp_alloc(1, size);
-        memcpy(first, ranking.standing, size);
-        memset(ranking.standing, 0, size);
+        size_t size = (size_t)ranking.case_count * sizeof *ranking.results;
+        lp_rank_result *first = lp_alloc(1, size);
+        memcpy(first, ranking.results, size);
+        memset(ranking.results, 0, size);
         lp_ranking_rows(&ranking, give_row, &rows);
-        assert_memory_equal(first, ranking.standing, size);
+        assert_memory_equal(first, ranking.results, size);
         lp_free(first);
         lp_free(z);
         lp_free(rows.scores);
@@ -195,7 +195,7 @@ static void against_brute_force(void **state)
     }
 }
 
-/* a b a | c, asked for each of b, a and c. */
+/* The sequence a b a c, with the targets b, a and c. */
 static void by_hand(void **state)
 {
     (void)state;
@@ -203,19 +203,18 @@ static void by_hand(void **state)
     int64_t counts[4] = {2, 1, 1, 1};
     lp_ranking_setup setup = setup_of(dataset, 4, counts);
     lp_ranking ranking = ranking_of(&setup);
-    /* Event types are numbered by frequency: a 0, b 1, c 2, d 3. A higher number scores more, for every case. */
+    /* The ids are a 0, b 1, c 2, d 3. */
     double scores[3 * 4] = {0, 1, 2, 3, 0, 1, 2, 3, 5, 5, 5, 5};
     table_of_scores rows = {&ranking, 4, scores};
     lp_ranking_rows(&ranking, give_row, &rows);
-    static const lp_standing wanted[] = {
-        {{3, 3, 2, 2}, {3, 4, 2, 2}}, /* b: c and d are above, a is seen; of the strange ones there is d alone */
-        {{3, 4, 2, 2}, {3, 4, 2, 2}}, /* a, seen itself, stays; b is seen */
-        {{2, 4, 2, 2}, {2, 4, 2, 2}}, /* c: all alike is the last place; a and b are seen */
+    static const lp_rank_result wanted[] = {
+        {{3, 3, 2, 2}, {3, 4, 2, 2}}, /* b: c and d are above, a is seen; d is the only eligible negative */
+        {{3, 4, 2, 2}, {3, 4, 2, 2}}, /* a: the target remains although it is seen; b is seen */
+        {{2, 4, 2, 2}, {2, 4, 2, 2}}, /* c: all scores tie, so it ranks last; a and b are seen */
     };
     assert_int_equal(ranking.case_count, 3);
-    assert_memory_equal(ranking.standing, wanted, sizeof wanted);
+    assert_memory_equal(ranking.results, wanted, sizeof wanted);
     assert_true(fabs(lp_ranking_ndcg(&ranking, LP_PROTOCOL_FULL, 3) - 0.5 / 3) < 1e-12);
-    assert_true(fabs(lp_ranking_hit(&ranking, LP_PROTOCOL_UNSEEN, 2) - 1.0 / 3) < 1e-12);
     assert_true(lp_rank_gain(1, 10) == 1 && lp_rank_gain(3, 10) == 0.5 && lp_rank_gain(11, 10) == 0);
     lp_ranking_clear(&ranking);
     lapse_dataset_close(dataset);
@@ -223,22 +222,22 @@ static void by_hand(void **state)
 
 /* ---------------------------------------------------------------------------------------------- negatives ----- */
 
-static void negatives_are_frozen(void **state)
+static void negatives_are_fixed(void **state)
 {
     (void)state;
     enum { ITEMS = 1000, COUNT = 5 };
     int64_t counts[ITEMS];
-    uint64_t marks[ITEMS / 64 + 1] = {0};
+    uint64_t excluded[ITEMS / 64 + 1] = {0};
     for (int i = 0; i < ITEMS; i++)
         counts[i] = 1 + 10000 / (1 + i);
     static const int32_t wanted[2][2][COUNT] = {{{335, 442, 455, 829, 890}, {102, 297, 428, 493, 555}},
-                                                {{6, 44, 72, 85, 745}, {0, 1, 3, 39, 45}}}; /* worked out in Python */
+                                                {{6, 44, 72, 85, 745}, {0, 1, 3, 39, 45}}}; /* computed in Python */
     for (int p = 0; p < 2; p++) {
         lp_rank_pool pool;
         assert_int_equal(lp_rank_pool_init(&pool, ITEMS, p ? counts : NULL, 42, NULL), LAPSE_OK);
         for (int event = 0; event < 2; event++) {
             int32_t got[COUNT];
-            assert_int_equal(lp_rank_draw(&pool, event, COUNT, ITEMS, marks, got), COUNT);
+            assert_int_equal(lp_rank_negatives_sample(&pool, event, COUNT, ITEMS, excluded, got), COUNT);
             for (int i = 0; i < COUNT; i++)
                 if (got[i] != wanted[p][event][i])
                     fail_msg("protocol %d, event %d: {%d, %d, %d, %d, %d}", p, event, got[0], got[1], got[2], got[3],
@@ -246,46 +245,46 @@ static void negatives_are_frozen(void **state)
         }
         lp_rank_pool_clear(&pool);
     }
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        assert_true(marks[i] == 0);
+    for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
+        assert_true(excluded[i] == 0);
 }
 
-/* How often each item is drawn, with some marked; `few` unmarked ones make refusing hopeless. */
-static void check_law(int items, const int64_t *counts, const uint64_t *marks, int draws, int count)
+/* Checks the sampling frequency of each item, with some excluded. */
+static void check_distribution(int items, const int64_t *counts, const uint64_t *excluded, int samples, int count)
 {
     lp_rank_pool pool;
     assert_int_equal(lp_rank_pool_init(&pool, items, counts, 3, NULL), LAPSE_OK);
     int64_t left = 0, total = 0, *times = lp_alloc((size_t)items, sizeof *times);
     for (int i = 0; i < items; i++)
-        if (!lp_mark_get(marks, i) && lp_rank_pool_usable(&pool, i)) {
+        if (!lp_bitset_get(excluded, i) && lp_rank_pool_usable(&pool, i)) {
             left++;
             total += counts ? counts[i] : 1;
         }
     uint64_t *copy = lp_alloc((size_t)items / 64 + 1, sizeof *copy);
-    memcpy(copy, marks, ((size_t)items / 64 + 1) * sizeof *copy);
-    for (int event = 0; event < draws; event++) {
+    memcpy(copy, excluded, ((size_t)items / 64 + 1) * sizeof *copy);
+    for (int event = 0; event < samples; event++) {
         int32_t got[100];
-        assert_int_equal(lp_rank_draw(&pool, event, count, left, copy, got), left < count ? left : count);
+        assert_int_equal(lp_rank_negatives_sample(&pool, event, count, left, copy, got), left < count ? left : count);
         for (int i = 0; i < count && i < left; i++) {
-            assert_true(i == 0 || got[i] > got[i - 1]); /* in order, so distinct */
-            assert_false(lp_mark_get(marks, got[i]));
+            assert_true(i == 0 || got[i] > got[i - 1]); /* ascending, so distinct */
+            assert_false(lp_bitset_get(excluded, got[i]));
             assert_true(!counts || counts[got[i]] > 0);
             times[got[i]]++;
         }
     }
-    assert_memory_equal(copy, marks, ((size_t)items / 64 + 1) * sizeof *copy);
-    for (int i = 0; i < items && count == 1; i++) { /* one draw follows the counts */
-        double share = lp_mark_get(marks, i) ? 0 : (double)(counts ? counts[i] : 1) / (double)total;
-        double off = (double)times[i] - draws * share, deviation = sqrt(draws * share * (1 - share));
+    assert_memory_equal(copy, excluded, ((size_t)items / 64 + 1) * sizeof *copy);
+    for (int i = 0; i < items && count == 1; i++) { /* a single sample is proportional to the counts */
+        double fraction = lp_bitset_get(excluded, i) ? 0 : (double)(counts ? counts[i] : 1) / (double)total;
+        double off = (double)times[i] - samples * fraction, deviation = sqrt(samples * fraction * (1 - fraction));
         if (fabs(off) > 5 * deviation + 1e-9)
-            fail_msg("item %d: %d of %d draws, a share of %g", i, (int)times[i], draws, share);
+            fail_msg("item %d: %d of %d samples, expected a fraction of %g", i, (int)times[i], samples, fraction);
     }
     lp_free(copy);
     lp_free(times);
     lp_rank_pool_clear(&pool);
 }
 
-static void negatives_follow_their_law(void **state)
+static void negatives_follow_their_distribution(void **state)
 {
     (void)state;
     enum { ITEMS = 200 };
@@ -294,22 +293,24 @@ static void negatives_follow_their_law(void **state)
     for (int i = 0; i < ITEMS; i++) {
         counts[i] = i == 0 ? 1000000 : i % 5;
         if (i < 193)
-            lp_mark_set(most, i);
+            lp_bitset_set(most, i);
     }
-    lp_mark_set(popular, 0);
-    int draws = 20000;
+    lp_bitset_set(popular, 0);
+    int samples = 20000;
     for (int p = 0; p < 2; p++) {
-        check_law(ITEMS, p ? counts : NULL, none, draws, 1);
-        check_law(ITEMS, p ? counts : NULL, most, draws, 1);
-        check_law(ITEMS, p ? counts : NULL, popular, draws, 1); /* by popularity only the keys get there */
-        check_law(ITEMS, p ? counts : NULL, none, 100, 100);
-        check_law(ITEMS, p ? counts : NULL, popular, 100, 100);
-        check_law(ITEMS, p ? counts : NULL, most, 100, 100); /* all 7, or the 5 that ever happened */
+        check_distribution(ITEMS, p ? counts : NULL, none, samples, 1);
+        check_distribution(ITEMS, p ? counts : NULL, most, samples, 1);
+        check_distribution(ITEMS, p ? counts : NULL, popular, samples,
+                           1); /* by popularity, rejection fails and keys are used */
+        check_distribution(ITEMS, p ? counts : NULL, none, 100, 100);
+        check_distribution(ITEMS, p ? counts : NULL, popular, 100, 100);
+        check_distribution(ITEMS, p ? counts : NULL, most, 100, 100); /* all 7, or the 5 with a count */
     }
 }
 
-/* In a ranking: never the sequence's own items, past or future; the same for any number of threads. */
-static void own_items_are_never_drawn(void **state)
+/* Negatives of a ranking are never items of the sequence, past or future, and do not depend on the number of
+ * threads. */
+static void sequence_items_are_never_negatives(void **state)
 {
     (void)state;
     enum { ITEMS = 150 };
@@ -322,7 +323,7 @@ static void own_items_are_never_drawn(void **state)
     lp_ranking one = ranking_of(&setup);
     setup.threads = 1;
     lp_ranking two = ranking_of(&setup);
-    /* Own items beat the target and all others lose: a rank other than 1 would be an own item. */
+    /* Items of the sequence score above the target and all others below: a rank other than 1 means such a negative. */
     double *scores = lp_alloc((size_t)one.case_count, ITEMS * sizeof *scores);
     for (int64_t c = 0; c < one.case_count; c++)
         for (int32_t i = 0; i < ITEMS; i++) {
@@ -332,24 +333,24 @@ static void own_items_are_never_drawn(void **state)
         }
     lp_ranking_rows(&one, give_row, &(table_of_scores){&one, ITEMS, scores});
     lp_ranking_rows(&two, give_row, &(table_of_scores){&two, ITEMS, scores});
-    assert_memory_equal(one.standing, two.standing, (size_t)one.case_count * sizeof *one.standing);
+    assert_memory_equal(one.results, two.results, (size_t)one.case_count * sizeof *one.results);
     bool fewer = false;
     for (int64_t c = 0; c < one.case_count; c++)
         for (int p = LP_PROTOCOL_UNIFORM; p <= LP_PROTOCOL_POPULARITY; p++) {
-            assert_int_equal(one.standing[c].rank[p], 1);
-            assert_in_range(one.standing[c].candidates[p], 2, 101);
-            fewer = fewer || one.standing[c].candidates[p] < 101;
+            assert_int_equal(one.results[c].rank[p], 1);
+            assert_in_range(one.results[c].candidates[p], 2, 101);
+            fewer = fewer || one.results[c].candidates[p] < 101;
         }
-    assert_true(fewer); /* long sequences leave less than 100 of 150 */
+    assert_true(fewer); /* long sequences leave fewer than 100 of 150 items */
     lp_free(scores);
     lp_ranking_clear(&one);
     lp_ranking_clear(&two);
     lapse_dataset_close(dataset);
 }
 
-/* ------------------------------------------------------------------------------------------------ the rest ---- */
+/* ------------------------------------------------------------------------------------------------ sampling ---- */
 
-static void some_cases_are_drawn(void **state)
+static void cases_are_sampled(void **state)
 {
     (void)state;
     lp_random random = lp_random_start(6, LP_PURPOSE_TEST, 903);
@@ -357,11 +358,11 @@ static void some_cases_are_drawn(void **state)
     lp_ranking_setup setup = setup_of(dataset, 9, NULL);
     setup.negatives = 0;
     lp_ranking all = ranking_of(&setup);
-    setup.most = 40;
+    setup.max_cases = 40;
     lp_ranking some = ranking_of(&setup);
     setup.seed = 8;
     lp_ranking others = ranking_of(&setup);
-    setup.most = all.case_count;
+    setup.max_cases = all.case_count;
     lp_ranking enough = ranking_of(&setup);
     assert_int_equal(some.case_count, 40);
     assert_int_equal(some.case_total, all.case_count);
@@ -386,7 +387,7 @@ static void out_of_memory(void **state)
     lapse_dataset *dataset = small_dataset_spelled("abac bca", NULL);
     int64_t counts[3] = {1, 1, 1};
     lp_ranking_setup setup = setup_of(dataset, 3, counts);
-    setup.most = 2;
+    setup.max_cases = 2;
     lp_ranking ranking;
     lapse_error error;
     int n = 1;
@@ -404,7 +405,7 @@ static void out_of_memory(void **state)
     double scores[6] = {0};
     lp_ranking_rows(&ranking, give_row, &(table_of_scores){&ranking, 3, scores});
     lp_ranking_rows(&ranking, give_row, &(table_of_scores){&ranking, 3, scores});
-    assert_true(lp_memory_count() - before <= 1); /* the threads', once */
+    assert_true(lp_memory_count() - before <= 1); /* of the thread pool, once */
     lp_ranking_clear(&ranking);
     lapse_dataset_close(dataset);
 }
@@ -412,14 +413,14 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_do_not_depend_on_company),
-        cmocka_unit_test(reaching),
+        cmocka_unit_test(scores_do_not_depend_on_the_tile),
+        cmocka_unit_test(counts_at_least),
         cmocka_unit_test(by_hand),
         cmocka_unit_test(against_brute_force),
-        cmocka_unit_test(negatives_are_frozen),
-        cmocka_unit_test(negatives_follow_their_law),
-        cmocka_unit_test(own_items_are_never_drawn),
-        cmocka_unit_test(some_cases_are_drawn),
+        cmocka_unit_test(negatives_are_fixed),
+        cmocka_unit_test(negatives_follow_their_distribution),
+        cmocka_unit_test(sequence_items_are_never_negatives),
+        cmocka_unit_test(cases_are_sampled),
         cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void gradients(void **state)
                                          .hidden = 5};
             graph_case this = {.gap = 1};
             lp_random random = lp_random_start((uint64_t)count, LP_PURPOSE_TEST, 910);
-            lp_value *draw = encoding->sample(&this.graph, &config, LP_DRAW_STEP);
+            lp_value *draw = encoding->sample(&this.graph, &config, LP_SAMPLE_STEP);
             assert_non_null(draw);
             assert_int_equal(draw->rows * draw->cols, count);
             graph_case_gradients(&this, draw->producer);

@@ -1,4 +1,4 @@
-/* test_scores.c: from cases to scores, on cases worked out by hand; and what the bootstrap promises. */
+/* test_scores.c: classification metrics on cases computed by hand; bootstrap intervals. */
 #include "train/scores.h"
 #include "base/random.h"
 #include "support/small_data.h"
@@ -30,25 +30,25 @@ static void by_hand(void **state)
     assert_int_equal(scores.sequences, 2);
     assert_near(scores.accuracy, 0.5);
     assert_near(scores.log_loss, 0.9);
-    assert_near(scores.macro_f1, (0.5 + 2.0 / 3) / 2); /* c never happened */
-    /* Without a bootstrap the interval is the point. */
+    assert_near(scores.macro_f1, (0.5 + 2.0 / 3) / 2); /* c has no cases */
+    /* Without bootstrap the interval is one point. */
     assert_true(scores.accuracy_low == 0.5 && scores.accuracy_high == 0.5);
     assert_true(scores.log_loss_low == scores.log_loss && scores.log_loss_high == scores.log_loss);
     static const lapse_class_score wanted[] = {
         {"a", 2, 2, 1, 0.5, 0.5, 0.5}, {"b", 2, 1, 1, 1, 0.5, 2.0 / 3}, {"c", 0, 1, 0, 0, 0, 0}};
-    assert_int_equal(scores.type_count, 3);
+    assert_int_equal(scores.class_count, 3);
     for (int i = 0; i < 3; i++) {
-        const lapse_class_score *type = &scores.types[i];
-        assert_string_equal(type->name, wanted[i].name);
-        assert_int_equal(type->cases, wanted[i].cases);
-        assert_int_equal(type->predicted, wanted[i].predicted);
-        assert_int_equal(type->correct, wanted[i].correct);
-        assert_near(type->precision, wanted[i].precision);
-        assert_near(type->recall, wanted[i].recall);
-        assert_near(type->f1, wanted[i].f1);
+        const lapse_class_score *class = &scores.classes[i];
+        assert_string_equal(class->name, wanted[i].name);
+        assert_int_equal(class->cases, wanted[i].cases);
+        assert_int_equal(class->predicted, wanted[i].predicted);
+        assert_int_equal(class->correct, wanted[i].correct);
+        assert_near(class->precision, wanted[i].precision);
+        assert_near(class->recall, wanted[i].recall);
+        assert_near(class->f1, wanted[i].f1);
     }
     lapse_scores_clear(&scores);
-    assert_null(scores.types);
+    assert_null(scores.classes);
     lapse_scores_clear(&scores);
     lapse_scores_clear(NULL);
 }
@@ -68,15 +68,15 @@ static void all_right_and_all_wrong(void **state)
     lapse_scores_clear(&scores);
 }
 
-/* `sequences` of five cases each, right with a chance that differs between sequences. */
-static void draw(int sequences, int bootstrap, lapse_scores *scores)
+/* Sequences of five cases each, with an accuracy that differs between sequences. */
+static void simulate(int sequences, int bootstrap, lapse_scores *scores)
 {
     static lp_case cases[5 * 800];
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 600);
     for (int s = 0; s < sequences; s++) {
-        double chance = lp_random_uniform(&random);
+        double probability = lp_random_uniform(&random);
         for (int i = 0; i < 5; i++) {
-            bool right = lp_random_uniform(&random) < chance;
+            bool right = lp_random_uniform(&random) < probability;
             cases[5 * s + i] = (lp_case){s, 0, right ? 0 : 1, right ? 0.2 : 1.7};
         }
     }
@@ -90,8 +90,8 @@ static void bootstrap(void **state)
     static const int sizes[] = {20, 120, 800};
     for (int i = 0; i < 3; i++) {
         lapse_scores one, again;
-        draw(sizes[i], 400, &one);
-        draw(sizes[i], 400, &again);
+        simulate(sizes[i], 400, &one);
+        simulate(sizes[i], 400, &again);
         assert_true(one.accuracy_low == again.accuracy_low && one.accuracy_high == again.accuracy_high);
         assert_true(one.log_loss_low == again.log_loss_low && one.log_loss_high == again.log_loss_high);
         assert_true(one.accuracy_low < one.accuracy && one.accuracy < one.accuracy_high);
@@ -103,11 +103,12 @@ static void bootstrap(void **state)
     }
     assert_true(width[1] < 0.7 * width[0] && width[2] < 0.7 * width[1]);
     assert_true(loss_width[1] < 0.7 * loss_width[0] && loss_width[2] < 0.7 * loss_width[1]);
-    /* Of 800 sequences whose chances are uniform on (0, 1): a deviation of sqrt((1/12 + 1/30) / 800), 3.92 of them wide. */
+    /* The accuracies are uniform on (0, 1): a standard deviation of sqrt((1/12 + 1/30) / 800); the interval has 3.92 of
+     * them. */
     assert_true(fabs(width[2] - 3.92 * sqrt((1.0 / 12 + 1.0 / 30) / 800)) < 0.15 * width[2]);
 }
 
-/* Sequences are resampled, not events: were all events of a sequence alike, events would give a narrower interval. */
+/* All events of a sequence are equal here: resampling events would give a narrower interval. */
 static void sequences_are_resampled(void **state)
 {
     (void)state;
@@ -141,7 +142,7 @@ static void out_of_memory(void **state)
         if (status == LAPSE_OK)
             break;
         assert_int_equal(status, LAPSE_ERROR_MEMORY);
-        assert_null(scores.types);
+        assert_null(scores.classes);
     }
     assert_int_equal(n, 5);
     lapse_scores_clear(&scores);

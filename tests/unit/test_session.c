@@ -47,7 +47,7 @@ static void evaluation_says_the_same(void **state)
                 LAPSE_OK);
             lp_evaluator_run(&evaluator, model->parameters);
             lapse_session *session = open_session(model);
-            const lp_case *answer = evaluator.verdicts[LP_TARGET_EVENT].cases;
+            const lp_case *answer = evaluator.predictions[LP_TARGET_EVENT].cases;
             for (int64_t w = 0; w < evaluator.windows.count; w++) {
                 const lp_window *window = &evaluator.windows.windows[w];
                 for (int place = window->from; place < window->count; place++, answer++) {
@@ -69,7 +69,7 @@ static void evaluation_says_the_same(void **state)
                         assert_true(probabilities[answer->predicted] >= probabilities[type] - 1e-6);
                 }
             }
-            assert_int_equal(answer - evaluator.verdicts[LP_TARGET_EVENT].cases, evaluator.case_count);
+            assert_int_equal(answer - evaluator.predictions[LP_TARGET_EVENT].cases, evaluator.case_count);
             lapse_session_free(session);
             lp_evaluator_clear(&evaluator);
             lapse_dataset_close(dataset);

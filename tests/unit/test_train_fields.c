@@ -106,7 +106,7 @@ static double *losses(const lapse_model *model, const lapse_dataset *dataset, lp
     double *out = lp_alloc((size_t)evaluator.case_count, sizeof *out);
     assert_non_null(out);
     for (int64_t i = 0; i < evaluator.case_count; i++)
-        out[i] = evaluator.verdicts[target].cases[i].loss;
+        out[i] = evaluator.predictions[target].cases[i].loss;
     *count = evaluator.case_count;
     lp_evaluator_clear(&evaluator);
     return out;
@@ -166,7 +166,7 @@ static void evaluation_and_sessions_agree(void **state)
             lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 1, NULL),
             LAPSE_OK);
         lp_evaluator_run(&evaluator, model->parameters);
-        const lp_case *answer = evaluator.verdicts[target].cases;
+        const lp_case *answer = evaluator.predictions[target].cases;
         double sum = 0;
         for (int64_t w = 0; w < evaluator.windows.count; w++) {
             const lp_window *window = &evaluator.windows.windows[w];
@@ -193,7 +193,7 @@ static void evaluation_and_sessions_agree(void **state)
                 sum += (answer++)->loss;
             }
         }
-        assert_int_equal(answer - evaluator.verdicts[target].cases, evaluator.case_count);
+        assert_int_equal(answer - evaluator.predictions[target].cases, evaluator.case_count);
         lapse_evaluate_options options;
         lapse_scores scores;
         lapse_evaluate_options_default(&options);
@@ -201,7 +201,7 @@ static void evaluation_and_sessions_agree(void **state)
         options.target = lp_predict_names[target];
         assert_int_equal(lapse_evaluate(model, dataset, &options, &scores, NULL), LAPSE_OK);
         assert_string_equal(scores.target, lp_predict_names[target]);
-        assert_string_equal(scores.types[0].name, lapse_model_target_name(model, lp_predict_names[target], 0));
+        assert_string_equal(scores.classes[0].name, lapse_model_target_name(model, lp_predict_names[target], 0));
         assert_true(fabs(scores.log_loss - sum / (double)evaluator.case_count) < 1e-12);
         lapse_scores_clear(&scores);
         lp_evaluator_clear(&evaluator);
@@ -400,8 +400,9 @@ static void what_does_not_fit_is_named(void **state)
     lapse_model *model = learn(all, "event", 1), *acts = learn(some, "action", 1);
     refuse_train(none, "attention", "action",
                  "the action cannot be predicted, because the dataset has none: import it with --action COLUMN");
-    refuse_train(all, "markov", "both",
-                 "the model 'markov' predicts events only; to predict the action, import the data with --event 'action'");
+    refuse_train(
+        all, "markov", "both",
+        "the model 'markov' predicts events only; to predict the action, import the data with --event 'action'");
     refuse_evaluate(
         model, none, NULL,
         "the model sees the action 'action' of every event, and the dataset does not have it; import it with "

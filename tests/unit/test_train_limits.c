@@ -333,7 +333,7 @@ static void kinds_go_by_name(void **state)
     assert_int_equal(lapse_evaluate(model, dataset, &evaluate, &one, NULL), LAPSE_OK);
     assert_int_equal(lapse_evaluate(model, renamed, &evaluate, &other, NULL), LAPSE_OK);
     assert_true(one.log_loss == other.log_loss && one.accuracy == other.accuracy && one.macro_f1 == other.macro_f1);
-    assert_int_equal(one.types[0].cases, other.types[0].cases);
+    assert_int_equal(one.classes[0].cases, other.classes[0].cases);
     lapse_scores_clear(&one);
     lapse_scores_clear(&other);
     lapse_model_free(model);

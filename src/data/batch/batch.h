@@ -9,7 +9,7 @@
 
 #include "data/batch/window.h"
 
-/* The events of a dataset with the ids of a model (model/translate.h). Views of event_count elements each. */
+/* The events of a dataset with the ids of a model (model/id_map.h). Views of event_count elements each. */
 typedef struct lp_event_columns {
     const int32_t *type;
     const int32_t *action; /* second target beside the event type; NULL: none */

@@ -1,12 +1,12 @@
-/* translate.c: the names of a model decide. A dataset imported from the same source has them in the same order, and then
- * nothing is copied; any other is renumbered by name. */
-#include "model/translate.h"
+/* id_map.c: maps ids of event types and categories by name. A dataset imported from the same source has the model's ids
+ * already, and its columns are used without a copy. */
+#include "model/id_map.h"
 
 #include "data/dataset/fingerprint.h"
 
 #include <string.h>
 
-/* Whether every name of the dataset has the same number in the model, which may know more. */
+/* Whether every name of the dataset has the same id in the model. The model may have more names. */
 static bool same_names(const lp_names *dataset, const lp_names *model)
 {
     bool same = dataset->count <= model->count;
@@ -15,19 +15,18 @@ static bool same_names(const lp_names *dataset, const lp_names *model)
     return same;
 }
 
-/* What the names are of, for messages. */
 typedef struct vocabulary {
     const lp_names *dataset, *model;
-    const char *field; /* NULL: the event types */
-    bool lenient;      /* unknown names are -1 */
+    const char *field; /* for messages; NULL: the event types */
+    bool lenient;      /* unknown names are -1, not an error */
 } vocabulary;
 
-static lapse_status number_names(const vocabulary *names, int32_t *number, lapse_error *error)
+static lapse_status map_names(const vocabulary *names, int32_t *id, lapse_error *error)
 {
     for (int64_t i = 0; i < names->dataset->count; i++) {
         const char *name = lp_names_get(names->dataset, i);
-        number[i] = (int32_t)lp_names_find(names->model, name);
-        if (number[i] >= 0 || names->lenient)
+        id[i] = (int32_t)lp_names_find(names->model, name);
+        if (id[i] >= 0 || names->lenient)
             continue;
         if (!names->field)
             return lp_fail(error, LAPSE_ERROR_UNKNOWN,
@@ -46,28 +45,28 @@ static lapse_status number_names(const vocabulary *names, int32_t *number, lapse
     return LAPSE_OK;
 }
 
-/* *column becomes one in the model's numbers. */
-static lapse_status renumber(lp_translation *translation, const vocabulary *names, int64_t events,
-                             const int32_t **column, lapse_error *error)
+/* Replaces *column by a column of the model's ids, unless it has them already. */
+static lapse_status map_column(lp_id_map *map, const vocabulary *names, int64_t events, const int32_t **column,
+                               lapse_error *error)
 {
     if (same_names(names->dataset, names->model))
         return LAPSE_OK;
-    int32_t *number = lp_alloc((size_t)names->dataset->count, sizeof *number);
-    int32_t *made = lp_alloc((size_t)events, sizeof *made);
-    lapse_status status = number && made ? number_names(names, number, error)
-                                         : lp_fail_memory(error, "renumbering events", (size_t)events * sizeof *made);
+    int32_t *id = lp_alloc((size_t)names->dataset->count, sizeof *id);
+    int32_t *mapped = lp_alloc((size_t)events, sizeof *mapped);
+    lapse_status status = id && mapped ? map_names(names, id, error)
+                                       : lp_fail_memory(error, "mapping ids", (size_t)events * sizeof *mapped);
     if (status == LAPSE_OK) {
         for (int64_t i = 0; i < events; i++)
-            made[i] = number[(*column)[i]];
-        *column = translation->owned[translation->owned_count++] = made;
+            mapped[i] = id[(*column)[i]];
+        *column = map->owned[map->owned_count++] = mapped;
     } else {
-        lp_free(made);
+        lp_free(mapped);
     }
-    lp_free(number);
+    lp_free(id);
     return status;
 }
 
-/* A dataset has one action at the most, so its column may have any name. */
+/* A dataset has one action at most, so its column may have any name. */
 static const lp_field *find_field(const lapse_dataset *dataset, const lp_model_field *wanted)
 {
     for (int f = 0; f < dataset->field_count; f++)
@@ -77,11 +76,11 @@ static const lp_field *find_field(const lapse_dataset *dataset, const lp_model_f
     return NULL;
 }
 
-static lapse_status translate_field(lp_translation *translation, const lp_model_field *wanted,
-                                    const lapse_dataset *dataset, bool lenient, lapse_error *error)
+static lapse_status map_field(lp_id_map *map, const lp_model_field *wanted, const lapse_dataset *dataset, bool lenient,
+                              lapse_error *error)
 {
     static const char *const options[] = {"--action", "--field", "--number"};
-    lp_event_columns *columns = &translation->columns;
+    lp_event_columns *columns = &map->columns;
     const lp_field *field = find_field(dataset, wanted);
     if (!field)
         return lp_fail(error, LAPSE_ERROR_INPUT,
@@ -91,7 +90,7 @@ static lapse_status translate_field(lp_translation *translation, const lp_model_
     if (wanted->type != LAPSE_FIELD_NUMBER) {
         const int32_t *category = field->category;
         vocabulary names = {&field->categories, &wanted->categories, field->name, lenient};
-        LP_TRY(renumber(translation, &names, dataset->event_count, &category, error));
+        LP_TRY(map_column(map, &names, dataset->event_count, &category, error));
         if (wanted->type == LAPSE_FIELD_ACTION)
             columns->action = category;
         columns->field[columns->field_count++] = category;
@@ -102,40 +101,39 @@ static lapse_status translate_field(lp_translation *translation, const lp_model_
         return lp_fail_memory(error, "standardizing numbers", (size_t)dataset->event_count * sizeof *number);
     for (int64_t i = 0; i < dataset->event_count; i++)
         number[i] = lp_model_standardize(wanted, field->number[i]);
-    columns->field[columns->field_count++] = translation->owned[translation->owned_count++] = number;
+    columns->field[columns->field_count++] = map->owned[map->owned_count++] = number;
     return LAPSE_OK;
 }
 
-static lapse_status translate(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
-                              bool lenient, lapse_error *error)
+static lapse_status init(lp_id_map *map, const lapse_model *model, const lapse_dataset *dataset, bool lenient,
+                         lapse_error *error)
 {
-    *translation = (lp_translation){.columns = {.type = dataset->type}};
+    *map = (lp_id_map){.columns = {.type = dataset->type}};
     if (model->config.row->sequence_input)
-        translation->columns.sequences_known = lp_dataset_fingerprint(dataset) == model->fingerprint;
+        map->columns.sequences_known = lp_dataset_fingerprint(dataset) == model->fingerprint;
     vocabulary types = {&dataset->types, &model->types, NULL, lenient};
-    lapse_status status = renumber(translation, &types, dataset->event_count, &translation->columns.type, error);
+    lapse_status status = map_column(map, &types, dataset->event_count, &map->columns.type, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)
-        status = translate_field(translation, &model->config.fields[f], dataset, lenient, error);
+        status = map_field(map, &model->config.fields[f], dataset, lenient, error);
     if (status != LAPSE_OK)
-        lp_translation_clear(translation);
+        lp_id_map_clear(map);
     return status;
 }
 
-lapse_status lp_translation_init(lp_translation *translation, const lapse_model *model, const lapse_dataset *dataset,
-                                 lapse_error *error)
+lapse_status lp_id_map_init(lp_id_map *map, const lapse_model *model, const lapse_dataset *dataset, lapse_error *error)
 {
-    return translate(translation, model, dataset, false, error);
+    return init(map, model, dataset, false, error);
 }
 
-lapse_status lp_translation_init_known(lp_translation *translation, const lapse_model *model,
-                                       const lapse_dataset *dataset, lapse_error *error)
+lapse_status lp_id_map_init_lenient(lp_id_map *map, const lapse_model *model, const lapse_dataset *dataset,
+                                    lapse_error *error)
 {
-    return translate(translation, model, dataset, true, error);
+    return init(map, model, dataset, true, error);
 }
 
-void lp_translation_clear(lp_translation *translation)
+void lp_id_map_clear(lp_id_map *map)
 {
-    for (int i = 0; i < translation->owned_count; i++)
-        lp_free(translation->owned[i]);
-    *translation = (lp_translation){0};
+    for (int i = 0; i < map->owned_count; i++)
+        lp_free(map->owned[i]);
+    *map = (lp_id_map){0};
 }
