@@ -290,6 +290,9 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
     located found = locate(options, name);
     if (!found.option)
         return false;
+    char text[LP_OPTION_TEXT_SIZE];
+    if (found.option->type == LAPSE_OPTION_FILE && !*lp_option_text(found.option, found.settings, text))
+        return false;
     bool shared = lp_options_find(lp_run_options, name) || lp_options_find(lp_model_options, name);
     if (!shared && !lp_model_has_option(lp_models[options->run.model], name))
         return false;

@@ -8,19 +8,19 @@ $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse -
 | ok       duplicates            0 of 96 events
 | note     repeats               17 of 96 events (17.71 %)
 |          Events with the event type of the event before them in their sequence.
-|          Where a repeat means nothing (a page loaded again), import with
-|          --deduplicate consecutive: it is easily predicted, and flatters every
+|          If a repeat carries no information (a page reload), import with
+|          --deduplicate consecutive: repeats are easy to predict and raise every
 |          score.
 | ok       untrained-event-types 0 of 4 event_types
 | ok       divided-sequences     0 of 12 sequences
 | ok       past-targets          0 of 14 valid and test events
 | ok       tied-targets          0 of 6 test targets
 | note     later-training        7 of 7 test events (100.00 %)
-|          Test events earlier than the newest training event, which is of
+|          Test events earlier than the newest training event, at
 |          2026-01-05T13:18:00Z.
-|          What others did later (a fashion, a new item) is known in training,
-|          which flatters scores: to score a model as in use, split by time, or by
-|          a column that holds out what is newest.
+|          Training contains what others did later (trends, new items), which
+|          raises scores: for scores as in production, split by time, or by a
+|          column that holds out the newest events.
 | ok       leaking-fields        0 of 0 fields
 |
 | 0 warnings, 2 notes
@@ -30,30 +30,29 @@ $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; 
 |
 | ok       tied-times            0 of 96 events
 | warning  future-times          5 of 96 events (5.21 %)
-|          Events later than 2026-01-05T00:00:00Z; the latest is of
+|          Events later than 2026-01-05T00:00:00Z; the latest is at
 |          2026-01-05T13:18:00Z.
-|          Look at the unit of time and the clocks of the source, and leave such
-|          rows out.
+|          Check the time unit and the clocks of the source, and remove such rows.
 | ok       duplicates            0 of 96 events
 | note     repeats               17 of 96 events (17.71 %)
 |          Events with the event type of the event before them in their sequence.
-|          Where a repeat means nothing (a page loaded again), import with
-|          --deduplicate consecutive: it is easily predicted, and flatters every
+|          If a repeat carries no information (a page reload), import with
+|          --deduplicate consecutive: repeats are easy to predict and raise every
 |          score.
 | ok       untrained-event-types 0 of 4 event_types
 | note     divided-sequences     12 of 12 sequences (100.00 %)
-|          Sequences with events in several splits, by design of the rule
-|          'leave-one-out'.
-|          Where a model is to serve sequences it has never met, keep each in one
-|          split.
+|          Sequences with events in several splits, by design of --split-by
+|          leave-one-out.
+|          If the model will serve new sequences, keep each sequence in one split:
+|          --split-by sequence or time.
 | ok       past-targets          0 of 24 valid and test events
 | ok       tied-targets          0 of 12 test targets
 | note     later-training        10 of 12 test events (83.33 %)
-|          Test events earlier than the newest training event, which is of
+|          Test events earlier than the newest training event, at
 |          2026-01-05T06:24:00Z.
-|          What others did later (a fashion, a new item) is known in training,
-|          which flatters scores: to score a model as in use, split by time, or by
-|          a column that holds out what is newest.
+|          Training contains what others did later (trends, new items), which
+|          raises scores: for scores as in production, split by time, or by a
+|          column that holds out the newest events.
 | ok       leaking-fields        0 of 0 fields
 |
 | 1 warning, 3 notes
@@ -172,21 +171,21 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 | }
 $ lapse import repeats.csv -o sessions.lapse --session-gap 30m >/dev/null; lapse check sessions.lapse --split-by time | grep -A5 divided
 | note     divided-sequences     1 of 3 sequences of the source (33.33 %)
-|          Sequences of the source that were cut into sessions, with sessions in
-|          several splits.
-|          Where a model is to serve sequences it has never met, keep each in one
-|          split.
+|          Sequences of the source whose sessions are in several splits.
+|          If the model will serve new sequences, keep each sequence in one split:
+|          --split-by sequence or time.
 | ok       past-targets          0 of 5 valid and test events
+| ok       tied-targets          0 of 2 test targets
 
 # A field that equals the next event is leakage.
 $ { echo user,time,event,next; tail -n +2 events.csv | sort -t, -k1,1 -k2,2n | awk -F, 'NR > 1 {print line "," $3} {line = $0} \
   END {print line ",view"}'; } >leak.csv
 $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.lapse | tail -8
-|          a column that holds out what is newest.
+|          raises scores: for scores as in production, split by time, or by a
+|          column that holds out the newest events.
 | warning  leaking-fields        1 of 1 fields (100.00 %)
-|          The field 'next' of an event tells the event type of the next in 100.0
-|          % of valid and test events, against 33.3 % by the event type of the
-|          event itself.
+|          The field 'next' predicts the event type of the next event in 100.0 %
+|          of valid and test events; the event type of the event itself in 33.3 %.
 |          If a field is known only after the next event, do not import it.
 |
 | 1 warning, 2 notes

@@ -53,7 +53,7 @@ $ lapse info fields.lapse | head -n 8
 | event_types      2
 | field.1          action (action): 2 distinct values
 | field.2          device (category): 3 distinct values
-| field.3          price (number): mean 6.89865, deviation 3.48038, 1 missing
+| field.3          price (number): mean 6.89865, standard deviation 3.48038, 1 missing
 | first.time       2026-01-01T10:00:00Z
 $ lapse import fields.csv -o plain.lapse --event item
 | read       38 rows, 1.6 kB from fields.csv
@@ -85,15 +85,15 @@ $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows ski
 # Training with fields. Predicting the action requires an action column and a model that supports it.
 $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 \
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with [0-9.]+/epoch N of 2 with N/'
-| Data      fields.lapse: 38 events in 13 sequences, of 2 event types
-| Model     task classify, model attention, encoding mercer, projection linear,
-|           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
-|           context 16, periods 4, harmonics 2, period-min 1 minute, period-max
-|           1.83 days, period-init geometric, periods-fixed no, dropout 0.2,
-|           predict both, field-dims by the number of its categories
-| Training  windows all, learning-rate 0.001, schedule constant, beta1 0.9, beta2
-|           0.98, l2 0, clip 5, batch 4, epochs 2, patience 10
-| Run       split-by sequence, seed 3, shards 16, threads 1, device cpu,
+| Data      fields.lapse: 38 events in 13 sequences, 2 event types
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, predict both, field-dims 0, encoding mercer, periods 4,
+|           harmonics 2, period-min 1 minute, period-max 1.83 days, period-init
+|           geometric, periods-fixed no, blocks 1, heads 1, projection linear,
+|           combine concatenate
+| Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
+|           clip 5, batch 4, epochs 2, patience 10, windows all, item-vectors none
+| Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint none, checkpoint-every 30 seconds, resume no
 | saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
 $ lapse info m.safetensors | grep -E '^(predict|field)'
@@ -111,10 +111,10 @@ $ lapse info m.safetensors | grep -E '^(predict|field)'
 | field.2.mean          6.866071428571429
 | field.2.deviation     3.4618340920113786
 $ lapse train plain.lapse -o x.safetensors --predict action
-! lapse: the action cannot be predicted, since the dataset has none: import it with --action COLUMN
+! lapse: the action cannot be predicted, because the dataset has none: import it with --action COLUMN
 = 1
 $ lapse train fields.lapse -o x.safetensors --model markov --predict both
-! lapse: the model 'markov' predicts events only; for the action import the data with --event 'action'
+! lapse: the model 'markov' predicts events only; to predict the action, import the data with --event 'action'
 = 2
 $ lapse train fields.lapse -o x.safetensors --predict all
 ! lapse: --predict takes one of event, action, both, not 'all'

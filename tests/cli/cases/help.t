@@ -119,139 +119,75 @@ $ lapse info --help
 $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
-| Learns from the training split, keeps the parameters that were best on the
-| validation split, and scores them on the test split. What is not set is chosen
-| from the data. Ctrl-C stops at the end of the step and saves the best model so
-| far; --resume goes on from there.
+| Trains on the training split, keeps the parameters that were best on the
+| validation split, and evaluates them on the test split. Options that are not set
+| are chosen from the data. Ctrl-C stops after the current step and saves the best
+| model so far; --resume continues from there.
 |
-|   DATA                      a dataset made by `lapse import`
+|   DATA                      dataset file of `lapse import`
 |
 | Options:
-|   -o, --output MODEL        the model file to write
-|   --no-eval                 do not score the model on the test split afterwards
-|   --json                    print the settings and scores as one JSON object
+|   -o, --output MODEL        model file to write
+|   --no-eval                 skip the evaluation on the test split after training
+|   --json                    print settings and scores as one JSON object
 |
 | Model:
-|   --task TASK               what is learned: classify, recommend (default:
-|                             classify)
-|   --model NAME              what learns it: attention, markov, item-markov,
-|                             recency, popularity, majority (default: attention)
-|   --encoding NAME           how attention sees time: mercer, bochner,
+|   --model NAME              model architecture, or a baseline: attention,
+|                             markov, item-markov, recency, popularity, majority
+|                             (default: attention)
+|   --task NAME               task: classify predicts which of a few event types
+|                             comes next, recommend ranks a catalogue of items
+|                             (default: classify)
+|   --target-time RULE        target time: known conditions on the time of the
+|                             predicted event, unknown on the last event's time
+|                             (default: known)
+|   --context N               context length: past events that the model sees
+|                             (default: chosen from the data)
+|   --dims N                  embedding and hidden dimensions (default: chosen
+|                             from the data)
+|   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.2)
+|   --encoding NAME           time encoding: how the model sees the lag from each
+|                             past event to the query time: mercer, bochner,
 |                             bochner-normal, bochner-invcdf, random, position,
 |                             sinusoid, none (default: mercer)
-|   --projection NAME         what makes query, key and value of event and time;
-|                             mlp: without exact lags: linear, mlp-query, mlp
-|                             (default: linear)
-|   --combine HOW             how time joins the event: concatenate, add (default:
-|                             concatenate)
-|   --target-time RULE        whether the time of the predicted event is given:
-|                             known, unknown (default: known)
-|   --dims N                  width of the event embedding and of each block
-|                             (default: chosen from the data)
-|   --blocks N                attention blocks, 1 to 3 (default: chosen from the
-|                             data)
-|   --heads N                 attention heads, 1 to 4; must divide the dims
-|                             (default: chosen from the data)
-|   --context N               events seen before the predicted one (default:
-|                             chosen from the data)
-|   --periods N               base periods of the time encoding: its frequencies,
-|                             where it has no harmonics (default: chosen from the
-|                             data)
-|   --harmonics N             harmonics of each period (mercer) (default: chosen
-|                             from the data)
-|   --period-min TIME         shortest period at the start, such as 1m (default:
-|                             chosen from the data)
-|   --period-max TIME         longest period at the start, such as 2y (default:
-|                             chosen from the data)
-|   --period-init RULE        how the periods start between the two: geometric,
-|                             paper, random, linear (default: geometric)
-|   --periods-fixed           leave the periods where they start, instead of
-|                             learning them
-|   --inverse-cdf MAP         how noise becomes frequencies: mlp, mlp-residual,
-|                             maf, iaf, nvp (default: mlp-residual)
-|   --hidden N                width of the two hidden layers of that map (default:
-|                             256)
-|   --draws N                 draws of frequencies that the model keeps and
-|                             averages its answers over (default: 1)
-|   --dropout SHARE           share of the activations left out in training, 0 to
-|                             0.9 (default: chosen from the data)
-|   --predict WHAT            what is predicted: the event, the action that came
-|                             with --action at the import, or both (default:
-|                             event)
-|   --field-dims N            width of the embedding of each field of categories
-|                             (default: by the number of its categories)
-|   --item-output WHICH       the vectors that items are scored by: those they are
-|                             read with, or others: shared, separate (default:
-|                             shared)
-|   --order N                 events that a Markov chain looks back, 1 to 3
-|                             (default: chosen from the data)
+|   --blocks N                number of attention blocks, 1 to 3 (default: 1 to
+|                             classify, 2 to recommend)
+|   --heads N                 number of attention heads, 1 to 4; divides dims
+|                             (default: 1)
+|   --order N                 order of the Markov chain: past events that it
+|                             conditions on, 1 to 3 (default: 1)
 |
 | Training:
-|   --loss NAME               what is made small: the cross-entropy over the whole
-|                             catalogue, or a loss of the item that came and of
-|                             negatives, which did not: softmax, bce,
+|   --learning-rate X         learning rate of Adam (default: 0.001)
+|   --batch N                 batch size, in windows of events (default: chosen
+|                             from the data)
+|   --epochs N                maximum number of epochs (default: 100)
+|   --patience N              early-stopping patience: epochs without a better
+|                             validation score (default: 10)
+|   --loss NAME               loss function: softmax (cross-entropy over the
+|                             catalogue), bce (binary, with negative sampling),
 |                             sampled-softmax (default: by the size of the
 |                             catalogue)
-|   --negatives HOW           how negatives are drawn: evenly, by how often they
-|                             occur, or none but the items of the batch: uniform,
-|                             popularity, in-batch (default: uniform)
-|   --negative-count N        negatives drawn for each event (bce) or for a step
-|                             (sampled-softmax) (default: 1 for bce, 1000 for
-|                             sampled-softmax)
-|   --popularity-power X      negatives by popularity are drawn by this power of
-|                             their occurrences (default: 0.75)
-|   --negatives-unseen        never draw an item that the sequence itself has
-|   --item-vectors FILE       vectors of `lapse pretrain` that the items start
-|                             from; items that only it knows can be recommended
-|                             too (default: none)
-|   --windows WHICH           what training sees of a history longer than the
-|                             context: all of it, window by window, or its last
-|                             events (default: all)
-|   --learning-rate X         Adam's step size (default: 0.001)
-|   --schedule HOW            how the learning rate goes: it stays, or falls to 0
-|                             over all epochs: constant, cosine (default:
-|                             constant)
-|   --beta1 X                 Adam's memory of the gradient (default: 0.9)
-|   --beta2 X                 Adam's memory of its square (default: 0.98)
-|   --l2 X                    pull of every parameter towards zero: so many times
-|                             itself is added to its gradient (default: 0)
-|   --clip X                  largest norm of the gradient; 0 does not clip
-|                             (default: 5)
-|   --batch N                 windows of events in a step (default: chosen from
-|                             the data)
-|   --epochs N                passes over the training split, at most (default:
-|                             100)
-|   --patience N              epochs without a better score before it stops
-|                             (default: 10)
 |
 | Run:
-|   --split-by RULE           how events come to train, valid and test: as a
-|                             column of the source says, sequences by chance, the
-|                             last events of each sequence, or sequences by their
-|                             start: column, sequence, leave-one-out, time
-|                             (default: column where the dataset has one,
-|                             otherwise by the task)
-|   --seed N                  sets the split by sequence, the starting parameters,
-|                             dropout and order (default: 1)
-|   --shards N                parts a batch is cut into; unlike threads, changes
-|                             the last bits of the result (default: 16)
-|   --threads N               threads to use; never changes the result (default:
-|                             all cores)
-|   --device DEVICE           what computes: the CPU, an NVIDIA GPU, or a GPU
-|                             where there is one: cpu, cuda, auto (default: cpu)
-|   --precision TYPE          how a GPU rounds the factors of products: fp32,
-|                             tf32, bf16 (default: fp32)
-|   --checkpoint FILE         where the run can be resumed from; removed when it
-|                             is finished; none for none (default:
-|                             MODEL.checkpoint)
-|   --checkpoint-every TIME   at least so long between two checkpoints, such as
-|                             30s (default: 30 seconds)
-|   --resume                  go on from the checkpoint, if there is one
+|   --split-by RULE           train/validation/test split: by a column of the
+|                             source, by sequence at random, leave-one-out, or by
+|                             start time (default: column where the dataset has
+|                             one, otherwise by the task)
+|   --seed N                  random seed of the split by sequence, the initial
+|                             parameters, dropout and shuffling (default: 1)
+|   --device DEVICE           device: cpu, cuda (an NVIDIA GPU), or auto (a GPU
+|                             where one can be used) (default: cpu)
+|   --threads N               number of threads; does not change the result
+|                             (default: all cores)
+|   --resume                  resume from the checkpoint, if it exists
 |
 | Examples:
 |   lapse train events.lapse -o model.safetensors --task classify
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
+|
+| `lapse train --help all` shows every option, 29 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |

@@ -171,7 +171,6 @@ $ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|
 | min_count        2
 | min_rounds       iterated
 | rows.read        11
-| sequences.cut    1 split into sessions, 4 sequences in total
 | rows.duplicate   1 duplicates, dropped
 | rows.rare        4 dropped with 4 rare event types
 | rows.short       2 dropped with 2 short sequences

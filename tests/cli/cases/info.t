@@ -64,8 +64,8 @@ $ lapse info events.lapse --json
 | }
 $ mv events.lapse data.bin; lapse train data.bin -o model.bin --model markov --order 1 >/dev/null 2>&1; lapse info model.bin | grep -E "^(file|task|model|split|column)"
 | file                 model.bin (model)
-| task                 classify
 | model                markov
+| task                 classify
 | split                sequence
 | column.sequence      user
 | column.time          time

@@ -18,13 +18,13 @@ $ lapse train events.lapse -o popularity.safetensors --task recommend --model po
 |   95 %                   0.569-0.824
 | MRR              1.0000       0.5903   1.0000      1.0000
 |   95 %                   0.424-0.764
-! Data      events.lapse: 96 events in 12 sequences, of 4 event types
-! Model     task recommend, model popularity
+! Data      events.lapse: 96 events in 12 sequences, 4 event types
+! Model     model popularity, task recommend, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse train events.lapse -o recency.safetensors --task recommend --model recency --no-eval --threads 1
 | saved        recency.safetensors after N s
-! Data      events.lapse: 96 events in 12 sequences, of 4 event types
-! Model     task recommend, model recency, target-time known
+! Data      events.lapse: 96 events in 12 sequences, 4 event types
+! Model     model recency, task recommend, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse train events.lapse -o item.safetensors --task recommend --model item-markov --no-eval 2>/dev/null
 | saved        item.safetensors after N s

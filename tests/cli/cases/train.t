@@ -7,16 +7,18 @@ $ lapse train events.lapse -o markov.safetensors --model markov --order 1 --seed
 | accuracy     75.00 %
 | log-loss     0.6079 nats per event
 | macro-F1     0.6167
-! Data      events.lapse: 96 events in 12 sequences, of 4 event types
-! Model     task classify, model markov, order 1
+! Data      events.lapse: 96 events in 12 sequences, 4 event types
+! Model     model markov, task classify, target-time known, context 8, order 1
 ! Run       split-by sequence, seed 3, threads 1
 $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --threads 1 --json
 | {
 |   "data": "events.lapse",
 |   "output": "majority.safetensors",
 |   "settings": {
-|     "task": "classify",
 |     "model": "majority",
+|     "task": "classify",
+|     "target-time": "known",
+|     "context": 8,
 |     "split-by": "sequence",
 |     "seed": 3,
 |     "threads": 1
@@ -37,8 +39,8 @@ $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --t
 |     "macro_f1": 0.136363636
 |   }
 | }
-! Data      events.lapse: 96 events in 12 sequences, of 4 event types
-! Model     task classify, model majority
+! Data      events.lapse: 96 events in 12 sequences, 4 event types
+! Model     model majority, task classify, target-time known, context 8
 ! Run       split-by sequence, seed 3, threads 1
 $ lapse eval markov.safetensors events.lapse --split all --classes
 | split        all: 84 events in 12 sequences
@@ -74,8 +76,8 @@ $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --sp
 | accuracy     33.33 % (95 % interval 8.33 to 58.33)
 | log-loss     1.3669 nats per event (95 % interval 1.0893 to 1.6648)
 | macro-F1     0.1250
-! Data      events.lapse: 96 events in 12 sequences, of 4 event types
-! Model     task classify, model majority
+! Data      events.lapse: 96 events in 12 sequences, 4 event types
+! Model     model majority, task classify, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse info left.safetensors | grep '^split'
 | split                leave-one-out
@@ -107,14 +109,14 @@ $ rm left.safetensors*; ls
 # Attention: the form of the output. Numbers that depend on the machine's arithmetic are replaced by N.
 $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 --batch 4 \
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
-| Data      events.lapse: 96 events in 12 sequences, of 4 event types
-| Model     task classify, model attention, encoding mercer, projection linear,
-|           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
-|           context 16, periods 4, harmonics 2, period-min 4 minutes, period-max
-|           8.37 days, period-init geometric, periods-fixed no, dropout 0.2
-| Training  windows all, learning-rate 0.001, schedule constant, beta1 0.9, beta2
-|           0.98, l2 0, clip 5, batch 4, epochs 2, patience 10
-| Run       split-by sequence, seed 3, shards 16, threads 1, device cpu,
+| Data      events.lapse: 96 events in 12 sequences, 4 event types
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, encoding mercer, periods 4, harmonics 2, period-min 4
+|           minutes, period-max 8.37 days, period-init geometric, periods-fixed
+|           no, blocks 1, heads 1, projection linear, combine concatenate
+| Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
+|           clip 5, batch 4, epochs 2, patience 10, windows all, item-vectors none
+| Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
 |           resume no
 | epoch 1/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
@@ -132,21 +134,22 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 # The banner omits options that the encoding does not use.
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
-| Model     task classify, model attention, encoding bochner-invcdf, projection
-|           linear, combine concatenate, target-time known, dims 8, blocks 1,
-|           heads 1, context 16, periods 50, period-min 4 minutes, period-max 8.37
-|           days, inverse-cdf mlp-residual, hidden 256, draws 1, dropout 0.2
-| Model     task classify, model attention, encoding bochner-normal, projection
-|           linear, combine concatenate, target-time known, dims 8, blocks 1,
-|           heads 1, context 16, periods 50, period-min 4 minutes, period-max 8.37
-|           days, draws 1, dropout 0.2
-| Model     task classify, model attention, encoding random, projection linear,
-|           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
-|           context 16, periods 50, period-min 4 minutes, period-max 8.37 days,
-|           dropout 0.2
-| Model     task classify, model attention, encoding none, projection linear,
-|           combine concatenate, target-time known, dims 8, blocks 1, heads 1,
-|           context 16, dropout 0.2
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, encoding bochner-invcdf, periods 50, period-min 4
+|           minutes, period-max 8.37 days, inverse-cdf mlp-residual, hidden 256,
+|           frequency-samples 1, blocks 1, heads 1, projection linear, combine
+|           concatenate
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, encoding bochner-normal, periods 50, period-min 4
+|           minutes, period-max 8.37 days, frequency-samples 1, blocks 1, heads 1,
+|           projection linear, combine concatenate
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, encoding random, periods 50, period-min 4 minutes,
+|           period-max 8.37 days, blocks 1, heads 1, projection linear, combine
+|           concatenate
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, encoding none, blocks 1, heads 1, projection linear,
+|           combine concatenate
 
 # The progress bar on a terminal: one line that is redrawn and fits the width.
 $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
@@ -163,7 +166,7 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
   lapse info stopped.safetensors | head -1
 | exit 130
 | lapse: stopped in epoch N; the best model so far (epoch N, N %) is saved in stopped.safetensors
-| lapse: to go on: lapse train --resume events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8
+| lapse: to resume: lapse train --resume events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8
 | stopped.safetensors
 | stopped.safetensors.checkpoint
 | file                  stopped.safetensors (model)
@@ -171,7 +174,7 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
   for i in $(seq 600); do grep -qs 'epoch 2/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
   tail -1 log2
 | exit 130
-| lapse: it cannot be resumed, because checkpoints were turned off
+| lapse: it cannot be resumed, because checkpoints are disabled
 
 # Invalid runs are refused before any training.
 $ lapse train nothing.lapse -o m.safetensors
@@ -187,16 +190,19 @@ $ mkdir folder; lapse train events.lapse -o folder
 ! lapse: folder: this is a folder; give the name of a file
 = 1
 $ lapse train events.lapse -o m.safetensors --blocks 9
-! lapse: blocks cannot be 9; it can be from 1 to 3
+! lapse: --blocks takes a whole number from 1 to 3, not '9'
+! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --dims 10 --heads 3
 ! lapse: heads (3) must divide dims (10)
 = 2
 $ lapse train events.lapse -o m.safetensors --dropout 2
-! lapse: dropout cannot be 2; it can be from 0 to 0.9
+! lapse: --dropout takes a number from 0 to 0.9, not '2'
+! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --model markov --order 7
-! lapse: order cannot be 7; it can be from 1 to 3
+! lapse: --order takes a whole number from 1 to 3, not '7'
+! lapse: see `lapse train --help`
 = 2
 $ lapse eval nothing.safetensors events.lapse
 ! lapse: nothing.safetensors: cannot open: No such file or directory

@@ -10,7 +10,7 @@ $ lapse
 !   info        describe a dataset, model or item-vector file
 !   check       check a dataset for data-quality problems and leakage
 !   pretrain    pretrain item vectors that initialize a model
-!   train       learn from a dataset and keep the best model
+!   train       train a model on a dataset and save the best one
 !   eval        evaluate a model on a dataset
 !   predict     predict the event at a given time, for each history in a file
 !   kernel      show the learned time kernel of a model
@@ -34,7 +34,7 @@ $ lapse --help
 |   info        describe a dataset, model or item-vector file
 |   check       check a dataset for data-quality problems and leakage
 |   pretrain    pretrain item vectors that initialize a model
-|   train       learn from a dataset and keep the best model
+|   train       train a model on a dataset and save the best one
 |   eval        evaluate a model on a dataset
 |   predict     predict the event at a given time, for each history in a file
 |   kernel      show the learned time kernel of a model
@@ -65,11 +65,11 @@ $ lapse help trian
 ! lapse: see `lapse --help`
 = 2
 $ lapse train
-! lapse: train needs DATA: a dataset made by `lapse import`
+! lapse: train needs DATA: dataset file of `lapse import`
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse
-! lapse: train needs --output MODEL: the model file to write
+! lapse: train needs --output MODEL: model file to write
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o
@@ -121,41 +121,40 @@ $ lapse eval m.safetensors events.lapse --output x
 
 # Invalid values of every option type.
 $ lapse train events.lapse -o m.safetensors --epochs many
-! lapse: --epochs takes an integer, 0 or more, not 'many'
+! lapse: --epochs takes a whole number from 1 to 1e+06, not 'many'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --epochs -1
-! lapse: --epochs takes an integer, 0 or more, not '-1'
+! lapse: --epochs takes a whole number from 1 to 1e+06, not '-1'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --epochs 1.5
-! lapse: --epochs takes an integer, 0 or more, not '1.5'
+! lapse: --epochs takes a whole number from 1 to 1e+06, not '1.5'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --epochs 99999999999
-! lapse: --epochs takes an integer up to 2147483647, not '99999999999'
+! lapse: --epochs takes a whole number from 1 to 1e+06, not '99999999999'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --seed 18446744073709551616
-! lapse: --seed takes an integer up to 18446744073709551615, not '18446744073709551616'
+! lapse: --seed takes a whole number from 0 to 18446744073709551615, not '18446744073709551616'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --learning-rate fast
-! lapse: --learning-rate takes a number such as 0.001, not 'fast'
+! lapse: --learning-rate takes a number from 1e-12 to 10, not 'fast'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --learning-rate nan
-! lapse: --learning-rate takes a number such as 0.001, not 'nan'
+! lapse: --learning-rate takes a number from 1e-12 to 10, not 'nan'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --learning-rate 0x1
-! lapse: --learning-rate takes a number such as 0.001, not '0x1'
+! lapse: --learning-rate takes a number from 1e-12 to 10, not '0x1'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --period-min 3
-! lapse: --period-min takes a duration with its unit, such as 90s, 15m, 3h, 2d, 1w or 2y, not '3'
-! lapse: see `lapse train --help`
-= 2
+! lapse: events.lapse: cannot open: No such file or directory
+= 1
 $ lapse train events.lapse -o m.safetensors --encoding mercur
 ! lapse: --encoding takes one of mercer, bochner, bochner-normal, bochner-invcdf, random, position, sinusoid, none, not 'mercur'
 ! lapse: see `lapse train --help`
@@ -165,9 +164,8 @@ $ lapse train events.lapse -o m.safetensors --target-time maybe
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --resume=yes
-! lapse: --resume takes no value
-! lapse: see `lapse train --help`
-= 2
+! lapse: events.lapse: cannot open: No such file or directory
+= 1
 $ lapse predict m.safetensors history.csv
 ! lapse: predict needs --at TIME: query time: Unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; repeatable, one column each
 ! lapse: see `lapse predict --help`
