@@ -10,15 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 lapse_status lp_map_open(lp_map *map, const char *path, lapse_error *error)
 {
     *map = (lp_map){0};
-    int handle = open(path, O_RDONLY | O_CLOEXEC);
+    /* Without O_NONBLOCK, open waits for the writer of a FIFO. */
+    int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (handle < 0)
         return lp_fail_errno(error, "open", path);
     struct stat stat;
@@ -45,13 +47,37 @@ void lp_map_close(lp_map *map)
     *map = (lp_map){0};
 }
 
+lp_file_version lp_file_version_of(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0)
+        return (lp_file_version){0};
+    return (lp_file_version){found.st_dev, found.st_ino, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+}
+
+bool lp_file_version_equal(lp_file_version a, lp_file_version b)
+{
+    return a.device == b.device && a.inode == b.inode && a.seconds == b.seconds && a.nanoseconds == b.nanoseconds;
+}
+
 enum { WRITER_SIZE = 1 << 20 };
 
-/* Resolves a symbolic link at path, so that rename replaces its target and not the link. */
-static const char *resolve_link(const char *path, char *resolved /* PATH_MAX */)
+/* *target is path or, if path is a symbolic link, the file that it refers to, written to `resolved`: rename would replace the
+ * link itself. A link to a missing file is an error. */
+static lapse_status resolve_link(const char *path, char *resolved /* PATH_MAX */, const char **target,
+                                 lapse_error *error)
 {
     struct stat link;
-    return lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && realpath(path, resolved) ? resolved : path;
+    *target = path;
+    if (lstat(path, &link) != 0 || !S_ISLNK(link.st_mode))
+        return LAPSE_OK;
+    *target = resolved;
+    if (realpath(path, resolved))
+        return LAPSE_OK;
+    if (errno == ENOENT)
+        return lp_fail_at(error, LAPSE_ERROR_FILE, path, 0, 0,
+                          "cannot write: this is a symbolic link to a file that does not exist");
+    return lp_fail_errno(error, "write", path);
 }
 
 /* Standard output, and devices and pipes, which a rename would replace. */
@@ -61,26 +87,31 @@ static bool is_written_directly(const char *path)
     return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
 }
 
-/* Opens the temporary file, empty and locked: the file of a killed process is reused, and two processes never write the
- * same one. Returns -1 with errno set. */
-static int open_temporary(const char *temporary)
+enum { TEMPORARY_ATTEMPTS = 100, TEMPORARY_STEM = 200, TEMPORARY_SUFFIX = sizeof ".0123456789abcdef.tmp" };
+
+static uint64_t random_name(void)
 {
-    for (;;) {
-        struct stat mine, there;
-        int handle = open(temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-        if (handle < 0)
-            return -1;
-        bool locked = flock(handle, LOCK_EX | LOCK_NB) == 0 && fstat(handle, &mine) == 0;
-        /* Another process may have renamed it between open and lock. */
-        bool same =
-            locked && stat(temporary, &there) == 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
-        if (same && ftruncate(handle, 0) == 0)
+    uint64_t value;
+    if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value)
+        return value;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec << 20 ^ (uint64_t)getpid();
+}
+
+/* Creates a file with a new random name beside path and writes its name to `temporary`. O_EXCL: no existing file or link is
+ * opened, and no two writers share a file, so no lock is needed. Returns -1 with errno set. */
+static int open_temporary(const char *path, char *temporary, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - path) : 0, name = strlen(path) - folder;
+    /* A shortened name leaves room for the suffix within NAME_MAX. */
+    int stem = (int)(folder + (name < TEMPORARY_STEM ? name : TEMPORARY_STEM));
+    for (int attempt = 1;; attempt++) {
+        snprintf(temporary, size, "%.*s.%016llx.tmp", stem, path, (unsigned long long)random_name());
+        int handle = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (handle >= 0 || errno != EEXIST || attempt == TEMPORARY_ATTEMPTS)
             return handle;
-        int code = errno;
-        close(handle);
-        errno = code == EWOULDBLOCK ? EBUSY : code;
-        if (!locked || same)
-            return -1;
     }
 }
 
@@ -88,9 +119,9 @@ lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *er
 {
     *writer = (lp_writer){.handle = -1};
     char resolved[PATH_MAX];
-    path = resolve_link(path, resolved);
+    LP_TRY(resolve_link(path, resolved, &path, error));
     bool direct = is_written_directly(path);
-    size_t size = strlen(path) + 32;
+    size_t size = strlen(path) + TEMPORARY_SUFFIX;
     writer->data = lp_alloc(WRITER_SIZE, 1);
     writer->path = lp_text_copy(path);
     writer->temporary = direct ? NULL : lp_alloc(size, 1);
@@ -103,8 +134,7 @@ lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *er
     } else if (direct) {
         writer->handle = open(path, O_WRONLY | O_CLOEXEC);
     } else {
-        snprintf(writer->temporary, size, "%s.tmp", path);
-        writer->handle = open_temporary(writer->temporary);
+        writer->handle = open_temporary(path, writer->temporary, size);
     }
     if (writer->handle < 0) {
         lapse_status status = lp_fail_errno(error, "write", path);
