@@ -119,8 +119,9 @@ lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *er
 {
     *writer = (lp_writer){.handle = -1};
     char resolved[PATH_MAX];
-    LP_TRY(resolve_link(path, resolved, &path, error));
     bool direct = is_written_directly(path);
+    if (!direct)
+        LP_TRY(resolve_link(path, resolved, &path, error));
     size_t size = strlen(path) + TEMPORARY_SUFFIX;
     writer->data = lp_alloc(WRITER_SIZE, 1);
     writer->path = lp_text_copy(path);
