@@ -1,4 +1,7 @@
 /* file.c: memory-mapped reading; writing to a temporary file, fsync and rename. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_TMPFILE */
+#endif
 #include "base/file.h"
 
 #include "base/memory.h"
@@ -99,20 +102,89 @@ static uint64_t random_name(void)
     return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec << 20 ^ (uint64_t)getpid();
 }
 
-/* Creates a file with a new random name beside path and writes its name to `temporary`. O_EXCL: no existing file or link is
- * opened, and no two writers share a file, so no lock is needed. Returns -1 with errno set. */
-static int open_temporary(const char *path, char *temporary, size_t size)
+/* Writes a new random name beside path to `temporary`. */
+static void name_temporary(const char *path, char *temporary, size_t size)
 {
     const char *slash = strrchr(path, '/');
     size_t folder = slash ? (size_t)(slash + 1 - path) : 0, name = strlen(path) - folder;
-    /* A shortened name leaves room for the suffix within NAME_MAX. */
+    /* A shortened name leaves space for the suffix within NAME_MAX. */
     int stem = (int)(folder + (name < TEMPORARY_STEM ? name : TEMPORARY_STEM));
-    for (int attempt = 1;; attempt++) {
-        snprintf(temporary, size, "%.*s.%016llx.tmp", stem, path, (unsigned long long)random_name());
-        int handle = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (handle >= 0 || errno != EEXIST || attempt == TEMPORARY_ATTEMPTS)
-            return handle;
+    snprintf(temporary, size, "%.*s.%016llx.tmp", stem, path, (unsigned long long)random_name());
+}
+
+/* The folder of path; -1 with errno set. */
+static int open_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int size = slash ? (int)(slash + 1 - path) : 0;
+    if (size >= PATH_MAX)
+        return -1;
+    snprintf(folder, sizeof folder, "%.*s", size, path);
+    return open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The path by which linkat names an unnamed file. */
+typedef struct handle_path {
+    char text[64];
+} handle_path;
+
+static handle_path path_of_handle(int handle)
+{
+    handle_path path;
+    snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", handle);
+    return path;
+}
+
+static bool always_named;
+
+void lp_writer_name_always(bool always)
+{
+    always_named = always;
+}
+
+/* A file without a name, which vanishes if the process is killed; -1 where the file system or /proc does not support it. */
+static int open_unnamed(const char *path)
+{
+    int folder = always_named ? -1 : open_folder(path);
+    if (folder < 0)
+        return -1;
+    int handle = openat(folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    close(folder);
+    if (handle >= 0 && access(path_of_handle(handle).text, F_OK) != 0) {
+        close(handle);
+        handle = -1;
     }
+    return handle;
+}
+
+/* Opens the temporary file: without a name (*temporary is ""), or with a new one. O_EXCL: no existing file or link is opened,
+ * and no two writers share a file, so no lock is needed. Returns -1 with errno set. */
+static int open_temporary(const char *path, char *temporary, size_t size)
+{
+    int handle = open_unnamed(path);
+    for (int attempt = 0; handle < 0 && attempt < TEMPORARY_ATTEMPTS; attempt++) {
+        name_temporary(path, temporary, size);
+        handle = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (handle < 0 && errno != EEXIST)
+            break;
+    }
+    return handle;
+}
+
+/* Gives an unnamed temporary file its name. False with errno set. */
+static bool link_temporary(lp_writer *writer)
+{
+    size_t size = strlen(writer->path) + TEMPORARY_SUFFIX;
+    for (int attempt = 0; !*writer->temporary && attempt < TEMPORARY_ATTEMPTS; attempt++) {
+        name_temporary(writer->path, writer->temporary, size);
+        if (linkat(AT_FDCWD, path_of_handle(writer->handle).text, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0)
+            break;
+        *writer->temporary = 0;
+        if (errno != EEXIST)
+            break;
+    }
+    return *writer->temporary;
 }
 
 lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *error)
@@ -203,14 +275,7 @@ lapse_status lp_writer_pad(lp_writer *writer, size_t alignment, lapse_error *err
 /* Syncs the folder of path, so that a rename survives a power failure. */
 static void sync_folder(const char *path)
 {
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t size = slash ? (size_t)(slash - path) : 0;
-    if (size >= sizeof folder)
-        return;
-    memcpy(folder, path, size);
-    folder[size] = 0;
-    int handle = open(slash ? (size ? folder : "/") : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int handle = open_folder(path);
     if (handle >= 0) {
         fsync(handle);
         close(handle);
@@ -221,7 +286,7 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 {
     lapse_status status = flush(writer, writer->data, writer->used, error);
     if (status == LAPSE_OK && writer->temporary) {
-        if (fsync(writer->handle) != 0 || rename(writer->temporary, writer->path) != 0) {
+        if (fsync(writer->handle) != 0 || !link_temporary(writer) || rename(writer->temporary, writer->path) != 0) {
             status = lp_fail_errno(error, "write", writer->path);
         } else {
             sync_folder(writer->path);
@@ -235,7 +300,7 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 
 void lp_writer_abandon(lp_writer *writer)
 {
-    if (writer->temporary)
+    if (writer->temporary && *writer->temporary)
         unlink(writer->temporary);
     if (writer->path && writer->handle >= 0 && writer->handle != STDOUT_FILENO)
         close(writer->handle);
