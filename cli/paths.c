@@ -23,9 +23,10 @@ typedef struct file_list {
 
 static void add(file_list *list, const char *dashes, const char *name, const char *path, cli_file direction)
 {
-    bool standard_input = path && direction == CLI_INPUT_FILE && strcmp(path, "-") == 0;
-    if (direction == CLI_NO_FILE || !path || !*path || standard_input)
+    if (direction == CLI_NO_FILE || !path || !*path)
         return;
+    if (direction == CLI_INPUT_FILE && strcmp(path, "-") == 0)
+        path = "/dev/stdin";
     assert(list->count < MAX_FILES);
     named_file *file = &list->files[list->count++];
     file->direction = direction;

@@ -75,6 +75,11 @@ $ lapse import events.csv -o ./events.csv; cmp events.csv whole.csv
 ! lapse: see `lapse import --help`
 $ lapse import - -o out.lapse <events.csv | head -1; lapse import events.csv -o - 2>/dev/null | cmp - d.lapse
 | read       96 rows, 1.9 kB from standard input
+$ lapse import - -o events.csv <events.csv; cmp events.csv whole.csv
+! lapse: --output events.csv would overwrite INPUT /dev/stdin
+! lapse: see `lapse import --help`
+$ cat events.csv | lapse import - -o out.lapse | head -1
+| read       96 rows, 1.9 kB from standard input
 $ lapse kernel m.st --svg m.st
 ! lapse: --svg m.st would overwrite MODEL m.st
 ! lapse: see `lapse kernel --help`
