@@ -181,7 +181,7 @@ void lapse_trainer_free(lapse_trainer *trainer)
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error)
 {
-    lapse_trainer *trainer;
+    lapse_trainer *trainer = NULL;
     LP_TRY(lapse_trainer_new(dataset, options, &trainer, error));
     lapse_status status = lapse_trainer_run(trainer, on_progress, context, model, error);
     lapse_trainer_free(trainer);
