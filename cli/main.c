@@ -1,9 +1,13 @@
 /* main.c: finds the verb, parses its options, runs it. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lookup.h"
+#include "paths.h"
 #include "verb.h"
 
 static const cli_verb *const verbs[] = {
@@ -37,6 +41,42 @@ const cli_verb *cli_verb_find(const char *name)
     return NULL;
 }
 
+/* Opens closed standard descriptors on the null device. Otherwise the next file that the process opens gets such a number, and
+ * messages are written into that file. */
+static void open_standard_descriptors(void)
+{
+    for (int handle = STDIN_FILENO; handle <= STDERR_FILENO; handle++)
+        if (fcntl(handle, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", handle == STDIN_FILENO ? O_RDONLY : O_WRONLY) != handle)
+            _exit(CLI_FAILED);
+}
+
+/* Reading a mapped page beyond the end of a truncated file raises SIGBUS. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    static const char text[] = "lapse: a file was truncated by another process while it was being read\n";
+    (void)context;
+    if (info->si_code != BUS_ADRERR) {
+        signal(number, SIG_DFL); /* the instruction runs again and ends the process */
+        return;
+    }
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(CLI_FAILED);
+}
+
+static void watch_bus_errors(void)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+}
+
+static bool has_train_options(const cli_verb *verb, const void *settings)
+{
+    return !verb->train || ((const cli_train *)(const void *)((const char *)settings + *verb->train))->given;
+}
+
 static int run_verb(const cli_call *call)
 {
     const cli_verb *verb = call->verb;
@@ -46,10 +86,11 @@ static int run_verb(const cli_call *call)
         return cli_fail("out of memory");
     if (verb->defaults)
         verb->defaults(settings);
-    int status = cli_options_parse(call, settings, &help);
+    int status =
+        has_train_options(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
     if (status == CLI_DONE && help != CLI_HELP_NONE)
         cli_help_verb(stdout, verb, help == CLI_HELP_ALL);
-    else if (status == CLI_DONE)
+    else if (status == CLI_DONE && (status = cli_paths_check(call, settings)) == CLI_DONE)
         status = verb->run(settings, call);
     cli_options_clear(verb, settings);
     if (verb->clear)
@@ -62,6 +103,8 @@ int main(int argc, char **argv)
 {
     cli_call call = {NULL, argc, argv};
     int status = CLI_DONE;
+    open_standard_descriptors();
+    watch_bus_errors();
     if (argc < 2) {
         cli_help_verbs(stderr);
         return CLI_USAGE;

@@ -87,6 +87,20 @@ static bool read_whole(const cli_option *option, const char *text, void *value, 
     return true;
 }
 
+/* One bound for every verb: that of the training option. */
+static bool read_threads(const cli_option *option, const char *text, void *value, reason *why)
+{
+    uint64_t number;
+    lapse_option row;
+    lapse_train_option_find("threads", &row);
+    bool good = read_digits(text, (uint64_t)row.maximum, &number, why) && number >= (uint64_t)row.minimum;
+    snprintf(why->text, sizeof why->text, "an integer from %g to %g", row.minimum, row.maximum);
+    (void)option;
+    if (good)
+        *(int *)value = (int)number;
+    return good;
+}
+
 static bool read_count(const cli_option *option, const char *text, void *value, reason *why)
 {
     uint64_t number;
@@ -295,6 +309,7 @@ static const type_row types[] = {
     [CLI_TEXT] = {read_text, show_text, json_text},
     [CLI_CHOICE] = {read_choice, show_text, json_text},
     [CLI_WHOLE] = {read_whole, show_whole, json_whole},
+    [CLI_THREADS] = {read_threads, show_whole, json_whole},
     [CLI_COUNT] = {read_count, show_count, json_count},
     [CLI_SEED] = {read_seed, show_seed, json_seed},
     [CLI_NUMBER] = {read_number, show_number, json_number},
@@ -306,6 +321,14 @@ static const type_row types[] = {
 };
 
 /* ---- tables ---- */
+
+/* The direction of a training option's file. */
+static cli_file train_file(const lapse_option *option)
+{
+    if (option->type != LAPSE_OPTION_FILE)
+        return CLI_NO_FILE;
+    return strcmp(option->name, "checkpoint") == 0 ? CLI_OUTPUT_FILE : CLI_INPUT_FILE;
+}
 
 const cli_option *cli_verb_options(const cli_verb *verb)
 {
@@ -326,6 +349,7 @@ const cli_option *cli_verb_options(const cli_verb *verb)
                                      .unset = option.rule,
                                      .names = option.choices,
                                      .group = option.group,
+                                     .file = train_file(&option),
                                      .advanced = option.advanced};
     }
     rows[count] = (cli_option){0};

@@ -23,9 +23,13 @@ typedef enum cli_type {
     CLI_DURATION, /* double, seconds; written with a unit */
     CLI_FLAG,     /* bool, set to true; takes no value */
     CLI_UNFLAG,   /* bool, set to false; takes no value */
+    CLI_THREADS,  /* int: a number of threads, in the range of the training option; 0, the default, is all cores */
     CLI_LIST,     /* cli_list: each occurrence appends one item */
     CLI_TRAIN     /* cli_train: a training option of the library; without a placeholder it takes no value */
 } cli_type;
+
+/* Whether a value names a file. paths.c compares the files of a command line. */
+typedef enum cli_file { CLI_NO_FILE, CLI_INPUT_FILE, CLI_OUTPUT_FILE } cli_file;
 
 typedef struct cli_list {
     const char **items; /* the array belongs to the parser, the strings to the command line */
@@ -54,6 +58,7 @@ typedef struct cli_option {
     const char *const *(*choices)(void); /* CLI_CHOICE: the allowed names, NULL-terminated; otherwise NULL */
     const char *const *names;            /* CLI_TRAIN: likewise */
     const char *group; /* heading in the help and of the banner's paragraph; NULL: "Options", and not in the banner */
+    cli_file file;     /* CLI_TEXT and CLI_TRAIN only */
     bool required;
     bool advanced; /* left out of `lapse VERB --help`; `--help all` and the man page have it */
 } cli_option;
@@ -66,6 +71,7 @@ typedef struct cli_argument {
     size_t offset;    /* of a const char * */
     const char *help;
     bool optional;
+    cli_file file;
 } cli_argument;
 
 struct cli_verb;

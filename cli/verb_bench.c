@@ -205,7 +205,7 @@ static const cli_option options[] = {
      .help = "timed repetitions"},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(bench_settings, bench.seed), .placeholder = "N",
      .help = "random seed of the simulated events"},
-    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(bench_settings, bench.threads), .placeholder = "N",
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(bench_settings, bench.threads), .placeholder = "N",
      .help = "CPU threads", .unset = "all cores"},
     {.name = "device", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.device), .placeholder = "DEVICE",
      .choices = lapse_device_names, .help = "compute device: cpu, cuda (NVIDIA GPU), or auto (cuda if available)"},

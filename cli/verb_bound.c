@@ -187,7 +187,7 @@ static const cli_option options[] = {
      .help = "random draws for measuring the error; 0 disables the measurement"},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(bound_settings, bound.seed), .placeholder = "N",
      .help = "random seed of the frequencies"},
-    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(bound_settings, bound.threads), .placeholder = "N",
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(bound_settings, bound.threads), .placeholder = "N",
      .help = "CPU threads; does not change the result", .unset = "all cores"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(bound_settings, json), .help = "JSON output: one object"},
     {0},

@@ -104,7 +104,7 @@ static void defaults(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(check_settings, data), "dataset file from `lapse import`", false},
+    {"DATA", offsetof(check_settings, data), "dataset file from `lapse import`", false, CLI_INPUT_FILE},
     {0},
 };
 

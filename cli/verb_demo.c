@@ -358,7 +358,7 @@ static const cli_argument arguments[] = {{0}};
 static const cli_option options[] = {
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(demo_settings, seed), .placeholder = "N",
      .help = "another seed is another shop and another training"},
-    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(demo_settings, threads), .placeholder = "N",
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(demo_settings, threads), .placeholder = "N",
      .help = "threads to use; never changes the result", .unset = "all cores"},
     {.name = "keep", .type = CLI_TEXT, .offset = offsetof(demo_settings, keep), .placeholder = "FOLDER",
      .help = "keep events, dataset and models in this folder", .unset = "they are removed at the end"},

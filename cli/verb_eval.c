@@ -126,8 +126,8 @@ static const char *const *split_names(void)
 }
 
 static const cli_argument arguments[] = {
-    {"MODEL", offsetof(eval_settings, model), "model file from `lapse train`", false},
-    {"DATA", offsetof(eval_settings, data), "dataset file from `lapse import`", false},
+    {"MODEL", offsetof(eval_settings, model), "model file from `lapse train`", false, CLI_INPUT_FILE},
+    {"DATA", offsetof(eval_settings, data), "dataset file from `lapse import`", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -152,7 +152,7 @@ static const cli_option options[] = {
      .help = "bootstrap resamples of the sequences for the 95 % intervals; 0 disables them"},
     {.name = "device", .type = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.device), .placeholder = "DEVICE",
      .help = "compute device: cpu, cuda (NVIDIA GPU), or auto (cuda if available)", .choices = lapse_device_names},
-    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(eval_settings, evaluate.threads), .placeholder = "N",
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(eval_settings, evaluate.threads), .placeholder = "N",
      .help = "CPU threads; does not change the result", .unset = "all cores"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(eval_settings, json), .help = "JSON output: one object"},
     {0},

@@ -29,8 +29,8 @@ static int run(void *settings, const cli_call *call)
 }
 
 static const cli_argument arguments[] = {
-    {"VERB", offsetof(help_settings, verb), "verb to explain (default: list all verbs)", true},
-    {"all", offsetof(help_settings, extent), "include the advanced options", true},
+    {"VERB", offsetof(help_settings, verb), "verb to explain (default: list all verbs)", true, CLI_NO_FILE},
+    {"all", offsetof(help_settings, extent), "include the advanced options", true, CLI_NO_FILE},
     {0},
 };
 

@@ -165,13 +165,12 @@ static int run(void *settings, const cli_call *call)
     lapse_import_report report;
     lapse_error error;
     double start = cli_clock();
+    (void)call;
     cli_columns_finish(&s->columns);
     s->columns.import.categories = s->categories.items;
     s->columns.import.category_count = s->categories.count;
     s->columns.import.numbers = s->numbers.items;
     s->columns.import.number_count = s->numbers.count;
-    if (strcmp(s->columns.import.input, s->output) == 0 && strcmp(s->output, "-") != 0)
-        return cli_usage(call->verb, "the output would overwrite the input, %s", s->output);
     lapse_status status = lapse_dataset_read(&s->columns.import, &dataset, &report, &error);
     if (status == LAPSE_OK)
         status = lapse_dataset_save(dataset, s->output, &error);
@@ -196,14 +195,14 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {
     {"INPUT", offsetof(import_settings, columns.import.input),
-     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false},
+     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
     {0},
 };
 
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(import_settings, output),
-     .placeholder = "DATASET", .help = "dataset file to write", .required = true},
+     .placeholder = "DATASET", .help = "dataset file to write", .file = CLI_OUTPUT_FILE, .required = true},
     CLI_COLUMN_ROWS(import_settings, columns, "detected by name"),
     {.name = "action", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.action),
      .placeholder = "COLUMN", .help = "action column (view, search, purchase): a categorical field that can also be a prediction "
@@ -227,7 +226,7 @@ static const cli_option options[] = {
     {.name = "min-rounds", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.min_rounds),
      .placeholder = "RULE", .help = "application of the two minimums: once, or iterated until no row is dropped (k-core)",
      .choices = lapse_min_rounds_names},
-    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(import_settings, columns.import.threads),
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(import_settings, columns.import.threads),
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "JSON output: one object"},
     {0},

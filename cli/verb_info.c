@@ -1,8 +1,11 @@
 /* verb_info.c: `lapse info`: metadata of a dataset, a model or item vectors. The file type is detected by content, not by
  * name. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "table.h"
 #include "verb.h"
@@ -128,15 +131,20 @@ static int print_json(const subject *about, const info_settings *s)
 static int looks_like_model(const char *path, bool *model)
 {
     unsigned char first[9];
-    FILE *file = fopen(path, "rb");
-    if (!file)
+    struct stat found;
+    /* Without O_NONBLOCK, open waits for the writer of a FIFO. */
+    int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (handle < 0)
         return cli_fail("%s: cannot open: %s", path, strerror(errno));
-    size_t got = fread(first, 1, sizeof first, file);
-    int failed = ferror(file) ? errno : 0;
-    fclose(file);
-    if (failed)
+    bool regular = fstat(handle, &found) == 0 && S_ISREG(found.st_mode);
+    ssize_t got = regular ? read(handle, first, sizeof first) : 0;
+    int failed = errno;
+    close(handle);
+    if (!regular)
+        return cli_fail("%s: this is not a regular file", path);
+    if (got < 0)
         return cli_fail("%s: cannot read: %s", path, strerror(failed));
-    *model = got == sizeof first && first[8] == '{' && first[7] == 0;
+    *model = got == (ssize_t)sizeof first && first[8] == '{' && first[7] == 0;
     return CLI_DONE;
 }
 
@@ -164,7 +172,7 @@ static int run(void *settings, const cli_call *call)
 }
 
 static const cli_argument arguments[] = {
-    {"FILE", offsetof(info_settings, file), "dataset, model or item-vector file", false},
+    {"FILE", offsetof(info_settings, file), "dataset, model or item-vector file", false, CLI_INPUT_FILE},
     {0},
 };
 

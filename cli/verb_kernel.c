@@ -319,7 +319,7 @@ static void defaults(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"MODEL", offsetof(kernel_settings, model), "model file with a time encoding", false},
+    {"MODEL", offsetof(kernel_settings, model), "model file with a time encoding", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -341,6 +341,7 @@ static const cli_option options[] = {
      .help = "CSV output: one row per lag with K and Phi; with --part spectrum, one per frequency"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(kernel_settings, json), .help = "JSON output: one object"},
     {.name = "svg", .type = CLI_TEXT, .offset = offsetof(kernel_settings, svg), .placeholder = "FILE",
+     .file = CLI_OUTPUT_FILE,
      .help = "SVG plot of all parts, instead of text; - is standard output", .unset = "none"},
     {0},
 };

@@ -454,9 +454,9 @@ static const char *const *unknown_names(void)
 }
 
 static const cli_argument arguments[] = {
-    {"MODEL", offsetof(predict_settings, model), "model file from `lapse train`", false},
+    {"MODEL", offsetof(predict_settings, model), "model file from `lapse train`", false, CLI_INPUT_FILE},
     {"HISTORY", offsetof(predict_settings, history),
-     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false},
+     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -477,7 +477,7 @@ static const cli_option options[] = {
     {.name = "action", .type = CLI_TEXT, .offset = offsetof(predict_settings, columns.import.action),
      .placeholder = "COLUMN", .help = "action column, for a model with an action field; other fields keep the column "
      "names of the training data", .unset = "that of the training data"},
-    {.name = "threads", .type = CLI_WHOLE, .offset = offsetof(predict_settings, columns.import.threads),
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(predict_settings, columns.import.threads),
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
     {0},
 };

@@ -74,8 +74,6 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     cli_bar bar = cli_bar_new(NULL);
     double start = cli_clock();
-    if (strcmp(s->output, s->data) == 0 || (s->pretrain.catalogue && strcmp(s->output, s->pretrain.catalogue) == 0))
-        return cli_usage(call->verb, "the output would overwrite %s", s->output);
     if (strcmp(s->output, "-") == 0)
         return cli_usage(call->verb, "item vectors cannot be written to standard output");
     lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
@@ -105,7 +103,7 @@ static void defaults(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(pretrain_settings, data), "dataset file from `lapse import`", false},
+    {"DATA", offsetof(pretrain_settings, data), "dataset file from `lapse import`", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -113,9 +111,9 @@ static const cli_argument arguments[] = {
 
 /* clang-format off */
 static const cli_option options[] = {
-    {.name = "output", .letter = 'o', .type = CLI_TEXT, AT(output), .placeholder = "FILE",
+    {.name = "output", .letter = 'o', .type = CLI_TEXT, AT(output), .placeholder = "FILE", .file = CLI_OUTPUT_FILE,
      .help = "item-vector file to write (safetensors)", .required = true},
-    {.name = "catalogue", .type = CLI_TEXT, AT(pretrain.catalogue), .placeholder = "FILE",
+    {.name = "catalogue", .type = CLI_TEXT, AT(pretrain.catalogue), .placeholder = "FILE", .file = CLI_INPUT_FILE,
      .help = "item metadata, CSV or TSV with one row per item; its columns become features of the item vectors",
      .unset = "none"},
     {.name = "item", .type = CLI_TEXT, AT(pretrain.item), .placeholder = "COLUMN",

@@ -41,10 +41,7 @@ static int run(void *settings, const cli_call *call)
     lapse_simulation *simulation = NULL;
     lapse_error error;
     double start = cli_clock();
-    if (same(s->law, s->output))
-        return cli_usage(call->verb, "--law and --output are the same file, %s", s->law);
-    if (same(s->catalogue, s->output) || same(s->catalogue, s->law))
-        return cli_usage(call->verb, "--catalogue and another output are the same file, %s", s->catalogue);
+    (void)call;
     lapse_status status = lapse_simulate(&s->simulate, &simulation, &error);
     if (status == LAPSE_OK)
         status = lapse_simulation_save(simulation, s->output, &error);
@@ -69,12 +66,15 @@ static const cli_argument arguments[] = {{0}};
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(simulate_settings, output),
-     .placeholder = "FILE", .help = "CSV file to write; - is standard output", .required = true},
+     .placeholder = "FILE", .help = "CSV file to write; - is standard output", .file = CLI_OUTPUT_FILE,
+     .required = true},
     {.name = "preset", .type = CLI_TEXT, .offset = offsetof(simulate_settings, simulate.preset), .placeholder = "NAME",
      .help = "simulated process: shop or catalogue"},
     {.name = "law", .type = CLI_TEXT, .offset = offsetof(simulate_settings, law), .placeholder = "FILE",
+     .file = CLI_OUTPUT_FILE,
      .help = "CSV file with the true probability of each event type at each event", .unset = "none"},
     {.name = "catalogue", .type = CLI_TEXT, .offset = offsetof(simulate_settings, catalogue), .placeholder = "FILE",
+     .file = CLI_OUTPUT_FILE,
      .help = "CSV file with one row per item of the preset catalogue: item,name,brand,category",
      .unset = "none"},
     {.name = "items", .type = CLI_COUNT, .offset = offsetof(simulate_settings, simulate.items), .placeholder = "N",

@@ -102,8 +102,6 @@ static int check_output(const train_settings *s, const cli_verb *verb)
 {
     char folder[4096];
     struct stat there;
-    if (strcmp(s->output, s->data) == 0)
-        return cli_usage(verb, "the model would overwrite the dataset %s", s->output);
     if (strcmp(s->output, "-") == 0)
         return cli_usage(verb, "a model goes to a file, not to standard output");
     if (stat(s->output, &there) == 0 && S_ISDIR(there.st_mode))
@@ -117,11 +115,38 @@ static int check_output(const train_settings *s, const cli_verb *verb)
     return CLI_DONE;
 }
 
+static bool resumes(const train_settings *s)
+{
+    return strcmp(option_text(s->train.given, "resume"), "true") == 0;
+}
+
+/* Identifies one version of a file; all members are 0 if there is none. */
+static struct stat file_version(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0)
+        memset(&found, 0, sizeof found);
+    return found;
+}
+
+/* Deletes the checkpoint of a completed run: the file it was resumed from, or a file that appeared or changed since
+ * `before`. */
+static void remove_checkpoint(const train_settings *s, const struct stat *before)
+{
+    struct stat now = file_version(option_text(s->train.resolved, "checkpoint"));
+    bool changed = now.st_dev != before->st_dev || now.st_ino != before->st_ino ||
+                   now.st_mtim.tv_sec != before->st_mtim.tv_sec || now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+    if (S_ISREG(now.st_mode) && (changed || resumes(s)))
+        remove(option_text(s->train.resolved, "checkpoint"));
+}
+
 static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model **model, outcome *out,
                           lapse_error *error)
 {
     watch w = {.bar = cli_bar_new(NULL), .last = {.best_score = NAN}};
     double start = cli_clock();
+    struct stat before = file_version(option_text(s->train.resolved, "checkpoint"));
+    bool saves = lapse_train_options_apply(s->train.resolved, "checkpoint");
     cli_interrupt_watch();
     lapse_status status = lapse_trainer_run(trainer, on_progress, &w, model, error);
     cli_bar_end(&w.bar);
@@ -132,9 +157,8 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
     out->last = w.last;
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
-    const char *checkpoint = option_text(s->train.resolved, "checkpoint");
-    if (status == LAPSE_OK && !out->interrupted && *checkpoint)
-        remove(checkpoint); /* a completed run has nothing to resume */
+    if (status == LAPSE_OK && !out->interrupted && saves)
+        remove_checkpoint(s, &before);
     return status;
 }
 
@@ -240,10 +264,16 @@ static int choose_checkpoint(const train_settings *s)
     snprintf(path, sizeof path, "%s%s", *given ? given : s->output, *given ? "" : ".checkpoint");
     if (lapse_train_options_set(s->train.given, "checkpoint", path, &error) != LAPSE_OK)
         return cli_error(&error);
-    bool resumes = strcmp(option_text(s->train.given, "resume"), "true") == 0;
-    if (strcmp(path, "none") != 0 && !resumes && access(path, F_OK) == 0)
-        cli_note("%s is the checkpoint of an earlier run; this run starts anew (--resume continues that one)", path);
     return CLI_DONE;
+}
+
+/* lapse_trainer_new has refused a file that is not a checkpoint. */
+static void note_checkpoint(const train_settings *s)
+{
+    const char *path = option_text(s->train.resolved, "checkpoint");
+    if (*path && access(path, F_OK) == 0 && lapse_train_options_apply(s->train.resolved, "checkpoint") && !resumes(s))
+        cli_note("%s is the checkpoint of an earlier run; this run starts anew (--resume continues that one)",
+                 option_text(s->train.resolved, "checkpoint"));
 }
 
 static int run(void *settings, const cli_call *call)
@@ -265,6 +295,7 @@ static int run(void *settings, const cli_call *call)
         status = lapse_trainer_new(dataset, s->train.given, &trainer, &error);
     if (status == LAPSE_OK) {
         s->train.resolved = lapse_trainer_options(trainer);
+        note_checkpoint(s);
         print_banner(s, dataset, call->verb);
         status = train(s, trainer, &model, &out, &error);
     }
@@ -287,7 +318,7 @@ static void clear(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(train_settings, data), "dataset file of `lapse import`", false},
+    {"DATA", offsetof(train_settings, data), "dataset file of `lapse import`", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -299,6 +330,7 @@ static const cli_option options[] = {
      .offset = offsetof(train_settings, output),
      .placeholder = "MODEL",
      .help = "model file to write",
+     .file = CLI_OUTPUT_FILE,
      .required = true},
     {.name = "no-eval",
      .type = CLI_FLAG,

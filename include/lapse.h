@@ -419,7 +419,7 @@ typedef struct lapse_scores {
 typedef struct lapse_evaluate_options {
     const char *split;  /* "train", "valid", "test" or "all"; the model stores the split rule */
     const char *target; /* "event" or "action"; NULL: the first that the model predicts */
-    int threads;        /* 0: all cores; never changes the result */
+    int threads;        /* 0: all cores; at most 4096; never changes the result */
     int bootstrap;      /* resamples for the intervals; 0: none */
     const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Baselines always use the CPU */
 } lapse_evaluate_options;
@@ -490,7 +490,7 @@ typedef struct lapse_rank_options {
     int64_t cases;          /* maximum; a sample of this size if there are more. 0: all */
     bool slices;            /* compute lapse_rank_scores.slices */
     int bootstrap;          /* resamples for the intervals; 0: none */
-    int threads;            /* 0: all cores; never changes the result */
+    int threads;            /* 0: all cores; at most 4096; never changes the result */
     const char *device;     /* that computes the states: "cpu", "cuda" or "auto"; NULL: "cpu" */
 } lapse_rank_options;
 
@@ -571,7 +571,7 @@ typedef struct lapse_predict_options {
     int64_t top;        /* recommendations per query */
     bool unseen;        /* without the event types of the sequence (target "event" only) */
     bool skip_unknown;  /* skip events with names unknown to the model, instead of failing */
-    int threads;        /* 0: all cores; never changes the result */
+    int threads;        /* 0: all cores; at most 4096; never changes the result */
 } lapse_predict_options;
 
 void lapse_predict_options_default(lapse_predict_options *options);
@@ -642,7 +642,7 @@ typedef struct lapse_bound_options {
     double delta;   /* probability of a larger error: above 0, below 1 */
     int repeats;    /* independent samples of a measurement */
     uint64_t seed;  /* of the samples */
-    int threads;    /* 0: all cores; never changes the result */
+    int threads;    /* 0: all cores; at most 4096; never changes the result */
 } lapse_bound_options;
 
 typedef struct lapse_bound_error {

@@ -1,4 +1,7 @@
 /* file.c: memory-mapped reading; writing to a temporary file, fsync and rename. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_TMPFILE */
+#endif
 #include "base/file.h"
 
 #include "base/memory.h"
@@ -10,15 +13,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 lapse_status lp_map_open(lp_map *map, const char *path, lapse_error *error)
 {
     *map = (lp_map){0};
-    int handle = open(path, O_RDONLY | O_CLOEXEC);
+    /* Without O_NONBLOCK, open waits for the writer of a FIFO. */
+    int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (handle < 0)
         return lp_fail_errno(error, "open", path);
     struct stat stat;
@@ -45,13 +50,37 @@ void lp_map_close(lp_map *map)
     *map = (lp_map){0};
 }
 
+lp_file_version lp_file_version_of(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0)
+        return (lp_file_version){0};
+    return (lp_file_version){found.st_dev, found.st_ino, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+}
+
+bool lp_file_version_equal(lp_file_version a, lp_file_version b)
+{
+    return a.device == b.device && a.inode == b.inode && a.seconds == b.seconds && a.nanoseconds == b.nanoseconds;
+}
+
 enum { WRITER_SIZE = 1 << 20 };
 
-/* Resolves a symbolic link at path, so that rename replaces its target and not the link. */
-static const char *resolve_link(const char *path, char *resolved /* PATH_MAX */)
+/* *target is path or, if path is a symbolic link, the file that it refers to, written to `resolved`: rename would replace the
+ * link itself. A link to a missing file is an error. */
+static lapse_status resolve_link(const char *path, char *resolved /* PATH_MAX */, const char **target,
+                                 lapse_error *error)
 {
     struct stat link;
-    return lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && realpath(path, resolved) ? resolved : path;
+    *target = path;
+    if (lstat(path, &link) != 0 || !S_ISLNK(link.st_mode))
+        return LAPSE_OK;
+    *target = resolved;
+    if (realpath(path, resolved))
+        return LAPSE_OK;
+    if (errno == ENOENT)
+        return lp_fail_at(error, LAPSE_ERROR_FILE, path, 0, 0,
+                          "cannot write: this is a symbolic link to a file that does not exist");
+    return lp_fail_errno(error, "write", path);
 }
 
 /* Standard output, and devices and pipes, which a rename would replace. */
@@ -61,36 +90,111 @@ static bool is_written_directly(const char *path)
     return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
 }
 
-/* Opens the temporary file, empty and locked: the file of a killed process is reused, and two processes never write the
- * same one. Returns -1 with errno set. */
-static int open_temporary(const char *temporary)
+enum { TEMPORARY_ATTEMPTS = 100, TEMPORARY_STEM = 200, TEMPORARY_SUFFIX = sizeof ".0123456789abcdef.tmp" };
+
+static uint64_t random_name(void)
 {
-    for (;;) {
-        struct stat mine, there;
-        int handle = open(temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-        if (handle < 0)
-            return -1;
-        bool locked = flock(handle, LOCK_EX | LOCK_NB) == 0 && fstat(handle, &mine) == 0;
-        /* Another process may have renamed it between open and lock. */
-        bool same =
-            locked && stat(temporary, &there) == 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
-        if (same && ftruncate(handle, 0) == 0)
-            return handle;
-        int code = errno;
+    uint64_t value;
+    if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value)
+        return value;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec << 20 ^ (uint64_t)getpid();
+}
+
+/* Writes a new random name beside path to `temporary`. */
+static void name_temporary(const char *path, char *temporary, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - path) : 0, name = strlen(path) - folder;
+    /* A shortened name leaves space for the suffix within NAME_MAX. */
+    int stem = (int)(folder + (name < TEMPORARY_STEM ? name : TEMPORARY_STEM));
+    snprintf(temporary, size, "%.*s.%016llx.tmp", stem, path, (unsigned long long)random_name());
+}
+
+/* The folder of path; -1 with errno set. */
+static int open_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int size = slash ? (int)(slash + 1 - path) : 0;
+    if (size >= PATH_MAX)
+        return -1;
+    snprintf(folder, sizeof folder, "%.*s", size, path);
+    return open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The path by which linkat names an unnamed file. */
+typedef struct handle_path {
+    char text[64];
+} handle_path;
+
+static handle_path path_of_handle(int handle)
+{
+    handle_path path;
+    snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", handle);
+    return path;
+}
+
+static bool always_named;
+
+void lp_writer_name_always(bool always)
+{
+    always_named = always;
+}
+
+/* A file without a name, which vanishes if the process is killed; -1 where the file system or /proc does not support it. */
+static int open_unnamed(const char *path)
+{
+    int folder = always_named ? -1 : open_folder(path);
+    if (folder < 0)
+        return -1;
+    int handle = openat(folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    close(folder);
+    if (handle >= 0 && access(path_of_handle(handle).text, F_OK) != 0) {
         close(handle);
-        errno = code == EWOULDBLOCK ? EBUSY : code;
-        if (!locked || same)
-            return -1;
+        handle = -1;
     }
+    return handle;
+}
+
+/* Opens the temporary file: without a name (*temporary is ""), or with a new one. O_EXCL: no existing file or link is opened,
+ * and no two writers share a file, so no lock is needed. Returns -1 with errno set. */
+static int open_temporary(const char *path, char *temporary, size_t size)
+{
+    int handle = open_unnamed(path);
+    for (int attempt = 0; handle < 0 && attempt < TEMPORARY_ATTEMPTS; attempt++) {
+        name_temporary(path, temporary, size);
+        handle = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (handle < 0 && errno != EEXIST)
+            break;
+    }
+    return handle;
+}
+
+/* Gives an unnamed temporary file its name. False with errno set. */
+static bool link_temporary(lp_writer *writer)
+{
+    size_t size = strlen(writer->path) + TEMPORARY_SUFFIX;
+    for (int attempt = 0; !*writer->temporary && attempt < TEMPORARY_ATTEMPTS; attempt++) {
+        name_temporary(writer->path, writer->temporary, size);
+        if (linkat(AT_FDCWD, path_of_handle(writer->handle).text, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0)
+            break;
+        *writer->temporary = 0;
+        if (errno != EEXIST)
+            break;
+    }
+    return *writer->temporary;
 }
 
 lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *error)
 {
     *writer = (lp_writer){.handle = -1};
     char resolved[PATH_MAX];
-    path = resolve_link(path, resolved);
     bool direct = is_written_directly(path);
-    size_t size = strlen(path) + 32;
+    if (!direct)
+        LP_TRY(resolve_link(path, resolved, &path, error));
+    size_t size = strlen(path) + TEMPORARY_SUFFIX;
     writer->data = lp_alloc(WRITER_SIZE, 1);
     writer->path = lp_text_copy(path);
     writer->temporary = direct ? NULL : lp_alloc(size, 1);
@@ -103,8 +207,7 @@ lapse_status lp_writer_open(lp_writer *writer, const char *path, lapse_error *er
     } else if (direct) {
         writer->handle = open(path, O_WRONLY | O_CLOEXEC);
     } else {
-        snprintf(writer->temporary, size, "%s.tmp", path);
-        writer->handle = open_temporary(writer->temporary);
+        writer->handle = open_temporary(path, writer->temporary, size);
     }
     if (writer->handle < 0) {
         lapse_status status = lp_fail_errno(error, "write", path);
@@ -172,14 +275,7 @@ lapse_status lp_writer_pad(lp_writer *writer, size_t alignment, lapse_error *err
 /* Syncs the folder of path, so that a rename survives a power failure. */
 static void sync_folder(const char *path)
 {
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t size = slash ? (size_t)(slash - path) : 0;
-    if (size >= sizeof folder)
-        return;
-    memcpy(folder, path, size);
-    folder[size] = 0;
-    int handle = open(slash ? (size ? folder : "/") : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int handle = open_folder(path);
     if (handle >= 0) {
         fsync(handle);
         close(handle);
@@ -190,7 +286,7 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 {
     lapse_status status = flush(writer, writer->data, writer->used, error);
     if (status == LAPSE_OK && writer->temporary) {
-        if (fsync(writer->handle) != 0 || rename(writer->temporary, writer->path) != 0) {
+        if (fsync(writer->handle) != 0 || !link_temporary(writer) || rename(writer->temporary, writer->path) != 0) {
             status = lp_fail_errno(error, "write", writer->path);
         } else {
             sync_folder(writer->path);
@@ -204,7 +300,7 @@ lapse_status lp_writer_commit(lp_writer *writer, lapse_error *error)
 
 void lp_writer_abandon(lp_writer *writer)
 {
-    if (writer->temporary)
+    if (writer->temporary && *writer->temporary)
         unlink(writer->temporary);
     if (writer->path && writer->handle >= 0 && writer->handle != STDOUT_FILENO)
         close(writer->handle);

@@ -229,3 +229,12 @@ int lp_threads_available(void)
     int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
     return count > 0 ? count : 1;
 }
+
+lapse_status lp_threads_resolve(int requested, int *threads, lapse_error *error)
+{
+    if (requested < 0 || requested > LP_THREADS_MAX)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "threads is %d; it must be 1 to %d, or 0 for all cores", requested,
+                       LP_THREADS_MAX);
+    *threads = requested ? requested : lp_threads_available();
+    return LAPSE_OK;
+}

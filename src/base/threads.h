@@ -2,6 +2,8 @@
 #ifndef LP_THREADS_H
 #define LP_THREADS_H
 
+#include "base/error.h"
+
 /* Runs task number `task`. `worker`, below `threads` and `count`, identifies the thread, for per-thread scratch memory. */
 typedef void (*lp_job)(void *context, int task, int worker);
 
@@ -23,5 +25,11 @@ void lp_worker_wait(lp_worker *worker);
 
 /* The number of cores in the CPU affinity mask of this process. */
 int lp_threads_available(void);
+
+/* The largest value of every option named threads. */
+enum { LP_THREADS_MAX = 4096 };
+
+/* *threads is the requested number, or all cores if that is 0. Less than 0 or more than LP_THREADS_MAX is LAPSE_ERROR_USAGE. */
+lapse_status lp_threads_resolve(int requested, int *threads, lapse_error *error);
 
 #endif

@@ -144,7 +144,8 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
     if (samples < 1 || samples > MOST_SAMPLES)
         return lp_fail(error, LAPSE_ERROR_USAGE, "samples is %lld; it must be 1 to %lld", (long long)samples,
                        (long long)MOST_SAMPLES);
-    int threads = options->threads > 0 ? options->threads : lp_threads_available();
+    int threads;
+    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
     threads = threads < options->repeats ? threads : options->repeats;
     measurement m = {.options = options, .samples = samples};
     choose_grid(options, &m);

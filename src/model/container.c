@@ -220,6 +220,8 @@ static lapse_status read_all(lp_container *container, const char *path, lapse_er
         return damaged(error, path, "its header is cut off");
     json_error_t json_error;
     json_t *root = json_loadb(bytes + 8, header_size, JSON_REJECT_DUPLICATES, &json_error);
+    if (!root && json_error_code(&json_error) == json_error_out_of_memory)
+        return lp_fail_memory(error, "the header of a model file", header_size);
     if (!root)
         return damaged(error, path, "its header is not JSON");
     json_t *metadata = json_object_get(root, "__metadata__");

@@ -246,12 +246,13 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
              .options = options,
              .best = best,
              .counts = counts};
+    int threads;
     LP_TRY(check(&j, error));
+    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
     if (options->skip_unknown)
         LP_TRY(lp_id_map_init_lenient(&j.id_map, model, histories, error));
     else
         LP_TRY(lp_id_map_init(&j.id_map, model, histories, error));
-    int threads = options->threads > 0 ? options->threads : lp_threads_available();
     threads = lp_backend_find("cpu")->max_threads(lp_backend_find("cpu")->context, threads);
     lapse_status status = predict_all(&j, threads, error);
     lp_id_map_clear(&j.id_map);

@@ -3,8 +3,10 @@
 
 #include "model/model_file.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The state is one tensor of doubles in this order; integers below 2^53 are exact. */
@@ -26,8 +28,27 @@ static float *on_host(const lp_trainer *trainer, float *buffer, lp_container *co
     return copy;
 }
 
-lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lapse_error *error)
+lapse_status lp_checkpoint_check(const char *path, lapse_error *error)
 {
+    struct stat there;
+    if (lstat(path, &there) != 0 && errno == ENOENT)
+        return LAPSE_OK;
+    lp_container container;
+    lapse_status status = lp_container_open(&container, path, error);
+    if (status == LAPSE_OK && !lp_container_tensor(&container, STATE))
+        status = LAPSE_ERROR_FORMAT;
+    lp_container_close(&container);
+    if (status != LAPSE_ERROR_FORMAT)
+        return status;
+    return lp_fail_at(
+        error, LAPSE_ERROR_USAGE, path, 0, 0,
+        "this file is not a checkpoint, and a checkpoint would overwrite it; set another --checkpoint FILE");
+}
+
+lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_error *error)
+{
+    if (!lp_file_version_equal(lp_file_version_of(path), trainer->checkpoint))
+        LP_TRY(lp_checkpoint_check(path, error));
     const lp_trainer_state *state = &trainer->state;
     double numbers[STATE_COUNT] = {
         [STEP] = (double)state->step,       [EPOCH] = state->epoch,
@@ -50,6 +71,8 @@ lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lap
                      : lp_fail_memory(error, "a checkpoint", 3 * trainer->adam.size * sizeof(float));
     }
     lp_arena_clear(&container.arena);
+    if (status == LAPSE_OK)
+        trainer->checkpoint = lp_file_version_of(path);
     return status;
 }
 
@@ -141,6 +164,8 @@ lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *fou
     lp_container container;
     LP_TRY(lp_container_open(&container, path, error));
     lapse_status status = restore(trainer, &container, path, error);
+    if (status == LAPSE_OK)
+        trainer->checkpoint = lp_file_version_of(path);
     lp_container_close(&container);
     return status;
 }

@@ -4,7 +4,11 @@
 
 #include "train/trainer.h"
 
-lapse_status lp_checkpoint_save(const lp_trainer *trainer, const char *path, lapse_error *error);
+/* Refuses a file at path that is not a checkpoint, because saving would overwrite it. A missing file is accepted. */
+lapse_status lp_checkpoint_check(const char *path, lapse_error *error);
+
+/* Checks the file at path as lp_checkpoint_check does, unless this trainer has saved or loaded it, and replaces it. */
+lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_error *error);
 
 /* Restores a new trainer from a checkpoint. If there is no file, *found is false and nothing changes. A checkpoint of
  * another run (other data or options) is an error that names the difference. */

@@ -527,8 +527,9 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     LP_TRY(lp_evaluator_target(model, options->target, &target, error));
     const lp_backend *backend;
     LP_TRY(lp_evaluator_device(model, options->device, &backend, error));
+    int threads;
+    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
-    int threads = options->threads > 0 ? options->threads : lp_threads_available();
     lp_evaluator evaluator;
     lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {

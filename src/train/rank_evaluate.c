@@ -124,7 +124,9 @@ static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
 {
+    int threads;
     LP_TRY(check_options(model, options, error));
+    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
     rank_view view = {.model = model, .dataset = dataset};
     lp_split wanted = LP_SPLIT_COUNT;
     lapse_status status = view_open(&view, options->split, &wanted, error);
@@ -138,7 +140,7 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
                                   .negatives = options->negatives,
                                   .counts = view.counts,
                                   .seed = options->negative_seed,
-                                  .threads = options->threads > 0 ? options->threads : lp_threads_available()};
+                                  .threads = threads};
         status = lp_model_is_network(&model->config) ? rank_network(&view, &setup, options, scores, error)
                                                      : rank_baseline(&view, &setup, options, scores, error);
     }

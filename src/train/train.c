@@ -125,6 +125,14 @@ static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_prog
     return finish(trainer, error);
 }
 
+/* A run that does not resume replaces a checkpoint of an earlier run, but no other file. */
+static lapse_status check_checkpoint(const lp_trainer *trainer, lapse_error *error)
+{
+    const lp_run_settings *run = &trainer->options.run;
+    bool saves = lp_model_is_network(&trainer->model->config) && *run->checkpoint;
+    return saves && !run->resume ? lp_checkpoint_check(run->checkpoint, error) : LAPSE_OK;
+}
+
 lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
                                lapse_trainer **trainer, lapse_error *error)
 {
@@ -132,6 +140,8 @@ lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_o
     if (!made)
         return lp_fail_memory(error, "a training run", sizeof *made);
     lapse_status status = lp_trainer_init(made, dataset, options, error);
+    if (status == LAPSE_OK && (status = check_checkpoint(made, error)) != LAPSE_OK)
+        lp_trainer_clear(made);
     if (status != LAPSE_OK) {
         lp_free(made);
         return status;
@@ -171,7 +181,7 @@ void lapse_trainer_free(lapse_trainer *trainer)
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error)
 {
-    lapse_trainer *trainer;
+    lapse_trainer *trainer = NULL;
     LP_TRY(lapse_trainer_new(dataset, options, &trainer, error));
     lapse_status status = lapse_trainer_run(trainer, on_progress, context, model, error);
     lapse_trainer_free(trainer);

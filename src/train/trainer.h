@@ -6,6 +6,7 @@
 #ifndef LP_TRAINER_H
 #define LP_TRAINER_H
 
+#include "base/file.h"
 #include "model/sampler.h"
 #include "train/evaluator.h"
 #include "train/item_init.h"
@@ -51,6 +52,7 @@ struct lapse_trainer {
     double mean_loss;       /* of the epoch's targets, when losses were last added up */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
+    lp_file_version checkpoint;  /* that this run saved last, or was resumed from */
     struct lp_step_times *times; /* filled by every step; NULL: steps are not timed */
 };
 

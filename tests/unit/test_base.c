@@ -298,6 +298,21 @@ static void test_threads_run_each_task_once(void **state)
     }
 }
 
+static void test_threads_have_one_bound(void **state)
+{
+    (void)state;
+    static const int refused[] = {-1, 4097, 1 << 30, INT32_MAX, INT32_MIN};
+    lapse_error error;
+    int threads = -7;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_int_equal(lp_threads_resolve(refused[i], &threads, &error), LAPSE_ERROR_USAGE);
+    assert_int_equal(threads, -7);
+    assert_int_equal(lp_threads_resolve(4096, &threads, &error), LAPSE_OK);
+    assert_int_equal(threads, 4096);
+    assert_int_equal(lp_threads_resolve(0, &threads, &error), LAPSE_OK);
+    assert_int_equal(threads, lp_threads_available());
+}
+
 static void test_threads_with_few_tasks(void **state)
 {
     (void)state;
@@ -446,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_threads_with_few_tasks),
         cmocka_unit_test(test_threads_within_threads),
         cmocka_unit_test(test_threads_after_a_fork),
+        cmocka_unit_test(test_threads_have_one_bound),
         cmocka_unit_test(test_philox_known_answers),
         cmocka_unit_test(test_random_takes_words_in_order),
         cmocka_unit_test(test_random_distributions),

@@ -196,6 +196,9 @@ static void test_refused(void **state)
     assert_string_equal(error.message, "the time unit is -1 seconds; it must be above 0");
     assert_int_equal(lapse_bound_measure(&o, 0, &measured, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "samples is 0; it must be 1 to 134217728");
+    o.threads = 1 << 30;
+    assert_int_equal(lapse_bound_measure(&o, 1, &measured, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(error.message, "threads is 1073741824; it must be 1 to 4096, or 0 for all cores");
     o.repeats = 0;
     assert_int_equal(lapse_bound_measure(&o, 1, &measured, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "repeats is 0; it must be 1 to 1000000");

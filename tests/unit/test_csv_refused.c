@@ -191,7 +191,10 @@ static void wrong_options_are_refused(void **state)
     options = defaults();
     options.threads = -2;
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "threads is -2; it must be 1 or more, or 0 for all cores");
+                "threads is -2; it must be 1 to 4096, or 0 for all cores");
+    options.threads = 4097;
+    refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
+                "threads is 4097; it must be 1 to 4096, or 0 for all cores");
     options = defaults();
     lapse_dataset *dataset = NULL;
     lapse_error error = {0};

@@ -1,4 +1,7 @@
 /* test_file.c: files mapped, and files written aside and renamed: whole at commit, or not at all. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* O_TMPFILE */
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,13 +22,29 @@
 #include "base/memory.h"
 
 static char folder[200];
+static bool named; /* temporary files have names: always, or because the file system has no unnamed files */
 
 static int make_folder(void **state)
 {
     (void)state;
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/lapse_test_file_XXXXXX", base && *base ? base : "/tmp");
-    return mkdtemp(folder) ? 0 : -1;
+    if (!mkdtemp(folder))
+        return -1;
+    int unnamed = open(folder, O_WRONLY | O_TMPFILE, 0600);
+    named = unnamed < 0;
+    if (unnamed >= 0)
+        close(unnamed);
+    lp_writer_name_always(false);
+    return 0;
+}
+
+static int make_folder_for_names(void **state)
+{
+    int status = make_folder(state);
+    lp_writer_name_always(true);
+    named = true;
+    return status;
 }
 
 /* How many files the folder holds. */
@@ -42,7 +61,7 @@ static int count_files(void)
 
 static const char *in_folder(const char *name)
 {
-    static char path[400];
+    static char path[500];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
@@ -112,7 +131,7 @@ static void test_writer_appears_at_commit(void **state)
     assert_int_equal(lp_writer_print(&writer, NULL, "%d,%s\n", 12, "x"), LAPSE_OK);
     assert_int_equal(writer.written, 8);
     assert_holds(path, "old");
-    assert_int_equal(count_files(), 2);
+    assert_int_equal(count_files(), named ? 2 : 1);
     assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
     assert_holds(path, "new12,x\n");
     assert_int_equal(count_files(), 1);
@@ -360,40 +379,133 @@ static void test_writer_to_a_full_standard_output(void **state)
     assert_string_equal(error.file, "-");
 }
 
-/* A file left behind by a killed process is used again; one that another writer holds is not. */
-static void test_writer_and_others(void **state)
+/* The writer never opens a file that exists: a regular file, a link and a FIFO at PATH.tmp stay as they are. */
+static void test_writer_touches_no_other_file(void **state)
 {
     (void)state;
-    lapse_error error;
-    lp_writer first, second;
-    char path[300], aside[310], text[8] = {0};
+    char path[300], aside[310], victim[310];
     snprintf(path, sizeof path, "%s/shared", folder);
     snprintf(aside, sizeof aside, "%s.tmp", path);
-    FILE *left = fopen(aside, "w");
-    assert_non_null(left);
-    fputs("left behind by someone", left);
-    fclose(left);
-    assert_int_equal(lp_writer_open(&first, path, &error), LAPSE_OK);
-    assert_int_equal(lp_writer_open(&second, path, &error), LAPSE_ERROR_FILE);
-    assert_string_equal(error.message, "cannot write: Device or resource busy");
-    assert_int_equal(lp_writer_add(&first, "mine", 4, &error), LAPSE_OK);
-    assert_int_equal(lp_writer_commit(&first, &error), LAPSE_OK);
-    assert_int_not_equal(access(aside, F_OK), 0);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fread(text, 1, sizeof text, file), 4);
-    fclose(file);
-    assert_string_equal(text, "mine");
-    assert_int_equal(lp_writer_open(&second, path, &error), LAPSE_OK);
-    lp_writer_abandon(&second);
-    assert_int_not_equal(access(aside, F_OK), 0);
-    assert_int_equal(unlink(path), 0);
+    snprintf(victim, sizeof victim, "%s/victim", folder);
+    for (int type = 0; type < 3; type++) {
+        lp_writer writer;
+        struct stat before, after;
+        put(victim, "precious");
+        if (type == 0)
+            put(aside, "of another program");
+        else
+            assert_int_equal(type == 1 ? symlink("victim", aside) : mkfifo(aside, 0600), 0);
+        assert_int_equal(lstat(aside, &before), 0);
+        assert_int_equal(lp_writer_open(&writer, path, NULL), LAPSE_OK);
+        assert_int_equal(lp_writer_add(&writer, "mine", 4, NULL), LAPSE_OK);
+        assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+        assert_holds(path, "mine");
+        assert_holds(victim, "precious");
+        assert_int_equal(lstat(aside, &after), 0);
+        assert_true(before.st_ino == after.st_ino && before.st_mode == after.st_mode &&
+                    before.st_size == after.st_size);
+        assert_int_equal(lstat(path, &after), 0);
+        assert_true(S_ISREG(after.st_mode));
+        assert_int_equal(count_files(), 3);
+        unlink(path);
+        unlink(aside);
+        unlink(victim);
+    }
+}
+
+/* Writers of one path do not wait for each other and share no file; the last commit remains. */
+static void test_writers_at_once(void **state)
+{
+    (void)state;
+    lp_writer first, second, third;
+    char path[300];
+    snprintf(path, sizeof path, "%s/out", folder);
+    assert_int_equal(lp_writer_open(&first, path, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_open(&second, path, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_open(&third, path, NULL), LAPSE_OK);
+    assert_int_equal(count_files(), named ? 3 : 0);
+    assert_int_equal(lp_writer_add(&first, "first", 5, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_add(&second, "second", 6, NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_commit(&second, NULL), LAPSE_OK);
+    assert_holds(path, "second");
+    assert_int_equal(lp_writer_commit(&first, NULL), LAPSE_OK);
+    assert_holds(path, "first");
+    lp_writer_abandon(&third);
+    assert_holds(path, "first");
+    assert_int_equal(count_files(), 1);
+    unlink(path);
+}
+
+static void test_writer_refuses_a_dangling_link(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    lapse_error error;
+    struct stat found;
+    assert_int_equal(symlink("absent", in_folder("taken")), 0);
+    assert_int_equal(lp_writer_open(&writer, in_folder("taken"), &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: this is a symbolic link to a file that does not exist");
+    lp_writer_abandon(&writer);
+    assert_int_equal(lstat(in_folder("taken"), &found), 0);
+    assert_true(S_ISLNK(found.st_mode));
+    assert_int_equal(count_files(), 1);
+    unlink(in_folder("taken"));
+}
+
+/* A name of NAME_MAX bytes leaves no space for a suffix. */
+static void test_writer_of_a_long_name(void **state)
+{
+    (void)state;
+    char name[256];
+    lp_writer writer;
+    memset(name, 'n', 255);
+    name[255] = 0;
+    assert_int_equal(lp_writer_open(&writer, in_folder(name), NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+    assert_holds(in_folder(name), "");
+    assert_int_equal(count_files(), 1);
+    unlink(in_folder(name));
+}
+
+/* Without a writer at its other end, opening a FIFO must not wait. */
+static void test_map_refuses_a_pipe(void **state)
+{
+    (void)state;
+    lp_map map;
+    lapse_error error;
+    assert_int_equal(mkfifo(in_folder("out"), 0600), 0);
+    alarm(30);
+    assert_int_equal(lp_map_open(&map, in_folder("out"), &error), LAPSE_ERROR_FILE);
+    alarm(0);
+    assert_string_equal(error.message, "this is not a regular file");
+    unlink(in_folder("out"));
+}
+
+static void test_file_versions(void **state)
+{
+    (void)state;
+    lp_writer writer;
+    const lp_file_version none = lp_file_version_of(in_folder("absent"));
+    assert_true(lp_file_version_equal(none, (lp_file_version){0}));
+    put(in_folder("out"), "old");
+    lp_file_version before = lp_file_version_of(in_folder("out"));
+    assert_true(lp_file_version_equal(before, lp_file_version_of(in_folder("out"))));
+    assert_false(lp_file_version_equal(before, none));
+    assert_int_equal(lp_writer_open(&writer, in_folder("out"), NULL), LAPSE_OK);
+    assert_int_equal(lp_writer_commit(&writer, NULL), LAPSE_OK);
+    assert_false(lp_file_version_equal(before, lp_file_version_of(in_folder("out"))));
+    unlink(in_folder("out"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writer_and_others),
+        cmocka_unit_test(test_writer_touches_no_other_file),
+        cmocka_unit_test(test_writers_at_once),
+        cmocka_unit_test(test_writer_refuses_a_dangling_link),
+        cmocka_unit_test(test_writer_of_a_long_name),
+        cmocka_unit_test(test_map_refuses_a_pipe),
+        cmocka_unit_test(test_file_versions),
         cmocka_unit_test(test_map_reads_a_file),
         cmocka_unit_test(test_map_refuses_what_is_no_file),
         cmocka_unit_test(test_writer_appears_at_commit),
@@ -410,5 +522,6 @@ int main(void)
         cmocka_unit_test(test_writer_on_a_full_disk),
         cmocka_unit_test(test_writer_to_a_full_standard_output),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    int failed = cmocka_run_group_tests_name("unnamed temporary files", tests, make_folder, remove_folder);
+    return failed + cmocka_run_group_tests_name("named temporary files", tests, make_folder_for_names, remove_folder);
 }

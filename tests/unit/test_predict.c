@@ -311,6 +311,10 @@ static void many_refusals(void **state)
     check_error(lapse_predict_all(model, dataset, good, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,
                 "top is 0; it must be at least 1");
     options.top = 10;
+    options.threads = 1 << 30;
+    check_error(lapse_predict_all(model, dataset, good, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,
+                "threads is 1073741824; it must be 1 to 4096, or 0 for all cores");
+    options.threads = 2;
     assert_int_equal(lapse_predict_all(model, dataset, good, 0, &options, best, counts, &error), LAPSE_OK);
     for (int n = 1;; n++) {
         lp_memory_fail_at(n);

@@ -261,6 +261,10 @@ static void refused(void **state)
     }
     lapse_rank_options options = options_of(0, false);
     options.split = "all";
+    options.threads = 1 << 30;
+    assert_int_equal(lapse_rank_evaluate(model, dataset, &options, &scores, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(error.message, "threads is 1073741824; it must be 1 to 4096, or 0 for all cores");
+    options.threads = 1;
     assert_int_equal(lapse_rank_evaluate(model, single, &options, &scores, &error), LAPSE_ERROR_INPUT);
     assert_string_equal(error.message, "there is nothing to rank: no sequence has a second event");
     lapse_model_free(model);

@@ -231,6 +231,64 @@ static void checkpoints_of_other_runs(void **state)
     lapse_dataset_close(other);
 }
 
+#define FOREIGN "this file is not a checkpoint, and a checkpoint would overwrite it; set another --checkpoint FILE"
+
+/* Puts a file of another program at the path of the checkpoint in the middle of a run. */
+static bool put_another_file(const lapse_progress *progress, void *context)
+{
+    (void)progress;
+    small_file_write(context, "notes", 5);
+    return true;
+}
+
+static void check_holds_notes(const char *path)
+{
+    lp_buffer found = small_file_read(path);
+    assert_int_equal(found.size, 5);
+    assert_memory_equal(found.data, "notes", 5);
+    lp_buffer_clear(&found);
+}
+
+/* The library refuses them too, before the first step and in the middle of a run, and whether or not it would save. */
+static void checkpoints_replace_no_other_file(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(2);
+    lapse_train_options options = small_train_options();
+    lapse_model *model = NULL;
+    lapse_trainer *trainer = NULL;
+    lapse_error error = {0};
+    small_set(&options, "checkpoint", small_path("checkpoint"));
+    small_file_write(options.run.checkpoint, "notes", 5);
+    for (int seldom = 0; seldom < 2; seldom++) {
+        options.run.checkpoint_seconds = seldom ? 1e9 : 0;
+        assert_int_equal(lapse_trainer_new(dataset, &options, &trainer, &error), LAPSE_ERROR_USAGE);
+        assert_string_equal(error.message, FOREIGN);
+        assert_string_equal(error.file, options.run.checkpoint);
+        assert_null(trainer);
+        check_holds_notes(options.run.checkpoint);
+    }
+    unlink(options.run.checkpoint);
+    small_set(&options, "checkpoint", small_path("model"));
+    unlink(options.run.checkpoint);
+    options.run.checkpoint_seconds = 1e9;
+    save_and_free(small_train(dataset, &options, NULL, NULL), "model");
+    check_resume_fails(dataset, &options, LAPSE_ERROR_USAGE, FOREIGN);
+    unlink(options.run.checkpoint);
+    options.run.checkpoint_seconds = 0;
+    char *path = options.run.checkpoint;
+    assert_int_equal(lapse_train(dataset, &options, put_another_file, path, &model, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(error.message, FOREIGN);
+    check_holds_notes(path);
+    unlink(path);
+    /* A checkpoint is replaced, by another run too. */
+    lapse_model_free(small_train(dataset, &options, NULL, NULL));
+    options.run.seed = 7;
+    lapse_model_free(small_train(dataset, &options, NULL, NULL));
+    unlink(path);
+    lapse_dataset_close(dataset);
+}
+
 static void damaged_checkpoints(void **state)
 {
     (void)state;
@@ -254,6 +312,7 @@ static void damaged_checkpoints(void **state)
     save_and_free(model, "checkpoint");
     check_resume_fails(dataset, &options, LAPSE_ERROR_FORMAT,
                        "this is not a checkpoint that can be used: 'run.state' is missing or wrong");
+    unlink(options.run.checkpoint);
     lp_buffer_clear(&bytes);
     lapse_dataset_close(dataset);
 }
@@ -482,6 +541,7 @@ int main(void)
         cmocka_unit_test(resuming_what_is_finished),
         cmocka_unit_test(stopped_at_once),
         cmocka_unit_test(checkpoints_of_other_runs),
+        cmocka_unit_test(checkpoints_replace_no_other_file),
         cmocka_unit_test(damaged_checkpoints),
         cmocka_unit_test(impossible_checkpoints),
         cmocka_unit_test(the_best_is_kept),

@@ -86,9 +86,6 @@ static lapse_status check_options(const lapse_import_options *options, lapse_err
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "min-events is %" PRId64 " and min-count is %" PRId64 "; they must not be negative",
                        options->min_events, options->min_count);
-    if (options->threads < 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "threads is %d; it must be 1 or more, or 0 for all cores",
-                       options->threads);
     return LAPSE_OK;
 }
 
@@ -277,7 +274,8 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
     LP_TRY(check_options(options, error));
     LP_TRY(read_unit(options->time_unit, &workers.shared.unit, error));
     LP_TRY(read_delimiter(options->delimiter, &delimiter, error));
-    int threads = options->threads ? options->threads : lp_threads_available();
+    int threads;
+    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
     threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     lapse_status status = made ? lp_chunks_open(&workers.shared.chunks, source, (size_t)tuning->chunk_size, error)

@@ -101,7 +101,7 @@ $ lapse info nothing
 ! lapse: nothing: cannot open: No such file or directory
 = 1
 $ lapse info .
-! lapse: .: cannot read: Is a directory
+! lapse: .: this is not a regular file
 = 1
 $ : >empty; lapse info empty
 ! lapse: empty: this is not a Lapse dataset; create one from a CSV file with lapse import

@@ -28,7 +28,7 @@ $ (cat items.csv; echo i7,again,X,y) | lapse pretrain c.lapse -o w.safetensors -
 ! lapse: standard input:302:1: item 'i7' has two rows: the first is line 8
 = 1
 $ lapse pretrain c.lapse -o c.lapse
-! lapse: the output would overwrite c.lapse
+! lapse: --output c.lapse would overwrite DATA c.lapse
 ! lapse: see `lapse pretrain --help`
 = 2
 $ lapse pretrain c.lapse -o - 
@@ -73,6 +73,6 @@ $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safeten
 $ lapse train c.lapse -o m.safetensors --item-vectors v.safetensors
 ! lapse: item vectors are for the task recommend, not for classify
 = 2
-$ lapse train c.lapse -o m.safetensors --task recommend --item-vectors m.safetensors
+$ lapse train c.lapse -o m2.safetensors --task recommend --item-vectors m.safetensors
 ! lapse: m.safetensors: these are not item vectors that can be used: the file holds something else; `lapse pretrain` makes item vectors
 = 1

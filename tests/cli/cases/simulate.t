@@ -45,7 +45,7 @@ $ lapse simulate -o x.csv --catalogue items.csv
 ! lapse: only the preset 'catalogue' has an item catalogue
 = 2
 $ lapse simulate --preset catalogue -o x.csv --catalogue x.csv
-! lapse: --catalogue and another output are the same file, x.csv
+! lapse: --output x.csv and --catalogue x.csv are the same file
 ! lapse: see `lapse simulate --help`
 = 2
 $ lapse import c.csv -o c.lapse --sequence user --time time --event item --field category | grep -c .

@@ -185,15 +185,15 @@ $ lapse predict m.safetensors history.csv --at +3d --json --csv
 
 # An output file that is also the input.
 $ lapse train events.lapse -o events.lapse
-! lapse: the model would overwrite the dataset events.lapse
+! lapse: --output events.lapse would overwrite DATA events.lapse
 ! lapse: see `lapse train --help`
 = 2
 $ lapse import events.csv -o events.csv
-! lapse: the output would overwrite the input, events.csv
+! lapse: --output events.csv would overwrite INPUT events.csv
 ! lapse: see `lapse import --help`
 = 2
 $ lapse simulate -o same.csv --law same.csv
-! lapse: --law and --output are the same file, same.csv
+! lapse: --output same.csv and --law same.csv are the same file
 ! lapse: see `lapse simulate --help`
 = 2
 
