@@ -5,7 +5,7 @@
  * memory starts as NaN, a barrier that some threads never reach aborts with a message, and LAPSE_EMULATE_REVERSE reverses the order of
  * blocks, so that results which depend on it differ.
  *
- * Only what the kernels use is here. Timings of the emulation are meaningless.
+ * Only what the kernels use is here; emulate_runtime.h has the runtime API. Timings of the emulation are meaningless.
  */
 #ifndef LP_EMULATE_H
 #define LP_EMULATE_H
@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "emulate_runtime.h"
 
 #define LP_CUDA_EMULATED 1
 
@@ -115,6 +117,11 @@ uint64_t lp_emulate_exchange(unsigned mask, uint64_t mine, int from);
 int lp_emulate_lane(void);
 unsigned __ballot_sync(unsigned mask, int predicate);
 
+static inline long long clock64(void)
+{
+    static long long now;
+    return now += 1000000;
+}
 static inline void __threadfence(void)
 {
 }

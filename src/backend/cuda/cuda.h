@@ -98,9 +98,6 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t
  * done. Without it they start earlier and delay this stage, because running blocks are not preempted. */
 void lp_cuda_release_low_priority(const lp_cuda_run *run);
 
-/* Zeroes size bytes (a multiple of 4), in launch order. */
-void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);
-
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* LP_LAUNCH(run, kernel, grid, block, shared_bytes, arguments...). A template kernel with several arguments needs parentheses. An
@@ -108,11 +105,13 @@ void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);
  *
  * LP_LAUNCH_PDL uses programmatic dependent launch: the kernel may start when all blocks of the launch before it on its stream have
  * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete. */
-#ifdef __CUDACC__
 
 cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
 /* Stores the error of a failed CUDA call in the device. */
 void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what);
+
+#ifdef __CUDACC__
+
 cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
                                       cudaLaunchAttribute *attribute);
 

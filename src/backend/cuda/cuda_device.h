@@ -29,8 +29,6 @@ void lp_device_fetch(lp_cuda_device *device, void *to, const void *from, size_t 
 void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size);
 /* Device to device, in stream order. */
 void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size);
-/* Zeroes device memory, in the order of the current stream. */
-void lp_device_clear(lp_cuda_device *device, void *data, size_t size);
 void lp_device_sync(lp_cuda_device *device);
 
 /* Data that the host sends with every step lies in a ring of LP_DEVICE_RING entries, so that the host may run some steps ahead.

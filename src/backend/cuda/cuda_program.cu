@@ -583,8 +583,3 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t 
     program->side_buffers = mine;
     return data;
 }
-
-void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size)
-{
-    lp_device_clear(run->device, data, size);
-}
