@@ -107,6 +107,17 @@ template <typename body_type> void lp_emulate_launch(dim3 grid, dim3 block, size
     lp_emulate_run(grid, block, shared_size, lp_emulate_call<body_type>, &body);
 }
 
+/* The launches of backend/cuda/cuda.h. */
+#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                   \
+    do {                                                                                         \
+        dim3 lp_grid = (grid);                                                                   \
+        (void)(run);                                                                             \
+        if (lp_grid.x && lp_grid.y && lp_grid.z)                                                 \
+            lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); }); \
+    } while (0)
+#define LP_LAUNCH_PDL LP_LAUNCH
+#define LP_SHARED(type, name) type *name = (type *)lp_emulate_shared()
+
 /* ---- barriers and shuffles ----------------------------------------------------------------------------------- */
 
 void __syncthreads(void);

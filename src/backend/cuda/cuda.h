@@ -149,18 +149,6 @@ cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 bl
     extern __shared__ __align__(16) unsigned char lp_shared_memory[]; \
     type *name = (type *)lp_shared_memory
 
-#else
-
-#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                   \
-    do {                                                                                         \
-        dim3 lp_grid = (grid);                                                                   \
-        (void)(run);                                                                             \
-        if (lp_grid.x && lp_grid.y && lp_grid.z)                                                 \
-            lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); }); \
-    } while (0)
-#define LP_LAUNCH_PDL LP_LAUNCH
-#define LP_SHARED(type, name) type *name = (type *)lp_emulate_shared()
-
 #endif
 
 /* count / size, rounded up. */
@@ -212,31 +200,18 @@ void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float 
 
 #define LP_CUDA_OP(name) void lp_cuda_##name(const lp_node *node, const lp_cuda_run *run)
 
-/* cuda_basic.cu */
-LP_CUDA_OP(add);
-LP_CUDA_OP(relu);
-LP_CUDA_OP(relu_gradient);
+/* cuda_basic.cu: add, relu, multiply, affine, exp, tanh, and the gradients of relu and tanh */
+template <lp_op_id op> LP_CUDA_OP(elementwise);
 LP_CUDA_OP(dropout);
-LP_CUDA_OP(multiply);
-LP_CUDA_OP(affine);
-LP_CUDA_OP(exp);
-LP_CUDA_OP(tanh);
-LP_CUDA_OP(tanh_gradient);
 LP_CUDA_OP(mask);
 LP_CUDA_OP(noise);
 /* cuda_columns.cu */
 LP_CUDA_OP(scale_columns);
 /* cuda_linear.cu */
 LP_CUDA_OP(linear);
-/* cuda_reduction.cu */
-LP_CUDA_OP(linear_outer);
-LP_CUDA_OP(column_sum);
-LP_CUDA_OP(column_dot);
-LP_CUDA_OP(basis_gradient);
 /* cuda_embed.cu */
 LP_CUDA_OP(embed);
 LP_CUDA_OP(embed_gradient);
-LP_CUDA_OP(gather);
 /* cuda_time.cu */
 LP_CUDA_OP(harmonics);
 LP_CUDA_OP(harmonics_gradient);

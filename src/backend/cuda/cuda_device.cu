@@ -7,7 +7,7 @@ struct lp_cuda_device {
     char first_error[300];                 /* empty: none */
     cudaStream_t streams[LP_CUDA_STREAMS]; /* all but the first are used only during capture */
     cudaStream_t copy_stream;
-    int current;                                            /* stream of launches and clears */
+    int current;                                            /* stream of launches */
     cudaEvent_t events[LP_DEVICE_EVENTS + LP_CUDA_STREAMS]; /* created on first use */
     cudaEvent_t released[LP_DEVICE_USERS][LP_DEVICE_RING], uploaded[LP_DEVICE_USERS][LP_DEVICE_RING];
     cudaEvent_t timer[2];
