@@ -94,10 +94,10 @@ __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ at
 
 /* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
-/* Tiles of one kernel: `inner_rows` tokens in an inner tile. Two blocks run on a multiprocessor. */
-template <typename a_shape> struct backward_tiles {
+/* Tiles of one kernel: `inner_rows` tokens in an inner tile. With the default, two blocks run on a multiprocessor. */
+template <typename a_shape, int a_inner_rows = a_shape::basis_dim && !a_shape::bf16 ? 16 : 32> struct backward_tiles {
     typedef a_shape shape;
-    static constexpr int rows = ROWS, inner_rows = shape::basis_dim && !shape::bf16 ? 16 : 32, threads = 2 * rows;
+    static constexpr int rows = ROWS, inner_rows = a_inner_rows, threads = 2 * rows;
     /* offsets in shared memory, in floats, of a block that owns keys */
     static constexpr int key_queries = rows * shape::key_stride;
     static constexpr int key_raw = key_queries + 2 * inner_rows * shape::gradient_stride;
@@ -480,8 +480,8 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* dbasis sums over heads: with a basis, a key tile's block iterates over all heads. */
-template <typename tiles>
-__global__ void __launch_bounds__(tiles::threads, 2) tensor_backward(const __grid_constant__ attention_task task)
+template <typename tiles, int blocks>
+__global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
     lp_pdl_trigger();
@@ -494,12 +494,12 @@ __global__ void __launch_bounds__(tiles::threads, 2) tensor_backward(const __gri
         key_tile<tiles>(&task, memory, tile, 0, task.config.heads);
 }
 
-template <typename tiles> void launch(const lp_cuda_run *run, attention_task task)
+template <typename tiles, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task)
 {
     attention_parts<typename tiles::shape>(&task);
     dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.config.heads);
-    LP_LAUNCH_PDL(run, tensor_backward<tiles>, grid, (unsigned)tiles::threads, (size_t)tiles::size * sizeof(float),
-                  task);
+    LP_LAUNCH_PDL(run, (tensor_backward<tiles, blocks>), grid, (unsigned)tiles::threads,
+                  (size_t)tiles::size * sizeof(float), task);
 }
 
 void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t tokens)

@@ -10,11 +10,12 @@
 namespace
 {
 
-/* Tiles of one kernel: `rows` queries, 16 for each warp; `inner_rows` keys, processed in units of 8 * `tiles`. Two
- * blocks run on a multiprocessor. */
-template <typename a_shape> struct forward_tiles {
+/* Tiles of one kernel: `rows` queries, 16 for each warp; `inner_rows` keys, processed in units of 8 * `tiles`.
+ * With the defaults, two blocks run on a multiprocessor. */
+template <typename a_shape, int a_rows = 64, int a_inner_rows = a_shape::basis_dim ? 32 : 64, int a_tiles = 4>
+struct forward_tiles {
     typedef a_shape shape;
-    static constexpr int rows = 64, inner_rows = shape::basis_dim ? 32 : 64, tiles = 4, unit = 8 * tiles,
+    static constexpr int rows = a_rows, inner_rows = a_inner_rows, tiles = a_tiles, unit = 8 * tiles,
                          threads = 2 * rows;
     /* offsets in shared memory, in floats */
     static constexpr int raw = 2 * inner_rows * shape::key_stride;
@@ -205,8 +206,8 @@ __device__ __forceinline__ void save_mask(const attention_task *task, const uint
         saved[heads == 1 ? i : i / stride * heads * stride + i % stride] = mask[i];
 }
 
-template <typename tiles>
-__global__ void __launch_bounds__(tiles::threads, 2) tensor_forward(const __grid_constant__ attention_task task)
+template <typename tiles, int blocks>
+__global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const __grid_constant__ attention_task task)
 {
     typedef typename tiles::shape shape;
     LP_SHARED(float, memory);
@@ -278,11 +279,11 @@ __global__ void __launch_bounds__(tiles::threads, 2) tensor_forward(const __grid
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-template <typename tiles> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename tiles, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
 {
     attention_parts<typename tiles::shape>(&task);
     size_t size = (size_t)tiles::size(task.mask ? 0 : task.mask_stride) * sizeof(float);
-    LP_LAUNCH(run, tensor_forward<tiles>, dim3(lp_blocks(tokens, tiles::rows), (unsigned)task.config.heads),
+    LP_LAUNCH(run, (tensor_forward<tiles, blocks>), dim3(lp_blocks(tokens, tiles::rows), (unsigned)task.config.heads),
               (unsigned)tiles::threads, size, task);
 }
 

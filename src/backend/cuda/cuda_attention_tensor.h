@@ -27,6 +27,7 @@ typedef struct attention_part {
     int vector;            /* floats per copy; 1: a thread copies two, separately */
 } attention_part;
 
+/* Rows in global or shared memory. */
 typedef struct attention_rows {
     const float *data;
     int stride;
