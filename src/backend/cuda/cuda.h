@@ -100,16 +100,17 @@ void lp_cuda_release_low_priority(const lp_cuda_run *run);
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* LP_LAUNCH(run, kernel, grid, block, shared_bytes, arguments...). A template kernel with several arguments needs parentheses. An
- * empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
- *
- * LP_LAUNCH_PDL uses programmatic dependent launch: the kernel may start when all blocks of the launch before it on its stream have
- * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete. */
-
 cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
 /* Stores the error of a failed CUDA call in the device. */
 void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what);
 
+/* LP_LAUNCH(run, kernel, grid, block, shared_bytes, arguments...). A template kernel with several arguments needs parentheses. An
+ * empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
+ *
+ * LP_LAUNCH_PDL uses programmatic dependent launch: the kernel may start when all blocks of the launch before it on its stream have
+ * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete.
+ *
+ * tests/emulate/emulate.h defines them for the CPU. */
 #ifdef __CUDACC__
 
 cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
