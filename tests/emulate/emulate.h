@@ -5,7 +5,7 @@
  * memory starts as NaN, a barrier that some threads never reach aborts with a message, and LAPSE_EMULATE_REVERSE reverses the order of
  * blocks, so that results which depend on it differ.
  *
- * Only what the kernels use is here. Timings of the emulation are meaningless.
+ * Only what the kernels use is here; emulate_runtime.h has the runtime API. Timings of the emulation are meaningless.
  */
 #ifndef LP_EMULATE_H
 #define LP_EMULATE_H
@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "emulate_runtime.h"
 
 #define LP_CUDA_EMULATED 1
 
@@ -105,6 +107,17 @@ template <typename body_type> void lp_emulate_launch(dim3 grid, dim3 block, size
     lp_emulate_run(grid, block, shared_size, lp_emulate_call<body_type>, &body);
 }
 
+/* The launches of backend/cuda/cuda.h. */
+#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                   \
+    do {                                                                                         \
+        dim3 lp_grid = (grid);                                                                   \
+        (void)(run);                                                                             \
+        if (lp_grid.x && lp_grid.y && lp_grid.z)                                                 \
+            lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); }); \
+    } while (0)
+#define LP_LAUNCH_PDL LP_LAUNCH
+#define LP_SHARED(type, name) type *name = (type *)lp_emulate_shared()
+
 /* ---- barriers and shuffles ----------------------------------------------------------------------------------- */
 
 void __syncthreads(void);
@@ -115,6 +128,11 @@ uint64_t lp_emulate_exchange(unsigned mask, uint64_t mine, int from);
 int lp_emulate_lane(void);
 unsigned __ballot_sync(unsigned mask, int predicate);
 
+static inline long long clock64(void)
+{
+    static long long now;
+    return now += 1000000;
+}
 static inline void __threadfence(void)
 {
 }

@@ -98,21 +98,21 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t
  * done. Without it they start earlier and delay this stage, because running blocks are not preempted. */
 void lp_cuda_release_low_priority(const lp_cuda_run *run);
 
-/* Zeroes size bytes (a multiple of 4), in launch order. */
-void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size);
-
 /* ---- launches ------------------------------------------------------------------------------------------------ */
+
+cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
+/* Stores the error of a failed CUDA call in the device. */
+void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what);
 
 /* LP_LAUNCH(run, kernel, grid, block, shared_bytes, arguments...). A template kernel with several arguments needs parentheses. An
  * empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
  *
  * LP_LAUNCH_PDL uses programmatic dependent launch: the kernel may start when all blocks of the launch before it on its stream have
- * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete. */
+ * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete.
+ *
+ * tests/emulate/emulate.h defines them for the CPU. */
 #ifdef __CUDACC__
 
-cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
-/* Stores the error of a failed CUDA call in the device. */
-void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what);
 cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
                                       cudaLaunchAttribute *attribute);
 
@@ -149,18 +149,6 @@ cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 bl
 #define LP_SHARED(type, name)                                         \
     extern __shared__ __align__(16) unsigned char lp_shared_memory[]; \
     type *name = (type *)lp_shared_memory
-
-#else
-
-#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                   \
-    do {                                                                                         \
-        dim3 lp_grid = (grid);                                                                   \
-        (void)(run);                                                                             \
-        if (lp_grid.x && lp_grid.y && lp_grid.z)                                                 \
-            lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); }); \
-    } while (0)
-#define LP_LAUNCH_PDL LP_LAUNCH
-#define LP_SHARED(type, name) type *name = (type *)lp_emulate_shared()
 
 #endif
 
@@ -213,31 +201,18 @@ void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float 
 
 #define LP_CUDA_OP(name) void lp_cuda_##name(const lp_node *node, const lp_cuda_run *run)
 
-/* cuda_basic.cu */
-LP_CUDA_OP(add);
-LP_CUDA_OP(relu);
-LP_CUDA_OP(relu_gradient);
+/* cuda_basic.cu: add, relu, multiply, affine, exp, tanh, and the gradients of relu and tanh */
+template <lp_op_id op> LP_CUDA_OP(elementwise);
 LP_CUDA_OP(dropout);
-LP_CUDA_OP(multiply);
-LP_CUDA_OP(affine);
-LP_CUDA_OP(exp);
-LP_CUDA_OP(tanh);
-LP_CUDA_OP(tanh_gradient);
 LP_CUDA_OP(mask);
 LP_CUDA_OP(noise);
 /* cuda_columns.cu */
 LP_CUDA_OP(scale_columns);
 /* cuda_linear.cu */
 LP_CUDA_OP(linear);
-/* cuda_reduction.cu */
-LP_CUDA_OP(linear_outer);
-LP_CUDA_OP(column_sum);
-LP_CUDA_OP(column_dot);
-LP_CUDA_OP(basis_gradient);
 /* cuda_embed.cu */
 LP_CUDA_OP(embed);
 LP_CUDA_OP(embed_gradient);
-LP_CUDA_OP(gather);
 /* cuda_time.cu */
 LP_CUDA_OP(harmonics);
 LP_CUDA_OP(harmonics_gradient);

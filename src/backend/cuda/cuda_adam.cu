@@ -202,38 +202,37 @@ __global__ void __launch_bounds__(THREADS) adam_step_kernel(const __grid_constan
 
 /* ---- parameter groups ---------------------------------------------------------------------------------------- */
 
-static group dense_group(const lp_adam *adam, float *parameters)
+/* The parameters from `first` on. */
+static group group_from(const lp_adam *adam, float *parameters, size_t first)
 {
-    size_t first = adam->table_size;
-    int cols = (int)(adam->size - first);
     group p = {};
     p.parameters = parameters + first;
     p.moment1 = adam->moment1 + first;
     p.moment2 = adam->moment2 + first;
+    return p;
+}
+
+static group dense_group(const lp_adam *adam, float *parameters)
+{
+    group p = group_from(adam, parameters, adam->table_size);
     p.gradients = adam->gradients;
     p.rates = adam->rates;
-    p.cols = cols;
+    p.cols = (int)(adam->size - adam->table_size);
     p.width = DENSE;
-    p.chunks = (int)lp_blocks(cols, DENSE * THREADS);
+    p.chunks = (int)lp_blocks(p.cols, DENSE * THREADS);
     return p;
 }
 
 static group table_group(const lp_adam *adam, const lp_table *table, float *parameters)
 {
-    size_t first = table->offset;
-    group p = {};
+    group p = group_from(adam, parameters, table->offset);
     p.table = true;
-    p.parameters = parameters + first;
-    p.moment1 = adam->moment1 + first;
-    p.moment2 = adam->moment2 + first;
     p.gradients = adam->row_gradients + (size_t)table->before * (size_t)adam->item_capacity;
     p.rate = table->rate;
     p.cols = table->cols;
     p.width = lp_vector_width(
         (uintptr_t)p.parameters | (uintptr_t)p.moment1 | (uintptr_t)p.moment2 | (uintptr_t)p.gradients, p.cols);
-    p.lanes = 1;
-    while (p.lanes < 32 && p.lanes * p.width < p.cols)
-        p.lanes *= 2;
+    p.lanes = lp_row_lanes(p.cols, p.width);
     p.chunks = (int)lp_blocks(adam->item_capacity, THREADS / p.lanes);
     return p;
 }

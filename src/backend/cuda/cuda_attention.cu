@@ -46,14 +46,7 @@ typedef struct row_state {
     float row_max, row_sum;
 } row_state;
 
-/* Part of the output that a warp computes. */
-typedef struct warp_tile {
-    int group_row, warp_col;     /* first row of its group in the tile; index within the group */
-    int first_tile, count;       /* its 8-column tiles of the output */
-    int group_first, group_last; /* visible keys of the group */
-} warp_tile;
-
-/* Scaled scores of the warp's keys, masked with -infinity; row maxima go to `row_max` for the other warps of the
+/* Adds the scores of the warp's keys to `score`, scaled and masked with -infinity; row maxima go to `row_max` for the other warps of the
  * group. */
 template <bool tensor, int tiles>
 __device__ void compute_scores(const attention_config *config, attention_range range, const float *queries,
@@ -61,10 +54,6 @@ __device__ void compute_scores(const attention_config *config, attention_range r
                                float (&score)[tiles][4], float *row_max)
 {
     tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-        for (int i = 0; i < 4; i++)
-            score[j][i] = 0;
     tile_matmul_nt<tensor>(score, range.from, range.count, queries, config->query_stride,
                            keys + 8 * warp_col * config->key_stride, config->key_stride, 8 * config->warp_cols,
                            config->head_padded + config->basis_padded);
@@ -81,8 +70,7 @@ __device__ void compute_scores(const attention_config *config, attention_range r
         }
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        new_max[half] = fmaxf(new_max[half], __shfl_xor_sync(0xFFFFFFFFu, new_max[half], 1));
-        new_max[half] = fmaxf(new_max[half], __shfl_xor_sync(0xFFFFFFFFu, new_max[half], 2));
+        new_max[half] = tile_row_max(new_max[half]);
         if (me.member == 0)
             row_max[me.group + 8 * half] = new_max[half];
     }
@@ -134,15 +122,13 @@ __device__ void write_probabilities(const attention_config *config, attention_ra
 
 /* Row sums over all warps of the group: each stores its own in `parts` [warp_cols x rows]; all add them in the same
  * order. */
-__device__ void reduce_row_sums(const attention_config *config, warp_tile at, row_state (&row)[2], float *parts)
+__device__ void reduce_row_sums(const attention_config *config, attention_warp at, row_state (&row)[2], float *parts)
 {
     tile_lane me = tile_lane_now();
     __syncthreads();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = row[half].row_sum;
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+        float sum = tile_row_sum(row[half].row_sum);
         if (me.member == 0)
             parts[at.warp_col * config->rows + at.group_row + me.group + 8 * half] = sum;
     }
@@ -158,7 +144,7 @@ __device__ void reduce_row_sums(const attention_config *config, warp_tile at, ro
 /* Output columns: first the basis, then the values. They pass through the buffer of the queries, which has the same
  * width. */
 template <int tiles>
-__device__ void store_rows(const forward_task *task, attention_head head, warp_tile at, float *queries, int first,
+__device__ void store_rows(const forward_task *task, attention_head head, attention_warp at, float *queries, int first,
                            int present, const row_state (&row)[2], float (&sum)[tiles][4])
 {
     const attention_config *config = &task->config;
@@ -184,22 +170,9 @@ __device__ void store_rows(const forward_task *task, attention_head head, warp_t
                       queries + config->basis_padded, stride, 0);
 }
 
-__device__ warp_tile warp_tile_of(const attention_config *config, const int *start, int first, int last, int tiles)
-{
-    warp_tile at;
-    int warp = tile_lane_now().warp, all = (config->basis_padded + config->head_padded) / 8;
-    at.group_row = warp / config->warp_cols * 16;
-    at.warp_col = warp % config->warp_cols;
-    at.first_tile = at.warp_col * tiles;
-    at.count = max(min(all - at.first_tile, tiles), 0);
-    at.group_first = start[at.group_row];
-    at.group_last = min(first + at.group_row + 15, last);
-    return at;
-}
-
 /* One step: the block's queries and the inner tile of keys from `first_key` on. */
 template <bool tensor, int score_tiles, int out_tiles>
-__device__ void process_keys(const attention_config *config, forward_layout parts, float *memory, warp_tile at,
+__device__ void process_keys(const attention_config *config, forward_layout parts, float *memory, attention_warp at,
                              const attention_bits *bits, int first, int first_key, const float *keys,
                              row_state (&row)[2], float (&sum)[out_tiles][4])
 {
@@ -207,9 +180,9 @@ __device__ void process_keys(const attention_config *config, forward_layout part
     const float *queries = memory + parts.queries + at.group_row * config->query_stride;
     float *probabilities = memory + parts.probabilities + at.group_row * config->score_stride,
           *row_max = memory + parts.row_max + at.group_row;
-    attention_range range = attention_range_of(config, first_key, at.group_first, at.group_last + 1, at.warp_col);
+    attention_range range = attention_range_of(config, first_key, at.low, at.high, at.warp_col);
     bool visible = range.low < range.high;
-    float score[score_tiles][4];
+    float score[score_tiles][4] = {};
     if (visible)
         compute_scores<tensor>(config, range, queries, keys, first_key, at.warp_col, row, score,
                                row_max + at.warp_col * config->rows);
@@ -264,7 +237,9 @@ __global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
                                                 first, present, config->rows);
 
     tile_lane me = tile_lane_now();
-    warp_tile at = warp_tile_of(config, start, first, last, out_tiles);
+    attention_warp at = attention_warp_of(config, (config->head_padded + config->basis_padded) / 8, out_tiles);
+    at.low = start[at.group_row];
+    at.high = min(first + at.group_row + 16, last + 1);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), config->inner_rows / 8 + 1, start, first,
                            config->rows};
     row_state row[2];

@@ -143,6 +143,22 @@ __device__ static inline attention_range attention_range_of(const attention_conf
     return range;
 }
 
+/* ---- part of the accumulators that a warp computes ----------------------------------------------------------- */
+
+typedef struct attention_warp {
+    int group_row, warp_col; /* first row of its group in the tile; index within the group */
+    int first_tile, count;   /* its 8-column tiles of the accumulators */
+    int low, high;           /* inner tokens [low, high) visible to its group */
+} attention_warp;
+
+/* all: 8-column tiles of a group; tiles: of a warp, at most. The caller sets low and high. */
+__device__ static inline attention_warp attention_warp_of(const attention_config *config, int all, int tiles)
+{
+    int warp = tile_lane_now().warp, warp_col = warp % config->warp_cols, first = warp_col * tiles;
+    attention_warp at = {warp / config->warp_cols * 16, warp_col, first, max(min(all - first, tiles), 0), 0, 0};
+    return at;
+}
+
 /* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
 /* Stages tokens [first, first + present) as keys. */

@@ -83,13 +83,14 @@ __host__ __device__ backward_layout backward_layout_of(const attention_config *c
     return at;
 }
 
-/* Stages tokens [first, first + present) as queries with dout, dtime_out, lse and delta. */
+/* Stages at most `rows` tokens from `first` to before `end` as queries with dout, dtime_out, lse and delta. */
 template <bool tensor, tile_phase phase>
 __device__ void stage_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
-                              int buffer, int first, int present, int rows)
+                              int buffer, int first, int end, int rows)
 {
     const attention_config *config = &task->config;
-    int stride = config->query_stride, qk_dim = config->head_padded + config->basis_padded;
+    int present = min(rows, end - first), stride = config->query_stride,
+        qk_dim = config->head_padded + config->basis_padded;
     float *to = memory + parts.queries + buffer * rows * stride;
     attention_stage_queries<tensor, phase>(to, config, head, task->query, task->time_query, first, present, rows);
     if (config->basis_dim)
@@ -105,27 +106,21 @@ __device__ void stage_queries(const backward_task *task, attention_head head, fl
     }
 }
 
-/* Stages tokens [first, first + present) as keys. */
+/* The same as keys. */
 template <bool tensor, tile_phase phase>
-__device__ void stage_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
-                           int rows)
+__device__ void stage_keys(const backward_task *task, attention_head head, float *keys, int first, int end, int rows)
 {
-    attention_stage_keys<tensor, phase>(keys, &task->config, head, task->key, task->basis, task->value, first, present,
-                                        rows);
+    attention_stage_keys<tensor, phase>(keys, &task->config, head, task->key, task->basis, task->value, first,
+                                        min(rows, end - first), rows);
 }
 
-/* Scores and dp of the warp's tiles: outer rows by inner rows. */
+/* Adds scores and dp of the warp's tiles, outer rows by inner rows. */
 template <bool tensor, int tiles>
 __device__ void compute_pairs(const attention_config *config, attention_range range, const float *rows, int row_stride,
                               const float *cols, int col_stride, int row_second, int col_second, int warp_col,
                               float (&score)[tiles][4], float (&dp)[tiles][4])
 {
     int depth = config->head_padded + config->basis_padded;
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            score[j][i] = dp[j][i] = 0;
     const float *mine = cols + 8 * warp_col * col_stride;
     tile_matmul_nt<tensor>(score, range.from, range.count, rows, row_stride, mine, col_stride, 8 * config->warp_cols,
                            depth);
@@ -141,63 +136,90 @@ __device__ float2 pair_of(float scale, float score, float dp, float lse, float d
     return both;
 }
 
-/* Part of the gradients that a warp computes. */
-typedef struct warp_tile {
-    int group_row, warp_col; /* first row of its group in the tile; index within the group */
-    int first_tile, count;   /* its 8-column tiles of the accumulators */
-    int low, high;           /* inner tokens visible to its group */
-} warp_tile;
-
-__device__ warp_tile warp_tile_of(const attention_config *config, int all, int tiles)
-{
-    int warp = tile_lane_now().warp, warp_col = warp % config->warp_cols;
-    warp_tile at = {
-        warp / config->warp_cols * 16, warp_col, warp_col * tiles, max(min(all - warp_col * tiles, tiles), 0), 0, 0};
-    return at;
-}
-
-/* ---- key tiles ----------------------------------------------------------------------------------------------- */
-
-/* Probabilities (times f) and dscores of the warp's tiles, keys by queries. */
-template <bool tensor, int tiles>
-__device__ void write_key_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
-                                int first_key, int first_query, int group_row, int warp_col, const int *end,
-                                const float *lse, const float *delta, const float (&score)[tiles][4],
-                                const float (&dp)[tiles][4], float *probabilities, float *dscores)
+/* dscores of the warp's tiles, and with keys as rows (key_tile) probabilities times f. bound: segment ends of key
+ * rows, or segment starts of query rows. */
+template <bool tensor, bool key_tile, int tiles>
+__device__ void write_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
+                            int first_row, int present, int first_col, attention_warp at, const int *bound,
+                            const float *lse, const float *delta, const float (&score)[tiles][4],
+                            const float (&dp)[tiles][4], float *probabilities, float *dscores)
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
         if (j < range.from || j >= range.count)
             continue;
-        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
+        int col = 8 * (j * config->warp_cols + at.warp_col) + 2 * me.member;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            int row = group_row + me.group + 8 * half, key = first_key + row;
+            int row = at.group_row + me.group + 8 * half;
             float probability[2], ds[2];
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                int query = first_query + col + i;
+                int query = key_tile ? first_col + col + i : first_row + row;
+                int key = key_tile ? first_row + row : first_col + col + i, stats = key_tile ? col + i : row;
+                bool visible =
+                    key_tile ? query >= key && query < bound[row] : row < present && key >= bound[row] && key <= query;
                 float2 pair = {0, 0};
-                if (query >= key && query < end[row])
-                    pair = pair_of(config->scale, score[j][2 * half + i], dp[j][2 * half + i], lse[col + i],
-                                   delta[col + i],
-                                   attention_dropout_factor(bits, config, first_query, first_key, query, key));
+                if (visible)
+                    pair = pair_of(config->scale, score[j][2 * half + i], dp[j][2 * half + i], lse[stats], delta[stats],
+                                   attention_dropout_factor(bits, config, key_tile ? first_col : first_row,
+                                                            key_tile ? first_row : first_col, query, key));
                 probability[i] = tile_operand<tensor>(pair.x);
                 ds[i] = tile_operand<tensor>(pair.y);
             }
-            int at = (me.group + 8 * half) * config->score_stride + col;
-            *(float2 *)(probabilities + at) = make_float2(probability[0], probability[1]);
-            *(float2 *)(dscores + at) = make_float2(ds[0], ds[1]);
+            int to = (me.group + 8 * half) * config->score_stride + col;
+            if (key_tile)
+                *(float2 *)(probabilities + to) = make_float2(probability[0], probability[1]);
+            *(float2 *)(dscores + to) = make_float2(ds[0], ds[1]);
         }
     }
 }
+
+/* One step: the block's keys (key_tile) or queries, and the inner tile from `first_inner` on, in buffer `buffer`. */
+template <bool tensor, bool key_tile, int score_tiles, int out_tiles>
+__device__ void process_inner(const attention_config *config, backward_layout parts, float *memory, attention_warp at,
+                              const attention_bits *bits, int first, int present, int first_inner, int buffer,
+                              const int *bound, float (&sum)[out_tiles][4])
+{
+    int head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
+    int inner_row = buffer * config->inner_rows, key_stride = config->key_stride, query_stride = config->query_stride;
+    const float *keys = memory + parts.keys + (key_tile ? at.group_row : inner_row) * key_stride;
+    const float *queries = memory + parts.queries + (key_tile ? inner_row : at.group_row) * query_stride;
+    const float *inner = key_tile ? queries : keys;
+    int inner_stride = key_tile ? query_stride : key_stride, stats = key_tile ? inner_row : 0;
+    float *probabilities = memory + parts.probabilities + at.group_row * config->score_stride;
+    float *dscores = memory + parts.dscores + at.group_row * config->score_stride;
+    attention_range range = attention_range_of(config, first_inner, at.low, at.high, at.warp_col);
+    bool visible = range.low < range.high;
+    if (visible) {
+        float score[score_tiles][4] = {}, dp[score_tiles][4] = {};
+        compute_pairs<tensor>(config, range, key_tile ? keys : queries, key_tile ? key_stride : query_stride, inner,
+                              inner_stride, key_tile ? head_padded : qk_dim, key_tile ? qk_dim : head_padded,
+                              at.warp_col, score, dp);
+        write_pairs<tensor, key_tile>(config, range, bits, first, present, first_inner, at, bound,
+                                      memory + parts.lse + stats, memory + parts.delta + stats, score, dp,
+                                      probabilities, dscores);
+    }
+    __syncthreads();
+    if (!visible)
+        return;
+    const float *from = inner + 8 * range.low * inner_stride + 8 * at.first_tile;
+    int depth = 8 * (range.high - range.low), low = 8 * range.low;
+    tile_matmul_nn<tensor>(sum, 0, key_tile ? min(at.count, qk_dim / 8 - at.first_tile) : at.count, dscores + low,
+                           config->score_stride, from, inner_stride, depth);
+    if (key_tile)
+        tile_matmul_nn<tensor>(sum, head_padded / 8 - at.first_tile, at.count, probabilities + low,
+                               config->score_stride, from + config->basis_padded, inner_stride, depth);
+}
+
+/* ---- key tiles ----------------------------------------------------------------------------------------------- */
 
 /* dkey and dvalue belong to one head, so their accumulators restart with the next; dbasis sums over heads. Results
  * pass through the buffer of the keys, which has the same column order. */
 template <int tiles>
 __device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
-                           warp_tile at, float (&sum)[tiles][4])
+                           attention_warp at, float (&sum)[tiles][4])
 {
     const attention_config *config = &task->config;
     int stride = config->key_stride, head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
@@ -219,38 +241,6 @@ __device__ void store_keys(const backward_task *task, attention_head head, float
             sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
 }
 
-/* One step: the block's keys and the inner tile of queries from `first_query` on, in buffer `buffer`. */
-template <bool tensor, int score_tiles, int out_tiles>
-__device__ void process_queries(const attention_config *config, backward_layout parts, float *memory, warp_tile at,
-                                const attention_bits *bits, int first, int first_query, int buffer, const int *end,
-                                float (&sum)[out_tiles][4])
-{
-    int head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
-    const float *keys = memory + parts.keys + at.group_row * config->key_stride;
-    const float *queries = memory + parts.queries + buffer * config->inner_rows * config->query_stride;
-    float *probabilities = memory + parts.probabilities + at.group_row * config->score_stride;
-    float *dscores = memory + parts.dscores + at.group_row * config->score_stride;
-    attention_range range = attention_range_of(config, first_query, at.low, at.high, at.warp_col);
-    bool visible = range.low < range.high;
-    if (visible) {
-        float score[score_tiles][4], dp[score_tiles][4];
-        compute_pairs<tensor>(config, range, keys, config->key_stride, queries, config->query_stride, head_padded,
-                              qk_dim, at.warp_col, score, dp);
-        write_key_pairs<tensor>(config, range, bits, first, first_query, at.group_row, at.warp_col, end,
-                                memory + parts.lse + buffer * config->inner_rows,
-                                memory + parts.delta + buffer * config->inner_rows, score, dp, probabilities, dscores);
-    }
-    __syncthreads();
-    if (!visible)
-        return;
-    const float *from = queries + 8 * range.low * config->query_stride + 8 * at.first_tile;
-    int depth = 8 * (range.high - range.low), low = 8 * range.low;
-    tile_matmul_nn<tensor>(sum, 0, min(at.count, qk_dim / 8 - at.first_tile), dscores + low, config->score_stride, from,
-                           config->query_stride, depth);
-    tile_matmul_nn<tensor>(sum, head_padded / 8 - at.first_tile, at.count, probabilities + low, config->score_stride,
-                           from + config->basis_padded, config->query_stride, depth);
-}
-
 template <bool tensor, int score_tiles, int out_tiles>
 __device__ void key_tile(const backward_task *task, float *memory)
 {
@@ -265,7 +255,7 @@ __device__ void key_tile(const backward_task *task, float *memory)
     attention_segment_bounds(task->shard, task->segment, first, config->rows, start, end);
     __syncthreads();
 
-    warp_tile at = warp_tile_of(config, (head_padded + qk_dim) / 8, out_tiles);
+    attention_warp at = attention_warp_of(config, (head_padded + qk_dim) / 8, out_tiles);
     at.low = first + at.group_row;
     at.high = end[at.group_row + 15];
     int query_end = end[config->rows - 1];
@@ -275,27 +265,26 @@ __device__ void key_tile(const backward_task *task, float *memory)
         attention_head head = attention_head_of(config, head_index);
         int buffer = 0;
         __syncthreads(); /* all warps have finished the previous head */
-        stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, first, present, config->rows);
-        stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first,
-                                         min(config->inner_rows, query_end - first), config->inner_rows);
+        stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, first, tokens, config->rows);
+        stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first, query_end, config->inner_rows);
         tile_cp_async_wait();
-        stage_keys<tensor, TILE_ROUND>(task, head, memory + parts.keys, first, present, config->rows);
+        stage_keys<tensor, TILE_ROUND>(task, head, memory + parts.keys, first, tokens, config->rows);
         for (int query = first, next; query < query_end; query = next, buffer = config->buffers - 1 - buffer) {
-            int here = min(config->inner_rows, query_end - query);
             next = query + config->inner_rows;
             tile_cp_async_wait();
-            stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, buffer, query, here, config->inner_rows);
+            stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, buffer, query, query_end, config->inner_rows);
             if (config->dropout_threshold)
-                attention_bits_draw(&bits, config, task->shard, head_index, query, here, first);
+                attention_bits_draw(&bits, config, task->shard, head_index, query,
+                                    min(config->inner_rows, query_end - query), first);
             __syncthreads();
             if (config->buffers == 2 && next < query_end)
-                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 1 - buffer, next,
-                                                 min(config->inner_rows, query_end - next), config->inner_rows);
-            process_queries<tensor, score_tiles>(config, parts, memory, at, &bits, first, query, buffer, end, sum);
+                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 1 - buffer, next, query_end,
+                                                 config->inner_rows);
+            process_inner<tensor, true, score_tiles>(config, parts, memory, at, &bits, first, present, query, buffer,
+                                                     end, sum);
             if (config->buffers == 1 && next < query_end) {
                 __syncthreads();
-                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, next,
-                                                 min(config->inner_rows, query_end - next), config->inner_rows);
+                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, next, query_end, config->inner_rows);
             }
         }
         store_keys(task, head, memory + parts.keys, first, present, at, sum);
@@ -304,41 +293,10 @@ __device__ void key_tile(const backward_task *task, float *memory)
 
 /* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* dscores of the warp's tiles, queries by keys. */
-template <bool tensor, int tiles>
-__device__ void write_query_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
-                                  int first_query, int present, int first_key, int group_row, int warp_col,
-                                  const int *start, const float *lse, const float *delta,
-                                  const float (&score)[tiles][4], const float (&dp)[tiles][4], float *dscores)
-{
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int j = 0; j < tiles; j++) {
-        if (j < range.from || j >= range.count)
-            continue;
-        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int row = group_row + me.group + 8 * half, query = first_query + row;
-            float ds[2];
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                int key = first_key + col + i;
-                float2 pair = {0, 0};
-                if (row < present && key >= start[row] && key <= query)
-                    pair = pair_of(config->scale, score[j][2 * half + i], dp[j][2 * half + i], lse[row], delta[row],
-                                   attention_dropout_factor(bits, config, first_query, first_key, query, key));
-                ds[i] = tile_operand<tensor>(pair.y);
-            }
-            *(float2 *)(dscores + (me.group + 8 * half) * config->score_stride + col) = make_float2(ds[0], ds[1]);
-        }
-    }
-}
-
 /* Results pass through the buffer of the queries. */
 template <int tiles>
 __device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present,
-                              warp_tile at, const float (&sum)[tiles][4])
+                              attention_warp at, const float (&sum)[tiles][4])
 {
     const attention_config *config = &task->config;
     int stride = config->query_stride;
@@ -353,31 +311,6 @@ __device__ void store_queries(const backward_task *task, attention_head head, fl
                           config->basis_dim, queries + config->head_padded, stride, task->accumulate & 8);
 }
 
-/* One step: the block's queries and the inner tile of keys from `first_key` on. */
-template <bool tensor, int score_tiles, int out_tiles>
-__device__ void process_keys(const attention_config *config, backward_layout parts, float *memory, warp_tile at,
-                             const attention_bits *bits, int first, int present, int first_key, const float *keys,
-                             const int *start, float (&sum)[out_tiles][4])
-{
-    int head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
-    const float *queries = memory + parts.queries + at.group_row * config->query_stride;
-    float *dscores = memory + parts.dscores + at.group_row * config->score_stride;
-    attention_range range = attention_range_of(config, first_key, at.low, at.high, at.warp_col);
-    bool visible = range.low < range.high;
-    if (visible) {
-        float score[score_tiles][4], dp[score_tiles][4];
-        compute_pairs<tensor>(config, range, queries, config->query_stride, keys, config->key_stride, qk_dim,
-                              head_padded, at.warp_col, score, dp);
-        write_query_pairs<tensor>(config, range, bits, first, present, first_key, at.group_row, at.warp_col, start,
-                                  memory + parts.lse, memory + parts.delta, score, dp, dscores);
-    }
-    __syncthreads();
-    if (visible)
-        tile_matmul_nn<tensor>(sum, 0, at.count, dscores + 8 * range.low, config->score_stride,
-                               keys + 8 * range.low * config->key_stride + 8 * at.first_tile, config->key_stride,
-                               8 * (range.high - range.low));
-}
-
 template <bool tensor, int score_tiles, int out_tiles>
 __device__ void query_tile(const backward_task *task, float *memory, int head_index)
 {
@@ -389,15 +322,14 @@ __device__ void query_tile(const backward_task *task, float *memory, int head_in
         return;
     int present = min(config->rows, tokens - first), end = first + present;
     int *start = (int *)(memory + parts.start), size = config->inner_rows * config->key_stride, buffer = 0;
-    stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first, present, config->rows);
+    stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first, tokens, config->rows);
     attention_segment_bounds(task->shard, task->segment, first, config->rows, start, NULL);
     __syncthreads();
-    stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, start[0], min(config->inner_rows, end - start[0]),
-                                  config->inner_rows);
+    stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, start[0], end, config->inner_rows);
     tile_cp_async_wait();
-    stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, 0, first, present, config->rows);
+    stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, 0, first, tokens, config->rows);
 
-    warp_tile at = warp_tile_of(config, (config->head_padded + config->basis_padded) / 8, out_tiles);
+    attention_warp at = attention_warp_of(config, (config->head_padded + config->basis_padded) / 8, out_tiles);
     at.low = start[at.group_row];
     at.high = min(first + at.group_row + 16, end);
     attention_bits bits = {(unsigned char *)(memory + parts.bits), config->inner_rows / 8 + 1, start, first,
@@ -407,18 +339,18 @@ __device__ void query_tile(const backward_task *task, float *memory, int head_in
         float *keys = memory + parts.keys + buffer * size;
         next = key + config->inner_rows;
         tile_cp_async_wait();
-        stage_keys<tensor, TILE_ROUND>(task, head, keys, key, min(config->inner_rows, end - key), config->inner_rows);
+        stage_keys<tensor, TILE_ROUND>(task, head, keys, key, end, config->inner_rows);
         if (config->dropout_threshold)
             attention_bits_draw(&bits, config, task->shard, head_index, first, present, key);
         __syncthreads();
         if (config->buffers == 2 && next < end)
-            stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys + (1 - buffer) * size, next,
-                                          min(config->inner_rows, end - next), config->inner_rows);
-        process_keys<tensor, score_tiles>(config, parts, memory, at, &bits, first, present, key, keys, start, sum);
+            stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys + (1 - buffer) * size, next, end,
+                                          config->inner_rows);
+        process_inner<tensor, false, score_tiles>(config, parts, memory, at, &bits, first, present, key, buffer, start,
+                                                  sum);
         if (config->buffers == 1 && next < end) {
             __syncthreads();
-            stage_keys<tensor, TILE_COPY>(task, head, keys, next, min(config->inner_rows, end - next),
-                                          config->inner_rows);
+            stage_keys<tensor, TILE_COPY>(task, head, keys, next, end, config->inner_rows);
         }
     }
     store_queries(task, head, memory + parts.queries, first, present, at, sum);

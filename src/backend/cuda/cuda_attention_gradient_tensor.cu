@@ -94,8 +94,8 @@ __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ at
 
 /* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
-/* Tiles of one kernel: `inner_rows` tokens in an inner tile. */
-template <typename a_shape, int a_inner_rows> struct backward_tiles {
+/* Tiles of one kernel: `inner_rows` tokens in an inner tile. With the default, two blocks run on a multiprocessor. */
+template <typename a_shape, int a_inner_rows = a_shape::basis_dim && !a_shape::bf16 ? 16 : 32> struct backward_tiles {
     typedef a_shape shape;
     static constexpr int rows = ROWS, inner_rows = a_inner_rows, threads = 2 * rows;
     /* offsets in shared memory, in floats, of a block that owns keys */
@@ -113,16 +113,11 @@ template <typename a_shape, int a_inner_rows> struct backward_tiles {
     static_assert(rows % 32 == 0 && inner_rows % UNIT == 0, "rows fill warps and inner rows fill units");
 };
 
-/* Scores and dp of 16 outer and 16 inner rows; `second`: first column of dp's operand. */
+/* Adds scores and dp of 16 outer and 16 inner rows; `second`: first column of dp's operand. */
 template <typename shape, int right_stride, int left_second, int right_second>
 __device__ __forceinline__ void compute_pairs(tile_address left, tile_address right, float (&score)[TILES][4],
                                               float (&dscore)[TILES][4])
 {
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            score[j][i] = dscore[j][i] = 0;
 #pragma unroll
     for (int k = 0; k < shape::k_steps; k++) {
         float first[4], second[4];
@@ -203,7 +198,7 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
         from = origin + mine.group_row - start[min(query - origin, tiles::rows - 1)];
         loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     }
-    float score[TILES][4], dscore[TILES][4];
+    float score[TILES][4] = {}, dscore[TILES][4] = {};
     compute_pairs<shape, shape::gradient_stride, shape::head_dim, shape::qk_dim>(
         keys, tile_b_address(queries, shape::gradient_stride), score, dscore);
     uint32_t word = task->mask_stride ? attention_mask_extract(loaded, from) : 0xFFFFFFFFu;
@@ -380,7 +375,7 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
 #pragma unroll
         for (int half = 0; half < 2; half++)
             loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
-    float score[TILES][4], dscore[TILES][4];
+    float score[TILES][4] = {}, dscore[TILES][4] = {};
     compute_pairs<shape, shape::key_stride, shape::qk_dim, shape::head_dim>(
         queries, tile_b_address(keys, shape::key_stride), score, dscore);
     uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
@@ -499,7 +494,7 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_backward(const 
         key_tile<tiles>(&task, memory, tile, 0, task.config.heads);
 }
 
-template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attention_task task)
+template <typename tiles, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task)
 {
     attention_parts<typename tiles::shape>(&task);
     dim3 grid((unsigned)(2 * task.tiles), (unsigned)task.config.heads);
@@ -524,12 +519,6 @@ void launch_prepare(const lp_cuda_run *run, const attention_task *task, int64_t 
     else
         LP_LAUNCH(run, (prepare<false, false>), blocks, THREADS, 0, with);
 }
-
-/* Two blocks of each run on a multiprocessor. */
-typedef backward_tiles<attention_shape<7, 13>, 16> with_basis;
-typedef backward_tiles<attention_shape<7, 13, true>, 32> with_basis_two;
-typedef backward_tiles<attention_shape<8, 0>, 32> without_basis;
-typedef backward_tiles<attention_shape<8, 0, true>, 32> without_basis_two;
 
 attention_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
@@ -572,13 +561,6 @@ bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *r
         return mask_size <= ATTENTION_MASK_LIMIT;
     launch_prepare(run, &task, tokens);
     lp_cuda_release_low_priority(run);
-    if (config->basis_dim && tile_bf16(run))
-        launch<with_basis_two, 2>(run, task);
-    else if (config->basis_dim)
-        launch<with_basis, 2>(run, task);
-    else if (tile_bf16(run))
-        launch<without_basis_two, 2>(run, task);
-    else
-        launch<without_basis, 2>(run, task);
+    attention_with_shape(run, config, [&](auto shape) { launch<backward_tiles<decltype(shape)>>(run, task); });
     return true;
 }

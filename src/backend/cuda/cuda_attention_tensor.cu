@@ -10,8 +10,10 @@
 namespace
 {
 
-/* Tiles of one kernel: `rows` queries, 16 for each warp; `inner_rows` keys, processed in units of 8 * `tiles`. */
-template <typename a_shape, int a_rows, int a_inner_rows, int a_tiles> struct forward_tiles {
+/* Tiles of one kernel: `rows` queries, 16 for each warp; `inner_rows` keys, processed in units of 8 * `tiles`.
+ * With the defaults, two blocks run on a multiprocessor. */
+template <typename a_shape, int a_rows = 64, int a_inner_rows = a_shape::basis_dim ? 32 : 64, int a_tiles = 4>
+struct forward_tiles {
     typedef a_shape shape;
     static constexpr int rows = a_rows, inner_rows = a_inner_rows, tiles = a_tiles, unit = 8 * tiles,
                          threads = 2 * rows;
@@ -73,8 +75,7 @@ __device__ __forceinline__ void mask_scores(float scale, int first_key, const ro
                 *mine = visible ? *mine * scale : -INFINITY;
                 new_max[half] = fmaxf(new_max[half], *mine);
             }
-        new_max[half] = fmaxf(new_max[half], __shfl_xor_sync(0xFFFFFFFFu, new_max[half], 1));
-        new_max[half] = fmaxf(new_max[half], __shfl_xor_sync(0xFFFFFFFFu, new_max[half], 2));
+        new_max[half] = tile_row_max(new_max[half]);
     }
 }
 
@@ -164,8 +165,7 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, attentio
     float rescale[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        row[half].row_sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, 1);
-        row[half].row_sum += __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, 2);
+        row[half].row_sum = tile_row_sum(row[half].row_sum);
         rescale[half] = config->dropout_scale / row[half].row_sum;
         if (tile_lane_now().member == 0 && row[half].query >= row[half].start)
             task->lse[(int64_t)row[half].query * config->heads + head.index] =
@@ -279,19 +279,13 @@ __global__ void __launch_bounds__(tiles::threads, blocks) tensor_forward(const _
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-template <typename tiles, int blocks> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename tiles, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
 {
     attention_parts<typename tiles::shape>(&task);
     size_t size = (size_t)tiles::size(task.mask ? 0 : task.mask_stride) * sizeof(float);
     LP_LAUNCH(run, (tensor_forward<tiles, blocks>), dim3(lp_blocks(tokens, tiles::rows), (unsigned)task.config.heads),
               (unsigned)tiles::threads, size, task);
 }
-
-/* Two blocks of each run on a multiprocessor. */
-typedef forward_tiles<attention_shape<7, 13>, 64, 32, 4> with_basis;
-typedef forward_tiles<attention_shape<7, 13, true>, 64, 32, 4> with_basis_two;
-typedef forward_tiles<attention_shape<8, 0>, 64, 64, 4> without_basis;
-typedef forward_tiles<attention_shape<8, 0, true>, 64, 64, 4> without_basis_two;
 
 attention_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
@@ -328,13 +322,6 @@ bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
             return true;
         LP_LAUNCH(run, draw_mask, lp_blocks(tokens * config->heads, 32), 256, 0, task);
     }
-    if (config->basis_dim && tile_bf16(run))
-        launch<with_basis_two, 2>(run, task, tokens);
-    else if (config->basis_dim)
-        launch<with_basis, 2>(run, task, tokens);
-    else if (tile_bf16(run))
-        launch<without_basis_two, 2>(run, task, tokens);
-    else
-        launch<without_basis, 2>(run, task, tokens);
+    attention_with_shape(run, config, [&](auto shape) { launch<forward_tiles<decltype(shape)>>(run, task, tokens); });
     return true;
 }

@@ -27,6 +27,12 @@ typedef struct attention_part {
     int vector;            /* floats per copy; 1: a thread copies two, separately */
 } attention_part;
 
+/* Rows in global or shared memory. */
+typedef struct attention_rows {
+    const float *data;
+    int stride;
+} attention_rows;
+
 /* Number of parts of a token, in the order of its row. */
 enum { ATTENTION_KEYS = 3, ATTENTION_QUERIES = 2, ATTENTION_GRADIENTS = 4 };
 
@@ -162,36 +168,48 @@ __device__ static __forceinline__ void attention_stage_part(const attention_part
                                                                  first, present);
 }
 
-/* Stages tokens [first, first + present) of the first `used` parts, and zeros up to `rows`. With `aligned`, all widths
- * are compile-time constants. */
-template <typename shape, attention_phase phase, int stride, int rows, int threads, int count>
-__device__ static __forceinline__ void attention_stage_tokens(const attention_part (&parts)[count], int used,
-                                                              bool aligned, int head, float *to, int first, int present)
+/* Stages rows [first, first + present) of the first `used` parts, and zeros up to `rows`. source(p) returns the first
+ * row of part p and its stride. With `aligned`, all widths are compile-time constants. */
+template <typename shape, attention_phase phase, int stride, int rows, int threads, int count, typename source_function>
+__device__ static __forceinline__ void attention_stage_parts(const attention_part (&parts)[count], int used,
+                                                             bool aligned, float *to, int first, int present,
+                                                             const source_function &source)
 {
+    constexpr int last = count - 1;
     int lane = (int)threadIdx.x & 31;
     if (aligned) {
 #pragma unroll
         for (int p = 0; p < count; p++) {
-            constexpr int last = count - 1;
-            const float *from = parts[p].from + head * parts[p].head_step;
+            attention_rows from = source(p);
+            float *dst = to + shape::offset(phase == ATTENTION_PACK, p);
             if (p >= used)
                 continue;
             if (p == 0 || p == last)
-                attention_stage_pass<phase, 2, stride, rows, threads>(parts[p].cols, shape::head_dim,
-                                                                      to + shape::offset(phase == ATTENTION_PACK, p),
-                                                                      from, parts[p].stride, first, present, 2 * lane);
+                attention_stage_pass<phase, 2, stride, rows, threads>(parts[p].cols, shape::head_dim, dst, from.data,
+                                                                      from.stride, first, present, 2 * lane);
             else if (shape::basis_dim)
-                attention_stage_pass<phase, 4, stride, rows, threads>(parts[p].cols, shape::basis_dim,
-                                                                      to + shape::offset(phase == ATTENTION_PACK, p),
-                                                                      from, parts[p].stride, first, present, 4 * lane);
+                attention_stage_pass<phase, 4, stride, rows, threads>(parts[p].cols, shape::basis_dim, dst, from.data,
+                                                                      from.stride, first, present, 4 * lane);
         }
         return;
     }
 #pragma unroll 1
-    for (int p = 0; p < used; p++)
+    for (int p = 0; p < used; p++) {
+        attention_rows from = source(p);
         attention_stage_part<phase, stride, rows, threads>(
-            &parts[p], to + (phase == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first),
-            parts[p].from + head * parts[p].head_step, parts[p].stride, first, present);
+            &parts[p], to + (phase == ATTENTION_PACK ? parts[p].first / 2 : parts[p].first), from.data, from.stride,
+            first, present);
+    }
+}
+
+/* Stages tokens from global memory. */
+template <typename shape, attention_phase phase, int stride, int rows, int threads, int count>
+__device__ static __forceinline__ void attention_stage_tokens(const attention_part (&parts)[count], int used,
+                                                              bool aligned, int head, float *to, int first, int present)
+{
+    attention_stage_parts<shape, phase, stride, rows, threads>(parts, used, aligned, to, first, present, [&](int p) {
+        return attention_rows{parts[p].from + head * parts[p].head_step, parts[p].stride};
+    });
 }
 
 /* Packs the raw rows that this thread copied. */
@@ -199,26 +217,9 @@ template <typename shape, int stride, int from_stride, int rows, int threads, in
 __device__ static __forceinline__ void attention_pack_tokens(const attention_part (&parts)[count], bool aligned,
                                                              float *to, const float *from)
 {
-    int lane = (int)threadIdx.x & 31;
-    if (aligned) {
-#pragma unroll
-        for (int p = 0; p < count; p++) {
-            constexpr int last = count - 1;
-            if (p == 0 || p == last)
-                attention_stage_pass<ATTENTION_PACK, 2, stride, rows, threads>(
-                    parts[p].cols, shape::head_dim, to + shape::offset(true, p), from + shape::offset(false, p),
-                    from_stride, 0, rows, 2 * lane);
-            else if (shape::basis_dim)
-                attention_stage_pass<ATTENTION_PACK, 4, stride, rows, threads>(
-                    parts[p].cols, shape::basis_dim, to + shape::offset(true, p), from + shape::offset(false, p),
-                    from_stride, 0, rows, 4 * lane);
-        }
-        return;
-    }
-#pragma unroll 1
-    for (int p = 0; p < count; p++)
-        attention_stage_part<ATTENTION_PACK, stride, rows, threads>(&parts[p], to + parts[p].first / 2,
-                                                                    from + parts[p].first, from_stride, 0, rows);
+    attention_stage_parts<shape, ATTENTION_PACK, stride, rows, threads>(parts, count, aligned, to, 0, rows, [&](int p) {
+        return attention_rows{from + (aligned ? shape::offset(false, p) : parts[p].first), from_stride};
+    });
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
@@ -471,6 +472,20 @@ static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run
 static inline bool attention_fits(const attention_config *config)
 {
     return config->basis_dim ? config->head_dim <= 56 && config->basis_dim <= 104 : config->head_dim <= 64;
+}
+
+/* Calls launch with the compiled shape that covers the node. */
+template <typename launcher>
+static inline void attention_with_shape(const lp_cuda_run *run, const attention_config *config, const launcher &launch)
+{
+    if (config->basis_dim && tile_bf16(run))
+        launch(attention_shape<7, 13, true>());
+    else if (config->basis_dim)
+        launch(attention_shape<7, 13>());
+    else if (tile_bf16(run))
+        launch(attention_shape<8, 0, true>());
+    else
+        launch(attention_shape<8, 0>());
 }
 
 /* Launch the node and return true, or return false if no kernel covers it or its mask exceeds the limit. */

@@ -44,47 +44,23 @@ struct guard {
     }
 };
 
-static void *buffer_new(void *context, size_t size)
-{
-    guard held(context);
-    return lp_device_alloc(held->device, size);
-}
+/* device_call<function>::locked: a function of the device as one of lp_backend. */
+template <auto function> struct device_call;
+
+template <typename result, typename... types, result (*function)(lp_cuda_device *, types...)>
+struct device_call<function> {
+    static result locked(void *context, types... values)
+    {
+        guard held(context);
+        return function(held->device, values...);
+    }
+};
 
 static void buffer_free(void *context, void *buffer)
 {
     guard held(context);
     lp_cuda_program_drop(&held->programs, buffer);
     lp_device_free(held->device, buffer);
-}
-
-static void copy_in(void *context, void *buffer, const void *host, size_t size)
-{
-    guard held(context);
-    lp_device_upload(held->device, buffer, host, size);
-}
-
-static void copy_out(void *context, void *host, const void *buffer, size_t size)
-{
-    guard held(context);
-    lp_device_download(held->device, host, buffer, size);
-}
-
-static void fetch(void *context, void *host, const void *buffer, size_t size)
-{
-    guard held(context);
-    lp_device_fetch(held->device, host, buffer, size);
-}
-
-static void *host_new(void *context, size_t size)
-{
-    guard held(context);
-    return lp_device_pinned(held->device, size);
-}
-
-static void host_free(void *context, void *host)
-{
-    guard held(context);
-    lp_device_pinned_free(held->device, host);
 }
 
 static int one_thread(void *, int)
@@ -95,34 +71,22 @@ static int one_thread(void *, int)
 static void run(void *context, const lp_run *run)
 {
     guard held(context);
-    lp_cuda_program_run(&held->programs, run);
+    lp_cuda_program_run(&held->programs, run, NULL, NULL);
 }
 
 static void run_profiled(void *context, const lp_run *run, const lp_profiler *profiler)
 {
     guard held(context);
-    lp_cuda_program_profile(&held->programs, run, profiler);
-}
-
-static void speed(void *context, lp_precision precision, size_t size, double *operations, double *bytes)
-{
-    guard held(context);
-    lp_cuda_speed(held->device, precision, size, operations, bytes);
+    lp_cuda_program_run(&held->programs, run, NULL, profiler);
 }
 
 static void train_step(void *context, const lp_run *run, const lp_train_step *step)
 {
     guard held(context);
-    lp_cuda_program_train_step(&held->programs, run, step);
+    lp_cuda_program_run(&held->programs, run, step, NULL);
 }
 
-static void sync(void *context)
-{
-    guard held(context);
-    lp_device_sync(held->device);
-}
-
-static const char *problem(void *context)
+static const char *device_error(void *context)
 {
     guard held(context);
     return lp_device_problem(held->device);
@@ -181,29 +145,30 @@ static void adam_step(void *context, const lp_adam *adam, uint64_t step, const l
 /* Schedule levels before a freed range of the work buffer is reused: reductions may then run beside the levels that follow them. */
 enum { REUSE_DELAY = 2 };
 
-static void fill_backend(lp_backend *table)
+static lp_backend backend_of(lp_cuda_context *context)
 {
     lp_backend backend = {};
+    backend.context = context;
     backend.name = "cuda";
     backend.real_size = sizeof(float);
-    backend.buffer_new = buffer_new;
+    backend.buffer_new = device_call<lp_device_alloc>::locked;
     backend.buffer_free = buffer_free;
-    backend.copy_to_device = copy_in;
-    backend.copy_to_host = copy_out;
-    backend.copy_to_host_async = fetch;
-    backend.pinned_new = host_new;
-    backend.pinned_free = host_free;
+    backend.copy_to_device = device_call<lp_device_upload>::locked;
+    backend.copy_to_host = device_call<lp_device_download>::locked;
+    backend.copy_to_host_async = device_call<lp_device_fetch>::locked;
+    backend.pinned_new = device_call<lp_device_pinned>::locked;
+    backend.pinned_free = device_call<lp_device_pinned_free>::locked;
     backend.max_threads = one_thread;
     backend.run = run;
     backend.run_profiled = run_profiled;
-    backend.measure_peak = speed;
+    backend.measure_peak = device_call<lp_cuda_speed>::locked;
     backend.adam_step = adam_step;
     backend.train_step = train_step;
-    backend.sync = sync;
-    backend.device_error = problem;
+    backend.sync = device_call<lp_device_sync>::locked;
+    backend.device_error = device_error;
     backend.schedule = schedule;
     backend.reuse_delay = REUSE_DELAY;
-    *table = backend;
+    return backend;
 }
 
 extern "C" const lp_backend *lp_cuda_open(uint32_t version, char *reason, size_t size)
@@ -224,7 +189,6 @@ extern "C" const lp_backend *lp_cuda_open(uint32_t version, char *reason, size_t
     }
     pthread_mutex_init(&context->lock, NULL);
     context->programs.device = context->device;
-    fill_backend(&context->backend);
-    context->backend.context = context;
+    context->backend = backend_of(context);
     return &context->backend;
 }

@@ -3,16 +3,46 @@
 
 /* ---- elementwise --------------------------------------------------------------------------------------------- */
 
+/* Attributes of the node. */
+typedef struct element_constants {
+    float scale, shift;
+    double bound; /* of tanh */
+} element_constants;
+
+/* f(a, b) of an op; b is 0 for an op with one input. */
+template <lp_op_id op> __device__ static inline float element(element_constants with, float a, float b)
+{
+    switch (op) {
+    case LP_OP_ADD:
+        return a + b;
+    case LP_OP_RELU:
+        return a > 0 ? a : 0;
+    case LP_OP_RELU_GRADIENT:
+        return a > 0 ? b : 0;
+    case LP_OP_MULTIPLY:
+        return a * b;
+    case LP_OP_AFFINE:
+        return with.scale * a + with.shift;
+    case LP_OP_EXP:
+        return (float)exp((double)a);
+    case LP_OP_TANH:
+        return (float)(with.bound * tanh((double)a / with.bound));
+    default: /* LP_OP_TANH_GRADIENT */
+        return b * (1 - a / with.scale * (a / with.scale));
+    }
+}
+
 /* y = f(a, b), four elements a thread: as float4 if `aligned` (all pointers 16-byte aligned). b can be NULL. */
-template <typename function>
+template <lp_op_id op>
 __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *a,
-                                   const float *b, float *y, int accumulate, bool aligned, function f)
+                                   const float *b, float *y, int accumulate, bool aligned, element_constants with)
 {
     int64_t size = (int64_t)lp_rows_now(rows, shard) * cols;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4;
     if (aligned && i + 4 <= size) {
         float4 p = *(const float4 *)(a + i), q = b ? *(const float4 *)(b + i) : make_float4(0, 0, 0, 0);
-        float4 z = make_float4(f(p.x, q.x), f(p.y, q.y), f(p.z, q.z), f(p.w, q.w));
+        float4 z = make_float4(element<op>(with, p.x, q.x), element<op>(with, p.y, q.y), element<op>(with, p.z, q.z),
+                               element<op>(with, p.w, q.w));
         if (accumulate) {
             float4 old = *(const float4 *)(y + i);
             z = make_float4(old.x + z.x, old.y + z.y, old.z + z.z, old.w + z.w);
@@ -23,10 +53,10 @@ __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
     int64_t end = i + 4 < size ? i + 4 : size;
 #pragma unroll 1
     for (; i < end; i++)
-        lp_store(&y[i], f(a[i], b ? b[i] : 0), accumulate);
+        lp_store(&y[i], element<op>(with, a[i], b ? b[i] : 0), accumulate);
 }
 
-template <typename function> static void each_element(const lp_node *node, const lp_cuda_run *run, function f)
+template <lp_op_id op> void lp_cuda_elementwise(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
     const float *a = LP_INPUT(0), *b = node->op->input_count > 1 ? LP_INPUT(1) : NULL;
@@ -35,111 +65,19 @@ template <typename function> static void each_element(const lp_node *node, const
     bool aligned = ((uintptr_t)a | (uintptr_t)b | (uintptr_t)y) % 16 == 0;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
     const lp_cuda_shard *shard = run->shard;
-    LP_LAUNCH(run, elementwise_kernel<function>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0,
-              shard, rows, cols, a, b, y, accumulate, aligned, f);
+    element_constants with = {(float)node->attributes.scale, (float)node->attributes.shift, node->attributes.scale};
+    LP_LAUNCH(run, elementwise_kernel<op>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0, shard,
+              rows, cols, a, b, y, accumulate, aligned, with);
 }
 
-struct sum_function {
-    __device__ float operator()(float a, float b) const
-    {
-        return a + b;
-    }
-};
-
-struct relu_function {
-    __device__ float operator()(float x, float) const
-    {
-        return x > 0 ? x : 0;
-    }
-};
-
-struct relu_gradient_function {
-    __device__ float operator()(float y, float dy) const
-    {
-        return y > 0 ? dy : 0;
-    }
-};
-
-struct product_function {
-    __device__ float operator()(float a, float b) const
-    {
-        return a * b;
-    }
-};
-
-struct affine_function {
-    float scale, shift;
-    __device__ float operator()(float x, float) const
-    {
-        return scale * x + shift;
-    }
-};
-
-struct exp_function {
-    __device__ float operator()(float x, float) const
-    {
-        return (float)exp((double)x);
-    }
-};
-
-struct tanh_function {
-    double bound;
-    __device__ float operator()(float x, float) const
-    {
-        return (float)(bound * tanh((double)x / bound));
-    }
-};
-
-struct tanh_gradient_function {
-    float bound;
-    __device__ float operator()(float y, float dy) const
-    {
-        return dy * (1 - y / bound * (y / bound));
-    }
-};
-
-void lp_cuda_add(const lp_node *node, const lp_cuda_run *run)
-{
-    each_element(node, run, sum_function());
-}
-
-void lp_cuda_relu(const lp_node *node, const lp_cuda_run *run)
-{
-    each_element(node, run, relu_function());
-}
-
-void lp_cuda_relu_gradient(const lp_node *node, const lp_cuda_run *run)
-{
-    each_element(node, run, relu_gradient_function());
-}
-
-void lp_cuda_multiply(const lp_node *node, const lp_cuda_run *run)
-{
-    each_element(node, run, product_function());
-}
-
-void lp_cuda_affine(const lp_node *node, const lp_cuda_run *run)
-{
-    affine_function f = {(float)node->attributes.scale, (float)node->attributes.shift};
-    each_element(node, run, f);
-}
-
-void lp_cuda_exp(const lp_node *node, const lp_cuda_run *run)
-{
-    each_element(node, run, exp_function());
-}
-
-void lp_cuda_tanh(const lp_node *node, const lp_cuda_run *run)
-{
-    tanh_function f = {node->attributes.scale};
-    each_element(node, run, f);
-}
-
-void lp_cuda_tanh_gradient(const lp_node *node, const lp_cuda_run *run)
-{
-    tanh_gradient_function f = {(float)node->attributes.scale};
-    each_element(node, run, f);
-}
+template LP_CUDA_OP(elementwise<LP_OP_ADD>);
+template LP_CUDA_OP(elementwise<LP_OP_RELU>);
+template LP_CUDA_OP(elementwise<LP_OP_RELU_GRADIENT>);
+template LP_CUDA_OP(elementwise<LP_OP_MULTIPLY>);
+template LP_CUDA_OP(elementwise<LP_OP_AFFINE>);
+template LP_CUDA_OP(elementwise<LP_OP_EXP>);
+template LP_CUDA_OP(elementwise<LP_OP_TANH>);
+template LP_CUDA_OP(elementwise<LP_OP_TANH_GRADIENT>);
 
 /* ---- mask: degrees are defined in op.h ----------------------------------------------------------------------- */
 

@@ -1,22 +1,17 @@
-/* cuda_device.cu: the device through the CUDA runtime, or through the emulation of tests/emulate. */
+/* cuda_device.cu: the device through the CUDA runtime, which tests/emulate replaces by one on the CPU. */
 #include "backend/cuda/cuda_device.h"
-#include "base/clock.h"
 
 #include <stdio.h>
 
 struct lp_cuda_device {
-    char first_error[300]; /* empty: none */
-#ifdef __CUDACC__
+    char first_error[300];                 /* empty: none */
     cudaStream_t streams[LP_CUDA_STREAMS]; /* all but the first are used only during capture */
     cudaStream_t copy_stream;
-    int current;                                            /* stream of launches and clears */
+    int current;                                            /* stream of launches */
     cudaEvent_t events[LP_DEVICE_EVENTS + LP_CUDA_STREAMS]; /* created on first use */
     cudaEvent_t released[LP_DEVICE_USERS][LP_DEVICE_RING], uploaded[LP_DEVICE_USERS][LP_DEVICE_RING];
     cudaEvent_t timer[2];
     int capability;
-#else
-    double timer_start;
-#endif
 };
 
 const char *lp_device_problem(const lp_cuda_device *device)
@@ -30,8 +25,6 @@ void lp_device_problem_set(lp_cuda_device *device, const char *what, const char 
         snprintf(device->first_error, sizeof device->first_error, "%s: %s", what, reason);
 }
 
-#ifdef __CUDACC__
-
 void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what)
 {
     if (error != cudaSuccess)
@@ -43,6 +36,7 @@ cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
     return run->device->streams[run->device->current];
 }
 
+#ifdef __CUDACC__
 cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
                                       cudaLaunchAttribute *attribute)
 {
@@ -58,6 +52,7 @@ cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 bl
     config.numAttrs = run->device->capability >= 90; /* without programmatic dependent launch: a plain launch */
     return config;
 }
+#endif
 
 static cudaError_t create_streams(lp_cuda_device *device)
 {
@@ -152,12 +147,6 @@ void lp_device_download(lp_cuda_device *device, void *to, const void *from, size
 {
     lp_device_fetch(device, to, from, size);
     lp_device_sync(device);
-}
-
-void lp_device_clear(lp_cuda_device *device, void *data, size_t size)
-{
-    if (size)
-        lp_cuda_check(device, cudaMemsetAsync(data, 0, size, device->streams[device->current]), "clearing memory");
 }
 
 void lp_device_sync(lp_cuda_device *device)
@@ -281,7 +270,9 @@ void lp_device_timer_start(lp_cuda_device *device)
     for (int i = 0; i < 2; i++)
         if (!device->timer[i])
             lp_cuda_check(device, cudaEventCreate(&device->timer[i]), "creating a timer");
-    idle_kernel<<<1, 1, 0, device->streams[0]>>>(40000);
+    lp_cuda_run run = {};
+    run.device = device;
+    LP_LAUNCH(&run, idle_kernel, 1, 1, 0, 40000);
     lp_cuda_check(device, cudaEventRecord(device->timer[0], device->streams[0]), "reading the timer");
 }
 
@@ -293,129 +284,6 @@ double lp_device_timer_stop(lp_cuda_device *device)
     lp_cuda_check(device, cudaEventElapsedTime(&milliseconds, device->timer[0], device->timer[1]), "reading the timer");
     return 1e-3 * (double)milliseconds;
 }
-
-#else
-
-void lp_device_timer_start(lp_cuda_device *device)
-{
-    device->timer_start = lp_clock_seconds();
-}
-
-double lp_device_timer_stop(lp_cuda_device *device)
-{
-    return lp_clock_seconds() - device->timer_start;
-}
-
-static const char *open_first(lp_cuda_device *)
-{
-    return NULL;
-}
-
-int lp_device_capability(const lp_cuda_device *)
-{
-    return 90;
-}
-
-void *lp_device_alloc(lp_cuda_device *, size_t size)
-{
-    return lp_alloc(size, 1);
-}
-
-void lp_device_free(lp_cuda_device *, void *data)
-{
-    lp_free(data);
-}
-
-void *lp_device_pinned(lp_cuda_device *, size_t size)
-{
-    return lp_alloc(size, 1);
-}
-
-void lp_device_pinned_free(lp_cuda_device *, void *data)
-{
-    lp_free(data);
-}
-
-void lp_device_upload(lp_cuda_device *, void *to, const void *from, size_t size)
-{
-    if (size)
-        memcpy(to, from, size);
-}
-
-void lp_device_fetch(lp_cuda_device *, void *to, const void *from, size_t size)
-{
-    if (size)
-        memcpy(to, from, size);
-}
-
-void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size)
-{
-    lp_device_fetch(device, to, from, size);
-}
-
-void lp_device_clear(lp_cuda_device *, void *data, size_t size)
-{
-    if (size)
-        memset(data, 0, size);
-}
-
-void lp_device_sync(lp_cuda_device *)
-{
-}
-
-void lp_device_ring_release(lp_cuda_device *, lp_device_user, int)
-{
-}
-
-void lp_device_ring_acquire(lp_cuda_device *, lp_device_user, int)
-{
-}
-
-void lp_device_upload_ahead(lp_cuda_device *device, lp_device_user, int, void *to, const void *from, size_t size)
-{
-    lp_device_upload(device, to, from, size);
-}
-
-void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size)
-{
-    lp_device_upload(device, to, from, size);
-}
-
-void lp_device_set_stream(lp_cuda_device *, int)
-{
-}
-
-void lp_device_record_event(lp_cuda_device *, int)
-{
-}
-
-void lp_device_wait_event(lp_cuda_device *, int)
-{
-}
-
-void lp_device_join_streams(lp_cuda_device *)
-{
-}
-
-bool lp_device_capture_begin(lp_cuda_device *)
-{
-    return false;
-}
-
-void *lp_device_capture_end(lp_cuda_device *)
-{
-    return NULL;
-}
-
-void lp_device_graph_launch(lp_cuda_device *, void *)
-{
-}
-
-void lp_device_graph_free(lp_cuda_device *, void *)
-{
-}
-
-#endif
 
 lp_cuda_device *lp_device_open(char *reason, size_t size)
 {

@@ -29,8 +29,6 @@ void lp_device_fetch(lp_cuda_device *device, void *to, const void *from, size_t 
 void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size);
 /* Device to device, in stream order. */
 void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size);
-/* Zeroes device memory, in the order of the current stream. */
-void lp_device_clear(lp_cuda_device *device, void *data, size_t size);
 void lp_device_sync(lp_cuda_device *device);
 
 /* Data that the host sends with every step lies in a ring of LP_DEVICE_RING entries, so that the host may run some steps ahead.
@@ -46,14 +44,14 @@ void lp_device_ring_release(lp_cuda_device *device, lp_device_user user, int ind
 void lp_device_upload_ahead(lp_cuda_device *device, lp_device_user user, int index, void *to, const void *from,
                             size_t size);
 
-/* Stream capture: between begin and end, launches and clears are captured into a CUDA graph, not executed. Begin returns false where
+/* Stream capture: between begin and end, launches are captured into a CUDA graph, not executed. Begin returns false where
  * the device cannot capture; end returns the instantiated graph, or NULL when it failed. */
 bool lp_device_capture_begin(lp_cuda_device *device);
 void *lp_device_capture_end(lp_cuda_device *device);
 void lp_device_graph_launch(lp_cuda_device *device, void *captured);
 void lp_device_graph_free(lp_cuda_device *device, void *captured);
 
-/* While capturing: selects the stream of later launches and clears; 0 at the start. */
+/* While capturing: selects the stream of later launches; 0 at the start. */
 void lp_device_set_stream(lp_cuda_device *device, int stream);
 /* While capturing: records the current end of the current stream as event `number`, or lets the current stream wait for it. */
 enum { LP_DEVICE_EVENTS = 1024 };

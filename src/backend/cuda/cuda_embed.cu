@@ -1,4 +1,4 @@
-/* cuda_embed.cu: embedding lookup y = table[ids], and its gradient: the sum of dy over the tokens of each id
+/* cuda_embed.cu: embedding lookup y = table[ids] (embed and gather), and its gradient: the sum of dy over the tokens of each id
  * (cuda_by_id.h). */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
@@ -32,12 +32,6 @@ void lp_cuda_embed(const lp_node *node, const lp_cuda_run *run)
         LP_LAUNCH(run, embed_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, cols,
                   table, ids, y);
     });
-}
-
-/* Gathers the table rows that the shard lists; the gradient stays in those rows. */
-void lp_cuda_gather(const lp_node *node, const lp_cuda_run *run)
-{
-    lp_cuda_embed(node, run);
 }
 
 /* The tokens of each id. */

@@ -46,15 +46,7 @@ typedef struct fused_lane {
 } fused_lane;
 
 /* Tells the compiler that a pointer loaded from memory points to global memory. */
-__device__ inline const float *global(const float *data)
-{
-#ifdef __CUDACC__
-    __builtin_assume(__isGlobal(data));
-#endif
-    return data;
-}
-
-__device__ inline float *global(float *data)
+template <typename type> __device__ inline type *global(type *data)
 {
 #ifdef __CUDACC__
     __builtin_assume(__isGlobal(data));

@@ -153,13 +153,6 @@ __device__ inline void each_element(const fused_lane &me, const fused_step &step
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
 
-/* Sum over the four lanes of a row. */
-__device__ inline float row_sum(float value)
-{
-    value += __shfl_xor_sync(0xFFFFFFFFu, value, 1);
-    return value + __shfl_xor_sync(0xFFFFFFFFu, value, 2);
-}
-
 /* The partial sums of both warps, for the two rows of a lane. */
 typedef struct all_sides {
     float2 of[SIDES][2];
@@ -202,13 +195,13 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
 #pragma unroll
         for (int j = 0; j < TILES; j++)
             sum += me.columns >> j & 1 ? x.at[j][2 * half] + x.at[j][2 * half + 1] : 0;
-        float mean = row_sum(sum) * inverse_mine;
+        float mean = tile_row_sum(sum) * inverse_mine;
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
             float one = x.at[j][2 * half] - mean, two = x.at[j][2 * half + 1] - mean;
             square += me.columns >> j & 1 ? one * one + two * two : 0;
         }
-        own[half] = make_float2(mean, row_sum(square));
+        own[half] = make_float2(mean, tile_row_sum(square));
     }
     all_sides all = exchange(me, own);
     float mean[2], inverse[2];
@@ -273,7 +266,7 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
     }
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        own[half] = make_float2(row_sum(own[half].x) * inverse_cols, row_sum(own[half].y) * inverse_cols);
+        own[half] = make_float2(tile_row_sum(own[half].x) * inverse_cols, tile_row_sum(own[half].y) * inverse_cols);
     all_sides all = exchange(me, own);
 #pragma unroll
     for (int half = 0; half < 2; half++)

@@ -17,19 +17,6 @@ enum { ROWS = 64, COLS = 64, BLOCK_K = 128, ROW_WARPS = 4, COL_WARPS = 2, THREAD
 /* 16 x 8 tiles of a warp. */
 enum { TILES = COLS / 8 / COL_WARPS };
 
-/* Columns of a block: `count` columns divided evenly among as few blocks as possible, in multiples of `unit`. */
-static int block_width(int count, int unit)
-{
-    int parts = (int)lp_blocks(count, COLS), each = (count + parts - 1) / parts;
-    return (each + unit - 1) / unit * unit;
-}
-
-/* Stride in floats where lanes read rows t and columns g, or pairs of columns: 8 modulo 16. */
-static int pair_stride(int cols)
-{
-    return (cols + 7) / 16 * 16 + 8;
-}
-
 /* A warp's tiles: `count` from column 8 * `first` on, in the 16 rows from `row` on. */
 typedef struct warp_tile {
     int row, first, count;
@@ -248,11 +235,11 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
     task.in = transpose ? weight->cols : weight->rows / task.heads;
     task.out = transpose ? weight->rows / task.heads : weight->cols;
     task.accumulate = LP_ADDS(0);
-    task.block_cols = block_width(task.out, 8);
+    task.block_cols = tile_width(task.out, COLS, 8);
     int depth_padded = tile_pad(task.in < BLOCK_K ? task.in : BLOCK_K), largest = lp_cuda_largest(run, y);
-    task.x_stride = transpose || tensor ? tile_stride(depth_padded) : pair_stride(depth_padded);
+    task.x_stride = transpose || tensor ? tile_stride(depth_padded) : tile_pair_stride(depth_padded);
     task.weight_stride = transpose ? tile_stride(depth_padded)
-                         : tensor  ? pair_stride(task.block_cols)
+                         : tensor  ? tile_pair_stride(task.block_cols)
                                    : tile_stride(task.block_cols);
     if (tensor)
         transpose ? linear_launch<true, true>(run, task, largest) : linear_launch<true, false>(run, task, largest);

@@ -10,19 +10,15 @@ const lp_value *lp_cuda_sorted_by(const lp_node *node, int k)
     return NULL;
 }
 
-static size_t round_up(size_t size)
-{
-    return (size + 255) / 256 * 256;
-}
-
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids)
 {
     lp_cuda_list_layout layout;
     layout.largest_ids = (int)ids;
     layout.largest_elements = (int)elements;
     layout.starts = sizeof(int32_t);
-    layout.order = round_up(layout.starts + ((size_t)ids + 2) * sizeof(int32_t)); /* one more, for the counting sort */
-    layout.size = layout.order + round_up((size_t)elements * sizeof(int32_t));
+    layout.order =
+        lp_cuda_align(layout.starts + ((size_t)ids + 2) * sizeof(int32_t)); /* one more, for the counting sort */
+    layout.size = layout.order + lp_cuda_align((size_t)elements * sizeof(int32_t));
     return layout;
 }
 

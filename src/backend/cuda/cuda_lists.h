@@ -27,6 +27,12 @@ typedef struct lp_cuda_list_layout {
     int largest_ids, largest_elements;
 } lp_cuda_list_layout;
 
+/* Parts of an upload are aligned to 256 bytes. */
+static inline size_t lp_cuda_align(size_t size)
+{
+    return (size + 255) / 256 * 256;
+}
+
 /* Sized for this many elements and ids. */
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids);
 lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *at);

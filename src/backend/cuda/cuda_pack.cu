@@ -114,9 +114,7 @@ extra_task extra_task_of(const lp_node *node, const lp_cuda_run *run)
     }
     task.ids = LP_INPUT_AS(int32_t, 1);
     task.width = lp_vector_width((uintptr_t)task.from | (uintptr_t)task.to, task.cols);
-    task.lanes = 1;
-    while (task.lanes < 32 && task.lanes * task.width < task.cols)
-        task.lanes *= 2;
+    task.lanes = lp_row_lanes(task.cols, task.width);
     task.blocks = (int)lp_blocks(lp_cuda_largest(run, out), THREADS / task.lanes);
     return task;
 }

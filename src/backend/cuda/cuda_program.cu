@@ -482,11 +482,12 @@ static bool capture(const lp_cuda_run *run, ring_entry *entry, const lp_train_st
     return entry->captured != NULL;
 }
 
-/* train_step and profiler may be NULL. */
-static void run_program(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step,
-                        const lp_profiler *profiler)
+void lp_cuda_program_run(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step,
+                         const lp_profiler *profiler)
 {
     lp_cuda_device *device = programs->device;
+    if (train_step && train_step->adam->shards != 1)
+        lp_device_problem_set(device, "the optimizer", "a batch must be one shard on a GPU");
     if (lp_device_problem(device))
         return;
     lp_cuda_program *program = find(programs, run);
@@ -513,23 +514,6 @@ static void run_program(lp_cuda_programs *programs, const lp_run *run, const lp_
     }
     lp_device_ring_release(device, LP_DEVICE_RUN, index);
     program->runs++;
-}
-
-void lp_cuda_program_run(lp_cuda_programs *programs, const lp_run *run)
-{
-    run_program(programs, run, NULL, NULL);
-}
-
-void lp_cuda_program_train_step(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step)
-{
-    if (train_step->adam->shards != 1)
-        lp_device_problem_set(programs->device, "the optimizer", "a batch must be one shard on a GPU");
-    run_program(programs, run, train_step, NULL);
-}
-
-void lp_cuda_program_profile(lp_cuda_programs *programs, const lp_run *run, const lp_profiler *profiler)
-{
-    run_program(programs, run, NULL, profiler);
 }
 
 /* ---- memory for launchers ------------------------------------------------------------------------------------ */
@@ -582,9 +566,4 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t 
     mine->next = program->side_buffers;
     program->side_buffers = mine;
     return data;
-}
-
-void lp_cuda_clear(const lp_cuda_run *run, void *data, size_t size)
-{
-    lp_device_clear(run->device, data, size);
 }

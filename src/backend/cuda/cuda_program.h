@@ -11,14 +11,10 @@ typedef struct lp_cuda_programs {
     struct lp_cuda_program *newest; /* list; NULL at the start */
 } lp_cuda_programs;
 
-/* lp_backend.run: submits the nodes of one shard; returns before they are done. */
-void lp_cuda_program_run(lp_cuda_programs *programs, const lp_run *run);
-
-/* lp_backend.train_step */
-void lp_cuda_program_train_step(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step);
-
-/* lp_backend.run_profiled */
-void lp_cuda_program_profile(lp_cuda_programs *programs, const lp_run *run, const lp_profiler *profiler);
+/* Submits the nodes of one shard, and the optimizer step where train_step is not NULL; returns before they are done. With a profiler
+ * (otherwise NULL) it waits for each launch and reports its time. */
+void lp_cuda_program_run(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step,
+                         const lp_profiler *profiler);
 
 /* Frees the programs that use this work buffer. */
 void lp_cuda_program_drop(lp_cuda_programs *programs, const void *work);

@@ -22,11 +22,29 @@ enum { ROW_OVERHEAD = 16 }; /* fixed cost of a row, in units of a float read */
 
 /* ---- tasks --------------------------------------------------------------------------------------------------- */
 
-/* Width of the tiles, where `count` columns are divided into as few tiles of at most `most` as possible. */
-static int tile_width(int count, int most, int unit)
+/* An op that sums over rows. p, q and extra of reduction_task: indices of inputs; -1: none. */
+typedef struct reduction_op {
+    lp_op_id id;
+    reduction_type type;
+    unsigned outputs; /* bits of those that are sums over rows */
+    int p, q, extra;
+    int halves; /* of the rows of p */
+} reduction_op;
+
+static const reduction_op ops[] = {
+    {LP_OP_LINEAR_OUTER, REDUCTION_OUTER, 1 | 2, 0, 1, -1, 1},
+    {LP_OP_COLUMN_SUM, REDUCTION_COLUMN, 1, 0, -1, -1, 1},
+    {LP_OP_COLUMN_DOT, REDUCTION_DOT, 1, 0, 1, -1, 1},
+    {LP_OP_LAYER_NORM_GRADIENT, REDUCTION_NORM, 2 | 4, 0, 3, 2, 1},
+    {LP_OP_BASIS_GRADIENT, REDUCTION_BASIS, 1, 1, 2, 0, 2},
+};
+
+static const reduction_op *find_op(lp_op_id id)
 {
-    int tiles = (int)lp_blocks(count, most), each = (count + tiles - 1) / tiles;
-    return (each + unit - 1) / unit * unit;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (ops[i].id == id)
+            return &ops[i];
+    return NULL;
 }
 
 static int min_int(int a, int b)
@@ -72,12 +90,6 @@ static void tile_outer(reduction_task *task)
     task->sets = (signed char)(REDUCTION_WARPS / task->warps);
 }
 
-/* Row stride without bank conflicts where lanes read rows t and pairs of columns: 8 modulo 16. */
-static int pair_stride(int cols)
-{
-    return (cols + 7) / 16 * 16 + 8;
-}
-
 /* The most lanes t that read the same bank, when they are `spread` rows apart and read 8 floats each. */
 static int bank_conflicts(int stride, int spread)
 {
@@ -107,14 +119,13 @@ static void lay_out_outer(const lp_cuda_device *device, reduction_task *task)
             task->bulk = true;
             task->spread = (signed char)spread;
         }
-    task->p_stride = (short)(task->bulk ? task->a : pair_stride(min_int(task->a, task->a_wide)));
-    task->q_stride = (short)(task->bulk ? task->b : pair_stride(min_int(task->b, task->b_wide)));
+    task->p_stride = (short)(task->bulk ? task->a : tile_pair_stride(min_int(task->a, task->a_wide)));
+    task->q_stride = (short)(task->bulk ? task->b : tile_pair_stride(min_int(task->b, task->b_wide)));
 }
 
 static void fill_outer(const lp_cuda_device *device, reduction_task *task, const lp_node *node)
 {
     const lp_value *out = node->outputs[0];
-    task->type = REDUCTION_OUTER;
     task->heads = node->attributes.heads;
     task->a = out->rows / task->heads;
     task->b = out->cols;
@@ -126,60 +137,40 @@ static void fill_outer(const lp_cuda_device *device, reduction_task *task, const
     size_slots(task, 16 * task->sets);
 }
 
-/* times: halves of the rows, 2 for a basis. */
-static void fill_columns(const lp_cuda_device *device, reduction_task *task, reduction_type type, int cols, int times)
+/* cols: of half a row. */
+static void fill_columns(const lp_cuda_device *device, reduction_task *task, int cols, int halves)
 {
-    task->type = (short)type;
     task->heads = 1;
     task->b = cols;
     task->down = 1;
     task->across = (int)lp_blocks(cols, REDUCTION_COLS);
     task->bulk = task->across == 1 && bulk_aligned(device, task);
     task->b_wide = (short)(task->bulk ? cols : tile_width(cols, REDUCTION_COLS, 4));
-    task->p_stride = task->q_stride = (short)(times * task->b_wide);
+    task->p_stride = task->q_stride = (short)(halves * task->b_wide);
     task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, cols);
     task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, cols);
     task->sets = (signed char)(REDUCTION_THREADS / (task->b_wide < 32 ? 32 : task->b_wide));
     size_slots(task, 8);
 }
 
-/* The value whose rows the node sums over; the first input of basis_gradient is the time. */
+/* The value whose rows the node sums over. */
 static const lp_value *rows_of(const lp_node *node)
 {
-    return node->inputs[node->op->id == LP_OP_BASIS_GRADIENT ? 1 : 0];
+    return node->inputs[find_op(node->op->id)->p];
 }
 
 static void fill_task(reduction_task *task, const lp_node *node, const lp_cuda_run *run)
 {
-    switch (node->op->id) {
-    case LP_OP_LAYER_NORM_GRADIENT:
-        task->p = LP_INPUT(0);
-        task->q = LP_INPUT(3);
-        task->extra = LP_INPUT(2);
-        fill_columns(run->device, task, REDUCTION_NORM, node->inputs[0]->cols, 1);
-        break;
-    case LP_OP_BASIS_GRADIENT:
-        task->p = LP_INPUT(1);
-        task->q = LP_INPUT(2);
-        task->extra = LP_INPUT(0);
-        fill_columns(run->device, task, REDUCTION_BASIS, node->outputs[0]->cols, 2);
-        break;
-    case LP_OP_COLUMN_SUM:
-        task->p = LP_INPUT(0);
-        fill_columns(run->device, task, REDUCTION_COLUMN, node->inputs[0]->cols, 1);
-        break;
-    case LP_OP_COLUMN_DOT:
-        task->p = LP_INPUT(0);
-        task->q = LP_INPUT(1);
-        fill_columns(run->device, task, REDUCTION_DOT, node->inputs[0]->cols, 1);
-        break;
-    default:
-        task->p = LP_INPUT(0);
-        task->q = LP_INPUT(1);
-        fill_outer(run->device, task, node);
-        break;
-    }
+    const reduction_op *op = find_op(node->op->id);
+    task->type = (short)op->type;
     task->rows = lp_cuda_rows_of(rows_of(node));
+    task->p = LP_INPUT(op->p);
+    task->q = op->q >= 0 ? LP_INPUT(op->q) : NULL;
+    task->extra = op->extra >= 0 ? LP_INPUT(op->extra) : NULL;
+    if (op->type == REDUCTION_OUTER)
+        fill_outer(run->device, task, node);
+    else
+        fill_columns(run->device, task, rows_of(node)->cols / op->halves, op->halves);
 }
 
 /* ---- blocks of each task ------------------------------------------------------------------------------------- */
@@ -394,25 +385,11 @@ static unsigned list_partial_outputs(reduction_plan *plan)
 
 bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs)
 {
-    unsigned sums = 0, wanted = 0;
-    switch (node->op->id) {
-    case LP_OP_LINEAR_OUTER:
-        sums = 3;
-        break;
-    case LP_OP_COLUMN_SUM:
-    case LP_OP_COLUMN_DOT:
-    case LP_OP_BASIS_GRADIENT:
-        sums = 1;
-        break;
-    case LP_OP_LAYER_NORM_GRADIENT:
-        sums = 6;
-        break;
-    default:
-        break;
-    }
+    const reduction_op *op = find_op(node->op->id);
+    unsigned wanted = 0;
     for (int i = 0; i < LP_NODE_OUTPUTS; i++)
         wanted |= (unsigned)(node->outputs[i] != NULL) << i;
-    *outputs = sums & wanted;
+    *outputs = op ? op->outputs & wanted : 0;
     return *outputs != 0;
 }
 
@@ -445,26 +422,4 @@ void lp_cuda_reduce_node(const lp_node *node, const lp_cuda_run *run)
     lp_stage_part part = {node, 0, 0};
     if (lp_cuda_reduction_supports(node, &part.outputs))
         lp_cuda_reduce(&part, 1, run);
-}
-
-/* ---- ops that are reductions ---------------------------------------------------------------------------------- */
-
-void lp_cuda_linear_outer(const lp_node *node, const lp_cuda_run *run)
-{
-    lp_cuda_reduce_node(node, run);
-}
-
-void lp_cuda_column_sum(const lp_node *node, const lp_cuda_run *run)
-{
-    lp_cuda_reduce_node(node, run);
-}
-
-void lp_cuda_column_dot(const lp_node *node, const lp_cuda_run *run)
-{
-    lp_cuda_reduce_node(node, run);
-}
-
-void lp_cuda_basis_gradient(const lp_node *node, const lp_cuda_run *run)
-{
-    lp_cuda_reduce_node(node, run);
 }

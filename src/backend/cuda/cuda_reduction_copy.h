@@ -80,33 +80,7 @@ __device__ static inline void reduction_wait(reduction_barrier *barrier, uint32_
 }
 
 #else
-
-__device__ static inline void reduction_barrier_init(reduction_barrier *, int)
-{
-}
-
-__device__ static inline void reduction_barriers_fence(void)
-{
-}
-
-__device__ static inline void reduction_barrier_expect(reduction_barrier *, uint32_t)
-{
-}
-
-__device__ static inline void reduction_copy_bulk(float *to, const float *from, uint32_t bytes, reduction_barrier *)
-{
-    memcpy(to, from, bytes);
-}
-
-__device__ static inline void reduction_arrive(reduction_barrier *)
-{
-}
-
-__device__ static inline void reduction_wait(reduction_barrier *, uint32_t)
-{
-    __syncthreads();
-}
-
+#include <emulate_reduction_copy.h>
 #endif
 
 #endif

@@ -500,9 +500,7 @@ __device__ static inline void store_side(const reduction_task &task, const reduc
                  (left ? block.head * task.a + block.a : block.head * task.b + block.b);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        float sum = product.column[i];
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+        float sum = tile_row_sum(product.column[i]);
         if (me.member == 0 && column + side_offset(mine.side, i) < count)
             out[side_offset(mine.side, i)] = sum;
     }

@@ -60,11 +60,9 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
         byte_range one;
         /* A packed part reads only its weight, or parameters. */
         bool packs = stage->type == LP_STAGE_PACK && lp_part_is_packed(part);
-        if (packs && lp_cuda_packed_producer(part->node)) {
-            add_packed(stages, stage, part, all);
-            continue;
-        }
         add_packed(stages, stage, part, all);
+        if (packs && lp_cuda_packed_producer(part->node))
+            continue;
         for (int i = packs; i < (packs ? 2 : part->node->op->input_count); i++)
             if (bytes_of(plan, part->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;

@@ -19,16 +19,11 @@ namespace
 
 enum { WARPS = 8, FULL_DEVICE = 384 };
 
-/* Scores of a warp's rows and its columns of the streamed tile, without terms. */
+/* Adds the scores of a warp's rows and its columns of the streamed tile, without terms. */
 template <bool tensor, int tiles>
 __device__ void compute_scores(const loss_config *config, const float *resident, const float *streamed, int warp_col,
                                float (&score)[tiles][4])
 {
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            score[j][i] = 0;
     int count = max(config->inner_rows / 8 - warp_col + config->warp_cols - 1, 0) / config->warp_cols;
     tile_matmul_nt<tensor>(score, 0, min(count, tiles), resident, config->stride,
                            streamed + 8 * warp_col * config->stride, config->stride, 8 * config->warp_cols,
@@ -97,7 +92,7 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
         if (config->buffers == 2 && next < end)
             loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed + (1 - buffer) * size, config->inner_rows,
                                           task.table, next, items);
-        float score[tiles][4];
+        float score[tiles][4] = {};
         compute_scores<tensor>(config, resident, streamed, warp_col, score);
         update_softmax(config, term, warp_col, score, row);
         if (config->buffers == 1 && next < end) {
@@ -108,12 +103,7 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
     float *row_max = memory + layout.reduction, *row_sum = row_max + config->rows * config->warp_cols;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-#pragma unroll
-        for (int mask = 1; mask < 4; mask *= 2) {
-            loss_softmax other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].row_max, mask),
-                                  __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, mask)};
-            row[half] = loss_softmax_merge(row[half], other);
-        }
+        row[half] = loss_softmax_merge_lanes(row[half]);
         int offset = warp_col * config->rows + group_row + me.group + 8 * half;
         if (me.member == 0) {
             row_max[offset] = row[half].row_max;
@@ -127,8 +117,7 @@ __global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_const
             loss_softmax other = {row_max[i * config->rows + r], row_sum[i * config->rows + r]};
             all = loss_softmax_merge(all, other);
         }
-        task.partial[blockIdx.y * task.capacity + first + r] = all.row_max;
-        task.partial_sums[blockIdx.y * task.capacity + first + r] = all.row_sum;
+        loss_store_softmax(&task, first + r, all);
     }
 }
 
@@ -196,9 +185,7 @@ __device__ void store_row_sums(const loss_task *task, float *reduction, int firs
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = row_total[half];
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+        float sum = tile_row_sum(row_total[half]);
         if (me.member == 0)
             reduction[warp_col * config->rows + group_row + me.group + 8 * half] = sum;
     }
@@ -207,10 +194,7 @@ __device__ void store_row_sums(const loss_task *task, float *reduction, int firs
         float sum = 0;
         for (int i = 0; i < config->warp_cols; i++)
             sum += reduction[i * config->rows + r];
-        if (config->splits > 1)
-            task->partial_sums[blockIdx.y * task->capacity + first + r] = sum;
-        else
-            lp_store(task->dbias + first + r, sum, task->dbias_accumulate);
+        loss_store_dbias(task, first + r, sum);
     }
 }
 
@@ -229,8 +213,7 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
         return;
     loss_split(config, others, &begin, &end);
     tile_lane me = tile_lane_now();
-    int group_row = me.warp / config->warp_cols * 16, warp_col = me.warp % config->warp_cols,
-        present = min(config->rows, rows - first);
+    int group_row = me.warp / config->warp_cols * 16, warp_col = me.warp % config->warp_cols;
     int first_tile = warp_col * out_tiles, count = max(min(config->cols_padded / 8 - first_tile, out_tiles), 0);
     const float *x = by_items ? task.table : task.z, *y = by_items ? task.z : task.table;
     int buffer = 0, size = config->inner_rows * config->stride;
@@ -262,7 +245,7 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
         if (config->buffers == 2 && next < end)
             loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed + (1 - buffer) * size, config->inner_rows, y,
                                           next, others);
-        float score[score_tiles][4];
+        float score[score_tiles][4] = {};
         compute_scores<tensor>(config, resident, streamed, warp_col, score);
         write_dscores<tensor, by_items>(config, term, target, scale, first + group_row, other, warp_col, row, score,
                                         dscores, row_total);
@@ -278,12 +261,7 @@ __global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
     tile_store_shared(memory + layout.resident + group_row * config->stride + 8 * first_tile, config->stride, count,
                       sum);
     __syncthreads();
-    if (config->splits > 1)
-        tile_store_global(task.partial + (blockIdx.y * task.capacity + first) * config->cols, config->cols, present,
-                          config->cols, memory + layout.resident, config->stride, 0);
-    else if (task.out)
-        tile_store_global(task.out + (int64_t)first * config->cols, config->cols, present, config->cols,
-                          memory + layout.resident, config->stride, task.out_accumulate);
+    loss_store_rows(&task, first, min(config->rows, rows - first), memory + layout.resident, config->stride);
     if (by_items && task.dbias)
         store_row_sums(&task, memory + layout.reduction, first, rows, group_row, warp_col, row_total);
 }

@@ -87,6 +87,45 @@ __device__ static inline loss_softmax loss_softmax_merge(loss_softmax a, loss_so
     return both;
 }
 
+/* Merges the states of the four lanes that share a row. */
+__device__ static inline loss_softmax loss_softmax_merge_lanes(loss_softmax row)
+{
+#pragma unroll
+    for (int mask = 1; mask < 4; mask *= 2) {
+        loss_softmax other = {__shfl_xor_sync(0xFFFFFFFFu, row.row_max, mask),
+                              __shfl_xor_sync(0xFFFFFFFFu, row.row_sum, mask)};
+        row = loss_softmax_merge(row, other);
+    }
+    return row;
+}
+
+__device__ static inline void loss_store_softmax(const loss_task *task, int row, loss_softmax state)
+{
+    task->partial[blockIdx.y * task->capacity + row] = state.row_max;
+    task->partial_sums[blockIdx.y * task->capacity + row] = state.row_sum;
+}
+
+/* Stores the gradient of the resident rows from `first` on, or the split's part of it. */
+__device__ static inline void loss_store_rows(const loss_task *task, int first, int present, const float *from,
+                                              int stride)
+{
+    int cols = task->config.cols;
+    if (task->config.splits > 1)
+        tile_store_global(task->partial + (blockIdx.y * task->capacity + first) * cols, cols, present, cols, from,
+                          stride, 0);
+    else if (task->out)
+        tile_store_global(task->out + (int64_t)first * cols, cols, present, cols, from, stride, task->out_accumulate);
+}
+
+/* Stores an element of dbias, or the split's part of it. */
+__device__ static inline void loss_store_dbias(const loss_task *task, int item, float sum)
+{
+    if (task->config.splits > 1)
+        task->partial_sums[blockIdx.y * task->capacity + item] = sum;
+    else
+        lp_store(task->dbias + item, sum, task->dbias_accumulate);
+}
+
 /* Term of one side of a pair. An item: bias + logQ correction; a row of z: its lse and target. */
 typedef struct loss_operand {
     float term;

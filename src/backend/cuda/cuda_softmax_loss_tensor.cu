@@ -25,17 +25,12 @@ template <int column_tiles, bool use_bf16> struct loss_shape {
     static_assert(!bf16 || tiles % 2 == 0, "a bf16 k-step is two 8-column tiles");
 };
 
-/* Scores of the warp's 16 rows and 32 streamed rows. */
+/* Adds the scores of the warp's 16 rows and 32 streamed rows. */
 template <typename shape>
 __device__ void compute_scores(const float (&resident)[shape::k_steps][4], const float *streamed,
                                float (&score)[TILES][4])
 {
     tile_address right = tile_b_address(streamed, shape::stride);
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            score[j][i] = 0;
 #pragma unroll
     for (int k = 0; k < shape::k_steps; k++)
         tile_mma_nt<shape::bf16, shape::stride>(score, resident[k], right, k);
@@ -104,17 +99,10 @@ __device__ void store_softmax(const loss_task *task, int first, int targets, los
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         row[half].row_max /= TILE_LOG2_E;
-#pragma unroll
-        for (int mask = 1; mask < 4; mask *= 2) {
-            loss_softmax other = {__shfl_xor_sync(0xFFFFFFFFu, row[half].row_max, mask),
-                                  __shfl_xor_sync(0xFFFFFFFFu, row[half].row_sum, mask)};
-            row[half] = loss_softmax_merge(row[half], other);
-        }
+        row[half] = loss_softmax_merge_lanes(row[half]);
         int t = first + 16 * me.warp + me.group + 8 * half;
-        if (me.member == 0 && t < targets) {
-            task->partial[blockIdx.y * task->capacity + t] = row[half].row_max;
-            task->partial_sums[blockIdx.y * task->capacity + t] = row[half].row_sum;
-        }
+        if (me.member == 0 && t < targets)
+            loss_store_softmax(task, t, row[half]);
     }
 }
 
@@ -149,7 +137,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
                                          shape::inner_rows, task.table, next, items);
 #pragma unroll 1
         for (int offset = 0; offset < shape::inner_rows; offset += UNIT) {
-            float score[TILES][4];
+            float score[TILES][4] = {};
             compute_scores<shape>(resident, streamed + offset * shape::stride, score);
             update_softmax(term + offset, score, row);
         }
@@ -194,16 +182,10 @@ __device__ void store_row_sums(const loss_task *task, int first, int count, cons
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = row_total[half];
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+        float sum = tile_row_sum(row_total[half]);
         int r = first + 16 * me.warp + me.group + 8 * half;
-        if (me.member != 0 || r >= count)
-            continue;
-        if (task->config.splits > 1)
-            task->partial_sums[blockIdx.y * task->capacity + r] = sum;
-        else
-            lp_store(task->dbias + r, sum, task->dbias_accumulate);
+        if (me.member == 0 && r < count)
+            loss_store_dbias(task, r, sum);
     }
 }
 
@@ -253,7 +235,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
                                          shape::inner_rows, y, next, others);
 #pragma unroll 1
         for (int offset = 0; offset < shape::inner_rows; offset += UNIT) {
-            float score[TILES][4];
+            float score[TILES][4] = {};
             compute_scores<shape>(resident, streamed + offset * shape::stride, score);
             compute_dscores<by_items>(term + offset, target + offset, scale, first + 16 * me.warp, other + offset, row,
                                       score, row_total);
@@ -267,13 +249,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
     __syncthreads();
     tile_store_shared(memory + 16 * me.warp * out_stride, out_stride, shape::tiles, sum);
     __syncthreads();
-    int present = min((int)ROWS, rows - first);
-    if (config->splits > 1)
-        tile_store_global(task.partial + (blockIdx.y * task.capacity + first) * config->cols, config->cols, present,
-                          config->cols, memory, out_stride, 0);
-    else if (task.out)
-        tile_store_global(task.out + (int64_t)first * config->cols, config->cols, present, config->cols, memory,
-                          out_stride, task.out_accumulate);
+    loss_store_rows(&task, first, min((int)ROWS, rows - first), memory, out_stride);
     if (by_items && task.dbias)
         store_row_sums(&task, first, rows, row_total);
 }

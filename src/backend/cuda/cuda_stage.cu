@@ -312,9 +312,8 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
             all[i].level = i;
         else
             find_level(all, i);
-    }
-    for (int i = 0; i < count; i++)
         last = all[i].level > last ? all[i].level : last;
+    }
     if (good)
         count_uses(all, count, graph, stages->uses);
     unfuse_singles(all, count);

@@ -1,5 +1,5 @@
 /* cuda_table.cu: the launcher of every op. */
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_reduction.h"
 
 /* Filled by a constexpr function, because C++17 has no designated initializers for arrays. */
 struct kernel_table {
@@ -9,24 +9,24 @@ struct kernel_table {
 static constexpr kernel_table make_table()
 {
     kernel_table table = {};
-    table.by_op[LP_OP_ADD] = lp_cuda_add;
+    table.by_op[LP_OP_ADD] = lp_cuda_elementwise<LP_OP_ADD>;
     table.by_op[LP_OP_LINEAR] = lp_cuda_linear;
-    table.by_op[LP_OP_LINEAR_OUTER] = lp_cuda_linear_outer;
-    table.by_op[LP_OP_COLUMN_SUM] = lp_cuda_column_sum;
-    table.by_op[LP_OP_COLUMN_DOT] = lp_cuda_column_dot;
+    table.by_op[LP_OP_LINEAR_OUTER] = lp_cuda_reduce_node;
+    table.by_op[LP_OP_COLUMN_SUM] = lp_cuda_reduce_node;
+    table.by_op[LP_OP_COLUMN_DOT] = lp_cuda_reduce_node;
     table.by_op[LP_OP_SCALE_COLUMNS] = lp_cuda_scale_columns;
     table.by_op[LP_OP_EMBED] = lp_cuda_embed;
     table.by_op[LP_OP_EMBED_GRADIENT] = lp_cuda_embed_gradient;
-    table.by_op[LP_OP_GATHER] = lp_cuda_gather;
-    table.by_op[LP_OP_RELU] = lp_cuda_relu;
-    table.by_op[LP_OP_RELU_GRADIENT] = lp_cuda_relu_gradient;
+    table.by_op[LP_OP_GATHER] = lp_cuda_embed;
+    table.by_op[LP_OP_RELU] = lp_cuda_elementwise<LP_OP_RELU>;
+    table.by_op[LP_OP_RELU_GRADIENT] = lp_cuda_elementwise<LP_OP_RELU_GRADIENT>;
     table.by_op[LP_OP_DROPOUT] = lp_cuda_dropout;
     table.by_op[LP_OP_LAYER_NORM] = lp_cuda_layer_norm;
     table.by_op[LP_OP_LAYER_NORM_GRADIENT] = lp_cuda_layer_norm_gradient;
     table.by_op[LP_OP_HARMONICS] = lp_cuda_harmonics;
     table.by_op[LP_OP_HARMONICS_GRADIENT] = lp_cuda_harmonics_gradient;
     table.by_op[LP_OP_BASIS] = lp_cuda_basis;
-    table.by_op[LP_OP_BASIS_GRADIENT] = lp_cuda_basis_gradient;
+    table.by_op[LP_OP_BASIS_GRADIENT] = lp_cuda_reduce_node;
     table.by_op[LP_OP_REFLECT] = lp_cuda_reflect;
     table.by_op[LP_OP_REFLECT_GRADIENT] = lp_cuda_reflect_gradient;
     table.by_op[LP_OP_ATTENTION] = lp_cuda_attention;
@@ -38,11 +38,11 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_BCE_LOSS] = lp_cuda_bce_loss;
     table.by_op[LP_OP_BCE_LOSS_GRADIENT] = lp_cuda_bce_loss_gradient;
     table.by_op[LP_OP_NOISE] = lp_cuda_noise;
-    table.by_op[LP_OP_MULTIPLY] = lp_cuda_multiply;
-    table.by_op[LP_OP_AFFINE] = lp_cuda_affine;
-    table.by_op[LP_OP_EXP] = lp_cuda_exp;
-    table.by_op[LP_OP_TANH] = lp_cuda_tanh;
-    table.by_op[LP_OP_TANH_GRADIENT] = lp_cuda_tanh_gradient;
+    table.by_op[LP_OP_MULTIPLY] = lp_cuda_elementwise<LP_OP_MULTIPLY>;
+    table.by_op[LP_OP_AFFINE] = lp_cuda_elementwise<LP_OP_AFFINE>;
+    table.by_op[LP_OP_EXP] = lp_cuda_elementwise<LP_OP_EXP>;
+    table.by_op[LP_OP_TANH] = lp_cuda_elementwise<LP_OP_TANH>;
+    table.by_op[LP_OP_TANH_GRADIENT] = lp_cuda_elementwise<LP_OP_TANH_GRADIENT>;
     table.by_op[LP_OP_MASK] = lp_cuda_mask;
     return table;
 }

@@ -68,59 +68,18 @@ void lp_cuda_basis(const lp_node *node, const lp_cuda_run *run)
               lp_cuda_rows_of(out), count, LP_INPUT_AS(double, 0), LP_INPUT_AS(double, 1), LP_OUTPUT(0));
 }
 
-template <int n>
-__global__ void reflect_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int heads, int count, const float *x,
-                               const float *u, float *y, int accumulate)
-{
-    int row = lp_row_index();
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    const float *angle = u + (size_t)row * 2 * count;
-#pragma unroll 1
-    for (int f = n * (int)threadIdx.x; f < count; f += n * (int)blockDim.x) {
-        lp_vector<n> cosine = lp_vector_load<n>(angle + f), sine = lp_vector_load<n>(angle + count + f), yc, ys;
-#pragma unroll 1
-        for (int h = 0; h < heads; h++) {
-            size_t c = ((size_t)row * heads + h) * 2 * count + f, s = c + count;
-            lp_vector<n> xc = lp_vector_load<n>(x + c), xs = lp_vector_load<n>(x + s);
-#pragma unroll
-            for (int i = 0; i < n; i++) {
-                yc.at[i] = xc.at[i] * cosine.at[i] + xs.at[i] * sine.at[i];
-                ys.at[i] = xc.at[i] * sine.at[i] - xs.at[i] * cosine.at[i];
-            }
-            lp_vector_store<n>(y + c, yc, accumulate);
-            lp_vector_store<n>(y + s, ys, accumulate);
-        }
-    }
-}
-
-void lp_cuda_reflect(const lp_node *node, const lp_cuda_run *run)
-{
-    const lp_value *value = node->inputs[0];
-    int count = node->inputs[1]->cols / 2, heads = value->cols / (2 * count), largest = lp_cuda_largest(run, value);
-    const float *x = LP_INPUT(0), *u = LP_INPUT(1);
-    float *y = LP_OUTPUT(0);
-    const lp_cuda_shard *shard = run->shard;
-    lp_cuda_rows rows = lp_cuda_rows_of(value);
-    int accumulate = LP_ADDS(0), width = lp_vector_width((uintptr_t)x | (uintptr_t)u | (uintptr_t)y, count);
-    dim3 block = lp_row_block(count / width);
-    lp_with_vector_width(width, [&](auto by) {
-        LP_LAUNCH(run, reflect_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, heads,
-                  count, x, u, y, accumulate);
-    });
-}
-
-typedef struct reflect_gradient_task {
+typedef struct reflect_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows rows;
     int heads, count;
-    const float *x, *u, *dy;
-    float *dx, *du; /* each can be NULL */
+    const float *x, *u, *dy; /* x: only of the gradient */
+    float *dx, *du;          /* each can be NULL */
     int dx_accumulate, du_accumulate;
-} reflect_gradient_task;
+} reflect_task;
 
-/* Stores dx before du: both can be the same matrix, and du then accumulates. */
-template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task task)
+/* dx = M dy, and du if `gradient`. reflect has its input as dy and its output as dx. Stores dx before du: both can
+ * be the same matrix, and du then accumulates. */
+template <int n, bool gradient> __global__ void reflect_kernel(reflect_task task)
 {
     int row = lp_row_index(), count = task.count;
     if (row >= lp_rows_now(task.rows, task.shard))
@@ -134,47 +93,64 @@ template <int n> __global__ void reflect_gradient_kernel(reflect_gradient_task t
 #pragma unroll 1
         for (int h = 0; h < task.heads; h++) {
             size_t c = ((size_t)row * task.heads + h) * 2 * count + f, s = c + count;
-            lp_vector<n> xc = lp_vector_load<n>(task.x + c), xs = lp_vector_load<n>(task.x + s),
-                         dc = lp_vector_load<n>(task.dy + c);
-            lp_vector<n> ds = lp_vector_load<n>(task.dy + s), dxc, dxs;
+            lp_vector<n> dc = lp_vector_load<n>(task.dy + c), ds = lp_vector_load<n>(task.dy + s), dxc, dxs;
+            if constexpr (gradient) {
+                lp_vector<n> xc = lp_vector_load<n>(task.x + c), xs = lp_vector_load<n>(task.x + s);
+#pragma unroll
+                for (int i = 0; i < n; i++) {
+                    dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
+                    dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
+                }
+            }
 #pragma unroll
             for (int i = 0; i < n; i++) {
-                dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
-                dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
                 dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
                 dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
             }
-            if (task.dx) {
+            if (!gradient || task.dx) {
                 lp_vector_store<n>(task.dx + c, dxc, task.dx_accumulate);
                 lp_vector_store<n>(task.dx + s, dxs, task.dx_accumulate);
             }
         }
-        if (task.du) {
+        if (gradient && task.du) {
             lp_vector_store<n>(task.du + angle + f, dcosine, task.du_accumulate);
             lp_vector_store<n>(task.du + angle + count + f, dsine, task.du_accumulate);
         }
     }
 }
 
-void lp_cuda_reflect_gradient(const lp_node *node, const lp_cuda_run *run)
+template <bool gradient> static void launch_reflect(const lp_node *node, const lp_cuda_run *run, reflect_task task)
 {
     const lp_value *x = node->inputs[0];
-    reflect_gradient_task task = {};
     task.shard = run->shard;
     task.rows = lp_cuda_rows_of(x);
     task.count = node->inputs[1]->cols / 2;
     task.heads = x->cols / (2 * task.count);
-    task.x = LP_INPUT(0);
     task.u = LP_INPUT(1);
-    task.dy = LP_INPUT(2);
     task.dx = LP_OUTPUT(0);
-    task.du = LP_OUTPUT(1);
     task.dx_accumulate = LP_ADDS(0);
-    task.du_accumulate = LP_ADDS(1);
     uintptr_t pointers = (uintptr_t)task.x | (uintptr_t)task.u | (uintptr_t)task.dy;
     int width = lp_vector_width(pointers | (uintptr_t)task.dx | (uintptr_t)task.du, task.count);
     dim3 block = lp_row_block(task.count / width);
     unsigned blocks = lp_blocks(lp_cuda_largest(run, x), block.y);
-    lp_with_vector_width(
-        width, [&](auto by) { LP_LAUNCH(run, reflect_gradient_kernel<decltype(by)::value>, blocks, block, 0, task); });
+    lp_with_vector_width(width, [&](auto by) {
+        LP_LAUNCH(run, (reflect_kernel<decltype(by)::value, gradient>), blocks, block, 0, task);
+    });
+}
+
+void lp_cuda_reflect(const lp_node *node, const lp_cuda_run *run)
+{
+    reflect_task task = {};
+    task.dy = LP_INPUT(0);
+    launch_reflect<false>(node, run, task);
+}
+
+void lp_cuda_reflect_gradient(const lp_node *node, const lp_cuda_run *run)
+{
+    reflect_task task = {};
+    task.x = LP_INPUT(0);
+    task.dy = LP_INPUT(2);
+    task.du = LP_OUTPUT(1);
+    task.du_accumulate = LP_ADDS(1);
+    launch_reflect<true>(node, run, task);
 }

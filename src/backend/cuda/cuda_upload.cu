@@ -8,12 +8,7 @@ extern "C" {
 #include "base/threads.h"
 }
 
-enum { ALIGN = 256, THREADS = 3 };
-
-static size_t round_up(size_t size)
-{
-    return (size + ALIGN - 1) / ALIGN * ALIGN;
-}
+enum { THREADS = 3 };
 
 static size_t row_size(const lp_value *value)
 {
@@ -44,7 +39,7 @@ static size_t lay_out_input(lp_cuda_input *mine, const lp_cuda_run *sizes, size_
 {
     int64_t rows = lp_cuda_largest(sizes, mine->value);
     mine->offset = offset;
-    offset += round_up((size_t)rows * row_size(mine->value));
+    offset += lp_cuda_align((size_t)rows * row_size(mine->value));
     if (mine->ids) {
         mine->layout = lp_cuda_list_plan(rows * mine->value->cols, mine->ids);
         mine->list_offset = offset;
@@ -56,12 +51,12 @@ static size_t lay_out_input(lp_cuda_input *mine, const lp_cuda_run *sizes, size_
 static void lay_out(lp_cuda_upload *upload, const lp_cuda_run *sizes)
 {
     const lp_run *run = sizes->run;
-    upload->segment_offset = round_up(sizeof(lp_cuda_shard));
+    upload->segment_offset = lp_cuda_align(sizeof(lp_cuda_shard));
     upload->order_offset = upload->segment_offset + ((size_t)sizes->largest_segments + 1) * sizeof(int32_t);
     size_t order = lp_cuda_attention_order_count(run->plan->largest.rows[LP_ROWS_TOKENS]);
-    size_t size = round_up(upload->order_offset + order * sizeof(int32_t));
+    size_t size = lp_cuda_align(upload->order_offset + order * sizeof(int32_t));
     upload->adam_offset = size;
-    size += round_up(run->gradients ? lp_cuda_adam_size(run->plan->largest.rows[LP_ROWS_ITEMS]) : 0);
+    size += lp_cuda_align(run->gradients ? lp_cuda_adam_size(run->plan->largest.rows[LP_ROWS_ITEMS]) : 0);
     for (int slot = 0; slot < upload->input_count; slot++)
         if (upload->inputs[slot].value)
             size = lay_out_input(&upload->inputs[slot], sizes, size);
