@@ -29,7 +29,7 @@ static void cross_entropy_gradient(lp_graph *graph, lp_node *node)
 
 static lp_cost cross_entropy_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
     cost.flop = 12.0 * (double)lp_value_rows(node->inputs[0], extent) * node->inputs[0]->cols;
     return cost;
 }
@@ -41,18 +41,16 @@ static size_t cross_entropy_scratch(const lp_node *node, const lp_extent *extent
     return ((size_t)node->inputs[0]->cols + 15) / 16 * 16 * real_size;
 }
 
-static lp_node *cross_entropy_example(lp_graph *graph, lp_random *random)
+static lp_value *cross_entropy_example(lp_graph *graph, lp_random *random)
 {
     lp_value *logits = lp_example_rows(graph, "logits", LP_ROWS_TARGETS, 2 + (int)lp_random_below(random, 20));
     lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
-    lp_value *loss = lp_cross_entropy(graph, logits, target);
-    return loss ? loss->producer : NULL;
+    return lp_cross_entropy(graph, logits, target);
 }
 
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_cross_entropy, (lp_value *[]){logits, target}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_cross_entropy, (lp_value *[]){logits, target}, NULL);
 }
 
 const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY,
@@ -115,7 +113,7 @@ static void softmax_loss_gradient(lp_graph *graph, lp_node *node)
 /* The cost of `products` matrix products of all rows with all items. */
 static lp_cost item_cost(const lp_node *node, const lp_extent *extent, double products)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
     double pairs = (double)lp_value_rows(node->inputs[Z], extent) * (double)lp_value_rows(node->inputs[ITEMS], extent);
     cost.flop = pairs * (2 * products * node->inputs[Z]->cols + 12);
     return cost;
@@ -151,19 +149,17 @@ static void example_items(lp_graph *graph, lp_random *random, lp_value *inputs[]
     inputs[TARGET] = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
 }
 
-static lp_node *softmax_loss_example(lp_graph *graph, lp_random *random)
+static lp_value *softmax_loss_example(lp_graph *graph, lp_random *random)
 {
     lp_value *in[NEGATIVE];
     example_items(graph, random, in);
-    lp_value *loss = lp_softmax_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET]);
-    return loss ? loss->producer : NULL;
+    return lp_softmax_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET]);
 }
 
 lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *logq,
                           lp_value *target)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, logq, target}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, logq, target}, NULL);
 }
 
 /* (z, items, bias, logq?, target) -> loss, log-sum-exp of each row [A x 1] */
@@ -225,22 +221,20 @@ static lp_cost bce_loss_gradient_cost(const lp_node *node, const lp_extent *exte
     return choice_cost(node->inputs[0], node->inputs[3], extent, 2);
 }
 
-static lp_node *bce_loss_example(lp_graph *graph, lp_random *random)
+static lp_value *bce_loss_example(lp_graph *graph, lp_random *random)
 {
     lp_value *in[NEGATIVE];
     example_items(graph, random, in);
     lp_value *negative =
         lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1 + (int)lp_random_below(random, 5));
-    lp_value *loss = lp_bce_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
-    return loss ? loss->producer : NULL;
+    return lp_bce_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
 }
 
 lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
                       lp_value *negative)
 {
     lp_value *inputs[] = {z, items, bias, NULL, target, negative};
-    lp_node *node = lp_graph_node(graph, &lp_op_bce_loss, inputs, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_bce_loss, inputs, NULL);
 }
 
 /* (z, items, bias, NULL, target, negative) -> loss, dscore [A x (1 + N)], the gradient of each score, target first */
