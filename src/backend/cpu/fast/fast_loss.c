@@ -182,7 +182,7 @@ static void clear_unless_added(const lp_node *node, const lp_run *run, int outpu
 {
     float *data = OUTPUT(output);
     if (data && !ADDED(output))
-        memset(data, 0, element_count(run, node->outputs[output]) * sizeof *data);
+        memset(data, 0, lp_run_size(run, node->outputs[output]) * sizeof *data);
 }
 
 /* Replaces scores by their gradients, which are 0 past the last item. */
