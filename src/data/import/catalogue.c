@@ -7,7 +7,6 @@
 #include "data/import/csv.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,12 +47,11 @@ typedef struct reading {
 
 __attribute__((format(printf, 3, 4))) static lapse_status bad(const reading *r, int64_t field, const char *format, ...)
 {
-    char message[400];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    lp_fail_list(r->error, LAPSE_ERROR_INPUT, r->file, r->line, field, format, arguments);
     va_end(arguments);
-    return lp_fail_at(r->error, LAPSE_ERROR_INPUT, r->file, r->line, field, "%s", message);
+    return LAPSE_ERROR_INPUT;
 }
 
 static lapse_status no_memory(const reading *r)

@@ -21,11 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lapse_status out_of_memory(lapse_error *error)
-{
-    return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while grouping the events");
-}
-
 /* ------------------------------------------------------------------------------------------------- 1. names -- */
 
 static lp_rows_names *names_of(lp_grouping *a, int worker, int which)
@@ -78,6 +73,13 @@ bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int w
     return good;
 }
 
+void lp_group_numbers_free(const lp_grouping *a, uint32_t **numbers)
+{
+    for (int w = 0; numbers && w < a->worker_count; w++)
+        lp_free(numbers[w]);
+    lp_free(numbers);
+}
+
 /* Rows of each event type, over all workers. */
 static bool count_types(lp_grouping *a)
 {
@@ -94,13 +96,8 @@ static bool count_types(lp_grouping *a)
 static void drop_names(lp_grouping *a)
 {
     for (int w = 0; w < a->worker_count; w++) {
-        lp_rows_names *tables[] = {&a->rows[w].sequences, &a->rows[w].types};
-        for (int i = 0; i < 2; i++) {
-            lp_intern_clear(&tables[i]->intern);
-            lp_free(tables[i]->first);
-            lp_free(tables[i]->count);
-            *tables[i] = (lp_rows_names){0};
-        }
+        lp_rows_names_clear(&a->rows[w].sequences);
+        lp_rows_names_clear(&a->rows[w].types);
     }
 }
 
@@ -415,7 +412,7 @@ static bool make_cursors(lp_grouping *a)
     return a->cursor != NULL;
 }
 
-static bool sort_and_prepare(lp_grouping *a, int64_t *moved)
+static bool sort_and_prepare(lp_grouping *a)
 {
     void *field[LP_FIELD_LIMIT];
     size_t field_size[LP_FIELD_LIMIT];
@@ -427,7 +424,7 @@ static bool sort_and_prepare(lp_grouping *a, int64_t *moved)
     lp_sequence_columns columns = {a->start, a->sequences.count,   a->time, a->type,
                                    a->split, dataset->field_count, field,   field_size};
     lp_origin *origins = NULL;
-    bool good = lp_sort_sequences(&columns, a->threads, moved) &&
+    bool good = lp_sort_sequences(&columns, a->threads, &a->preparation->report->moved_rows) &&
                 lp_prepare(a->preparation, &columns, a->type_count, a->types.count, &origins);
     a->start = columns.start;
     dataset->sequence_count = columns.sequence_count;
@@ -437,7 +434,7 @@ static bool sort_and_prepare(lp_grouping *a, int64_t *moved)
     return good;
 }
 
-static bool group_rows(lp_grouping *a, int64_t *moved)
+static bool group_rows(lp_grouping *a)
 {
     a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
     a->type_number = lp_alloc((size_t)a->worker_count, sizeof *a->type_number);
@@ -449,13 +446,11 @@ static bool group_rows(lp_grouping *a, int64_t *moved)
     if (!make_cursors(a))
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
-    if (!set_offsets(a) || !move_rows(a))
-        return false;
-    return sort_and_prepare(a, moved);
+    return set_offsets(a) && move_rows(a) && sort_and_prepare(a);
 }
 
-lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
-                           int64_t *moved, lapse_dataset *dataset, lapse_error *error)
+lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split,
+                           const lp_preparation *preparation, lapse_dataset *dataset, lapse_error *error)
 {
     lp_grouping a = {.rows = rows,
                      .worker_count = worker_count,
@@ -465,19 +460,13 @@ lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool wi
                      .dataset = dataset};
     int fields = dataset->field_count;
     a.categories = lp_alloc((size_t)fields, sizeof *a.categories);
-    bool good = a.categories && group_rows(&a, moved);
+    bool good = a.categories && group_rows(&a);
     dataset->start = dataset->buffers[0] = a.start;
     dataset->time = dataset->buffers[1] = a.time;
     dataset->type = dataset->buffers[2] = a.type;
     dataset->split = dataset->buffers[3] = a.split;
-    for (int w = 0; w < worker_count; w++) {
-        if (a.sequence_number)
-            lp_free(a.sequence_number[w]);
-        if (a.type_number)
-            lp_free(a.type_number[w]);
-    }
-    lp_free(a.sequence_number);
-    lp_free(a.type_number);
+    lp_group_numbers_free(&a, a.sequence_number);
+    lp_group_numbers_free(&a, a.type_number);
     lp_free(a.chunks);
     lp_free(a.type_count);
     lp_free(a.cursor);
@@ -486,5 +475,5 @@ lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool wi
     lp_free(a.categories);
     lp_intern_clear(&a.sequences);
     lp_intern_clear(&a.types);
-    return good ? LAPSE_OK : out_of_memory(error);
+    return good ? LAPSE_OK : lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while grouping the events");
 }

@@ -46,9 +46,7 @@ bool lp_group_field(lp_grouping *a, int f)
         lp_group_rewind(a);
         lp_threads_run(a->threads, a->parts, move_field, a);
     }
-    for (int w = 0; a->category_number && w < a->worker_count; w++)
-        lp_free(a->category_number[w]);
-    lp_free(a->category_number);
+    lp_group_numbers_free(a, a->category_number);
     return good;
 }
 

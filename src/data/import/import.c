@@ -241,23 +241,16 @@ static lapse_status make_dataset(struct workers *workers, int threads, lapse_imp
         workers->readers[i] = (lp_reader){0};
     }
     LP_TRY(name_fields(&workers->shared.columns, dataset, error));
-    lp_preparation preparation = {
+    const lp_preparation preparation = {
         .session_gap = options->session_gap,
         .deduplicate = (lp_deduplicate)option_index(options->deduplicate, lp_deduplicate_names),
         .min_count = options->min_count,
         .min_events = options->min_events,
         .iterated = option_index(options->min_rounds, lp_min_rounds_names) > 0,
+        .report = report,
     };
     LP_TRY(lp_rows_group(workers->rows, workers->count, threads, workers->shared.columns.split >= 0, &preparation,
-                         &report->moved_rows, dataset, error));
-    report->cut_sequences = preparation.cut_sequences;
-    report->sessions = preparation.sessions;
-    report->duplicate_rows = preparation.duplicate_rows;
-    report->rare_rows = preparation.rare_rows;
-    report->rare_event_types = preparation.rare_event_types;
-    report->short_rows = preparation.short_rows;
-    report->short_sequences = preparation.short_sequences;
-    report->rounds = preparation.iterations;
+                         dataset, error));
     if (dataset->event_count == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, workers->shared.file, 0, 0,
                           "no event is left: %" PRId64 " have event types that occur fewer than %" PRId64

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,14 +41,12 @@ void lp_reader_clear(lp_reader *reader)
 __attribute__((format(printf, 4, 5))) static bool fail(lp_reader *reader, lapse_status status, int64_t column,
                                                        const char *format, ...)
 {
-    char message[sizeof reader->error.message];
+    bool memory = status == LAPSE_ERROR_MEMORY;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    reader->status = lp_fail_list(&reader->error, status, memory ? NULL : reader->shared->file,
+                                  memory ? 0 : reader->line + 1, column, format, arguments);
     va_end(arguments);
-    bool memory = status == LAPSE_ERROR_MEMORY;
-    reader->status = lp_fail_at(&reader->error, status, memory ? NULL : reader->shared->file,
-                                memory ? 0 : reader->line + 1, column, "%s", message);
     reader->error_chunk = reader->chunk;
     lp_chunks_stop(&reader->shared->chunks, reader->chunk);
     return false;
@@ -64,18 +61,18 @@ static bool fail_memory(lp_reader *reader)
 __attribute__((format(printf, 4, 5))) static bool bad_row(lp_reader *reader, int64_t column, int64_t line,
                                                           const char *format, ...)
 {
-    char message[sizeof reader->error.message];
+    lapse_error found;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    lp_fail_list(&found, LAPSE_ERROR_INPUT, reader->shared->file, line + 1, column, format, arguments);
     va_end(arguments);
     if (!reader->shared->options->skip_bad_rows) {
         reader->line = line;
-        return fail(reader, LAPSE_ERROR_INPUT, column, "%s", message);
+        return fail(reader, LAPSE_ERROR_INPUT, column, "%s", found.message);
     }
     reader->bad++;
     if (reader->first_bad_chunk < 0) {
-        lp_fail_at(&reader->first_bad, LAPSE_ERROR_INPUT, reader->shared->file, line + 1, column, "%s", message);
+        reader->first_bad = found;
         reader->first_bad_chunk = reader->chunk;
     }
     return true;

@@ -104,11 +104,12 @@ uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint6
     return index;
 }
 
-static void clear_names(lp_rows_names *names)
+void lp_rows_names_clear(lp_rows_names *names)
 {
     lp_intern_clear(&names->intern);
     lp_free(names->first);
     lp_free(names->count);
+    *names = (lp_rows_names){0};
 }
 
 void lp_rows_clear(lp_rows *rows)
@@ -117,10 +118,10 @@ void lp_rows_clear(lp_rows *rows)
         free_segment(rows->segments[i]);
     lp_free(rows->segments);
     lp_free(rows->chunks);
-    clear_names(&rows->sequences);
-    clear_names(&rows->types);
+    lp_rows_names_clear(&rows->sequences);
+    lp_rows_names_clear(&rows->types);
     for (int f = 0; f < rows->field_count; f++)
-        clear_names(&rows->categories[f]);
+        lp_rows_names_clear(&rows->categories[f]);
     lp_free(rows->categories);
     *rows = (lp_rows){0};
 }
