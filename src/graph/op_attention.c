@@ -43,23 +43,12 @@ static void attention_gradient(lp_graph *graph, lp_node *node)
         lp_graph_gradient_node(graph, &lp_op_attention_gradient, inputs, &node->attributes, node->inputs);
 }
 
-/* Columns of a query-key product, over all heads. */
-static double pair_columns(const lp_node *node)
-{
-    return node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
-}
-
+/* Two products of query-key pairs forward, five backward. */
 static lp_cost attention_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent);
-    cost.flop = 4.0 * (double)extent->pairs * pair_columns(node);
-    return cost;
-}
-
-static lp_cost attention_gradient_cost(const lp_node *node, const lp_extent *extent)
-{
-    lp_cost cost = lp_op_cost_elementwise(node, extent);
-    cost.flop = 10.0 * (double)extent->pairs * pair_columns(node);
+    double columns = node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
+    cost.flop = (node->op == &lp_op_attention ? 4.0 : 10.0) * (double)extent->pairs * columns;
     return cost;
 }
 
@@ -115,5 +104,5 @@ const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
                                         .name = "attention_gradient",
                                         .input_count = 10,
                                         .output_count = 5,
-                                        .cost = attention_gradient_cost,
+                                        .cost = attention_cost,
                                         .scratch = attention_scratch};

@@ -1,8 +1,6 @@
 /* op_basic.c: add, embed, gather, relu, dropout. */
 #include "graph/op_rows.h"
 
-/* ------------------------------------------------------------------------------------------------ add -------- */
-
 static void add_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *dy = node->outputs[0]->gradient;
@@ -35,8 +33,6 @@ const lp_op lp_op_add = {.id = LP_OP_ADD,
                          .element_flop = 1,
                          .example = add_example};
 
-/* ------------------------------------------------------------------------------------------------ embed ------ */
-
 static void embed_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *table = node->inputs[0], *ids = node->inputs[1];
@@ -59,9 +55,10 @@ static lp_cost cost_copy(const lp_node *node, const lp_extent *extent)
     return (lp_cost){0, 2 * lp_value_bytes(node->outputs[0], extent)};
 }
 
-static lp_cost embed_gradient_cost(const lp_node *node, const lp_extent *extent)
+/* Of embed_pair and embed_gradient: one addition per element of y or dy. */
+static lp_cost cost_add_rows(const lp_node *node, const lp_extent *extent)
 {
-    double bytes = lp_value_bytes(node->inputs[0], extent);
+    double bytes = lp_value_bytes(node->op == &lp_op_embed_pair ? node->outputs[0] : node->inputs[0], extent);
     return (lp_cost){bytes / 4, 3 * bytes};
 }
 
@@ -102,12 +99,6 @@ static void embed_pair_shape(lp_graph *graph, lp_node *node)
     lp_op_output(graph, node, 0, LP_TYPE_REAL, in[1]->rows_of, in[1]->rows, in[0]->cols);
 }
 
-static lp_cost embed_pair_cost(const lp_node *node, const lp_extent *extent)
-{
-    double bytes = lp_value_bytes(node->outputs[0], extent);
-    return (lp_cost){bytes / 4, 3 * bytes};
-}
-
 lp_value *lp_embed_pair(lp_graph *graph, lp_value *a, lp_value *i, lp_value *b, lp_value *j)
 {
     return lp_graph_node(graph, &lp_op_embed_pair, (lp_value *[]){a, i, b, j}, NULL);
@@ -118,16 +109,11 @@ const lp_op lp_op_embed_pair = {.id = LP_OP_EMBED_PAIR,
                                 .input_count = 4,
                                 .output_count = 1,
                                 .shape = embed_pair_shape,
-                                .cost = embed_pair_cost};
+                                .cost = cost_add_rows};
 
 /* (dy [T x a], ids [T x 1]) -> dtable [V x a]: row v is the sum of dy over the tokens whose id is v, in their order */
-const lp_op lp_op_embed_gradient = {.id = LP_OP_EMBED_GRADIENT,
-                                    .name = "embed_gradient",
-                                    .input_count = 2,
-                                    .output_count = 1,
-                                    .cost = embed_gradient_cost};
-
-/* ----------------------------------------------------------------------------------------------- gather ------ */
+const lp_op lp_op_embed_gradient = {
+    .id = LP_OP_EMBED_GRADIENT, .name = "embed_gradient", .input_count = 2, .output_count = 1, .cost = cost_add_rows};
 
 static void gather_shape(lp_graph *graph, lp_node *node)
 {
@@ -169,8 +155,6 @@ const lp_op lp_op_gather = {.id = LP_OP_GATHER,
                             .cost = cost_copy,
                             .example = gather_example};
 
-/* ------------------------------------------------------------------------------------------------- relu ------ */
-
 static void relu_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
@@ -204,8 +188,6 @@ const lp_op lp_op_relu_gradient = {.id = LP_OP_RELU_GRADIENT,
                                    .output_count = 1,
                                    .cost = lp_op_cost_elementwise,
                                    .element_flop = 1};
-
-/* ---------------------------------------------------------------------------------------------- dropout ------ */
 
 /* The mask is a function of (seed, step, stream, element): the gradient regenerates it instead of storing it. */
 static void dropout_gradient(lp_graph *graph, lp_node *node)

@@ -9,8 +9,6 @@
  * A separate op from `attention`: inference only, without dropout, and one segment. */
 #include "graph/op_rows.h"
 
-/* -------------------------------------------------------------------------------------------- cache_append ---- */
-
 /* Row stride of a transposed cache: an odd number of whole vectors, so that rows do not map to the same cache sets. */
 static int transposed_stride(int capacity)
 {
@@ -57,8 +55,6 @@ const lp_op lp_op_cache_append = {.id = LP_OP_CACHE_APPEND,
                                   .output_count = 1,
                                   .shape = cache_append_shape,
                                   .cost = cache_append_cost};
-
-/* ---------------------------------------------------------------------------------------- attention_cached ---- */
 
 enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TRANSPOSED, BASIS, QUERY_TIME };
 

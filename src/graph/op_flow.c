@@ -9,8 +9,6 @@ static lp_value *example_input(lp_graph *graph, lp_random *random)
     return lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9));
 }
 
-/* ------------------------------------------------------------------------------------------------ noise ------ */
-
 /* attributes.heads rows and attributes.units columns */
 static void noise_shape(lp_graph *graph, lp_node *node)
 {
@@ -51,8 +49,6 @@ const lp_op lp_op_noise = {.id = LP_OP_NOISE,
                            .element_flop = 20,
                            .example = noise_example};
 
-/* --------------------------------------------------------------------------------------------- multiply ------ */
-
 static void multiply_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *dy = node->outputs[0]->gradient;
@@ -82,8 +78,6 @@ const lp_op lp_op_multiply = {.id = LP_OP_MULTIPLY,
                               .element_flop = 1,
                               .example = multiply_example};
 
-/* ----------------------------------------------------------------------------------------------- affine ------ */
-
 static void affine_gradient(lp_graph *graph, lp_node *node)
 {
     lp_attributes attributes = {.scale = node->attributes.scale};
@@ -110,8 +104,6 @@ const lp_op lp_op_affine = {.id = LP_OP_AFFINE,
                             .cost = lp_op_cost_elementwise,
                             .element_flop = 1,
                             .example = affine_example};
-
-/* --------------------------------------------------------------------------------------------- exp, tanh ----- */
 
 static void exp_gradient(lp_graph *graph, lp_node *node)
 {
@@ -173,8 +165,6 @@ const lp_op lp_op_tanh_gradient = {.id = LP_OP_TANH_GRADIENT,
                                    .output_count = 1,
                                    .cost = lp_op_cost_elementwise,
                                    .element_flop = 1};
-
-/* ------------------------------------------------------------------------------------------------- mask ------ */
 
 /* Degrees of an input, a hidden unit and an output, as op.h gives them. */
 static int input_degree(const lp_attributes *attributes, int i)

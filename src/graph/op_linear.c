@@ -1,8 +1,6 @@
 /* op_linear.c: linear layers and the reductions over rows of their gradients. */
 #include "graph/op_rows.h"
 
-/* ----------------------------------------------------------------------------------------------- linear ------ */
-
 static void linear_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *x = node->inputs[0], *weight = node->inputs[1], *bias = node->inputs[2], *add = node->inputs[3];
@@ -42,16 +40,8 @@ static void linear_gradient(lp_graph *graph, lp_node *node)
 static lp_cost linear_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent);
-    const lp_value *x = node->inputs[0], *weight = node->inputs[1];
-    cost.flop = 2.0 * (double)lp_value_rows(x, extent) * weight->rows * weight->cols;
-    return cost;
-}
-
-static lp_cost outer_cost(const lp_node *node, const lp_extent *extent)
-{
-    lp_cost cost = lp_op_cost_elementwise(node, extent);
-    const lp_value *a = node->inputs[0], *out = node->outputs[0];
-    cost.flop = 2.0 * (double)lp_value_rows(a, extent) * out->rows * out->cols;
+    const lp_value *weight = node->op == &lp_op_linear ? node->inputs[1] : node->outputs[0];
+    cost.flop = 2.0 * (double)lp_value_rows(node->inputs[0], extent) * weight->rows * weight->cols;
     return cost;
 }
 
@@ -89,9 +79,7 @@ const lp_op lp_op_linear = {.id = LP_OP_LINEAR,
 /* (p [T x H*a], q [T x H*b]) -> [H*a x b]: p_h^T q_h per head; and, if there is a bias, its gradient: the column sums of the
  * output gradient, which is q if `transpose` is set and p otherwise. One op, so that a kernel reads it once. */
 const lp_op lp_op_linear_outer = {
-    .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 2, .cost = outer_cost};
-
-/* ------------------------------------------------------------------------------------- columns of a value ---- */
+    .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 2, .cost = linear_cost};
 
 static lp_cost column_cost(const lp_node *node, const lp_extent *extent)
 {
@@ -147,8 +135,6 @@ const lp_op lp_op_scale_columns = {.id = LP_OP_SCALE_COLUMNS,
                                    .cost = lp_op_cost_elementwise,
                                    .element_flop = 1,
                                    .example = scale_columns_example};
-
-/* ------------------------------------------------------------------------------------------------- transpose ------ */
 
 static void transpose_shape(lp_graph *graph, lp_node *node)
 {

@@ -6,8 +6,6 @@
  */
 #include "graph/op_rows.h"
 
-/* ---------------------------------------------------------------------------------------- cross_entropy ------ */
-
 static void cross_entropy_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *logits = node->inputs[0], *target = node->inputs[1];
@@ -71,8 +69,6 @@ const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT,
                                             .cost = cross_entropy_cost,
                                             .scratch = cross_entropy_scratch};
 
-/* ----------------------------------------------------------------------------------------- softmax_loss ------ */
-
 enum { Z, ITEMS, BIAS, SHIFT, TARGET, NEGATIVE };
 
 /* One number per item. */
@@ -110,23 +106,14 @@ static void softmax_loss_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_softmax_loss_gradient, inputs, NULL, node->inputs);
 }
 
-/* The cost of `products` matrix products of all rows with all items. */
-static lp_cost item_cost(const lp_node *node, const lp_extent *extent, double products)
+/* Matrix products of all rows with all items: one forward, three backward. */
+static lp_cost softmax_loss_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent);
+    double products = node->op == &lp_op_softmax_loss ? 1 : 3;
     double pairs = (double)lp_value_rows(node->inputs[Z], extent) * (double)lp_value_rows(node->inputs[ITEMS], extent);
     cost.flop = pairs * (2 * products * node->inputs[Z]->cols + 12);
     return cost;
-}
-
-static lp_cost softmax_loss_cost(const lp_node *node, const lp_extent *extent)
-{
-    return item_cost(node, extent, 1);
-}
-
-static lp_cost softmax_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
-{
-    return item_cost(node, extent, 3);
 }
 
 /* A tile of logits, a panel of transposed items, their bias plus logq, and the running maximum and sum of each row. */
@@ -179,10 +166,8 @@ const lp_op lp_op_softmax_loss_gradient = {.id = LP_OP_SOFTMAX_LOSS_GRADIENT,
                                            .name = "softmax_loss_gradient",
                                            .input_count = 7,
                                            .output_count = 3,
-                                           .cost = softmax_loss_gradient_cost,
+                                           .cost = softmax_loss_cost,
                                            .scratch = softmax_loss_scratch};
-
-/* ------------------------------------------------------------------------------------------ bce_loss ------ */
 
 static void bce_loss_shape(lp_graph *graph, lp_node *node)
 {
@@ -205,20 +190,13 @@ static void bce_loss_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_bce_loss_gradient, inputs, NULL, node->inputs);
 }
 
-static lp_cost choice_cost(const lp_value *z, const lp_value *negative, const lp_extent *extent, double products)
-{
-    double pairs = (double)lp_value_rows(z, extent) * (1 + negative->cols);
-    return (lp_cost){pairs * (2 * products * z->cols + 12), pairs * (products * z->cols + 1) * 4};
-}
-
+/* Dot products of rows with their target and negatives: one forward, two backward. */
 static lp_cost bce_loss_cost(const lp_node *node, const lp_extent *extent)
 {
-    return choice_cost(node->inputs[Z], node->inputs[NEGATIVE], extent, 1);
-}
-
-static lp_cost bce_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
-{
-    return choice_cost(node->inputs[0], node->inputs[3], extent, 2);
+    bool forward = node->op == &lp_op_bce_loss;
+    const lp_value *z = node->inputs[0], *negative = node->inputs[forward ? NEGATIVE : 3];
+    double products = forward ? 1 : 2, pairs = (double)lp_value_rows(z, extent) * (1 + negative->cols);
+    return (lp_cost){pairs * (2 * products * z->cols + 12), pairs * (products * z->cols + 1) * 4};
 }
 
 static lp_value *bce_loss_example(lp_graph *graph, lp_random *random)
@@ -252,4 +230,4 @@ const lp_op lp_op_bce_loss_gradient = {.id = LP_OP_BCE_LOSS_GRADIENT,
                                        .name = "bce_loss_gradient",
                                        .input_count = 6,
                                        .output_count = 3,
-                                       .cost = bce_loss_gradient_cost};
+                                       .cost = bce_loss_cost};

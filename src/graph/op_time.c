@@ -5,8 +5,6 @@
  */
 #include "graph/op_rows.h"
 
-/* -------------------------------------------------------------------------------------------- harmonics ------ */
-
 static void harmonics_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *log_period = node->inputs[0];
@@ -51,8 +49,6 @@ const lp_op lp_op_harmonics_gradient = {.id = LP_OP_HARMONICS_GRADIENT,
                                         .output_count = 1,
                                         .cost = lp_op_cost_elementwise,
                                         .element_flop = 4};
-
-/* ------------------------------------------------------------------------------------------------ basis ------ */
 
 static void basis_shape(lp_graph *graph, lp_node *node)
 {
@@ -109,8 +105,6 @@ const lp_op lp_op_basis_gradient = {.id = LP_OP_BASIS_GRADIENT,
                                     .output_count = 1,
                                     .cost = lp_op_cost_elementwise,
                                     .element_flop = 4};
-
-/* ---------------------------------------------------------------------------------------------- reflect ------ */
 
 static void reflect_shape(lp_graph *graph, lp_node *node)
 {

@@ -287,27 +287,6 @@ static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t co
     return true;
 }
 
-bool lp_group_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **buffers, lp_names *names)
-{
-    name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
-    uint32_t *order = lp_alloc(table->count, sizeof *order);
-    bool good = ranks && order;
-    int64_t count = 0;
-    for (uint32_t k = 0; good && k < table->count; k++)
-        if (counts[k] > 0)
-            ranks[count++] = (name_rank){counts[k], k};
-    if (good)
-        qsort(ranks, (size_t)count, sizeof *ranks, by_count);
-    for (int64_t i = 0; good && i < count; i++) {
-        order[i] = ranks[i].name;
-        numbers[ranks[i].name] = (uint32_t)i;
-    }
-    good = good && pick_names(table, order, count, buffers, names);
-    lp_free(ranks);
-    lp_free(order);
-    return good;
-}
-
 enum { RENUMBER_TASKS = 64 };
 
 struct renumbering {
@@ -325,19 +304,33 @@ static void renumber_part(void *context, int task, int worker)
         r->column[i] = (int32_t)r->numbers[r->column[i]];
 }
 
-void lp_group_renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers)
+static void renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers)
 {
     struct renumbering all = {column, numbers, a->dataset->event_count};
     lp_threads_run(a->threads, RENUMBER_TASKS, renumber_part, &all);
 }
 
-static bool rank_types(lp_grouping *a)
+bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *counts, int32_t *column, void **buffers,
+                   lp_names *names)
 {
-    lapse_dataset *dataset = a->dataset;
-    uint32_t *numbers = lp_alloc(a->types.count, sizeof *numbers);
-    bool good = numbers && lp_group_rank(&a->types, a->type_count, numbers, &dataset->buffers[4], &dataset->types);
+    name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
+    uint32_t *order = lp_alloc(table->count, sizeof *order), *numbers = lp_alloc(table->count, sizeof *numbers);
+    bool good = ranks && order && numbers;
+    int64_t count = 0;
+    for (uint32_t k = 0; good && k < table->count; k++)
+        if (counts[k] > 0)
+            ranks[count++] = (name_rank){counts[k], k};
     if (good)
-        lp_group_renumber(a, a->type, numbers);
+        qsort(ranks, (size_t)count, sizeof *ranks, by_count);
+    for (int64_t i = 0; good && i < count; i++) {
+        order[i] = ranks[i].name;
+        numbers[ranks[i].name] = (uint32_t)i;
+    }
+    good = good && pick_names(table, order, count, buffers, names);
+    if (good)
+        renumber(a, column, numbers);
+    lp_free(ranks);
+    lp_free(order);
     lp_free(numbers);
     return good;
 }
@@ -368,8 +361,10 @@ static bool name_sequences(lp_grouping *a, const lp_origin *origins)
 
 static bool rank(lp_grouping *a, const lp_origin *origins)
 {
-    bool good = rank_types(a) && name_sequences(a, origins);
-    for (int f = 0; good && f < a->dataset->field_count; f++)
+    lapse_dataset *dataset = a->dataset;
+    bool good = lp_group_rank(a, &a->types, a->type_count, a->type, &dataset->buffers[4], &dataset->types) &&
+                name_sequences(a, origins);
+    for (int f = 0; good && f < dataset->field_count; f++)
         good = lp_group_categories(a, f);
     return good;
 }
