@@ -6,6 +6,8 @@
 #endif
 #include "data/import/csv.h"
 
+#include "base/memory.h"
+
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -90,6 +92,20 @@ static inline uint64_t marks(const char *at, char delimiter)
     return mask;
 }
 #endif
+
+bool lp_csv_record_init(lp_csv_record *record, int64_t capacity)
+{
+    *record = (lp_csv_record){.capacity = capacity};
+    record->begin = lp_alloc((size_t)capacity, sizeof *record->begin);
+    record->end = lp_alloc((size_t)capacity, sizeof *record->end);
+    return record->begin && record->end;
+}
+
+void lp_csv_record_clear(lp_csv_record *record)
+{
+    lp_free(record->begin);
+    lp_free(record->end);
+}
 
 static void restart(lp_csv_scanner *scanner, char *at)
 {

@@ -29,8 +29,7 @@ lapse_status lp_reader_init(lp_reader *reader, lp_reader_shared *shared, int64_t
 void lp_reader_clear(lp_reader *reader)
 {
     lp_free(reader->buffer);
-    lp_free(reader->record.begin);
-    lp_free(reader->record.end);
+    lp_csv_record_clear(&reader->record);
     lp_buffer_clear(&reader->joined);
     lp_rows_clear(&reader->rows);
 }
@@ -255,8 +254,7 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     char shown[LP_EXCERPT_SIZE];
     reader->seen++;
     if (record->after_quote)
-        return bad_row(reader, record->fault_field + 1, reader->line,
-                       "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
+        return bad_row(reader, record->fault_field + 1, reader->line, LP_CSV_AFTER_QUOTE);
     if (record->count != columns->count)
         return bad_row(reader, 0, reader->line, "this row has %" PRId64 " field%s, but the %s has %" PRId64,
                        record->count, record->count == 1 ? "" : "s",
@@ -297,15 +295,7 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
 
 static bool fail_binary(lp_reader *reader)
 {
-    return fail(reader, LAPSE_ERROR_INPUT, 0, "this is a binary file, not text: it has a NUL byte");
-}
-
-static bool make_record(lp_reader *reader, lp_csv_record *record, int64_t capacity)
-{
-    *record = (lp_csv_record){.capacity = capacity};
-    record->begin = lp_alloc((size_t)capacity, sizeof *record->begin);
-    record->end = lp_alloc((size_t)capacity, sizeof *record->end);
-    return (record->begin && record->end) || fail_memory(reader);
+    return fail(reader, LAPSE_ERROR_INPUT, 0, LP_CSV_BINARY);
 }
 
 /* Allocates what depends on the columns, once they are known. */
@@ -314,8 +304,9 @@ static bool init_columns(lp_reader *reader)
     const lp_columns *columns = &reader->shared->columns;
     if (reader->record.begin)
         return true;
-    return make_record(reader, &reader->record, columns->count) &&
-           (lp_rows_fields(&reader->rows, columns->field_type, columns->field_count) || fail_memory(reader));
+    bool good = lp_csv_record_init(&reader->record, columns->count) &&
+                lp_rows_fields(&reader->rows, columns->field_type, columns->field_count);
+    return good || fail_memory(reader);
 }
 
 /* Reads the first record that is not an empty line: the header, or without a header the first row. */
@@ -325,16 +316,15 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
     int64_t delimiters = 1;
     for (const char *at = scanner->at; at < scanner->end; at++)
         delimiters += *at == scanner->delimiter;
-    lp_csv_record first = {0};
-    bool good = make_record(reader, &first, delimiters);
+    lp_csv_record first;
+    bool good = lp_csv_record_init(&first, delimiters) || fail_memory(reader);
     while (good && !shared->have_columns && lp_csv_next(scanner, &first)) {
         if (scanner->at > nul) {
             good = fail_binary(reader);
         } else if (lp_csv_is_blank(&first)) {
             reader->line += first.lines;
         } else if (first.after_quote) {
-            good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1,
-                        "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
+            good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1, LP_CSV_AFTER_QUOTE);
         } else {
             lapse_error error = {0};
             lapse_status status = lp_columns_choose(&shared->columns, &shared->arena, shared->options, &first,
@@ -345,8 +335,7 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             reader->line += first.lines;
         }
     }
-    lp_free(first.begin);
-    lp_free(first.end);
+    lp_csv_record_clear(&first);
     return good;
 }
 

@@ -55,9 +55,11 @@ typedef struct lp_rows {
     const lapse_field_type *field_type;
     int field_count;
     lp_segment **segments; /* owned */
-    int64_t segment_count, segment_capacity;
+    int64_t segment_count;
+    size_t segment_capacity;
     lp_rows_chunk *chunks; /* owned; in the order of the text */
-    int64_t chunk_count, chunk_capacity;
+    int64_t chunk_count;
+    size_t chunk_capacity;
     int64_t segment_rows; /* capacity of a new segment */
 } lp_rows;
 

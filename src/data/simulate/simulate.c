@@ -163,7 +163,8 @@ typedef struct process {
     const lp_law *law;
     lp_random random;
     active_excitation *active; /* owned */
-    int64_t active_count, active_capacity;
+    int64_t active_count;
+    size_t active_capacity;
     double base_rate; /* sum of the event types' base rates */
 } process;
 
@@ -205,14 +206,8 @@ static int32_t choose_type(process *s, double time, double level)
 static bool excite(process *s, int32_t type, double time)
 {
     for (int32_t r = s->law->types[type].first_excitation; r >= 0; r = s->law->excitations[r].next) {
-        if (s->active_count == s->active_capacity) {
-            int64_t capacity = s->active_capacity ? 2 * s->active_capacity : 64;
-            active_excitation *active = lp_grow(s->active, (size_t)capacity, sizeof *active);
-            if (!active)
-                return false;
-            s->active = active;
-            s->active_capacity = capacity;
-        }
+        if (!lp_reserve(&s->active, &s->active_capacity, (size_t)s->active_count + 1, sizeof *s->active))
+            return false;
         s->active[s->active_count++] = (active_excitation){&s->law->excitations[r], time};
     }
     return true;
