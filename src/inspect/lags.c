@@ -1,4 +1,5 @@
 /* lags.c: the lags at which a kernel is evaluated. Periods span decades, so the default axis is logarithmic. */
+#include "base/text.h"
 #include "inspect/spectrum.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static void suggest(const lapse_spectrum *spectrum, lapse_lags *lags)
 
 lapse_status lapse_lags_resolve(const lapse_spectrum *spectrum, lapse_lags *lags, lapse_error *error)
 {
-    if (!lags->axis || (strcmp(lags->axis, "log") != 0 && strcmp(lags->axis, "linear") != 0))
+    if (lp_name_index(lags->axis, axes) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "axis is '%s'; it must be log or linear",
                        lags->axis ? lags->axis : "");
     if (lags->points < 2 || lags->points > MOST_POINTS)

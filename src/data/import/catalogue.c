@@ -262,16 +262,16 @@ static lapse_status read_first(reading *r, lp_csv_scanner *scanner)
 static lapse_status read_chunk(reading *r, const lp_chunk *chunk)
 {
     if (chunk->fault != LP_CHUNK_COMPLETE) {
-        for (size_t i = 0; chunk->fault == LP_CHUNK_OPEN_QUOTE && i < chunk->quote; i++)
-            r->line += r->buffer[i] == '\n';
+        if (chunk->fault == LP_CHUNK_OPEN_QUOTE)
+            r->line += lp_csv_line_ends(r->buffer, r->buffer + chunk->quote);
         return bad(r, 0, "%s", lp_chunk_fault_text(chunk->fault));
     }
     lp_csv_scanner scanner;
     const char *nul = memchr(r->buffer, 0, chunk->size);
-    for (const char *at = r->buffer; nul && at < nul; at++)
-        r->line += *at == '\n';
-    if (nul)
+    if (nul) {
+        r->line += lp_csv_line_ends(r->buffer, nul);
         return bad(r, 0, LP_CSV_BINARY);
+    }
     lp_csv_start(&scanner, r->buffer, chunk->size, r->chunks.delimiter);
     if (!r->columns)
         LP_TRY(read_first(r, &scanner));

@@ -136,7 +136,7 @@ static void drop_carriage_return(lp_csv_record *record)
         record->end[last]--;
 }
 
-static int64_t count_line_ends(const char *begin, const char *end)
+int64_t lp_csv_line_ends(const char *begin, const char *end)
 {
     int64_t count = 0;
     for (; begin < end; begin++)
@@ -152,7 +152,7 @@ static char *unescape_quoted(lp_csv_scanner *scanner, lp_csv_record *record, cha
         char *quote = memchr(at, '"', (size_t)(scanner->end - at));
         if (!quote)
             quote = scanner->end; /* not reached for whole records; keeps malformed input in bounds */
-        record->lines += count_line_ends(at, quote);
+        record->lines += lp_csv_line_ends(at, quote);
         memmove(write, at, (size_t)(quote - at));
         write += quote - at;
         at = quote < scanner->end ? quote + 1 : quote;

@@ -48,6 +48,9 @@ void lp_csv_start(lp_csv_scanner *scanner, char *text, size_t size, char delimit
 /* The next record; false at the end. */
 bool lp_csv_next(lp_csv_scanner *scanner, lp_csv_record *record);
 
+/* Number of line ends in begin .. end. */
+int64_t lp_csv_line_ends(const char *begin, const char *end);
+
 /* Allocates the arrays of a record; false when out of memory. Free them with lp_csv_record_clear in any case. */
 bool lp_csv_record_init(lp_csv_record *record, int64_t capacity);
 void lp_csv_record_clear(lp_csv_record *record);

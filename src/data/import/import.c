@@ -27,16 +27,20 @@ void lapse_import_options_default(lapse_import_options *options)
     };
 }
 
+/* Index of an option's value; NULL is the first, as in zero-initialized options. */
+static int option_index(const char *text, const char *const *names)
+{
+    return text ? lp_name_index(text, names) : 0;
+}
+
 static lapse_status read_unit(const char *text, lp_time_unit *unit, lapse_error *error)
 {
-    static const char *const names[] = {"auto", "s", "ms", "iso"};
-    for (int i = 0; i < 4; i++) {
-        if (!text || strcmp(text, names[i]) == 0) {
-            *unit = (lp_time_unit)i;
-            return LAPSE_OK;
-        }
-    }
-    return lp_fail(error, LAPSE_ERROR_USAGE, "time-unit is '%.40s'; it must be auto, s, ms or iso", text);
+    static const char *const names[] = {"auto", "s", "ms", "iso", NULL};
+    int index = option_index(text, names);
+    if (index < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "time-unit is '%.40s'; it must be auto, s, ms or iso", text);
+    *unit = (lp_time_unit)index;
+    return LAPSE_OK;
 }
 
 /* 0: detect it from the text. */
@@ -62,12 +66,6 @@ const char *const *lapse_deduplicate_names(void)
 const char *const *lapse_min_rounds_names(void)
 {
     return lp_min_rounds_names;
-}
-
-/* Index of an option's value; NULL is the first, as in zero-initialized options. */
-static int option_index(const char *text, const char *const *names)
-{
-    return text ? lp_name_index(text, names) : 0;
 }
 
 static lapse_status check_options(const lapse_import_options *options, lapse_error *error)

@@ -293,11 +293,6 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
                                       .split = split});
 }
 
-static bool fail_binary(lp_reader *reader)
-{
-    return fail(reader, LAPSE_ERROR_INPUT, 0, LP_CSV_BINARY);
-}
-
 /* Allocates what depends on the columns, once they are known. */
 static bool init_columns(lp_reader *reader)
 {
@@ -320,7 +315,7 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
     bool good = lp_csv_record_init(&first, delimiters) || fail_memory(reader);
     while (good && !shared->have_columns && lp_csv_next(scanner, &first)) {
         if (scanner->at > nul) {
-            good = fail_binary(reader);
+            good = fail(reader, LAPSE_ERROR_INPUT, 0, LP_CSV_BINARY);
         } else if (lp_csv_is_blank(&first)) {
             reader->line += first.lines;
         } else if (first.after_quote) {
@@ -344,10 +339,8 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
 /* A malformed record that is a chunk of its own. */
 static bool read_faulty(lp_reader *reader, const lp_chunk *chunk)
 {
-    int64_t line = 0;
-    if (chunk->fault == LP_CHUNK_OPEN_QUOTE)
-        for (size_t i = 0; i < chunk->quote; i++)
-            line += reader->buffer[i] == '\n';
+    bool open = chunk->fault == LP_CHUNK_OPEN_QUOTE;
+    int64_t line = open ? lp_csv_line_ends(reader->buffer, reader->buffer + chunk->quote) : 0;
     const char *message = lp_chunk_fault_text(chunk->fault);
     reader->seen++;
     if (!reader->shared->have_columns) {
@@ -371,7 +364,7 @@ static bool read_whole(lp_reader *reader, const lp_chunk *chunk)
         return false;
     while (lp_csv_next(&scanner, &reader->record)) {
         if (scanner.at > nul)
-            return fail_binary(reader);
+            return fail(reader, LAPSE_ERROR_INPUT, 0, LP_CSV_BINARY);
         if (!lp_csv_is_blank(&reader->record) && !read_row(reader, &reader->record))
             return false;
         reader->line += reader->record.lines;
