@@ -174,6 +174,12 @@ static inline int lp_run_rows(const lp_run *run, const lp_value *value)
     return value->rows_of == LP_ROWS_FIXED ? value->rows : run->rows[value->rows_of];
 }
 
+/* Elements of a value in this run. */
+static inline size_t lp_run_size(const lp_run *run, const lp_value *value)
+{
+    return (size_t)lp_run_rows(run, value) * (size_t)value->cols;
+}
+
 /* Dropout, identical on every backend. An element survives if its 16 random bits are at least the threshold. Eight
  * elements share one block of random words: block number = row * 65536 + column / 8. */
 LP_INLINE uint32_t lp_dropout_threshold(double rate)

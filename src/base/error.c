@@ -2,12 +2,11 @@
 #include "base/error.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static lapse_status fill(lapse_error *error, lapse_status status, const char *file, int64_t line, int64_t column,
-                         const char *format, va_list arguments)
+lapse_status lp_fail_list(lapse_error *error, lapse_status status, const char *file, int64_t line, int64_t column,
+                          const char *format, va_list arguments)
 {
     if (error) {
         error->status = status;
@@ -23,7 +22,7 @@ lapse_status lp_fail(lapse_error *error, lapse_status status, const char *format
 {
     va_list arguments;
     va_start(arguments, format);
-    fill(error, status, NULL, 0, 0, format, arguments);
+    lp_fail_list(error, status, NULL, 0, 0, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -33,7 +32,7 @@ lapse_status lp_fail_at(lapse_error *error, lapse_status status, const char *fil
 {
     va_list arguments;
     va_start(arguments, format);
-    fill(error, status, file, line, column, format, arguments);
+    lp_fail_list(error, status, file, line, column, format, arguments);
     va_end(arguments);
     return status;
 }

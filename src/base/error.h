@@ -4,6 +4,8 @@
 
 #include "lapse.h"
 
+#include <stdarg.h>
+
 /* Fills *error (may be NULL) and returns status: return lp_fail(...). */
 lapse_status lp_fail(lapse_error *error, lapse_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -11,6 +13,10 @@ lapse_status lp_fail(lapse_error *error, lapse_status status, const char *format
 /* The same with the position in an input file: line and column from 1, 0 if not applicable. */
 lapse_status lp_fail_at(lapse_error *error, lapse_status status, const char *file, int64_t line, int64_t column,
                         const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* The same with a list of arguments, for functions that have `...` themselves. */
+lapse_status lp_fail_list(lapse_error *error, lapse_status status, const char *file, int64_t line, int64_t column,
+                          const char *format, va_list arguments);
 
 /* The same for a failed system call: appends the text of errno. verb is "open", "read", "write", ... */
 lapse_status lp_fail_errno(lapse_error *error, const char *verb, const char *file);

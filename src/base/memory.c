@@ -54,6 +54,22 @@ void *lp_grow(void *block, size_t count, size_t size)
     return realloc(block, bytes ? bytes : 1);
 }
 
+bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
+{
+    if (need <= *capacity)
+        return true;
+    void *block;
+    memcpy(&block, array, sizeof block); /* memcpy: the pointer has any type */
+    size_t larger = need > 2 * *capacity ? need : 2 * *capacity;
+    char *grown = lp_grow(block, larger, size);
+    if (!grown)
+        return false;
+    memset(grown + *capacity * size, 0, (larger - *capacity) * size);
+    memcpy(array, &grown, sizeof grown);
+    *capacity = larger;
+    return true;
+}
+
 void lp_free(void *block)
 {
     free(block);

@@ -23,6 +23,10 @@ void lp_free(void *block);
  * Freed by lp_free. */
 void *lp_grow(void *block, size_t count, size_t size);
 
+/* Grows an array, given by the address of its pointer, to at least `need` elements of `size` bytes; new elements are
+ * zero. On failure returns false and leaves the array unchanged. */
+bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size);
+
 /* A copy of text, or NULL. */
 char *lp_text_copy(const char *text);
 

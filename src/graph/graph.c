@@ -89,12 +89,15 @@ lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_row
     return value;
 }
 
-static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, int cols)
+/* A parameter whose initializer has `count` arguments, copied from values. */
+static lp_value *parameter_new(lp_graph *graph, const char *name, int rows, int cols, lp_initializer initializer,
+                               double spread, size_t count, const double *values)
 {
     const char *copy = lp_arena_text(&graph->arena, name);
     lp_value *value = copy ? value_new(graph, copy, LP_TYPE_REAL, LP_STORAGE_PARAMETER, LP_ROWS_FIXED, rows, cols)
                            : out_of_memory(graph);
-    if (!value)
+    double *arguments = value && count ? lp_graph_alloc(graph, count * sizeof *values) : NULL;
+    if (!value || (count && !arguments))
         return NULL;
     if (!grow((void **)&graph->parameters, graph->parameter_count, sizeof *graph->parameters))
         return out_of_memory(graph);
@@ -103,9 +106,11 @@ static lp_parameter *parameter_new(lp_graph *graph, const char *name, int rows, 
     /* Aligned, so that vector loads do not straddle cache lines. */
     size_t size = (size_t)rows * (size_t)cols, align = LP_PARAMETER_ALIGN;
     graph->parameter_size += (size + align - 1) / align * align;
-    lp_parameter *parameter = &graph->parameters[graph->parameter_count++];
-    *parameter = (lp_parameter){.value = value, .rate = 1};
-    return parameter;
+    if (count)
+        memcpy(arguments, values, count * sizeof *values);
+    graph->parameters[graph->parameter_count++] =
+        (lp_parameter){.value = value, .initializer = initializer, .spread = spread, .values = arguments, .rate = 1};
+    return value;
 }
 
 lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, lp_initializer initializer,
@@ -126,52 +131,28 @@ lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, 
 lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_initializer initializer,
                              double spread)
 {
-    lp_parameter *parameter = parameter_new(graph, name, rows, cols);
-    if (!parameter)
-        return NULL;
-    parameter->initializer = initializer;
-    parameter->spread = spread;
-    return parameter->value;
-}
-
-/* A parameter whose initializer has `count` arguments, copied from values. */
-static lp_value *parameter_with_values(lp_graph *graph, const char *name, int rows, int cols,
-                                       lp_initializer initializer, size_t count, const double *values)
-{
-    lp_parameter *parameter = parameter_new(graph, name, rows, cols);
-    if (!parameter)
-        return NULL;
-    double *copy = count ? lp_graph_alloc(graph, count * sizeof *values) : NULL;
-    if (count && !copy)
-        return NULL;
-    parameter->initializer = initializer;
-    parameter->values = count ? memcpy(copy, values, count * sizeof *values) : NULL;
-    return parameter->value;
+    return parameter_new(graph, name, rows, cols, initializer, spread, 0, NULL);
 }
 
 lp_value *lp_graph_parameter_values(lp_graph *graph, const char *name, int rows, int cols, const double *values)
 {
-    return parameter_with_values(graph, name, rows, cols, LP_INIT_VALUES, (size_t)rows * (size_t)cols, values);
+    return parameter_new(graph, name, rows, cols, LP_INIT_VALUES, 0, (size_t)rows * (size_t)cols, values);
 }
 
 lp_value *lp_graph_parameter_log_power(lp_graph *graph, const char *name, int rows, int cols, double power, double low,
                                        double high)
 {
-    lp_value *value = parameter_with_values(graph, name, rows, cols, LP_INIT_LOG_POWER, 2, (const double[]){low, high});
-    if (value)
-        graph->parameters[graph->parameter_count - 1].spread = power;
-    return value;
+    return parameter_new(graph, name, rows, cols, LP_INIT_LOG_POWER, power, 2, (const double[]){low, high});
 }
 
 lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other)
 {
     const lp_value *like = other->value;
     size_t count = other->initializer == LP_INIT_LOG_POWER ? 2 : (size_t)like->rows * (size_t)like->cols;
-    lp_value *value = parameter_with_values(graph, like->name, like->rows, like->cols, other->initializer,
-                                            other->values ? count : 0, other->values);
+    lp_value *value = parameter_new(graph, like->name, like->rows, like->cols, other->initializer, other->spread,
+                                    other->values ? count : 0, other->values);
     if (!value)
         return NULL;
-    graph->parameters[graph->parameter_count - 1].spread = other->spread;
     graph->parameters[graph->parameter_count - 1].rate = other->rate;
     value->requires_grad = false;
     return value;
@@ -213,7 +194,7 @@ static lp_node *node_new(lp_graph *graph, const lp_op *op, lp_value *const *inpu
     return node;
 }
 
-lp_node *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *attributes)
+lp_value *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs, const lp_attributes *attributes)
 {
     lp_node *node = node_new(graph, op, inputs, attributes);
     if (!node)
@@ -222,7 +203,7 @@ lp_node *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *inputs
     if (graph->error.status != LAPSE_OK)
         return NULL;
     graph->nodes[graph->node_count++] = node;
-    return node;
+    return node->outputs[0];
 }
 
 void lp_graph_append(lp_graph *graph, lp_node *node)

@@ -158,10 +158,10 @@ lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate)
 /* Freezes a parameter: no gradient, no update. Returns value. */
 lp_value *lp_graph_parameter_freeze(lp_graph *graph, lp_value *value);
 
-/* Appends a node. inputs has op->input_count elements, NULL for absent optional ones. Returns the node with its outputs
- * created, or NULL. */
-lp_node *lp_graph_node(lp_graph *graph, const struct lp_op *op, lp_value *const *inputs,
-                       const lp_attributes *attributes);
+/* Appends a node. inputs has op->input_count elements, NULL for absent optional ones. Returns output 0, whose
+ * producer is the node, or NULL. */
+lp_value *lp_graph_node(lp_graph *graph, const struct lp_op *op, lp_value *const *inputs,
+                        const lp_attributes *attributes);
 
 /* Appends an existing node of this graph, for passes that rebuild the node list. */
 void lp_graph_append(lp_graph *graph, lp_node *node);

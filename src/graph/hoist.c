@@ -31,17 +31,20 @@ static const lp_node *lookup_of(const lp_value *value)
     return producer && producer->op == &lp_op_embed && lp_value_is_constant(producer->inputs[0]) ? producer : NULL;
 }
 
-/* Makes `to` produce the output of `from`. */
-static void replace_producer(lp_node *from, lp_node *to)
+/* Makes the producer of `by` produce the output of `node` instead. False if `by` is NULL. */
+static bool replace_producer(lp_node *node, lp_value *by)
 {
-    to->outputs[0] = from->outputs[0];
-    to->outputs[0]->producer = to;
+    if (!by)
+        return false;
+    by->producer->outputs[0] = node->outputs[0];
+    node->outputs[0]->producer = by->producer;
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------- the rules ------- */
 
 /* f(table)[ids] for the node f(table[ids]) with these other inputs; NULL if the table is too large. */
-static lp_node *look_up(hoist *h, const lp_node *node, const lp_node *lookup, lp_value *const *inputs)
+static lp_value *look_up(hoist *h, const lp_node *node, const lp_node *lookup, lp_value *const *inputs)
 {
     lp_value *table = lookup->inputs[0], *with_table[LP_NODE_INPUTS];
     size_t size = (size_t)table->rows * (size_t)node->outputs[0]->cols;
@@ -50,9 +53,8 @@ static lp_node *look_up(hoist *h, const lp_node *node, const lp_node *lookup, lp
     h->elements_left -= size;
     memcpy(with_table, inputs, sizeof with_table);
     with_table[0] = table;
-    lp_node *once = lp_graph_node(h->graph, node->op, with_table, &node->attributes);
-    lp_value *found[] = {once ? once->outputs[0] : NULL, lookup->inputs[1]};
-    return once ? lp_graph_node(h->graph, &lp_op_embed, found, NULL) : NULL;
+    lp_value *once = lp_graph_node(h->graph, node->op, with_table, &node->attributes);
+    return once ? lp_embed(h->graph, once, lookup->inputs[1]) : NULL;
 }
 
 static bool is_row_wise(const lp_op *op)
@@ -67,10 +69,7 @@ static bool replace_by_lookup(hoist *h, lp_node *node)
     for (int k = 1; lookup && k < node->op->input_count; k++)
         if (node->inputs[k] && !lp_value_is_constant(node->inputs[k]))
             return false;
-    lp_node *found = lookup ? look_up(h, node, lookup, node->inputs) : NULL;
-    if (found)
-        replace_producer(node, found);
-    return found != NULL;
+    return replace_producer(node, lookup ? look_up(h, node, lookup, node->inputs) : NULL);
 }
 
 static int uses(const hoist *h, const lp_value *value)
@@ -84,21 +83,19 @@ static int uses(const hoist *h, const lp_value *value)
 
 /* value + lookup, fused where value has no other use: the lookup becomes the addend of a product (whose bias is already
  * in the table if bias_folded), or two lookups become one node; otherwise an add. */
-static lp_node *sum_of(hoist *h, lp_value *value, const lp_node *found, bool bias_folded)
+static lp_value *sum_of(hoist *h, lp_value *value, lp_value *found, bool bias_folded)
 {
     const lp_node *producer = value->producer;
     bool alone = producer && uses(h, value) == 1;
     if (alone && producer->op == &lp_op_linear && !producer->inputs[3]) {
         lp_value *product[] = {producer->inputs[0], producer->inputs[1], bias_folded ? NULL : producer->inputs[2],
-                               found->outputs[0]};
+                               found};
         return lp_graph_node(h->graph, &lp_op_linear, product, &producer->attributes);
     }
-    if (alone && producer->op == &lp_op_embed) {
-        lp_value *pair[] = {producer->inputs[0], producer->inputs[1], found->inputs[0], found->inputs[1]};
-        return lp_graph_node(h->graph, &lp_op_embed_pair, pair, NULL);
-    }
-    lp_value *both[] = {value, found->outputs[0]};
-    return lp_graph_node(h->graph, &lp_op_add, both, NULL);
+    lp_value *const *lookup = found->producer->inputs;
+    if (alone && producer->op == &lp_op_embed)
+        return lp_embed_pair(h->graph, producer->inputs[0], producer->inputs[1], lookup[0], lookup[1]);
+    return lp_add(h->graph, value, found);
 }
 
 /* A product of looked-up rows plus an addend. */
@@ -114,10 +111,8 @@ static bool replace_by_addend(hoist *h, lp_node *node)
     if (fold_bias)
         inputs[2] = first->inputs[2];
     inputs[3] = NULL;
-    lp_node *found = look_up(h, node, lookup, inputs), *sum = found ? sum_of(h, add, found, fold_bias) : NULL;
-    if (sum)
-        replace_producer(node, sum);
-    return sum != NULL;
+    lp_value *found = look_up(h, node, lookup, inputs);
+    return replace_producer(node, found ? sum_of(h, add, found, fold_bias) : NULL);
 }
 
 /* The transposed weight, computed once for all its uses. */

@@ -12,48 +12,51 @@
 #include "base/random.h"
 #include "graph/graph.h"
 
-typedef enum lp_op_id {
-    LP_OP_ADD,
-    LP_OP_LINEAR,
-    LP_OP_LINEAR_OUTER,
-    LP_OP_COLUMN_SUM,
-    LP_OP_COLUMN_DOT,
-    LP_OP_SCALE_COLUMNS,
-    LP_OP_TRANSPOSE,
-    LP_OP_EMBED,
-    LP_OP_EMBED_GRADIENT,
-    LP_OP_EMBED_PAIR,
-    LP_OP_GATHER,
-    LP_OP_RELU,
-    LP_OP_RELU_GRADIENT,
-    LP_OP_DROPOUT,
-    LP_OP_LAYER_NORM,
-    LP_OP_LAYER_NORM_GRADIENT,
-    LP_OP_HARMONICS,
-    LP_OP_HARMONICS_GRADIENT,
-    LP_OP_BASIS,
-    LP_OP_BASIS_GRADIENT,
-    LP_OP_REFLECT,
-    LP_OP_REFLECT_GRADIENT,
-    LP_OP_ATTENTION,
-    LP_OP_ATTENTION_GRADIENT,
-    LP_OP_CACHE_APPEND,
-    LP_OP_ATTENTION_CACHED,
-    LP_OP_CROSS_ENTROPY,
-    LP_OP_CROSS_ENTROPY_GRADIENT,
-    LP_OP_SOFTMAX_LOSS,
-    LP_OP_SOFTMAX_LOSS_GRADIENT,
-    LP_OP_BCE_LOSS,
-    LP_OP_BCE_LOSS_GRADIENT,
-    LP_OP_NOISE,
-    LP_OP_MULTIPLY,
-    LP_OP_AFFINE,
-    LP_OP_EXP,
-    LP_OP_TANH,
-    LP_OP_TANH_GRADIENT,
-    LP_OP_MASK,
-    LP_OP_COUNT
-} lp_op_id;
+/* The list of ops: X(id without LP_OP_, row without lp_op_). */
+#define LP_OPS(X)                                     \
+    X(ADD, add)                                       \
+    X(LINEAR, linear)                                 \
+    X(LINEAR_OUTER, linear_outer)                     \
+    X(COLUMN_SUM, column_sum)                         \
+    X(COLUMN_DOT, column_dot)                         \
+    X(SCALE_COLUMNS, scale_columns)                   \
+    X(TRANSPOSE, transpose)                           \
+    X(EMBED, embed)                                   \
+    X(EMBED_GRADIENT, embed_gradient)                 \
+    X(EMBED_PAIR, embed_pair)                         \
+    X(GATHER, gather)                                 \
+    X(RELU, relu)                                     \
+    X(RELU_GRADIENT, relu_gradient)                   \
+    X(DROPOUT, dropout)                               \
+    X(LAYER_NORM, layer_norm)                         \
+    X(LAYER_NORM_GRADIENT, layer_norm_gradient)       \
+    X(HARMONICS, harmonics)                           \
+    X(HARMONICS_GRADIENT, harmonics_gradient)         \
+    X(BASIS, basis)                                   \
+    X(BASIS_GRADIENT, basis_gradient)                 \
+    X(REFLECT, reflect)                               \
+    X(REFLECT_GRADIENT, reflect_gradient)             \
+    X(ATTENTION, attention)                           \
+    X(ATTENTION_GRADIENT, attention_gradient)         \
+    X(CACHE_APPEND, cache_append)                     \
+    X(ATTENTION_CACHED, attention_cached)             \
+    X(CROSS_ENTROPY, cross_entropy)                   \
+    X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient) \
+    X(SOFTMAX_LOSS, softmax_loss)                     \
+    X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
+    X(BCE_LOSS, bce_loss)                             \
+    X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
+    X(NOISE, noise)                                   \
+    X(MULTIPLY, multiply)                             \
+    X(AFFINE, affine)                                 \
+    X(EXP, exp)                                       \
+    X(TANH, tanh)                                     \
+    X(TANH_GRADIENT, tanh_gradient)                   \
+    X(MASK, mask)
+
+#define LP_OP_ID(id, row) LP_OP_##id,
+typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
+#undef LP_OP_ID
 
 /* Maximum query rows of an attention tile: the scratch is sized for it. */
 enum { LP_ATTENTION_ROWS = 16 };
@@ -83,11 +86,12 @@ typedef struct lp_op {
     void (*gradient)(lp_graph *graph, lp_node *node);
     /* Floating-point operations, and minimum memory traffic in bytes. */
     lp_cost (*cost)(const lp_node *node, const lp_extent *extent);
+    double element_flop; /* for lp_op_cost_elementwise: operations per element of the first output */
     /* Bytes of scratch memory of its kernels for a shard of this extent; NULL: 0. */
     size_t (*scratch)(const lp_node *node, const lp_extent *extent, size_t real_size);
     /* Builds a random instance, with its own parameters and inputs, for the tests. NULL for gradient ops, which are
      * tested through the forward op. */
-    lp_node *(*example)(lp_graph *graph, lp_random *random);
+    lp_value *(*example)(lp_graph *graph, lp_random *random);
 } lp_op;
 
 /* By lp_op_id. */
@@ -218,14 +222,17 @@ lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_ma
 
 /* ---- for the files that define the rows ------------------------------------------------------------------------ */
 
+/* Shape rules of elementwise ops of one real input, and of two of the same shape. */
+void lp_op_shape_unary(lp_graph *graph, lp_node *node);
+void lp_op_shape_binary(lp_graph *graph, lp_node *node);
 /* For shape rules: creates output i. */
 lp_value *lp_op_output(lp_graph *graph, lp_node *node, int i, lp_type type, lp_rows rows_of, int rows, int cols);
 lp_value *lp_op_output_like(lp_graph *graph, lp_node *node, int i, const lp_value *like);
 /* Bytes of a value in a shard of this extent. */
 double lp_value_bytes(const lp_value *value, const lp_extent *extent);
 int64_t lp_value_rows(const lp_value *value, const lp_extent *extent);
-/* Bytes of all inputs and outputs, and `each` operations per element of output 0. */
-lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, double each);
+/* Bytes of all inputs and outputs, and element_flop operations per element of the first output. */
+lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent);
 /* Whether the mask is 1 at this element. */
 bool lp_mask_keeps(const lp_attributes *attributes, int row, int col);
 /* Sets the bound of ids to the rows of `table`. */

@@ -43,23 +43,12 @@ static void attention_gradient(lp_graph *graph, lp_node *node)
         lp_graph_gradient_node(graph, &lp_op_attention_gradient, inputs, &node->attributes, node->inputs);
 }
 
-/* Columns of a query-key product, over all heads. */
-static double pair_columns(const lp_node *node)
-{
-    return node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
-}
-
+/* Two products of query-key pairs forward, five backward. */
 static lp_cost attention_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
-    cost.flop = 4.0 * (double)extent->pairs * pair_columns(node);
-    return cost;
-}
-
-static lp_cost attention_gradient_cost(const lp_node *node, const lp_extent *extent)
-{
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
-    cost.flop = 10.0 * (double)extent->pairs * pair_columns(node);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
+    double columns = node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
+    cost.flop = (node->op == &lp_op_attention ? 4.0 : 10.0) * (double)extent->pairs * columns;
     return cost;
 }
 
@@ -73,7 +62,7 @@ static size_t attention_scratch(const lp_node *node, const lp_extent *extent, si
     return (2 * stride + transposed) * stride * real_size + 3 * stride * LP_ATTENTION_ROWS;
 }
 
-static lp_node *attention_example(lp_graph *graph, lp_random *random)
+static lp_value *attention_example(lp_graph *graph, lp_random *random)
 {
     int heads = 1 + (int)lp_random_below(random, 3), cols = heads * (1 + (int)lp_random_below(random, 6));
     int extra = (int)lp_random_below(random, 3) * (1 + (int)lp_random_below(random, 5));
@@ -83,8 +72,7 @@ static lp_node *attention_example(lp_graph *graph, lp_random *random)
     lp_value *basis = extra ? lp_example_tokens(graph, "basis", extra) : NULL;
     double rate = lp_random_below(random, 2) ? 0.25 : 0;
     lp_value *time_out;
-    lp_value *out = lp_attention(graph, query, key, value, time_query, basis, heads, 0.7, rate, &time_out);
-    return out ? out->producer : NULL;
+    return lp_attention(graph, query, key, value, time_query, basis, heads, 0.7, rate, &time_out);
 }
 
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
@@ -93,10 +81,10 @@ lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value
     lp_attributes attributes = {.heads = heads, .scale = scale, .rate = rate};
     attributes.stream = rate > 0 ? lp_graph_stream(graph) : 0;
     lp_value *inputs[] = {query, key, value, time_query, basis};
-    lp_node *node = lp_graph_node(graph, &lp_op_attention, inputs, &attributes);
+    lp_value *out = lp_graph_node(graph, &lp_op_attention, inputs, &attributes);
     if (time_out)
-        *time_out = node ? node->outputs[2] : NULL;
-    return node ? node->outputs[0] : NULL;
+        *time_out = out ? out->producer->outputs[2] : NULL;
+    return out;
 }
 
 /* (query, key, value, time_query?, basis?) -> out [T x H*d], log-sum-exp of each row [T x H], time_out [T x H*E] */
@@ -116,5 +104,5 @@ const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
                                         .name = "attention_gradient",
                                         .input_count = 10,
                                         .output_count = 5,
-                                        .cost = attention_gradient_cost,
+                                        .cost = attention_cost,
                                         .scratch = attention_scratch};

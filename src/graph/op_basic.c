@@ -1,17 +1,6 @@
 /* op_basic.c: add, embed, gather, relu, dropout. */
 #include "graph/op_rows.h"
 
-/* ------------------------------------------------------------------------------------------------ add -------- */
-
-static void add_shape(lp_graph *graph, lp_node *node)
-{
-    lp_value *a = node->inputs[0], *b = node->inputs[1];
-    if (!a || !b || a->type != LP_TYPE_REAL || b->type != LP_TYPE_REAL || !lp_value_same_shape(a, b))
-        lp_graph_fail(graph, "add needs two values of the same shape");
-    else
-        lp_op_output_like(graph, node, 0, a);
-}
-
 static void add_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *dy = node->outputs[0]->gradient;
@@ -19,25 +8,18 @@ static void add_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_pass(graph, node->inputs[1], dy);
 }
 
-static lp_cost cost_one(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 1);
-}
-
-static lp_node *add_example(lp_graph *graph, lp_random *random)
+static lp_value *add_example(lp_graph *graph, lp_random *random)
 {
     int cols = 1 + (int)lp_random_below(random, 9);
     lp_value *a = lp_example_tokens(graph, "a", cols), *b = lp_example_tokens(graph, "b", cols);
     /* a is used twice, so that its gradient accumulates. */
     lp_value *sum = lp_add(graph, lp_add(graph, a, b), a);
-    lp_value *twice = lp_add(graph, sum, sum);
-    return twice ? twice->producer : NULL;
+    return lp_add(graph, sum, sum);
 }
 
 lp_value *lp_add(lp_graph *graph, lp_value *a, lp_value *b)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_add, (lp_value *[]){a, b}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_add, (lp_value *[]){a, b}, NULL);
 }
 
 /* With one input it copies, or adds if its output accumulates: how gradients are summed. */
@@ -45,12 +27,11 @@ const lp_op lp_op_add = {.id = LP_OP_ADD,
                          .name = "add",
                          .input_count = 2,
                          .output_count = 1,
-                         .shape = add_shape,
+                         .shape = lp_op_shape_binary,
                          .gradient = add_gradient,
-                         .cost = cost_one,
+                         .cost = lp_op_cost_elementwise,
+                         .element_flop = 1,
                          .example = add_example};
-
-/* ------------------------------------------------------------------------------------------------ embed ------ */
 
 static void embed_shape(lp_graph *graph, lp_node *node)
 {
@@ -74,26 +55,25 @@ static lp_cost cost_copy(const lp_node *node, const lp_extent *extent)
     return (lp_cost){0, 2 * lp_value_bytes(node->outputs[0], extent)};
 }
 
-static lp_cost embed_gradient_cost(const lp_node *node, const lp_extent *extent)
+/* Of embed_pair and embed_gradient: one addition per element of y or dy. */
+static lp_cost cost_add_rows(const lp_node *node, const lp_extent *extent)
 {
-    double bytes = lp_value_bytes(node->inputs[0], extent);
+    double bytes = lp_value_bytes(node->op == &lp_op_embed_pair ? node->outputs[0] : node->inputs[0], extent);
     return (lp_cost){bytes / 4, 3 * bytes};
 }
 
-static lp_node *embed_example(lp_graph *graph, lp_random *random)
+static lp_value *embed_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
     bool own = lp_random_below(random, 2); /* the table is a matrix of tokens, read at the target positions */
     lp_value *table = own ? lp_example_tokens(graph, "x", cols) : lp_example_fixed(graph, "table", rows, cols);
     lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, own ? LP_ROWS_TARGETS : LP_ROWS_TOKENS, 0, 1);
-    lp_value *y = lp_embed(graph, table, ids);
-    return y ? y->producer : NULL;
+    return lp_embed(graph, table, ids);
 }
 
 lp_value *lp_embed(lp_graph *graph, lp_value *table, lp_value *ids)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_embed, (lp_value *[]){table, ids}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_embed, (lp_value *[]){table, ids}, NULL);
 }
 
 const lp_op lp_op_embed = {.id = LP_OP_EMBED,
@@ -119,16 +99,9 @@ static void embed_pair_shape(lp_graph *graph, lp_node *node)
     lp_op_output(graph, node, 0, LP_TYPE_REAL, in[1]->rows_of, in[1]->rows, in[0]->cols);
 }
 
-static lp_cost embed_pair_cost(const lp_node *node, const lp_extent *extent)
-{
-    double bytes = lp_value_bytes(node->outputs[0], extent);
-    return (lp_cost){bytes / 4, 3 * bytes};
-}
-
 lp_value *lp_embed_pair(lp_graph *graph, lp_value *a, lp_value *i, lp_value *b, lp_value *j)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_embed_pair, (lp_value *[]){a, i, b, j}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_embed_pair, (lp_value *[]){a, i, b, j}, NULL);
 }
 
 const lp_op lp_op_embed_pair = {.id = LP_OP_EMBED_PAIR,
@@ -136,16 +109,11 @@ const lp_op lp_op_embed_pair = {.id = LP_OP_EMBED_PAIR,
                                 .input_count = 4,
                                 .output_count = 1,
                                 .shape = embed_pair_shape,
-                                .cost = embed_pair_cost};
+                                .cost = cost_add_rows};
 
 /* (dy [T x a], ids [T x 1]) -> dtable [V x a]: row v is the sum of dy over the tokens whose id is v, in their order */
-const lp_op lp_op_embed_gradient = {.id = LP_OP_EMBED_GRADIENT,
-                                    .name = "embed_gradient",
-                                    .input_count = 2,
-                                    .output_count = 1,
-                                    .cost = embed_gradient_cost};
-
-/* ----------------------------------------------------------------------------------------------- gather ------ */
+const lp_op lp_op_embed_gradient = {
+    .id = LP_OP_EMBED_GRADIENT, .name = "embed_gradient", .input_count = 2, .output_count = 1, .cost = cost_add_rows};
 
 static void gather_shape(lp_graph *graph, lp_node *node)
 {
@@ -165,19 +133,17 @@ static void gather_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_pass(graph, node->inputs[0], node->outputs[0]->gradient);
 }
 
-static lp_node *gather_example(lp_graph *graph, lp_random *random)
+static lp_value *gather_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
     lp_value *table = lp_graph_table(graph, "table", rows, cols, LP_INIT_NORMAL, 1);
     lp_value *ids = lp_graph_input(graph, "rows", LP_TYPE_INT32, LP_ROWS_ITEMS, 0, 1);
-    lp_value *y = lp_gather(graph, table, ids);
-    return y ? y->producer : NULL;
+    return lp_gather(graph, table, ids);
 }
 
 lp_value *lp_gather(lp_graph *graph, lp_value *table, lp_value *rows)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_gather, (lp_value *[]){table, rows}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_gather, (lp_value *[]){table, rows}, NULL);
 }
 
 const lp_op lp_op_gather = {.id = LP_OP_GATHER,
@@ -189,48 +155,39 @@ const lp_op lp_op_gather = {.id = LP_OP_GATHER,
                             .cost = cost_copy,
                             .example = gather_example};
 
-/* ------------------------------------------------------------------------------------------------- relu ------ */
-
-static void same_shape(lp_graph *graph, lp_node *node)
-{
-    if (!node->inputs[0] || node->inputs[0]->type != LP_TYPE_REAL)
-        lp_graph_fail(graph, "%s needs a real value", node->op->name);
-    else
-        lp_op_output_like(graph, node, 0, node->inputs[0]);
-}
-
 static void relu_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *inputs[] = {node->outputs[0], node->outputs[0]->gradient};
     lp_graph_gradient_node(graph, &lp_op_relu_gradient, inputs, NULL, &node->inputs[0]);
 }
 
-static lp_node *relu_example(lp_graph *graph, lp_random *random)
+static lp_value *relu_example(lp_graph *graph, lp_random *random)
 {
-    lp_value *y = lp_relu(graph, lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9)));
-    return y ? y->producer : NULL;
+    return lp_relu(graph, lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9)));
 }
 
 lp_value *lp_relu(lp_graph *graph, lp_value *x)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_relu, &x, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_relu, &x, NULL);
 }
 
 const lp_op lp_op_relu = {.id = LP_OP_RELU,
                           .name = "relu",
                           .input_count = 1,
                           .output_count = 1,
-                          .shape = same_shape,
+                          .shape = lp_op_shape_unary,
                           .gradient = relu_gradient,
-                          .cost = cost_one,
+                          .cost = lp_op_cost_elementwise,
+                          .element_flop = 1,
                           .example = relu_example};
 
 /* (y, dy) -> dx = dy where y > 0 */
-const lp_op lp_op_relu_gradient = {
-    .id = LP_OP_RELU_GRADIENT, .name = "relu_gradient", .input_count = 2, .output_count = 1, .cost = cost_one};
-
-/* ---------------------------------------------------------------------------------------------- dropout ------ */
+const lp_op lp_op_relu_gradient = {.id = LP_OP_RELU_GRADIENT,
+                                   .name = "relu_gradient",
+                                   .input_count = 2,
+                                   .output_count = 1,
+                                   .cost = lp_op_cost_elementwise,
+                                   .element_flop = 1};
 
 /* The mask is a function of (seed, step, stream, element): the gradient regenerates it instead of storing it. */
 static void dropout_gradient(lp_graph *graph, lp_node *node)
@@ -238,16 +195,10 @@ static void dropout_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_dropout, &node->outputs[0]->gradient, &node->attributes, &node->inputs[0]);
 }
 
-static lp_cost dropout_cost(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 8);
-}
-
-static lp_node *dropout_example(lp_graph *graph, lp_random *random)
+static lp_value *dropout_example(lp_graph *graph, lp_random *random)
 {
     lp_value *x = lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 20));
-    lp_value *y = lp_dropout(graph, x, 0.3);
-    return y ? y->producer : NULL;
+    return lp_dropout(graph, x, 0.3);
 }
 
 lp_value *lp_dropout(lp_graph *graph, lp_value *x, double rate)
@@ -255,15 +206,15 @@ lp_value *lp_dropout(lp_graph *graph, lp_value *x, double rate)
     if (rate <= 0)
         return x;
     lp_attributes attributes = {.rate = rate, .stream = lp_graph_stream(graph)};
-    lp_node *node = lp_graph_node(graph, &lp_op_dropout, &x, &attributes);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_dropout, &x, &attributes);
 }
 
 const lp_op lp_op_dropout = {.id = LP_OP_DROPOUT,
                              .name = "dropout",
                              .input_count = 1,
                              .output_count = 1,
-                             .shape = same_shape,
+                             .shape = lp_op_shape_unary,
                              .gradient = dropout_gradient,
-                             .cost = dropout_cost,
+                             .cost = lp_op_cost_elementwise,
+                             .element_flop = 8,
                              .example = dropout_example};

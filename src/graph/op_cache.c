@@ -9,8 +9,6 @@
  * A separate op from `attention`: inference only, without dropout, and one segment. */
 #include "graph/op_rows.h"
 
-/* ------------------------------------------------------------------------------------------------ remember ---- */
-
 /* Row stride of a transposed cache: an odd number of whole vectors, so that rows do not map to the same cache sets. */
 static int transposed_stride(int capacity)
 {
@@ -47,8 +45,7 @@ lp_value *lp_cache_rows(lp_graph *graph, lp_value *value)
 lp_value *lp_cache_append(lp_graph *graph, lp_value *x, int capacity)
 {
     lp_attributes attributes = {.capacity = capacity};
-    lp_node *node = lp_graph_node(graph, &lp_op_cache_append, &x, &attributes);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_cache_append, &x, &attributes);
 }
 
 /* x [T x a] -> the caller's cache [a x stride] */
@@ -59,16 +56,14 @@ const lp_op lp_op_cache_append = {.id = LP_OP_CACHE_APPEND,
                                   .shape = cache_append_shape,
                                   .cost = cache_append_cost};
 
-/* -------------------------------------------------------------------------------------------------- recall ---- */
-
-enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TURNED, BASIS, UNTIL };
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TRANSPOSED, BASIS, QUERY_TIME };
 
 static bool is_transposed(const lp_value *value, int cols)
 {
     return value && value->producer && value->producer->op == &lp_op_cache_append && value->rows == cols;
 }
 
-static bool is_kept(const lp_value *value, int cols)
+static bool is_cached_rows(const lp_value *value, int cols)
 {
     return value && value->storage == LP_STORAGE_INPUT && value->rows_of == LP_ROWS_TOKENS && value->cols == cols;
 }
@@ -80,14 +75,13 @@ static void attention_cached_shape(lp_graph *graph, lp_node *node)
     int cols = in[KEY] ? in[KEY]->rows : 0;
     if (!in[QUERY] || in[QUERY]->rows_of != LP_ROWS_TOKENS || heads < 1 || in[QUERY]->cols % heads ||
         (in[QUERY]->cols != cols && in[QUERY]->cols != cols * heads) || !is_transposed(in[KEY], cols) ||
-        !is_kept(in[VALUE], cols))
+        !is_cached_rows(in[VALUE], cols))
         lp_graph_fail(graph, "attention_cached needs cached keys and values with the columns of the query, divisible "
-                             "by the heads, or of "
-                             "one head");
-    else if (in[TIME_QUERY] ? !is_transposed(in[BASIS_TURNED], extra) || !is_kept(in[BASIS], extra)
-                            : in[BASIS] || in[BASIS_TURNED])
+                             "by the heads, or of one head");
+    else if (in[TIME_QUERY] ? !is_transposed(in[BASIS_TRANSPOSED], extra) || !is_cached_rows(in[BASIS], extra)
+                            : in[BASIS] || in[BASIS_TRANSPOSED])
         lp_graph_fail(graph, "attention_cached needs a time query per head and column of the cached basis");
-    else if (in[UNTIL] && (!in[TIME_QUERY] || extra % 2 || !lp_value_same_shape(in[UNTIL], in[BASIS])))
+    else if (in[QUERY_TIME] && (!in[TIME_QUERY] || extra % 2 || !lp_value_same_shape(in[QUERY_TIME], in[BASIS])))
         lp_graph_fail(graph, "attention_cached needs the query times as a basis");
     else {
         lp_op_output_like(graph, node, 0, in[QUERY]);
@@ -98,7 +92,7 @@ static void attention_cached_shape(lp_graph *graph, lp_node *node)
 
 static lp_cost attention_cached_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
     double tokens = (double)extent->rows[LP_ROWS_TOKENS], past = (double)extent->rows[LP_ROWS_PAST];
     double cols = node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
     cost.flop = 4 * tokens * (past + (tokens + 1) / 2) * cols;
@@ -125,10 +119,10 @@ lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_q
                           timed ? memory->basis_transposed : NULL,
                           timed ? memory->basis : NULL,
                           timed ? query_time : NULL};
-    lp_node *node = lp_graph_node(graph, &lp_op_attention_cached, inputs, &attributes);
+    lp_value *out = lp_graph_node(graph, &lp_op_attention_cached, inputs, &attributes);
     if (time_out)
-        *time_out = node ? node->outputs[1] : NULL;
-    return node ? node->outputs[0] : NULL;
+        *time_out = out ? out->producer->outputs[1] : NULL;
+    return out;
 }
 
 /* (query, key, value, time_query?, basis_transposed?, basis?, query_time?) -> out [T x H*d], time_out [T x H*E] */

@@ -4,40 +4,10 @@
  */
 #include "graph/op_rows.h"
 
-static lp_cost cost_light(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 1);
-}
-
-static lp_cost cost_heavy(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 20);
-}
-
-static void same_shape(lp_graph *graph, lp_node *node)
-{
-    if (!node->inputs[0] || node->inputs[0]->type != LP_TYPE_REAL)
-        lp_graph_fail(graph, "%s needs a real value", node->op->name);
-    else
-        lp_op_output_like(graph, node, 0, node->inputs[0]);
-}
-
-static lp_value *output(const lp_node *node)
-{
-    return node ? node->outputs[0] : NULL;
-}
-
-static lp_node *producer(const lp_value *value)
-{
-    return value ? value->producer : NULL;
-}
-
 static lp_value *example_input(lp_graph *graph, lp_random *random)
 {
     return lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9));
 }
-
-/* ------------------------------------------------------------------------------------------------ noise ------ */
 
 /* attributes.heads rows and attributes.units columns */
 static void noise_shape(lp_graph *graph, lp_node *node)
@@ -56,17 +26,17 @@ static void noise_gradient(lp_graph *graph, lp_node *node)
     (void)node;
 }
 
-static lp_node *noise_example(lp_graph *graph, lp_random *random)
+static lp_value *noise_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 3), cols = 1 + (int)lp_random_below(random, 9);
     lp_value *noise = lp_noise(graph, rows, cols, lp_random_below(random, 2), 0);
-    return producer(lp_multiply(graph, noise, lp_example_fixed(graph, "scale", rows, cols)));
+    return lp_multiply(graph, noise, lp_example_fixed(graph, "scale", rows, cols));
 }
 
 lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream)
 {
     lp_attributes attributes = {.heads = rows, .units = cols, .uniform = uniform, .stream = stream};
-    return output(lp_graph_node(graph, &lp_op_noise, (lp_value *[]){NULL}, &attributes));
+    return lp_graph_node(graph, &lp_op_noise, (lp_value *[]){NULL}, &attributes);
 }
 
 const lp_op lp_op_noise = {.id = LP_OP_NOISE,
@@ -75,19 +45,9 @@ const lp_op lp_op_noise = {.id = LP_OP_NOISE,
                            .output_count = 1,
                            .shape = noise_shape,
                            .gradient = noise_gradient,
-                           .cost = cost_heavy,
+                           .cost = lp_op_cost_elementwise,
+                           .element_flop = 20,
                            .example = noise_example};
-
-/* --------------------------------------------------------------------------------------------- multiply ------ */
-
-static void multiply_shape(lp_graph *graph, lp_node *node)
-{
-    lp_value *a = node->inputs[0], *b = node->inputs[1];
-    if (!a || !b || a->type != LP_TYPE_REAL || b->type != LP_TYPE_REAL || !lp_value_same_shape(a, b))
-        lp_graph_fail(graph, "multiply needs two values of the same shape");
-    else
-        lp_op_output_like(graph, node, 0, a);
-}
 
 static void multiply_gradient(lp_graph *graph, lp_node *node)
 {
@@ -97,27 +57,26 @@ static void multiply_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_multiply, by_b, NULL, &node->inputs[1]);
 }
 
-static lp_node *multiply_example(lp_graph *graph, lp_random *random)
+static lp_value *multiply_example(lp_graph *graph, lp_random *random)
 {
     lp_value *a = example_input(graph, random), *b = lp_example_tokens(graph, "b", a ? a->cols : 1);
-    return producer(lp_multiply(graph, lp_multiply(graph, a, b), a));
+    return lp_multiply(graph, lp_multiply(graph, a, b), a);
 }
 
 lp_value *lp_multiply(lp_graph *graph, lp_value *a, lp_value *b)
 {
-    return output(lp_graph_node(graph, &lp_op_multiply, (lp_value *[]){a, b}, NULL));
+    return lp_graph_node(graph, &lp_op_multiply, (lp_value *[]){a, b}, NULL);
 }
 
 const lp_op lp_op_multiply = {.id = LP_OP_MULTIPLY,
                               .name = "multiply",
                               .input_count = 2,
                               .output_count = 1,
-                              .shape = multiply_shape,
+                              .shape = lp_op_shape_binary,
                               .gradient = multiply_gradient,
-                              .cost = cost_light,
+                              .cost = lp_op_cost_elementwise,
+                              .element_flop = 1,
                               .example = multiply_example};
-
-/* ----------------------------------------------------------------------------------------------- affine ------ */
 
 static void affine_gradient(lp_graph *graph, lp_node *node)
 {
@@ -125,27 +84,26 @@ static void affine_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_affine, &node->outputs[0]->gradient, &attributes, &node->inputs[0]);
 }
 
-static lp_node *affine_example(lp_graph *graph, lp_random *random)
+static lp_value *affine_example(lp_graph *graph, lp_random *random)
 {
-    return producer(lp_affine(graph, example_input(graph, random), -1.5, 0.25));
+    return lp_affine(graph, example_input(graph, random), -1.5, 0.25);
 }
 
 lp_value *lp_affine(lp_graph *graph, lp_value *x, double scale, double shift)
 {
     lp_attributes attributes = {.scale = scale, .shift = shift};
-    return output(lp_graph_node(graph, &lp_op_affine, &x, &attributes));
+    return lp_graph_node(graph, &lp_op_affine, &x, &attributes);
 }
 
 const lp_op lp_op_affine = {.id = LP_OP_AFFINE,
                             .name = "affine",
                             .input_count = 1,
                             .output_count = 1,
-                            .shape = same_shape,
+                            .shape = lp_op_shape_unary,
                             .gradient = affine_gradient,
-                            .cost = cost_light,
+                            .cost = lp_op_cost_elementwise,
+                            .element_flop = 1,
                             .example = affine_example};
-
-/* --------------------------------------------------------------------------------------------- exp, tanh ----- */
 
 static void exp_gradient(lp_graph *graph, lp_node *node)
 {
@@ -153,23 +111,24 @@ static void exp_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_multiply, inputs, NULL, &node->inputs[0]);
 }
 
-static lp_node *exp_example(lp_graph *graph, lp_random *random)
+static lp_value *exp_example(lp_graph *graph, lp_random *random)
 {
-    return producer(lp_exp(graph, example_input(graph, random)));
+    return lp_exp(graph, example_input(graph, random));
 }
 
 lp_value *lp_exp(lp_graph *graph, lp_value *x)
 {
-    return output(lp_graph_node(graph, &lp_op_exp, &x, NULL));
+    return lp_graph_node(graph, &lp_op_exp, &x, NULL);
 }
 
 const lp_op lp_op_exp = {.id = LP_OP_EXP,
                          .name = "exp",
                          .input_count = 1,
                          .output_count = 1,
-                         .shape = same_shape,
+                         .shape = lp_op_shape_unary,
                          .gradient = exp_gradient,
-                         .cost = cost_heavy,
+                         .cost = lp_op_cost_elementwise,
+                         .element_flop = 20,
                          .example = exp_example};
 
 static void tanh_gradient(lp_graph *graph, lp_node *node)
@@ -178,31 +137,34 @@ static void tanh_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_tanh_gradient, inputs, &node->attributes, &node->inputs[0]);
 }
 
-static lp_node *tanh_example(lp_graph *graph, lp_random *random)
+static lp_value *tanh_example(lp_graph *graph, lp_random *random)
 {
-    return producer(lp_tanh(graph, example_input(graph, random), 2));
+    return lp_tanh(graph, example_input(graph, random), 2);
 }
 
 lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound)
 {
     lp_attributes attributes = {.scale = bound};
-    return output(lp_graph_node(graph, &lp_op_tanh, &x, &attributes));
+    return lp_graph_node(graph, &lp_op_tanh, &x, &attributes);
 }
 
 const lp_op lp_op_tanh = {.id = LP_OP_TANH,
                           .name = "tanh",
                           .input_count = 1,
                           .output_count = 1,
-                          .shape = same_shape,
+                          .shape = lp_op_shape_unary,
                           .gradient = tanh_gradient,
-                          .cost = cost_heavy,
+                          .cost = lp_op_cost_elementwise,
+                          .element_flop = 20,
                           .example = tanh_example};
 
 /* (y, dy) -> dx = dy (1 - (y / bound)^2) */
-const lp_op lp_op_tanh_gradient = {
-    .id = LP_OP_TANH_GRADIENT, .name = "tanh_gradient", .input_count = 2, .output_count = 1, .cost = cost_light};
-
-/* ------------------------------------------------------------------------------------------------- mask ------ */
+const lp_op lp_op_tanh_gradient = {.id = LP_OP_TANH_GRADIENT,
+                                   .name = "tanh_gradient",
+                                   .input_count = 2,
+                                   .output_count = 1,
+                                   .cost = lp_op_cost_elementwise,
+                                   .element_flop = 1};
 
 /* Degrees of an input, a hidden unit and an output, as op.h gives them. */
 static int input_degree(const lp_attributes *attributes, int i)
@@ -256,20 +218,20 @@ static void mask_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_mask, &node->outputs[0]->gradient, &node->attributes, &node->inputs[0]);
 }
 
-static lp_node *mask_example(lp_graph *graph, lp_random *random)
+static lp_value *mask_example(lp_graph *graph, lp_random *random)
 {
     int units = 1 + (int)lp_random_below(random, 5), hidden = 1 + (int)lp_random_below(random, 6);
     lp_order order = (lp_order)lp_random_below(random, 3);
     lp_mask_layer layer = (lp_mask_layer)lp_random_below(random, 4);
     int rows = layer == LP_LAYER_LAST ? units : layer == LP_LAYER_BIAS ? 1 : hidden;
     int cols = layer == LP_LAYER_FIRST || layer == LP_LAYER_BIAS ? units : hidden;
-    return producer(lp_mask(graph, lp_example_fixed(graph, "x", rows, cols), units, order, layer));
+    return lp_mask(graph, lp_example_fixed(graph, "x", rows, cols), units, order, layer);
 }
 
 lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_mask_layer layer)
 {
     lp_attributes attributes = {.units = units, .order = order, .layer = layer};
-    return output(lp_graph_node(graph, &lp_op_mask, &x, &attributes));
+    return lp_graph_node(graph, &lp_op_mask, &x, &attributes);
 }
 
 const lp_op lp_op_mask = {.id = LP_OP_MASK,
@@ -278,5 +240,6 @@ const lp_op lp_op_mask = {.id = LP_OP_MASK,
                           .output_count = 1,
                           .shape = mask_shape,
                           .gradient = mask_gradient,
-                          .cost = cost_light,
+                          .cost = lp_op_cost_elementwise,
+                          .element_flop = 1,
                           .example = mask_example};

@@ -1,8 +1,6 @@
 /* op_linear.c: linear layers and the reductions over rows of their gradients. */
 #include "graph/op_rows.h"
 
-/* ----------------------------------------------------------------------------------------------- linear ------ */
-
 static void linear_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *x = node->inputs[0], *weight = node->inputs[1], *bias = node->inputs[2], *add = node->inputs[3];
@@ -41,21 +39,13 @@ static void linear_gradient(lp_graph *graph, lp_node *node)
 
 static lp_cost linear_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
-    const lp_value *x = node->inputs[0], *weight = node->inputs[1];
-    cost.flop = 2.0 * (double)lp_value_rows(x, extent) * weight->rows * weight->cols;
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
+    const lp_value *weight = node->op == &lp_op_linear ? node->inputs[1] : node->outputs[0];
+    cost.flop = 2.0 * (double)lp_value_rows(node->inputs[0], extent) * weight->rows * weight->cols;
     return cost;
 }
 
-static lp_cost outer_cost(const lp_node *node, const lp_extent *extent)
-{
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
-    const lp_value *a = node->inputs[0], *out = node->outputs[0];
-    cost.flop = 2.0 * (double)lp_value_rows(a, extent) * out->rows * out->cols;
-    return cost;
-}
-
-static lp_node *linear_example(lp_graph *graph, lp_random *random)
+static lp_value *linear_example(lp_graph *graph, lp_random *random)
 {
     int heads = 1 + (int)lp_random_below(random, 3), a = 1 + (int)lp_random_below(random, 7);
     int b = 1 + (int)lp_random_below(random, 7);
@@ -67,16 +57,14 @@ static lp_node *linear_example(lp_graph *graph, lp_random *random)
                              : lp_example_fixed(graph, "weight", heads * a, b);
     lp_value *bias = more ? lp_example_fixed(graph, "bias", 1, outof) : NULL;
     lp_value *add = more ? lp_example_tokens(graph, "add", outof) : NULL;
-    lp_value *y = lp_linear(graph, x, weight, bias, add, heads, transpose);
-    return y ? y->producer : NULL;
+    return lp_linear(graph, x, weight, bias, add, heads, transpose);
 }
 
 lp_value *lp_linear(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, lp_value *add, int heads,
                     bool transpose)
 {
     lp_attributes attributes = {.heads = heads, .transpose = transpose};
-    lp_node *node = lp_graph_node(graph, &lp_op_linear, (lp_value *[]){x, weight, bias, add}, &attributes);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_linear, (lp_value *[]){x, weight, bias, add}, &attributes);
 }
 
 const lp_op lp_op_linear = {.id = LP_OP_LINEAR,
@@ -91,13 +79,11 @@ const lp_op lp_op_linear = {.id = LP_OP_LINEAR,
 /* (p [T x H*a], q [T x H*b]) -> [H*a x b]: p_h^T q_h per head; and, if there is a bias, its gradient: the column sums of the
  * output gradient, which is q if `transpose` is set and p otherwise. One op, so that a kernel reads it once. */
 const lp_op lp_op_linear_outer = {
-    .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 2, .cost = outer_cost};
-
-/* ------------------------------------------------------------------------------------- columns of a value ---- */
+    .id = LP_OP_LINEAR_OUTER, .name = "linear_outer", .input_count = 2, .output_count = 2, .cost = linear_cost};
 
 static lp_cost column_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
     cost.flop = (double)lp_value_rows(node->inputs[0], extent) * node->inputs[0]->cols;
     return cost;
 }
@@ -127,24 +113,17 @@ static void scale_columns_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_scale_columns, scaled, NULL, &node->inputs[0]);
 }
 
-static lp_cost scale_columns_cost(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 1);
-}
-
-static lp_node *scale_columns_example(lp_graph *graph, lp_random *random)
+static lp_value *scale_columns_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 6), cols = 1 + (int)lp_random_below(random, 9);
     lp_value *x =
         lp_random_below(random, 2) ? lp_example_tokens(graph, "x", cols) : lp_example_fixed(graph, "x", rows, cols);
-    lp_value *y = lp_scale_columns(graph, x, lp_example_fixed(graph, "scale", 1, cols));
-    return y ? y->producer : NULL;
+    return lp_scale_columns(graph, x, lp_example_fixed(graph, "scale", 1, cols));
 }
 
 lp_value *lp_scale_columns(lp_graph *graph, lp_value *x, lp_value *scale)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_scale_columns, (lp_value *[]){x, scale}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_scale_columns, (lp_value *[]){x, scale}, NULL);
 }
 
 const lp_op lp_op_scale_columns = {.id = LP_OP_SCALE_COLUMNS,
@@ -153,10 +132,9 @@ const lp_op lp_op_scale_columns = {.id = LP_OP_SCALE_COLUMNS,
                                    .output_count = 1,
                                    .shape = scale_columns_shape,
                                    .gradient = scale_columns_gradient,
-                                   .cost = scale_columns_cost,
+                                   .cost = lp_op_cost_elementwise,
+                                   .element_flop = 1,
                                    .example = scale_columns_example};
-
-/* ------------------------------------------------------------------------------------------------- transpose ------ */
 
 static void transpose_shape(lp_graph *graph, lp_node *node)
 {
@@ -169,16 +147,10 @@ static void transpose_shape(lp_graph *graph, lp_node *node)
         lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, heads * weight->cols, weight->rows / heads);
 }
 
-static lp_cost transpose_cost(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 0);
-}
-
 lp_value *lp_transpose(lp_graph *graph, lp_value *weight, int heads)
 {
     lp_attributes attributes = {.heads = heads};
-    lp_node *node = lp_graph_node(graph, &lp_op_transpose, &weight, &attributes);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_transpose, &weight, &attributes);
 }
 
 const lp_op lp_op_transpose = {.id = LP_OP_TRANSPOSE,
@@ -186,4 +158,4 @@ const lp_op lp_op_transpose = {.id = LP_OP_TRANSPOSE,
                                .input_count = 1,
                                .output_count = 1,
                                .shape = transpose_shape,
-                               .cost = transpose_cost};
+                               .cost = lp_op_cost_elementwise};

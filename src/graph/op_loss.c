@@ -6,8 +6,6 @@
  */
 #include "graph/op_rows.h"
 
-/* ---------------------------------------------------------------------------------------- cross_entropy ------ */
-
 static void cross_entropy_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *logits = node->inputs[0], *target = node->inputs[1];
@@ -29,7 +27,7 @@ static void cross_entropy_gradient(lp_graph *graph, lp_node *node)
 
 static lp_cost cross_entropy_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
     cost.flop = 12.0 * (double)lp_value_rows(node->inputs[0], extent) * node->inputs[0]->cols;
     return cost;
 }
@@ -41,18 +39,16 @@ static size_t cross_entropy_scratch(const lp_node *node, const lp_extent *extent
     return ((size_t)node->inputs[0]->cols + 15) / 16 * 16 * real_size;
 }
 
-static lp_node *cross_entropy_example(lp_graph *graph, lp_random *random)
+static lp_value *cross_entropy_example(lp_graph *graph, lp_random *random)
 {
     lp_value *logits = lp_example_rows(graph, "logits", LP_ROWS_TARGETS, 2 + (int)lp_random_below(random, 20));
     lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
-    lp_value *loss = lp_cross_entropy(graph, logits, target);
-    return loss ? loss->producer : NULL;
+    return lp_cross_entropy(graph, logits, target);
 }
 
 lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_cross_entropy, (lp_value *[]){logits, target}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_cross_entropy, (lp_value *[]){logits, target}, NULL);
 }
 
 const lp_op lp_op_cross_entropy = {.id = LP_OP_CROSS_ENTROPY,
@@ -72,8 +68,6 @@ const lp_op lp_op_cross_entropy_gradient = {.id = LP_OP_CROSS_ENTROPY_GRADIENT,
                                             .output_count = 1,
                                             .cost = cross_entropy_cost,
                                             .scratch = cross_entropy_scratch};
-
-/* ----------------------------------------------------------------------------------------- softmax_loss ------ */
 
 enum { Z, ITEMS, BIAS, SHIFT, TARGET, NEGATIVE };
 
@@ -112,23 +106,14 @@ static void softmax_loss_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_softmax_loss_gradient, inputs, NULL, node->inputs);
 }
 
-/* The cost of `products` matrix products of all rows with all items. */
-static lp_cost item_cost(const lp_node *node, const lp_extent *extent, double products)
+/* Matrix products of all rows with all items: one forward, three backward. */
+static lp_cost softmax_loss_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
+    double products = node->op == &lp_op_softmax_loss ? 1 : 3;
     double pairs = (double)lp_value_rows(node->inputs[Z], extent) * (double)lp_value_rows(node->inputs[ITEMS], extent);
     cost.flop = pairs * (2 * products * node->inputs[Z]->cols + 12);
     return cost;
-}
-
-static lp_cost softmax_loss_cost(const lp_node *node, const lp_extent *extent)
-{
-    return item_cost(node, extent, 1);
-}
-
-static lp_cost softmax_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
-{
-    return item_cost(node, extent, 3);
 }
 
 /* A tile of logits, a panel of transposed items, their bias plus logq, and the running maximum and sum of each row. */
@@ -151,19 +136,17 @@ static void example_items(lp_graph *graph, lp_random *random, lp_value *inputs[]
     inputs[TARGET] = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
 }
 
-static lp_node *softmax_loss_example(lp_graph *graph, lp_random *random)
+static lp_value *softmax_loss_example(lp_graph *graph, lp_random *random)
 {
     lp_value *in[NEGATIVE];
     example_items(graph, random, in);
-    lp_value *loss = lp_softmax_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET]);
-    return loss ? loss->producer : NULL;
+    return lp_softmax_loss(graph, in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET]);
 }
 
 lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *logq,
                           lp_value *target)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, logq, target}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, logq, target}, NULL);
 }
 
 /* (z, items, bias, logq?, target) -> loss, log-sum-exp of each row [A x 1] */
@@ -183,10 +166,8 @@ const lp_op lp_op_softmax_loss_gradient = {.id = LP_OP_SOFTMAX_LOSS_GRADIENT,
                                            .name = "softmax_loss_gradient",
                                            .input_count = 7,
                                            .output_count = 3,
-                                           .cost = softmax_loss_gradient_cost,
+                                           .cost = softmax_loss_cost,
                                            .scratch = softmax_loss_scratch};
-
-/* ------------------------------------------------------------------------------------------ bce_loss ------ */
 
 static void bce_loss_shape(lp_graph *graph, lp_node *node)
 {
@@ -209,38 +190,29 @@ static void bce_loss_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_bce_loss_gradient, inputs, NULL, node->inputs);
 }
 
-static lp_cost choice_cost(const lp_value *z, const lp_value *negative, const lp_extent *extent, double products)
+/* Dot products of rows with their target and negatives: one forward, two backward. */
+static lp_cost bce_loss_cost(const lp_node *node, const lp_extent *extent)
 {
-    double pairs = (double)lp_value_rows(z, extent) * (1 + negative->cols);
+    bool forward = node->op == &lp_op_bce_loss;
+    const lp_value *z = node->inputs[0], *negative = node->inputs[forward ? NEGATIVE : 3];
+    double products = forward ? 1 : 2, pairs = (double)lp_value_rows(z, extent) * (1 + negative->cols);
     return (lp_cost){pairs * (2 * products * z->cols + 12), pairs * (products * z->cols + 1) * 4};
 }
 
-static lp_cost bce_loss_cost(const lp_node *node, const lp_extent *extent)
-{
-    return choice_cost(node->inputs[Z], node->inputs[NEGATIVE], extent, 1);
-}
-
-static lp_cost bce_loss_gradient_cost(const lp_node *node, const lp_extent *extent)
-{
-    return choice_cost(node->inputs[0], node->inputs[3], extent, 2);
-}
-
-static lp_node *bce_loss_example(lp_graph *graph, lp_random *random)
+static lp_value *bce_loss_example(lp_graph *graph, lp_random *random)
 {
     lp_value *in[NEGATIVE];
     example_items(graph, random, in);
     lp_value *negative =
         lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1 + (int)lp_random_below(random, 5));
-    lp_value *loss = lp_bce_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
-    return loss ? loss->producer : NULL;
+    return lp_bce_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
 }
 
 lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
                       lp_value *negative)
 {
     lp_value *inputs[] = {z, items, bias, NULL, target, negative};
-    lp_node *node = lp_graph_node(graph, &lp_op_bce_loss, inputs, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_bce_loss, inputs, NULL);
 }
 
 /* (z, items, bias, NULL, target, negative) -> loss, dscore [A x (1 + N)], the gradient of each score, target first */
@@ -258,4 +230,4 @@ const lp_op lp_op_bce_loss_gradient = {.id = LP_OP_BCE_LOSS_GRADIENT,
                                        .name = "bce_loss_gradient",
                                        .input_count = 6,
                                        .output_count = 3,
-                                       .cost = bce_loss_gradient_cost};
+                                       .cost = bce_loss_cost};

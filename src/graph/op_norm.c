@@ -18,24 +18,17 @@ static void layer_norm_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_layer_norm_gradient, inputs, NULL, node->inputs);
 }
 
-static lp_cost layer_norm_cost(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 8);
-}
-
-static lp_node *layer_norm_example(lp_graph *graph, lp_random *random)
+static lp_value *layer_norm_example(lp_graph *graph, lp_random *random)
 {
     int cols = 2 + (int)lp_random_below(random, 20);
-    lp_value *y = lp_layer_norm(graph, lp_example_tokens(graph, "x", cols), lp_example_fixed(graph, "weight", 1, cols),
-                                lp_example_fixed(graph, "logq", 1, cols), 1e-5);
-    return y ? y->producer : NULL;
+    return lp_layer_norm(graph, lp_example_tokens(graph, "x", cols), lp_example_fixed(graph, "weight", 1, cols),
+                         lp_example_fixed(graph, "logq", 1, cols), 1e-5);
 }
 
 lp_value *lp_layer_norm(lp_graph *graph, lp_value *x, lp_value *weight, lp_value *bias, double epsilon)
 {
     lp_attributes attributes = {.epsilon = epsilon};
-    lp_node *node = lp_graph_node(graph, &lp_op_layer_norm, (lp_value *[]){x, weight, bias}, &attributes);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_layer_norm, (lp_value *[]){x, weight, bias}, &attributes);
 }
 
 /* (x [T x a], weight, bias [1 x a]) -> y [T x a], (mean, 1 / standard deviation) [T x 2] */
@@ -45,7 +38,8 @@ const lp_op lp_op_layer_norm = {.id = LP_OP_LAYER_NORM,
                                 .output_count = 2,
                                 .shape = layer_norm_shape,
                                 .gradient = layer_norm_gradient,
-                                .cost = layer_norm_cost,
+                                .cost = lp_op_cost_elementwise,
+                                .element_flop = 8,
                                 .example = layer_norm_example};
 
 /* (x, weight, (mean, 1 / standard deviation), dy) -> dx, dweight, dbias */
@@ -53,4 +47,5 @@ const lp_op lp_op_layer_norm_gradient = {.id = LP_OP_LAYER_NORM_GRADIENT,
                                          .name = "layer_norm_gradient",
                                          .input_count = 4,
                                          .output_count = 3,
-                                         .cost = layer_norm_cost};
+                                         .cost = lp_op_cost_elementwise,
+                                         .element_flop = 8};

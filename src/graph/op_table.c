@@ -1,47 +1,8 @@
 /* op_table.c: the op table, and helpers shared by the op families. */
 #include "graph/op_rows.h"
 
-const lp_op *const lp_op_table[LP_OP_COUNT] = {
-    [LP_OP_ADD] = &lp_op_add,
-    [LP_OP_LINEAR] = &lp_op_linear,
-    [LP_OP_LINEAR_OUTER] = &lp_op_linear_outer,
-    [LP_OP_COLUMN_SUM] = &lp_op_column_sum,
-    [LP_OP_COLUMN_DOT] = &lp_op_column_dot,
-    [LP_OP_SCALE_COLUMNS] = &lp_op_scale_columns,
-    [LP_OP_TRANSPOSE] = &lp_op_transpose,
-    [LP_OP_EMBED] = &lp_op_embed,
-    [LP_OP_EMBED_GRADIENT] = &lp_op_embed_gradient,
-    [LP_OP_EMBED_PAIR] = &lp_op_embed_pair,
-    [LP_OP_GATHER] = &lp_op_gather,
-    [LP_OP_RELU] = &lp_op_relu,
-    [LP_OP_RELU_GRADIENT] = &lp_op_relu_gradient,
-    [LP_OP_DROPOUT] = &lp_op_dropout,
-    [LP_OP_LAYER_NORM] = &lp_op_layer_norm,
-    [LP_OP_LAYER_NORM_GRADIENT] = &lp_op_layer_norm_gradient,
-    [LP_OP_HARMONICS] = &lp_op_harmonics,
-    [LP_OP_HARMONICS_GRADIENT] = &lp_op_harmonics_gradient,
-    [LP_OP_BASIS] = &lp_op_basis,
-    [LP_OP_BASIS_GRADIENT] = &lp_op_basis_gradient,
-    [LP_OP_REFLECT] = &lp_op_reflect,
-    [LP_OP_REFLECT_GRADIENT] = &lp_op_reflect_gradient,
-    [LP_OP_ATTENTION] = &lp_op_attention,
-    [LP_OP_ATTENTION_GRADIENT] = &lp_op_attention_gradient,
-    [LP_OP_CACHE_APPEND] = &lp_op_cache_append,
-    [LP_OP_ATTENTION_CACHED] = &lp_op_attention_cached,
-    [LP_OP_CROSS_ENTROPY] = &lp_op_cross_entropy,
-    [LP_OP_CROSS_ENTROPY_GRADIENT] = &lp_op_cross_entropy_gradient,
-    [LP_OP_SOFTMAX_LOSS] = &lp_op_softmax_loss,
-    [LP_OP_SOFTMAX_LOSS_GRADIENT] = &lp_op_softmax_loss_gradient,
-    [LP_OP_BCE_LOSS] = &lp_op_bce_loss,
-    [LP_OP_BCE_LOSS_GRADIENT] = &lp_op_bce_loss_gradient,
-    [LP_OP_NOISE] = &lp_op_noise,
-    [LP_OP_MULTIPLY] = &lp_op_multiply,
-    [LP_OP_AFFINE] = &lp_op_affine,
-    [LP_OP_EXP] = &lp_op_exp,
-    [LP_OP_TANH] = &lp_op_tanh,
-    [LP_OP_TANH_GRADIENT] = &lp_op_tanh_gradient,
-    [LP_OP_MASK] = &lp_op_mask,
-};
+#define LP_OP_ENTRY(id, row) [LP_OP_##id] = &lp_op_##row,
+const lp_op *const lp_op_table[LP_OP_COUNT] = {LP_OPS(LP_OP_ENTRY)};
 
 int64_t lp_value_rows(const lp_value *value, const lp_extent *extent)
 {
@@ -54,7 +15,7 @@ double lp_value_bytes(const lp_value *value, const lp_extent *extent)
     return (double)lp_value_rows(value, extent) * value->cols * size;
 }
 
-lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, double each)
+lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = {0};
     for (int i = 0; i < node->op->input_count; i++)
@@ -65,9 +26,27 @@ lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent, dou
             continue;
         cost.bytes += lp_value_bytes(node->outputs[i], extent);
         if (cost.flop == 0)
-            cost.flop = each * (double)lp_value_rows(node->outputs[i], extent) * node->outputs[i]->cols;
+            cost.flop =
+                node->op->element_flop * (double)lp_value_rows(node->outputs[i], extent) * node->outputs[i]->cols;
     }
     return cost;
+}
+
+void lp_op_shape_unary(lp_graph *graph, lp_node *node)
+{
+    if (!node->inputs[0] || node->inputs[0]->type != LP_TYPE_REAL)
+        lp_graph_fail(graph, "%s needs a real value", node->op->name);
+    else
+        lp_op_output_like(graph, node, 0, node->inputs[0]);
+}
+
+void lp_op_shape_binary(lp_graph *graph, lp_node *node)
+{
+    lp_value *a = node->inputs[0], *b = node->inputs[1];
+    if (!a || !b || a->type != LP_TYPE_REAL || b->type != LP_TYPE_REAL || !lp_value_same_shape(a, b))
+        lp_graph_fail(graph, "%s needs two values of the same shape", node->op->name);
+    else
+        lp_op_output_like(graph, node, 0, a);
 }
 
 void lp_op_limit(lp_value *ids, const lp_value *table)

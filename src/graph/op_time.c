@@ -5,8 +5,6 @@
  */
 #include "graph/op_rows.h"
 
-/* -------------------------------------------------------------------------------------------- harmonics ------ */
-
 static void harmonics_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *log_period = node->inputs[0];
@@ -22,23 +20,16 @@ static void harmonics_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_harmonics_gradient, inputs, &node->attributes, &node->inputs[0]);
 }
 
-static lp_cost cost_light(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 4);
-}
-
-static lp_node *harmonics_example(lp_graph *graph, lp_random *random)
+static lp_value *harmonics_example(lp_graph *graph, lp_random *random)
 {
     int periods = 1 + (int)lp_random_below(random, 4), count = 1 + (int)lp_random_below(random, 4);
-    lp_value *y = lp_harmonics(graph, lp_example_fixed(graph, "log_period", 1, periods), count);
-    return y ? y->producer : NULL;
+    return lp_harmonics(graph, lp_example_fixed(graph, "log_period", 1, periods), count);
 }
 
 lp_value *lp_harmonics(lp_graph *graph, lp_value *log_period, int harmonics)
 {
     lp_attributes attributes = {.harmonics = harmonics};
-    lp_node *node = lp_graph_node(graph, &lp_op_harmonics, &log_period, &attributes);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_harmonics, &log_period, &attributes);
 }
 
 const lp_op lp_op_harmonics = {.id = LP_OP_HARMONICS,
@@ -47,7 +38,8 @@ const lp_op lp_op_harmonics = {.id = LP_OP_HARMONICS,
                                .output_count = 1,
                                .shape = harmonics_shape,
                                .gradient = harmonics_gradient,
-                               .cost = cost_light,
+                               .cost = lp_op_cost_elementwise,
+                               .element_flop = 4,
                                .example = harmonics_example};
 
 /* (w, dw [1 x n*k]) -> dlog_period[i] = - sum over its harmonics of w dw */
@@ -55,9 +47,8 @@ const lp_op lp_op_harmonics_gradient = {.id = LP_OP_HARMONICS_GRADIENT,
                                         .name = "harmonics_gradient",
                                         .input_count = 2,
                                         .output_count = 1,
-                                        .cost = cost_light};
-
-/* ------------------------------------------------------------------------------------------------ basis ------ */
+                                        .cost = lp_op_cost_elementwise,
+                                        .element_flop = 4};
 
 static void basis_shape(lp_graph *graph, lp_node *node)
 {
@@ -78,30 +69,22 @@ static void basis_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_basis_gradient, inputs, NULL, &node->inputs[1]);
 }
 
-static lp_cost basis_cost(const lp_node *node, const lp_extent *extent)
-{
-    return lp_op_cost_elementwise(node, extent, 14);
-}
-
-static lp_node *basis_example(lp_graph *graph, lp_random *random)
+static lp_value *basis_example(lp_graph *graph, lp_random *random)
 {
     lp_value *time = lp_graph_input(graph, "time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
     lp_value *log_period = lp_example_fixed(graph, "log_period", 1, 1 + (int)lp_random_below(random, 10));
-    lp_value *y = lp_basis(graph, time, lp_harmonics(graph, log_period, 1 + (int)lp_random_below(random, 3)));
-    return y ? y->producer : NULL;
+    return lp_basis(graph, time, lp_harmonics(graph, log_period, 1 + (int)lp_random_below(random, 3)));
 }
 
 lp_value *lp_basis(lp_graph *graph, lp_value *time, lp_value *frequency)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency, NULL, NULL}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency, NULL, NULL}, NULL);
 }
 
 lp_value *lp_basis_after(lp_graph *graph, lp_value *time, lp_value *known_time, lp_value *known)
 {
     lp_value *frequency = known && known->producer ? known->producer->inputs[1] : NULL;
-    lp_node *node = lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency, known_time, known}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_basis, (lp_value *[]){time, frequency, known_time, known}, NULL);
 }
 
 /* (time, frequency, known_time?, known?): a kernel may copy rows of `known` where times are equal */
@@ -111,14 +94,17 @@ const lp_op lp_op_basis = {.id = LP_OP_BASIS,
                            .output_count = 1,
                            .shape = basis_shape,
                            .gradient = basis_gradient,
-                           .cost = basis_cost,
+                           .cost = lp_op_cost_elementwise,
+                           .element_flop = 14,
                            .example = basis_example};
 
 /* (time [T x 1], u, du [T x 2F]) -> dw[f] = sum over tokens of t (du_sin cos - du_cos sin) */
-const lp_op lp_op_basis_gradient = {
-    .id = LP_OP_BASIS_GRADIENT, .name = "basis_gradient", .input_count = 3, .output_count = 1, .cost = cost_light};
-
-/* ---------------------------------------------------------------------------------------------- reflect ------ */
+const lp_op lp_op_basis_gradient = {.id = LP_OP_BASIS_GRADIENT,
+                                    .name = "basis_gradient",
+                                    .input_count = 3,
+                                    .output_count = 1,
+                                    .cost = lp_op_cost_elementwise,
+                                    .element_flop = 4};
 
 static void reflect_shape(lp_graph *graph, lp_node *node)
 {
@@ -136,19 +122,17 @@ static void reflect_gradient(lp_graph *graph, lp_node *node)
     lp_graph_gradient_node(graph, &lp_op_reflect_gradient, inputs, NULL, node->inputs);
 }
 
-static lp_node *reflect_example(lp_graph *graph, lp_random *random)
+static lp_value *reflect_example(lp_graph *graph, lp_random *random)
 {
     int cols = 2 * (1 + (int)lp_random_below(random, 9)), heads = 1 + (int)lp_random_below(random, 3);
     bool itself = heads == 1 && lp_random_below(random, 2); /* both gradients accumulate in one value */
     lp_value *x = lp_example_tokens(graph, "x", heads * cols);
-    lp_value *y = lp_reflect(graph, x, itself ? x : lp_example_tokens(graph, "u", cols));
-    return y ? y->producer : NULL;
+    return lp_reflect(graph, x, itself ? x : lp_example_tokens(graph, "u", cols));
 }
 
 lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u)
 {
-    lp_node *node = lp_graph_node(graph, &lp_op_reflect, (lp_value *[]){x, u}, NULL);
-    return node ? node->outputs[0] : NULL;
+    return lp_graph_node(graph, &lp_op_reflect, (lp_value *[]){x, u}, NULL);
 }
 
 const lp_op lp_op_reflect = {.id = LP_OP_REFLECT,
@@ -157,12 +141,13 @@ const lp_op lp_op_reflect = {.id = LP_OP_REFLECT,
                              .output_count = 1,
                              .shape = reflect_shape,
                              .gradient = reflect_gradient,
-                             .cost = cost_light,
+                             .cost = lp_op_cost_elementwise,
+                             .element_flop = 4,
                              .example = reflect_example};
 
 static lp_cost reflect_gradient_cost(const lp_node *node, const lp_extent *extent)
 {
-    lp_cost cost = lp_op_cost_elementwise(node, extent, 0);
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
     double elements = (double)lp_value_rows(node->inputs[0], extent) * node->inputs[0]->cols;
     cost.flop = 3 * elements * ((node->outputs[0] != NULL) + (node->outputs[1] != NULL));
     return cost;

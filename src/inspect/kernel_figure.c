@@ -68,15 +68,8 @@ static void number_axis(lp_svg *svg, const lp_axis *axis)
 
 static lp_axis period_axis(const lapse_spectrum *spectrum)
 {
-    double shortest = INFINITY, longest = 0;
-    for (int i = 0; i < spectrum->count; i++) {
-        if (!isfinite(spectrum->period[i]))
-            continue;
-        shortest = fmin(shortest, spectrum->period[i]);
-        longest = fmax(longest, spectrum->period[i]);
-    }
-    if (longest == 0)
-        shortest = longest = 86400;
+    double shortest, longest;
+    lp_spectrum_periods(spectrum, &shortest, &longest);
     /* A margin around the stems, and a minimum width if all periods are equal. */
     double margin = fmax(pow(longest / shortest, 0.03), 1.3);
     return (lp_axis){true, shortest / margin, longest * margin, LEFT, RIGHT};
@@ -318,10 +311,8 @@ lapse_status lapse_spectrum_save_svg(const lapse_spectrum *spectrum, const lapse
 {
     figure f = {.spectrum = spectrum, .lag = {strcmp(lags->axis, "log") == 0, lags->from, lags->to, LEFT, RIGHT}};
     bool whole = draw(&f, title ? title : "Time kernel");
-    lapse_status status = LAPSE_OK;
     lp_writer writer = {0};
-    if (!whole)
-        status = lp_fail_memory(error, "a figure", f.svg.text.size);
+    lapse_status status = whole ? LAPSE_OK : lp_fail_memory(error, "a figure", f.svg.text.size);
     if (status == LAPSE_OK)
         status = lp_writer_open(&writer, path, error);
     if (status == LAPSE_OK)

@@ -1,5 +1,6 @@
 /* lags.c: the lags at which a kernel is evaluated. Periods span decades, so the default axis is logarithmic. */
-#include "base/error.h"
+#include "base/text.h"
+#include "inspect/spectrum.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,16 +27,8 @@ static bool is_log(const lapse_lags *lags)
 /* Defaults: from a tenth of the shortest period, where every feature is near its value at 0, to the longest. */
 static void suggest(const lapse_spectrum *spectrum, lapse_lags *lags)
 {
-    double shortest = INFINITY, longest = 0;
-    for (int i = 0; i < spectrum->count; i++) {
-        double period = spectrum->period[i];
-        if (isfinite(period) && period < shortest)
-            shortest = period;
-        if (isfinite(period) && period > longest)
-            longest = period;
-    }
-    if (longest == 0)
-        shortest = longest = 86400;
+    double shortest, longest;
+    lp_spectrum_periods(spectrum, &shortest, &longest);
     if (lags->to == 0)
         lags->to = longest > lags->from ? longest : 10 * lags->from;
     if (lags->from == 0 && is_log(lags))
@@ -44,7 +37,7 @@ static void suggest(const lapse_spectrum *spectrum, lapse_lags *lags)
 
 lapse_status lapse_lags_resolve(const lapse_spectrum *spectrum, lapse_lags *lags, lapse_error *error)
 {
-    if (!lags->axis || (strcmp(lags->axis, "log") != 0 && strcmp(lags->axis, "linear") != 0))
+    if (lp_name_index(lags->axis, axes) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "axis is '%s'; it must be log or linear",
                        lags->axis ? lags->axis : "");
     if (lags->points < 2 || lags->points > MOST_POINTS)

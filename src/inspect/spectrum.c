@@ -236,6 +236,20 @@ lapse_status lp_spectrum_complete(lapse_spectrum *spectrum, lapse_error *error)
     return LAPSE_OK;
 }
 
+void lp_spectrum_periods(const lapse_spectrum *spectrum, double *shortest, double *longest)
+{
+    *shortest = INFINITY;
+    *longest = 0;
+    for (int i = 0; i < spectrum->count; i++) {
+        if (!isfinite(spectrum->period[i]))
+            continue;
+        *shortest = fmin(*shortest, spectrum->period[i]);
+        *longest = fmax(*longest, spectrum->period[i]);
+    }
+    if (*longest == 0)
+        *shortest = *longest = 86400;
+}
+
 double lapse_spectrum_kernel(const lapse_spectrum *spectrum, double lag)
 {
     double sum = 0;
@@ -255,16 +269,18 @@ void lapse_spectrum_features(const lapse_spectrum *spectrum, double lag, double 
 
 /* The integral of the cosine is (sin w b - sin w a) / w; the form with midpoint and half-width has no cancellation
  * for small w. */
-double lp_cosine_mean(double frequency, double from, double to)
+static double blur(double frequency, double from, double to)
 {
     double half = frequency * (to - from) / 2;
-    double blur = fabs(half) > 1e-8 ? sin(half) / half : 1;
-    return blur * cos(frequency * (from + to) / 2);
+    return fabs(half) > 1e-8 ? sin(half) / half : 1;
+}
+
+double lp_cosine_mean(double frequency, double from, double to)
+{
+    return blur(frequency, from, to) * cos(frequency * (from + to) / 2);
 }
 
 double lp_sine_mean(double frequency, double from, double to)
 {
-    double half = frequency * (to - from) / 2;
-    double blur = fabs(half) > 1e-8 ? sin(half) / half : 1;
-    return blur * sin(frequency * (from + to) / 2);
+    return blur(frequency, from, to) * sin(frequency * (from + to) / 2);
 }

@@ -10,6 +10,9 @@ lapse_status lp_spectrum_init(lapse_spectrum *spectrum, int count, lapse_error *
 /* Computes periods, harmonics, weights and order from frequencies and amplitudes; fails if those are not finite. */
 lapse_status lp_spectrum_complete(lapse_spectrum *spectrum, lapse_error *error);
 
+/* The shortest and the longest finite period; a day if there is none. */
+void lp_spectrum_periods(const lapse_spectrum *spectrum, double *shortest, double *longest);
+
 /* The exact mean of cos(frequency s), and of the sine, over s from .. to: for a cell of a figure that is wider than
  * the wave. */
 double lp_cosine_mean(double frequency, double from, double to);

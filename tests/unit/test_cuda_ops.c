@@ -111,7 +111,7 @@ static void test_examples(void **state)
             graph_case this = {.gap = 40000};
             lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, (uint32_t)id);
             graph_case_segments(&this, shards[seed % 5].lengths, shards[seed % 5].count);
-            graph_case_gradients(&this, lp_op_table[id]->example(&this.graph, &random));
+            graph_case_gradients(&this, lp_op_table[id]->example(&this.graph, &random)->producer);
             graph_case_fill(&this, &random);
             snprintf(what, sizeof what, "%s, seed %d, %d tokens", lp_op_table[id]->name, seed,
                      this.rows[LP_ROWS_TOKENS]);

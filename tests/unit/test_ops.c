@@ -77,7 +77,7 @@ static void start_example(graph_case *this, const lp_op *op, int seed, const str
     lp_random random = lp_random_start((uint64_t)seed, LP_PURPOSE_TEST, (uint32_t)op->id);
     *this = (graph_case){.gap = gap};
     graph_case_segments(this, shard->lengths, shard->count);
-    graph_case_gradients(this, op->example(&this->graph, &random));
+    graph_case_gradients(this, op->example(&this->graph, &random)->producer);
     graph_case_fill(this, &random);
     snprintf(what, sizeof what, "%s, seed %d, %d tokens", op->name, seed, this->rows[LP_ROWS_TOKENS]);
 }

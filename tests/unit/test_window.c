@@ -347,7 +347,7 @@ static void out_of_memory(void **state)
             assert_string_equal(error.message, "out of memory: a batch needs 0.5 MB");
     }
     lp_memory_fail_at(0);
-    assert_int_equal(n, 19); /* thirteen arrays, the list of fields and three fields */
+    assert_int_equal(n, 18); /* thirteen arrays and three fields */
     lp_batch_clear(&batch);
     lapse_dataset_close(dataset);
 }

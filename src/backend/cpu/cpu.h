@@ -43,6 +43,14 @@ typedef struct lp_cpu_adam {
                  float *moment2, const float *gradients);
 } lp_cpu_adam;
 
+/* The functions of fast/ at one level. */
+typedef struct lp_cpu_functions {
+    lp_kernel kernels[LP_OP_COUNT]; /* by op; NULL: the reference kernel is fast enough */
+    lp_ranking_kernels ranking;
+    lp_cpu_adam adam;
+    double (*fma_loop)(int turns, float *sink); /* lp_cpu_fma_loop */
+} lp_cpu_functions;
+
 /* Of the selected level. */
 const lp_cpu_adam *lp_cpu_adam_kernels(void);
 

@@ -6,35 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The functions of fast/ at a level (fast.h). */
-#define DECLARE(level)                                                                                              \
-    extern const lp_kernel lp_fast_kernels_##level[LP_OP_COUNT];                                                    \
-    void lp_fast_scores_##level(int cases, int items, int dims, const float *state, const float *table,             \
-                                const float *bias, float *scores);                                                  \
-    int lp_fast_count_at_least_##level(int count, const float *scores, float threshold);                            \
-    void lp_fast_transposed_scores_##level(int items, int dims, const float *state, const float *transposed,        \
-                                           size_t stride, const float *bias, float *scores);                        \
-    void lp_fast_row_scores_##level(int items, int dims, const float *state, const float *table, const float *bias, \
-                                    float *scores);                                                                 \
-    double lp_fast_log_sum_##level(int count, const float *scores);                                                 \
-    float lp_fast_adam_norm_##level(size_t count, float l2, const float *parameters, float *gradients);             \
-    void lp_fast_adam_add_##level(size_t count, float *sum, const float *gradients);                                \
-    void lp_fast_adam_step_##level(size_t count, const lp_adam_factors *factors, float rate, float *parameters,     \
-                                   float *moment1, float *moment2, const float *gradients);                         \
-    double lp_fast_fma_loop_##level(int turns, float *sink)
-
-#define ADAM(level)                                                                    \
-    {                                                                                  \
-        lp_fast_adam_norm_##level, lp_fast_adam_add_##level, lp_fast_adam_step_##level \
-    }
-
-#define RANKING(level)                                                                      \
-    {                                                                                       \
-        lp_fast_scores_##level, lp_fast_count_at_least_##level, lp_fast_row_scores_##level, \
-            lp_fast_transposed_scores_##level, lp_fast_log_sum_##level                      \
-    }
-
-DECLARE(portable);
+extern const lp_cpu_functions lp_fast_functions_portable, lp_fast_functions_v3, lp_fast_functions_v4;
 
 static bool always(void)
 {
@@ -42,9 +14,6 @@ static bool always(void)
 }
 
 #ifdef __x86_64__
-DECLARE(v3);
-DECLARE(v4);
-
 static bool has_v3(void)
 {
     __builtin_cpu_init();
@@ -64,15 +33,12 @@ static bool has_v4(void)
 static const struct level {
     const char *name;
     bool (*present)(void);
-    const lp_kernel *fast;
-    lp_ranking_kernels ranking;
-    lp_cpu_adam adam;
-    double (*fma_loop)(int turns, float *sink);
+    const lp_cpu_functions *fast;
 } levels[] = {
-    {"portable", always, lp_fast_kernels_portable, RANKING(portable), ADAM(portable), lp_fast_fma_loop_portable},
+    {"portable", always, &lp_fast_functions_portable},
 #ifdef __x86_64__
-    {"x86-64-v3", has_v3, lp_fast_kernels_v3, RANKING(v3), ADAM(v3), lp_fast_fma_loop_v3},
-    {"x86-64-v4", has_v4, lp_fast_kernels_v4, RANKING(v4), ADAM(v4), lp_fast_fma_loop_v4},
+    {"x86-64-v3", has_v3, &lp_fast_functions_v3},
+    {"x86-64-v4", has_v4, &lp_fast_functions_v4},
 #endif
 };
 
@@ -87,7 +53,7 @@ static void select_level(void)
     for (int i = 0; i < LEVELS && levels[i].present(); i++) {
         highest = i;
         for (int op = 0; op < LP_OP_COUNT; op++)
-            tables[i][op] = levels[i].fast[op] ? levels[i].fast[op] : lp_reference_kernels_float[op];
+            tables[i][op] = levels[i].fast->kernels[op] ? levels[i].fast->kernels[op] : lp_reference_kernels_float[op];
     }
     selected = highest;
     const char *wanted = getenv("LAPSE_CPU_LEVEL");
@@ -125,19 +91,19 @@ const lp_kernel *lp_cpu_level_kernels(int level)
 const lp_ranking_kernels *lp_cpu_ranking_table(void)
 {
     pthread_once(&once, select_level);
-    return &levels[selected].ranking;
+    return &levels[selected].fast->ranking;
 }
 
 const lp_ranking_kernels *lp_cpu_level_ranking(int level)
 {
     pthread_once(&once, select_level);
-    return level <= highest ? &levels[level].ranking : NULL;
+    return level <= highest ? &levels[level].fast->ranking : NULL;
 }
 
 double lp_cpu_fma_loop(int turns, float *sink)
 {
     pthread_once(&once, select_level);
-    return levels[highest].fma_loop(turns, sink);
+    return levels[highest].fast->fma_loop(turns, sink);
 }
 
 bool lp_cpu_threads_safe(void)
@@ -148,5 +114,5 @@ bool lp_cpu_threads_safe(void)
 const lp_cpu_adam *lp_cpu_adam_kernels(void)
 {
     pthread_once(&once, select_level);
-    return &levels[selected].adam;
+    return &levels[selected].fast->adam;
 }

@@ -7,31 +7,33 @@
 enum { FIELD_SIZE = sizeof(int32_t) };
 _Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers have the same size");
 
+static void *array_new(lp_batch *batch, size_t count, size_t size)
+{
+    void *block = batch->blocks[batch->block_count++] = lp_alloc(count, size);
+    batch->failed = batch->failed || !block;
+    return block;
+}
+
 lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error)
 {
-    *batch = (lp_batch){.capacity_windows = windows, .context = context, .shard_count = shards};
+    *batch = (lp_batch){.capacity_windows = windows, .context = context, .shard_count = shards, .field_count = fields};
     size_t tokens = (size_t)windows * (size_t)context;
-    batch->type = lp_alloc(tokens, sizeof *batch->type);
-    batch->position = lp_alloc(tokens, sizeof *batch->position);
-    batch->time = lp_alloc(tokens, sizeof *batch->time);
-    batch->query_time = lp_alloc(tokens, sizeof *batch->query_time);
-    batch->target = lp_alloc(tokens, sizeof *batch->target);
-    batch->action = lp_alloc(tokens, sizeof *batch->action);
-    batch->field = lp_alloc((size_t)fields, sizeof *batch->field);
-    batch->field_count = batch->field ? fields : 0;
-    bool good = batch->field != NULL;
-    for (int f = 0; good && f < fields; f++)
-        good = (batch->field[f] = lp_alloc(tokens, FIELD_SIZE)) != NULL;
-    batch->target_position = lp_alloc(tokens, sizeof *batch->target_position);
-    batch->event = lp_alloc((size_t)windows, sizeof *batch->event);
-    batch->sequence = lp_alloc((size_t)windows, sizeof *batch->sequence);
-    batch->segment = lp_alloc((size_t)windows + (size_t)shards, sizeof *batch->segment);
-    batch->shard_window = lp_alloc((size_t)shards + 1, sizeof *batch->shard_window);
-    batch->shard_token = lp_alloc((size_t)shards + 1, sizeof *batch->shard_token);
-    batch->shard_targets = lp_alloc((size_t)shards + 1, sizeof *batch->shard_targets);
-    if (good && batch->action && batch->type && batch->position && batch->time && batch->query_time && batch->target &&
-        batch->target_position && batch->event && batch->sequence && batch->segment && batch->shard_window &&
-        batch->shard_token && batch->shard_targets)
+    batch->type = array_new(batch, tokens, sizeof *batch->type);
+    batch->position = array_new(batch, tokens, sizeof *batch->position);
+    batch->time = array_new(batch, tokens, sizeof *batch->time);
+    batch->query_time = array_new(batch, tokens, sizeof *batch->query_time);
+    batch->target = array_new(batch, tokens, sizeof *batch->target);
+    batch->action = array_new(batch, tokens, sizeof *batch->action);
+    for (int f = 0; f < fields; f++)
+        batch->field[f] = array_new(batch, tokens, FIELD_SIZE);
+    batch->target_position = array_new(batch, tokens, sizeof *batch->target_position);
+    batch->event = array_new(batch, (size_t)windows, sizeof *batch->event);
+    batch->sequence = array_new(batch, (size_t)windows, sizeof *batch->sequence);
+    batch->segment = array_new(batch, (size_t)windows + (size_t)shards, sizeof *batch->segment);
+    batch->shard_window = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_window);
+    batch->shard_token = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_token);
+    batch->shard_targets = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_targets);
+    if (!batch->failed)
         return LAPSE_OK;
     lp_batch_clear(batch);
     return lp_fail_memory(error, "a batch", tokens * (36 + (size_t)fields * FIELD_SIZE));
@@ -39,28 +41,8 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
 
 void lp_batch_clear(lp_batch *batch)
 {
-    lp_free(batch->type);
-    lp_free(batch->position);
-    lp_free(batch->time);
-    lp_free(batch->query_time);
-    lp_free(batch->target);
-    lp_free(batch->action);
-    for (int f = 0; f < batch->field_count; f++)
-        lp_free(batch->field[f]);
-    lp_free(batch->field);
-    lp_free(batch->target_position);
-    lp_free(batch->event);
-    lp_free(batch->sequence);
-    lp_free(batch->segment);
-    lp_free(batch->shard_window);
-    lp_free(batch->shard_token);
-    lp_free(batch->shard_targets);
-    lp_free(batch->negative);
-    lp_free(batch->item);
-    lp_free(batch->logq);
-    lp_free(batch->shard_items);
-    lp_free(batch->target_gap);
-    lp_free(batch->sequence_id);
+    for (int i = 0; i < batch->block_count; i++)
+        lp_free(batch->blocks[i]);
     *batch = (lp_batch){0};
 }
 
@@ -70,11 +52,11 @@ lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared
     int64_t most = (int64_t)lp_batch_shard_tokens(batch) * (2 + negatives) + shared;
     batch->negative_count = negatives;
     batch->item_capacity = (int)(most < types ? most : types);
-    batch->negative = lp_alloc(tokens * (size_t)negatives, sizeof *batch->negative);
-    batch->item = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->item);
-    batch->logq = lp_alloc(shards * (size_t)batch->item_capacity, sizeof *batch->logq);
-    batch->shard_items = lp_alloc(shards, sizeof *batch->shard_items);
-    if (batch->negative && batch->item && batch->logq && batch->shard_items)
+    batch->negative = array_new(batch, tokens * (size_t)negatives, sizeof *batch->negative);
+    batch->item = array_new(batch, shards * (size_t)batch->item_capacity, sizeof *batch->item);
+    batch->logq = array_new(batch, shards * (size_t)batch->item_capacity, sizeof *batch->logq);
+    batch->shard_items = array_new(batch, shards, sizeof *batch->shard_items);
+    if (!batch->failed)
         return LAPSE_OK;
     return lp_fail_memory(error, "a batch", tokens * (size_t)(negatives + 4) * sizeof *batch->item);
 }
@@ -83,10 +65,10 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, bool target_gap, bool sequenc
 {
     size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context;
     if (target_gap)
-        batch->target_gap = lp_alloc(tokens, sizeof *batch->target_gap);
+        batch->target_gap = array_new(batch, tokens, sizeof *batch->target_gap);
     if (sequence_id)
-        batch->sequence_id = lp_alloc(tokens, sizeof *batch->sequence_id);
-    if ((target_gap && !batch->target_gap) || (sequence_id && !batch->sequence_id))
+        batch->sequence_id = array_new(batch, tokens, sizeof *batch->sequence_id);
+    if (batch->failed)
         return lp_fail_memory(error, "a batch", tokens * sizeof(double));
     return LAPSE_OK;
 }

@@ -21,16 +21,16 @@ typedef struct lp_event_columns {
 typedef struct lp_batch {
     int capacity_windows, context, shard_count, field_count;
     int windows, tokens, targets;
-    int32_t *type;            /* [tokens] */
-    int32_t *position;        /* [tokens]: index within the window */
-    double *time;             /* [tokens]: of the event, in seconds relative to the window's last time, so <= 0 */
-    double *query_time;       /* [tokens]: the next event's time, or the event's own if the target time is unknown */
-    void **field;             /* [field_count][tokens]: fields of the event; int32_t or float */
-    int32_t *target_position; /* [targets]: index within the shard of the token whose next event is predicted */
-    int32_t *target;          /* [targets]: event type of that next event */
-    int32_t *action;          /* [targets]: its action, where actions are predicted */
-    int64_t *event;           /* [windows]: first event of each window */
-    int64_t *sequence;        /* [windows] */
+    int32_t *type;               /* [tokens] */
+    int32_t *position;           /* [tokens]: index within the window */
+    double *time;                /* [tokens]: of the event, in seconds relative to the window's last time, so <= 0 */
+    double *query_time;          /* [tokens]: the next event's time, or the event's own if the target time is unknown */
+    void *field[LP_FIELD_LIMIT]; /* [tokens] each: fields of the event; int32_t or float */
+    int32_t *target_position;    /* [targets]: index within the shard of the token whose next event is predicted */
+    int32_t *target;             /* [targets]: event type of that next event */
+    int32_t *action;             /* [targets]: its action, where actions are predicted */
+    int64_t *event;              /* [windows]: first event of each window */
+    int64_t *sequence;           /* [windows] */
     int32_t *segment;   /* [windows + shards]: window boundaries, as token indices within the shard; windows + 1 per
                          * shard */
     int *shard_window;  /* [shards + 1] */
@@ -50,6 +50,10 @@ typedef struct lp_batch {
     /* Of networks that read them; otherwise NULL. */
     double *target_gap;   /* [targets]: seconds from the event at the target position to the target event */
     int32_t *sequence_id; /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
+
+    void *blocks[LP_FIELD_LIMIT + 19]; /* all arrays above; owned */
+    int block_count;
+    bool failed; /* out of memory */
 } lp_batch;
 
 /* Allocates a batch of up to `windows` windows of up to `context` tokens, whose events have `fields` fields. */

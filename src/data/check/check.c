@@ -66,12 +66,10 @@ static void check_ties(lp_check_context *c)
         .advice = "If the order within one timestamp matters, import finer timestamps, or rows in the right order.",
     };
     const char *order = lp_dataset_property_find(dataset, "order");
-    if (ties == 0)
-        lp_check_add(c, &found, "No two events of a sequence have the same timestamp.");
-    else
-        lp_check_add(c, &found,
-                     "Events with the same timestamp as another event of their sequence; their order: %.160s.",
-                     order ? order : "not recorded");
+    lp_check_add(c, &found,
+                 ties == 0 ? "No two events of a sequence have the same timestamp."
+                           : "Events with the same timestamp as another event of their sequence; their order: %.160s.",
+                 order ? order : "not recorded");
 }
 
 static void check_future(lp_check_context *c)
@@ -94,10 +92,10 @@ static void check_future(lp_check_context *c)
     char now[64], last[64];
     lapse_time_format(c->check->now, now, sizeof now);
     lapse_time_format(latest, last, sizeof last);
-    if (later == 0)
-        lp_check_add(c, &found, "No event is later than %s; the latest is at %s.", now, last);
-    else
-        lp_check_add(c, &found, "Events later than %s; the latest is at %s.", now, last);
+    lp_check_add(c, &found,
+                 later == 0 ? "No event is later than %s; the latest is at %s."
+                            : "Events later than %s; the latest is at %s.",
+                 now, last);
 }
 
 /* last_group[type] is the first event of the last group of equal timestamps that had the type. This makes the check
@@ -127,10 +125,9 @@ static bool check_duplicates(lp_check_context *c)
         .warn = lp_check_fraction(duplicates, dataset->event_count) >= many_duplicates,
         .advice = "If they record one event twice, import with --deduplicate exact.",
     };
-    if (duplicates == 0)
-        lp_check_add(c, &found, "No two events have the same sequence, timestamp and event type.");
-    else
-        lp_check_add(c, &found, "Events with the same sequence, timestamp and event type as an earlier event.");
+    lp_check_add(c, &found,
+                 duplicates == 0 ? "No two events have the same sequence, timestamp and event type."
+                                 : "Events with the same sequence, timestamp and event type as an earlier event.");
     return true;
 }
 
@@ -150,10 +147,9 @@ static void check_repeats(lp_check_context *c)
             "If a repeat carries no information (a page reload), import with --deduplicate consecutive: repeats are "
             "easy to predict and raise every score.",
     };
-    if (repeats == 0)
-        lp_check_add(c, &found, "No event has the event type of the event before it.");
-    else
-        lp_check_add(c, &found, "Events with the event type of the event before them in their sequence.");
+    lp_check_add(c, &found,
+                 repeats == 0 ? "No event has the event type of the event before it."
+                              : "Events with the event type of the event before them in their sequence.");
 }
 
 static bool check_all(lp_check_context *c)

@@ -9,6 +9,7 @@
 #include "data/check/check.h"
 
 #include "base/text.h"
+#include "data/dataset/gap_quantile.h"
 #include "data/dataset/intern.h"
 
 #include <math.h>
@@ -92,12 +93,6 @@ static bool count_by_names(const lp_check_context *c, const target_column *targe
     return good;
 }
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Dense ranks: equal numbers get the same id, missing ones -1. The caller frees *values. */
 static bool rank_numbers(const double *numbers, int64_t count, int32_t **values, int64_t *distinct)
 {
@@ -112,13 +107,14 @@ static bool rank_numbers(const double *numbers, int64_t count, int32_t **values,
     for (int64_t i = 0; i < count; i++)
         if (!isnan(numbers[i]))
             sorted[present++] = numbers[i];
-    qsort(sorted, (size_t)present, sizeof *sorted, by_value);
+    qsort(sorted, (size_t)present, sizeof *sorted, lp_compare_numbers);
     for (int64_t i = 0; i < present; i++)
         if (*distinct == 0 || sorted[i] != sorted[*distinct - 1])
             sorted[(*distinct)++] = sorted[i];
     for (int64_t i = 0; i < count; i++) {
-        const double *found =
-            isnan(numbers[i]) ? NULL : bsearch(&numbers[i], sorted, (size_t)*distinct, sizeof *sorted, by_value);
+        const double *found = isnan(numbers[i])
+                                  ? NULL
+                                  : bsearch(&numbers[i], sorted, (size_t)*distinct, sizeof *sorted, lp_compare_numbers);
         (*values)[i] = found ? (int32_t)(found - sorted) : -1;
     }
     lp_free(sorted);

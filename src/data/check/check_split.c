@@ -38,13 +38,11 @@ static bool check_types(lp_check_context *c)
             "A model trained on events alone cannot predict them: import with a larger --min-count, or accept that "
             "these cases are lost.",
     };
-    if (types == 0)
-        lp_check_add(c, &found, "Every event type occurs in training.");
-    else
-        lp_check_add(c, &found,
-                     "Event types that do not occur in training, %" PRId64 " of them only in test: %" PRId64
-                     " of %" PRId64 " valid and test events have them.",
-                     test_alone, events, held_out);
+    lp_check_add(c, &found,
+                 types == 0 ? "Every event type occurs in training."
+                            : "Event types that do not occur in training, %" PRId64 " of them only in test: %" PRId64
+                              " of %" PRId64 " valid and test events have them.",
+                 test_alone, events, held_out);
     return true;
 }
 
@@ -118,13 +116,12 @@ static void check_past(lp_check_context *c)
         .warn = true,
         .advice = "Hold out the last events of a sequence or all of it: --split-by leave-one-out, sequence or time.",
     };
-    if (past == 0)
-        lp_check_add(c, &found, "No training event follows a valid or test event of its sequence.");
-    else
-        lp_check_add(
-            c, &found,
-            "Valid and test events followed by a training event of their sequence: the model is trained on their "
-            "future.");
+    lp_check_add(
+        c, &found,
+        past == 0
+            ? "No training event follows a valid or test event of its sequence."
+            : "Valid and test events followed by a training event of their sequence: the model is trained on their "
+              "future.");
 }
 
 static void check_tied_targets(lp_check_context *c)
@@ -148,10 +145,9 @@ static void check_tied_targets(lp_check_context *c)
             "The order of the two is that of the source, which may be arbitrary or sorted (then it leaks the target): "
             "shuffle ties, or import finer timestamps.",
     };
-    if (tied == 0)
-        lp_check_add(c, &found, "No test event has the timestamp of the event before it.");
-    else
-        lp_check_add(c, &found, "Test events with the timestamp of the event before them, which the model sees.");
+    lp_check_add(c, &found,
+                 tied == 0 ? "No test event has the timestamp of the event before it."
+                           : "Test events with the timestamp of the event before them, which the model sees.");
 }
 
 /* Test events earlier than the newest training event of any sequence. */
@@ -177,10 +173,10 @@ static void check_later_training(lp_check_context *c)
     };
     char timestamp[64];
     lapse_time_format(newest, timestamp, sizeof timestamp);
-    if (earlier == 0)
-        lp_check_add(c, &found, "No test event is earlier than the newest training event, at %s.", timestamp);
-    else
-        lp_check_add(c, &found, "Test events earlier than the newest training event, at %s.", timestamp);
+    lp_check_add(c, &found,
+                 earlier == 0 ? "No test event is earlier than the newest training event, at %s."
+                              : "Test events earlier than the newest training event, at %s.",
+                 timestamp);
 }
 
 bool lp_check_splits(lp_check_context *c)

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -202,12 +201,11 @@ typedef struct file_view {
 
 __attribute__((format(printf, 2, 3))) static lapse_status refuse(const file_view *view, const char *format, ...)
 {
-    char message[sizeof view->error->message];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    lp_fail_list(view->error, LAPSE_ERROR_FORMAT, view->path, 0, 0, format, arguments);
     va_end(arguments);
-    return lp_fail_at(view->error, LAPSE_ERROR_FORMAT, view->path, 0, 0, "%s", message);
+    return LAPSE_ERROR_FORMAT;
 }
 
 static lapse_status check_header(file_view *view)

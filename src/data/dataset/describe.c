@@ -2,6 +2,8 @@
  * threads or the folder of the source is recorded, so that equal imports give equal files. */
 #include "data/dataset/describe.h"
 
+#include "data/dataset/gap_quantile.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -95,10 +97,11 @@ static void add_rows(description *d, const lapse_import_report *report)
         add(d, "rows.moved", "%" PRId64 " not in chronological order, sorted", report->moved_rows);
 }
 
-static int by_value(const void *left, const void *right)
+static double *numbers_new(description *d, int64_t count)
 {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
+    double *numbers = lp_grow(NULL, (size_t)count, sizeof *numbers);
+    d->failed = d->failed || !numbers;
+    return numbers;
 }
 
 /* The lower median, by quickselect; reorders values. */
@@ -126,18 +129,16 @@ static double median(double *values, int64_t count)
         else
             return values[middle];
     }
-    qsort(values + low, (size_t)(high - low + 1), sizeof *values, by_value);
+    qsort(values + low, (size_t)(high - low + 1), sizeof *values, lp_compare_numbers);
     return values[middle];
 }
 
 static void add_lengths(description *d)
 {
     const lapse_dataset *dataset = d->dataset;
-    double *lengths = lp_grow(NULL, (size_t)dataset->sequence_count, sizeof *lengths);
-    if (!lengths) {
-        d->failed = true;
+    double *lengths = numbers_new(d, dataset->sequence_count);
+    if (!lengths)
         return;
-    }
     double shortest = 1e300, longest = 0;
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         lengths[s] = (double)(dataset->start[s + 1] - dataset->start[s]);
@@ -156,11 +157,9 @@ static void add_gaps(description *d)
         count += (int64_t)(dataset->start[s + 1] - dataset->start[s]) - 1;
     if (count == 0)
         return;
-    double *values = lp_grow(NULL, (size_t)count, sizeof *values);
-    if (!values) {
-        d->failed = true;
+    double *values = numbers_new(d, count);
+    if (!values)
         return;
-    }
     count = 0;
     for (int64_t s = 0; s < dataset->sequence_count; s += stride)
         for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++)
@@ -178,12 +177,9 @@ static void add_gaps(description *d)
 static void add_times(description *d)
 {
     const lapse_dataset *dataset = d->dataset;
-    double first = dataset->time[0], last = first,
-           *spans = lp_grow(NULL, (size_t)dataset->sequence_count, sizeof *spans);
-    if (!spans) {
-        d->failed = true;
+    double first = dataset->time[0], last = first, *spans = numbers_new(d, dataset->sequence_count);
+    if (!spans)
         return;
-    }
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         double begin = dataset->time[dataset->start[s]], end = dataset->time[dataset->start[s + 1] - 1];
         first = begin < first ? begin : first;

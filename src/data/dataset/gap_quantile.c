@@ -5,7 +5,7 @@
 
 enum { SAMPLE = 1 << 18 };
 
-static int compare_double(const void *a, const void *b)
+int lp_compare_numbers(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -22,7 +22,7 @@ static double *sample_new(lapse_error *error)
 /* Sorts and frees the sample. */
 static double take_quantile(double *sample, int64_t count, double fraction)
 {
-    qsort(sample, (size_t)count, sizeof *sample, compare_double);
+    qsort(sample, (size_t)count, sizeof *sample, lp_compare_numbers);
     double value = count ? sample[(int64_t)(fraction * (double)(count - 1))] : 0;
     lp_free(sample);
     return value;

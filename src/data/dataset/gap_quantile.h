@@ -12,4 +12,7 @@ lapse_status lp_gap_quantile(const lapse_dataset *dataset, const uint8_t *split,
 /* The quantile of the number of events that sequences have after their first one, in a sample of at most 2^18 sequences. */
 lapse_status lp_length_quantile(const lapse_dataset *dataset, double fraction, double *length, lapse_error *error);
 
+/* Compares two doubles, for qsort and bsearch. */
+int lp_compare_numbers(const void *a, const void *b);
+
 #endif

@@ -7,7 +7,6 @@
 #include "data/import/csv.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,32 +47,16 @@ typedef struct reading {
 
 __attribute__((format(printf, 3, 4))) static lapse_status bad(const reading *r, int64_t field, const char *format, ...)
 {
-    char message[400];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    lp_fail_list(r->error, LAPSE_ERROR_INPUT, r->file, r->line, field, format, arguments);
     va_end(arguments);
-    return lp_fail_at(r->error, LAPSE_ERROR_INPUT, r->file, r->line, field, "%s", message);
+    return LAPSE_ERROR_INPUT;
 }
 
 static lapse_status no_memory(const reading *r)
 {
     return lp_fail_memory(r->error, "the catalogue", r->feature_capacity * sizeof *r->features);
-}
-
-/* Grows an array to at least `need` elements of `size` bytes; new elements are zero. */
-static bool reserve(void **array, size_t *capacity, size_t need, size_t size)
-{
-    if (need <= *capacity)
-        return true;
-    size_t larger = need > 2 * *capacity ? need : 2 * *capacity;
-    char *grown = lp_grow(*array, larger, size);
-    if (!grown)
-        return false;
-    memset(grown + *capacity * size, 0, (larger - *capacity) * size);
-    *array = grown;
-    *capacity = larger;
-    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------ columns ---- */
@@ -160,10 +143,7 @@ static lapse_status read_header(reading *r, const lp_csv_record *record)
     LP_TRY(choose_words(r));
     if (r->column_count < 2)
         return bad(r, 0, "the catalogue has no column besides the item: the items have no features");
-    r->record = (lp_csv_record){.capacity = r->column_count};
-    r->record.begin = lp_alloc((size_t)r->column_count, sizeof *r->record.begin);
-    r->record.end = lp_alloc((size_t)r->column_count, sizeof *r->record.end);
-    return r->record.begin && r->record.end ? LAPSE_OK : no_memory(r);
+    return lp_csv_record_init(&r->record, r->column_count) ? LAPSE_OK : no_memory(r);
 }
 
 /* --------------------------------------------------------------------------------------------------- rows ---- */
@@ -179,8 +159,8 @@ static bool add_feature(reading *r, const char *name, const char *begin, const c
     uint64_t key = lp_intern_key(r->text.data, r->text.size);
     uint32_t number = lp_intern_add(&r->catalogue->features, r->text.data, r->text.size, key, &added);
     if (number >= INT32_MAX ||
-        !reserve((void **)&r->last_line, &r->last_line_capacity, (size_t)number + 1, sizeof *r->last_line) ||
-        !reserve((void **)&r->features, &r->feature_capacity, r->feature_count + 1, sizeof *r->features))
+        !lp_reserve(&r->last_line, &r->last_line_capacity, (size_t)number + 1, sizeof *r->last_line) ||
+        !lp_reserve(&r->features, &r->feature_capacity, r->feature_count + 1, sizeof *r->features))
         return false;
     if (r->last_line[number] == r->line)
         return true;
@@ -214,8 +194,7 @@ static lapse_status check_row(const reading *r)
 {
     const lp_csv_record *record = &r->record;
     if (record->after_quote)
-        return bad(r, record->fault_field + 1,
-                   "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
+        return bad(r, record->fault_field + 1, LP_CSV_AFTER_QUOTE);
     if (record->count != r->column_count)
         return bad(r, 0, "this row has %" PRId64 " field%s, but the header has %" PRId64, record->count,
                    record->count == 1 ? "" : "s", r->column_count);
@@ -235,8 +214,7 @@ static lapse_status read_row(reading *r)
     size_t size = (size_t)(r->record.end[r->item_column] - name);
     bool added;
     uint32_t number = lp_intern_add(&catalogue->items, name, size, lp_intern_key(name, size), &added);
-    if (number >= INT32_MAX ||
-        !reserve((void **)&r->entries, &r->entry_capacity, (size_t)number + 1, sizeof *r->entries))
+    if (number >= INT32_MAX || !lp_reserve(&r->entries, &r->entry_capacity, (size_t)number + 1, sizeof *r->entries))
         return no_memory(r);
     entry *item = &r->entries[number];
     char shown[LP_EXCERPT_SIZE];
@@ -268,36 +246,32 @@ static lapse_status read_first(reading *r, lp_csv_scanner *scanner)
     int64_t delimiters = 1;
     for (const char *at = scanner->at; at < scanner->end; at++)
         delimiters += *at == scanner->delimiter;
-    lp_csv_record first = {.capacity = delimiters};
-    first.begin = lp_alloc((size_t)delimiters, sizeof *first.begin);
-    first.end = lp_alloc((size_t)delimiters, sizeof *first.end);
-    lapse_status status = first.begin && first.end ? LAPSE_OK : no_memory(r);
+    lp_csv_record first;
+    lapse_status status = lp_csv_record_init(&first, delimiters) ? LAPSE_OK : no_memory(r);
     while (status == LAPSE_OK && !r->columns && lp_csv_next(scanner, &first)) {
         if (first.after_quote)
-            status = bad(r, first.fault_field + 1,
-                         "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
+            status = bad(r, first.fault_field + 1, LP_CSV_AFTER_QUOTE);
         else if (!lp_csv_is_blank(&first))
             status = read_header(r, &first);
         r->line += first.lines;
     }
-    lp_free(first.begin);
-    lp_free(first.end);
+    lp_csv_record_clear(&first);
     return status;
 }
 
 static lapse_status read_chunk(reading *r, const lp_chunk *chunk)
 {
     if (chunk->fault != LP_CHUNK_COMPLETE) {
-        for (size_t i = 0; chunk->fault == LP_CHUNK_OPEN_QUOTE && i < chunk->quote; i++)
-            r->line += r->buffer[i] == '\n';
+        if (chunk->fault == LP_CHUNK_OPEN_QUOTE)
+            r->line += lp_csv_line_ends(r->buffer, r->buffer + chunk->quote);
         return bad(r, 0, "%s", lp_chunk_fault_text(chunk->fault));
     }
     lp_csv_scanner scanner;
     const char *nul = memchr(r->buffer, 0, chunk->size);
-    for (const char *at = r->buffer; nul && at < nul; at++)
-        r->line += *at == '\n';
-    if (nul)
-        return bad(r, 0, "this is a binary file, not text: it has a NUL byte");
+    if (nul) {
+        r->line += lp_csv_line_ends(r->buffer, nul);
+        return bad(r, 0, LP_CSV_BINARY);
+    }
     lp_csv_start(&scanner, r->buffer, chunk->size, r->chunks.delimiter);
     if (!r->columns)
         LP_TRY(read_first(r, &scanner));
@@ -316,7 +290,7 @@ static lapse_status index_features(reading *r)
     size_t items = catalogue->items.count, count = catalogue->features.count;
     lp_intern shared = {0};
     int32_t *number = lp_alloc(count + 1, sizeof *number);
-    bool good = number && reserve((void **)&r->entries, &r->entry_capacity, items, sizeof *r->entries);
+    bool good = number && lp_reserve(&r->entries, &r->entry_capacity, items, sizeof *r->entries);
     for (size_t i = 0; good && i < r->feature_count; i++)
         number[r->features[i]]++;
     lp_names names = lp_intern_names(&catalogue->features);
@@ -368,6 +342,7 @@ static lapse_status read_all(reading *r, lp_source *source)
     return index_features(r);
 }
 
+/* Reads and closes the source. */
 static lapse_status read_source(lp_catalogue *catalogue, lp_source *source, const lp_catalogue_columns *columns,
                                 lapse_error *error)
 {
@@ -375,13 +350,13 @@ static lapse_status read_source(lp_catalogue *catalogue, lp_source *source, cons
     lapse_status status = read_all(&r, source);
     lp_chunks_close(&r.chunks);
     lp_free(r.buffer);
-    lp_free(r.record.begin);
-    lp_free(r.record.end);
+    lp_csv_record_clear(&r.record);
     lp_free(r.entries);
     lp_free(r.features);
     lp_free(r.last_line);
     lp_buffer_clear(&r.text);
     lp_arena_clear(&r.arena);
+    lp_source_close(source);
     return status;
 }
 
@@ -390,9 +365,7 @@ lapse_status lp_catalogue_read(lp_catalogue *catalogue, const char *path, const 
 {
     lp_source source;
     LP_TRY(lp_source_open(&source, path, error));
-    lapse_status status = read_source(catalogue, &source, columns, error);
-    lp_source_close(&source);
-    return status;
+    return read_source(catalogue, &source, columns, error);
 }
 
 lapse_status lp_catalogue_read_memory(lp_catalogue *catalogue, const char *name, const void *data, size_t size,
@@ -400,9 +373,7 @@ lapse_status lp_catalogue_read_memory(lp_catalogue *catalogue, const char *name,
 {
     lp_source source;
     LP_TRY(lp_source_open_memory(&source, name, data, size, error));
-    lapse_status status = read_source(catalogue, &source, columns, error);
-    lp_source_close(&source);
-    return status;
+    return read_source(catalogue, &source, columns, error);
 }
 
 lapse_status lp_catalogue_start(lp_catalogue *catalogue, const lp_names *known, lapse_error *error)

@@ -53,10 +53,7 @@ lapse_status lp_chunks_check(const lp_chunks *chunks, const char *file, lapse_er
     const char *nul = memchr(text, 0, examined);
     if (!nul)
         return LAPSE_OK;
-    int64_t line = 1;
-    for (const char *at = text; at < nul; at++)
-        line += *at == '\n';
-    return lp_fail_at(error, LAPSE_ERROR_INPUT, file, line, 0, "this is a binary file, not text: it has a NUL byte");
+    return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 1 + lp_csv_line_ends(text, nul), 0, LP_CSV_BINARY);
 }
 
 const char *lp_chunk_fault_text(lp_chunk_fault fault)

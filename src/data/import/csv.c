@@ -6,6 +6,8 @@
 #endif
 #include "data/import/csv.h"
 
+#include "base/memory.h"
+
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -91,6 +93,20 @@ static inline uint64_t marks(const char *at, char delimiter)
 }
 #endif
 
+bool lp_csv_record_init(lp_csv_record *record, int64_t capacity)
+{
+    *record = (lp_csv_record){.capacity = capacity};
+    record->begin = lp_alloc((size_t)capacity, sizeof *record->begin);
+    record->end = lp_alloc((size_t)capacity, sizeof *record->end);
+    return record->begin && record->end;
+}
+
+void lp_csv_record_clear(lp_csv_record *record)
+{
+    lp_free(record->begin);
+    lp_free(record->end);
+}
+
 static void restart(lp_csv_scanner *scanner, char *at)
 {
     scanner->at = at;
@@ -120,7 +136,7 @@ static void drop_carriage_return(lp_csv_record *record)
         record->end[last]--;
 }
 
-static int64_t count_line_ends(const char *begin, const char *end)
+int64_t lp_csv_line_ends(const char *begin, const char *end)
 {
     int64_t count = 0;
     for (; begin < end; begin++)
@@ -136,7 +152,7 @@ static char *unescape_quoted(lp_csv_scanner *scanner, lp_csv_record *record, cha
         char *quote = memchr(at, '"', (size_t)(scanner->end - at));
         if (!quote)
             quote = scanner->end; /* not reached for whole records; keeps malformed input in bounds */
-        record->lines += count_line_ends(at, quote);
+        record->lines += lp_csv_line_ends(at, quote);
         memmove(write, at, (size_t)(quote - at));
         write += quote - at;
         at = quote < scanner->end ? quote + 1 : quote;

@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Messages of malformed text. */
+#define LP_CSV_AFTER_QUOTE "text follows the closing quote of a field; a quote inside a quoted field must be doubled"
+#define LP_CSV_BINARY "this is a binary file, not text: it has a NUL byte"
+
 /* Bytes that must be readable after the end of a text; their values do not matter. */
 enum { LP_CSV_PADDING = 64 };
 
@@ -43,6 +47,13 @@ void lp_csv_start(lp_csv_scanner *scanner, char *text, size_t size, char delimit
 
 /* The next record; false at the end. */
 bool lp_csv_next(lp_csv_scanner *scanner, lp_csv_record *record);
+
+/* Number of line ends in begin .. end. */
+int64_t lp_csv_line_ends(const char *begin, const char *end);
+
+/* Allocates the arrays of a record; false when out of memory. Free them with lp_csv_record_clear in any case. */
+bool lp_csv_record_init(lp_csv_record *record, int64_t capacity);
+void lp_csv_record_clear(lp_csv_record *record);
 
 /* An empty line: a record with one empty field. */
 static inline bool lp_csv_is_blank(const lp_csv_record *record)

@@ -21,11 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lapse_status out_of_memory(lapse_error *error)
-{
-    return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while grouping the events");
-}
-
 /* ------------------------------------------------------------------------------------------------- 1. names -- */
 
 static lp_rows_names *names_of(lp_grouping *a, int worker, int which)
@@ -78,6 +73,13 @@ bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int w
     return good;
 }
 
+void lp_group_numbers_free(const lp_grouping *a, uint32_t **numbers)
+{
+    for (int w = 0; numbers && w < a->worker_count; w++)
+        lp_free(numbers[w]);
+    lp_free(numbers);
+}
+
 /* Rows of each event type, over all workers. */
 static bool count_types(lp_grouping *a)
 {
@@ -94,13 +96,8 @@ static bool count_types(lp_grouping *a)
 static void drop_names(lp_grouping *a)
 {
     for (int w = 0; w < a->worker_count; w++) {
-        lp_rows_names *tables[] = {&a->rows[w].sequences, &a->rows[w].types};
-        for (int i = 0; i < 2; i++) {
-            lp_intern_clear(&tables[i]->intern);
-            lp_free(tables[i]->first);
-            lp_free(tables[i]->count);
-            *tables[i] = (lp_rows_names){0};
-        }
+        lp_rows_names_clear(&a->rows[w].sequences);
+        lp_rows_names_clear(&a->rows[w].types);
     }
 }
 
@@ -290,27 +287,6 @@ static bool pick_names(const lp_intern *table, const uint32_t *order, int64_t co
     return true;
 }
 
-bool lp_group_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **buffers, lp_names *names)
-{
-    name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
-    uint32_t *order = lp_alloc(table->count, sizeof *order);
-    bool good = ranks && order;
-    int64_t count = 0;
-    for (uint32_t k = 0; good && k < table->count; k++)
-        if (counts[k] > 0)
-            ranks[count++] = (name_rank){counts[k], k};
-    if (good)
-        qsort(ranks, (size_t)count, sizeof *ranks, by_count);
-    for (int64_t i = 0; good && i < count; i++) {
-        order[i] = ranks[i].name;
-        numbers[ranks[i].name] = (uint32_t)i;
-    }
-    good = good && pick_names(table, order, count, buffers, names);
-    lp_free(ranks);
-    lp_free(order);
-    return good;
-}
-
 enum { RENUMBER_TASKS = 64 };
 
 struct renumbering {
@@ -328,19 +304,33 @@ static void renumber_part(void *context, int task, int worker)
         r->column[i] = (int32_t)r->numbers[r->column[i]];
 }
 
-void lp_group_renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers)
+static void renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers)
 {
     struct renumbering all = {column, numbers, a->dataset->event_count};
     lp_threads_run(a->threads, RENUMBER_TASKS, renumber_part, &all);
 }
 
-static bool rank_types(lp_grouping *a)
+bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *counts, int32_t *column, void **buffers,
+                   lp_names *names)
 {
-    lapse_dataset *dataset = a->dataset;
-    uint32_t *numbers = lp_alloc(a->types.count, sizeof *numbers);
-    bool good = numbers && lp_group_rank(&a->types, a->type_count, numbers, &dataset->buffers[4], &dataset->types);
+    name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
+    uint32_t *order = lp_alloc(table->count, sizeof *order), *numbers = lp_alloc(table->count, sizeof *numbers);
+    bool good = ranks && order && numbers;
+    int64_t count = 0;
+    for (uint32_t k = 0; good && k < table->count; k++)
+        if (counts[k] > 0)
+            ranks[count++] = (name_rank){counts[k], k};
     if (good)
-        lp_group_renumber(a, a->type, numbers);
+        qsort(ranks, (size_t)count, sizeof *ranks, by_count);
+    for (int64_t i = 0; good && i < count; i++) {
+        order[i] = ranks[i].name;
+        numbers[ranks[i].name] = (uint32_t)i;
+    }
+    good = good && pick_names(table, order, count, buffers, names);
+    if (good)
+        renumber(a, column, numbers);
+    lp_free(ranks);
+    lp_free(order);
     lp_free(numbers);
     return good;
 }
@@ -371,8 +361,10 @@ static bool name_sequences(lp_grouping *a, const lp_origin *origins)
 
 static bool rank(lp_grouping *a, const lp_origin *origins)
 {
-    bool good = rank_types(a) && name_sequences(a, origins);
-    for (int f = 0; good && f < a->dataset->field_count; f++)
+    lapse_dataset *dataset = a->dataset;
+    bool good = lp_group_rank(a, &a->types, a->type_count, a->type, &dataset->buffers[4], &dataset->types) &&
+                name_sequences(a, origins);
+    for (int f = 0; good && f < dataset->field_count; f++)
         good = lp_group_categories(a, f);
     return good;
 }
@@ -415,7 +407,7 @@ static bool make_cursors(lp_grouping *a)
     return a->cursor != NULL;
 }
 
-static bool sort_and_prepare(lp_grouping *a, int64_t *moved)
+static bool sort_and_prepare(lp_grouping *a)
 {
     void *field[LP_FIELD_LIMIT];
     size_t field_size[LP_FIELD_LIMIT];
@@ -427,7 +419,7 @@ static bool sort_and_prepare(lp_grouping *a, int64_t *moved)
     lp_sequence_columns columns = {a->start, a->sequences.count,   a->time, a->type,
                                    a->split, dataset->field_count, field,   field_size};
     lp_origin *origins = NULL;
-    bool good = lp_sort_sequences(&columns, a->threads, moved) &&
+    bool good = lp_sort_sequences(&columns, a->threads, &a->preparation->report->moved_rows) &&
                 lp_prepare(a->preparation, &columns, a->type_count, a->types.count, &origins);
     a->start = columns.start;
     dataset->sequence_count = columns.sequence_count;
@@ -437,7 +429,7 @@ static bool sort_and_prepare(lp_grouping *a, int64_t *moved)
     return good;
 }
 
-static bool group_rows(lp_grouping *a, int64_t *moved)
+static bool group_rows(lp_grouping *a)
 {
     a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
     a->type_number = lp_alloc((size_t)a->worker_count, sizeof *a->type_number);
@@ -449,13 +441,11 @@ static bool group_rows(lp_grouping *a, int64_t *moved)
     if (!make_cursors(a))
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
-    if (!set_offsets(a) || !move_rows(a))
-        return false;
-    return sort_and_prepare(a, moved);
+    return set_offsets(a) && move_rows(a) && sort_and_prepare(a);
 }
 
-lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
-                           int64_t *moved, lapse_dataset *dataset, lapse_error *error)
+lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split,
+                           const lp_preparation *preparation, lapse_dataset *dataset, lapse_error *error)
 {
     lp_grouping a = {.rows = rows,
                      .worker_count = worker_count,
@@ -465,19 +455,13 @@ lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool wi
                      .dataset = dataset};
     int fields = dataset->field_count;
     a.categories = lp_alloc((size_t)fields, sizeof *a.categories);
-    bool good = a.categories && group_rows(&a, moved);
+    bool good = a.categories && group_rows(&a);
     dataset->start = dataset->buffers[0] = a.start;
     dataset->time = dataset->buffers[1] = a.time;
     dataset->type = dataset->buffers[2] = a.type;
     dataset->split = dataset->buffers[3] = a.split;
-    for (int w = 0; w < worker_count; w++) {
-        if (a.sequence_number)
-            lp_free(a.sequence_number[w]);
-        if (a.type_number)
-            lp_free(a.type_number[w]);
-    }
-    lp_free(a.sequence_number);
-    lp_free(a.type_number);
+    lp_group_numbers_free(&a, a.sequence_number);
+    lp_group_numbers_free(&a, a.type_number);
     lp_free(a.chunks);
     lp_free(a.type_count);
     lp_free(a.cursor);
@@ -486,5 +470,5 @@ lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool wi
     lp_free(a.categories);
     lp_intern_clear(&a.sequences);
     lp_intern_clear(&a.types);
-    return good ? LAPSE_OK : out_of_memory(error);
+    return good ? LAPSE_OK : lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory while grouping the events");
 }

@@ -8,7 +8,7 @@ typedef struct lp_grouping {
     lp_rows *rows; /* [worker_count] */
     int worker_count, threads;
     bool with_split;
-    lp_preparation *preparation;
+    const lp_preparation *preparation;
     lapse_dataset *dataset;
 
     lp_rows_chunk *chunks; /* owned; of all workers, in the order of the text */
@@ -32,13 +32,16 @@ typedef struct lp_grouping {
 /* Selects a string table: sequences, event types, or the categories of field 0, 1, ... */
 enum { LP_NAMES_SEQUENCES = -2, LP_NAMES_TYPES = -1 };
 
-/* Merges one string table of all workers into `common`. numbers[worker][local id] becomes the global id; the caller
- * frees numbers[worker]. False when out of memory. */
+/* Merges one string table of all workers into `common`. numbers[worker][local id] becomes the global id. False when out of memory. */
 bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int which);
 
-/* Assigns ids to the names that occur, by descending count. The names are copied into two buffers, which the caller
- * owns. False when out of memory. */
-bool lp_group_rank(const lp_intern *table, const int64_t *counts, uint32_t *numbers, void **buffers, lp_names *names);
+/* Frees the ids that lp_group_names gave. */
+void lp_group_numbers_free(const lp_grouping *a, uint32_t **numbers);
+
+/* Assigns ids to the names that occur, by descending count, and maps those of the column to them. The names are copied
+ * into two buffers, which the caller owns. False when out of memory. */
+bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *counts, int32_t *column, void **buffers,
+                   lp_names *names);
 
 /* The chunks of a part, and the segment of a chunk. */
 void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last);
@@ -59,8 +62,5 @@ bool lp_group_field(lp_grouping *a, int field);
 
 /* Assigns the final category ids of a field, by descending count. False when out of memory. */
 bool lp_group_categories(lp_grouping *a, int field);
-
-/* Maps ids: column[i] becomes numbers[column[i]]. */
-void lp_group_renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers);
 
 #endif

@@ -46,9 +46,7 @@ bool lp_group_field(lp_grouping *a, int f)
         lp_group_rewind(a);
         lp_threads_run(a->threads, a->parts, move_field, a);
     }
-    for (int w = 0; a->category_number && w < a->worker_count; w++)
-        lp_free(a->category_number[w]);
-    lp_free(a->category_number);
+    lp_group_numbers_free(a, a->category_number);
     return good;
 }
 
@@ -62,15 +60,11 @@ bool lp_group_categories(lp_grouping *a, int f)
         return true;
     }
     int64_t *count = lp_alloc(categories->count, sizeof *count);
-    uint32_t *number = lp_alloc(categories->count, sizeof *number);
-    bool good = count && number;
+    bool good = count != NULL;
     for (int64_t i = 0; good && i < a->dataset->event_count; i++)
         count[column[i]]++;
-    good = good && lp_group_rank(categories, count, number, &field->buffers[1], &field->categories);
-    if (good)
-        lp_group_renumber(a, column, number);
+    good = good && lp_group_rank(a, categories, count, column, &field->buffers[1], &field->categories);
     lp_free(count);
-    lp_free(number);
     field->category = column;
     return good;
 }

@@ -27,16 +27,20 @@ void lapse_import_options_default(lapse_import_options *options)
     };
 }
 
+/* Index of an option's value; NULL is the first, as in zero-initialized options. */
+static int option_index(const char *text, const char *const *names)
+{
+    return text ? lp_name_index(text, names) : 0;
+}
+
 static lapse_status read_unit(const char *text, lp_time_unit *unit, lapse_error *error)
 {
-    static const char *const names[] = {"auto", "s", "ms", "iso"};
-    for (int i = 0; i < 4; i++) {
-        if (!text || strcmp(text, names[i]) == 0) {
-            *unit = (lp_time_unit)i;
-            return LAPSE_OK;
-        }
-    }
-    return lp_fail(error, LAPSE_ERROR_USAGE, "time-unit is '%.40s'; it must be auto, s, ms or iso", text);
+    static const char *const names[] = {"auto", "s", "ms", "iso", NULL};
+    int index = option_index(text, names);
+    if (index < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "time-unit is '%.40s'; it must be auto, s, ms or iso", text);
+    *unit = (lp_time_unit)index;
+    return LAPSE_OK;
 }
 
 /* 0: detect it from the text. */
@@ -62,12 +66,6 @@ const char *const *lapse_deduplicate_names(void)
 const char *const *lapse_min_rounds_names(void)
 {
     return lp_min_rounds_names;
-}
-
-/* Index of an option's value; NULL is the first, as in zero-initialized options. */
-static int option_index(const char *text, const char *const *names)
-{
-    return text ? lp_name_index(text, names) : 0;
 }
 
 static lapse_status check_options(const lapse_import_options *options, lapse_error *error)
@@ -238,23 +236,16 @@ static lapse_status make_dataset(struct workers *workers, int threads, lapse_imp
         workers->readers[i] = (lp_reader){0};
     }
     LP_TRY(name_fields(&workers->shared.columns, dataset, error));
-    lp_preparation preparation = {
+    const lp_preparation preparation = {
         .session_gap = options->session_gap,
         .deduplicate = (lp_deduplicate)option_index(options->deduplicate, lp_deduplicate_names),
         .min_count = options->min_count,
         .min_events = options->min_events,
         .iterated = option_index(options->min_rounds, lp_min_rounds_names) > 0,
+        .report = report,
     };
     LP_TRY(lp_rows_group(workers->rows, workers->count, threads, workers->shared.columns.split >= 0, &preparation,
-                         &report->moved_rows, dataset, error));
-    report->cut_sequences = preparation.cut_sequences;
-    report->sessions = preparation.sessions;
-    report->duplicate_rows = preparation.duplicate_rows;
-    report->rare_rows = preparation.rare_rows;
-    report->rare_event_types = preparation.rare_event_types;
-    report->short_rows = preparation.short_rows;
-    report->short_sequences = preparation.short_sequences;
-    report->rounds = preparation.iterations;
+                         dataset, error));
     if (dataset->event_count == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, workers->shared.file, 0, 0,
                           "no event is left: %" PRId64 " have event types that occur fewer than %" PRId64

@@ -17,7 +17,7 @@ const char *const lp_deduplicate_names[] = {"none", "exact", "consecutive", NULL
 const char *const lp_min_rounds_names[] = {"once", "iterated", NULL};
 
 typedef struct work {
-    lp_preparation *preparation;
+    const lp_preparation *preparation;
     lp_sequence_columns *columns;
     int64_t *type_count;
     int64_t types, events;
@@ -45,9 +45,9 @@ static bool split_sessions(work *w)
         int64_t before = sessions;
         for (uint64_t i = columns->start[s] + 1; i < columns->start[s + 1]; i++)
             sessions += time[i] - time[i - 1] > gap;
-        w->preparation->cut_sequences += sessions > before;
+        w->preparation->report->cut_sequences += sessions > before;
     }
-    w->preparation->sessions = gap > 0 ? sessions : 0;
+    w->preparation->report->sessions = gap > 0 ? sessions : 0;
     w->origins = lp_grow(NULL, (size_t)sessions, sizeof *w->origins);
     uint64_t *start = lp_grow(NULL, (size_t)sessions + 1, sizeof *start);
     if (!w->origins || !start) {
@@ -122,7 +122,7 @@ static bool drop_duplicates(work *w)
         lp_free(last_group);
     }
     for (int64_t i = 0; i < w->events; i++)
-        w->preparation->duplicate_rows += w->dropped[i];
+        w->preparation->report->duplicate_rows += w->dropped[i];
     return true;
 }
 
@@ -131,8 +131,8 @@ static bool drop_duplicates(work *w)
 static void drop_sequence(work *w, int64_t sequence)
 {
     const lp_sequence_columns *columns = w->columns;
-    w->preparation->short_sequences++;
-    w->preparation->short_rows += w->left[sequence];
+    w->preparation->report->short_sequences++;
+    w->preparation->report->short_rows += w->left[sequence];
     for (uint64_t i = columns->start[sequence]; i < columns->start[sequence + 1]; i++) {
         if (w->dropped[i])
             continue;
@@ -147,21 +147,21 @@ static void drop_sequence(work *w, int64_t sequence)
 static void filter_once(work *w)
 {
     const lp_sequence_columns *columns = w->columns;
-    lp_preparation *preparation = w->preparation;
+    lapse_import_report *report = w->preparation->report;
     for (int64_t k = 0; k < w->types; k++) {
-        if (w->type_count[k] == 0 || w->type_count[k] >= preparation->min_count)
+        if (w->type_count[k] == 0 || w->type_count[k] >= w->preparation->min_count)
             continue;
-        preparation->rare_event_types++;
-        preparation->rare_rows += w->type_count[k];
+        report->rare_event_types++;
+        report->rare_rows += w->type_count[k];
     }
-    for (int64_t s = 0; preparation->rare_rows > 0 && s < columns->sequence_count; s++)
+    for (int64_t s = 0; report->rare_rows > 0 && s < columns->sequence_count; s++)
         for (uint64_t i = columns->start[s]; i < columns->start[s + 1]; i++)
-            if (!w->dropped[i] && w->type_count[columns->type[i]] < preparation->min_count)
+            if (!w->dropped[i] && w->type_count[columns->type[i]] < w->preparation->min_count)
                 drop(w, s, i);
     for (int64_t s = 0; s < columns->sequence_count; s++)
         if (w->left[s] < w->min_length)
             drop_sequence(w, s);
-    preparation->iterations = preparation->rare_rows + preparation->short_rows > 0;
+    report->rounds = report->rare_rows + report->short_rows > 0;
 }
 
 static int64_t sequence_of(const lp_sequence_columns *columns, uint64_t event)
@@ -202,8 +202,8 @@ static bool index_types(work *w)
 
 static void drop_type(work *w, int64_t type)
 {
-    w->preparation->rare_event_types += w->type_count[type] > 0;
-    w->preparation->rare_rows += w->type_count[type];
+    w->preparation->report->rare_event_types += w->type_count[type] > 0;
+    w->preparation->report->rare_rows += w->type_count[type];
     for (uint64_t i = w->type_start[type]; i < w->type_start[type + 1]; i++) {
         uint64_t event = w->type_events[i];
         if (w->dropped[event])
@@ -217,18 +217,18 @@ static void drop_type(work *w, int64_t type)
 
 static bool filter_until_stable(work *w)
 {
-    lp_preparation *preparation = w->preparation;
+    lapse_import_report *report = w->preparation->report;
     if (w->rare_count > 0 && !index_types(w))
         return false;
     while (w->rare_count > 0) {
-        int64_t before = preparation->rare_rows;
+        int64_t before = report->rare_rows;
         for (int64_t i = 0; i < w->rare_count; i++)
             drop_type(w, w->rare_queue[i]);
         w->rare_count = 0;
         for (int64_t i = 0; i < w->short_count; i++)
             drop_sequence(w, w->short_queue[i]);
         w->short_count = 0;
-        preparation->iterations += preparation->rare_rows > before;
+        report->rounds += report->rare_rows > before;
     }
     return true;
 }
@@ -300,7 +300,7 @@ static bool prepare(work *w)
     return true;
 }
 
-bool lp_prepare(lp_preparation *preparation, lp_sequence_columns *columns, int64_t *type_count, int64_t types,
+bool lp_prepare(const lp_preparation *preparation, lp_sequence_columns *columns, int64_t *type_count, int64_t types,
                 lp_origin **origins)
 {
     *origins = NULL;

@@ -4,6 +4,7 @@
 #define LP_PREPARE_H
 
 #include "data/import/sort.h"
+#include "lapse.h"
 
 typedef enum lp_deduplicate {
     LP_DEDUPLICATE_NONE = 0,
@@ -15,16 +16,11 @@ typedef enum lp_deduplicate {
 extern const char *const lp_deduplicate_names[], *const lp_min_rounds_names[];
 
 typedef struct lp_preparation {
-    /* Settings. */
     double session_gap; /* a longer gap, in seconds, starts a new session; 0: no sessions */
     lp_deduplicate deduplicate;
     int64_t min_count, min_events;
-    bool iterated; /* repeat both minimums until they hold (k-core filtering) */
-
-    /* Results, set by lp_prepare. */
-    int64_t cut_sequences, sessions; /* sequences split into several sessions; sessions in total */
-    int64_t duplicate_rows, rare_rows, rare_event_types, short_rows, short_sequences;
-    int64_t iterations; /* iterations of the minimums that dropped something */
+    bool iterated;               /* repeat both minimums until they hold (k-core filtering) */
+    lapse_import_report *report; /* counts what the preparation moves and drops */
 } lp_preparation;
 
 /* The origin of a session. */
@@ -36,7 +32,7 @@ typedef struct lp_origin {
 /* Preprocesses columns in place and updates type_count[0 .. types-1], the events of each type. *origins is NULL if
  * nothing was split or dropped; otherwise it has an entry per remaining sequence and the caller frees it with
  * lp_free. False when out of memory. */
-bool lp_prepare(lp_preparation *preparation, lp_sequence_columns *columns, int64_t *type_count, int64_t types,
+bool lp_prepare(const lp_preparation *preparation, lp_sequence_columns *columns, int64_t *type_count, int64_t types,
                 lp_origin **origins);
 
 #endif

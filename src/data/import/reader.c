@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,8 +29,7 @@ lapse_status lp_reader_init(lp_reader *reader, lp_reader_shared *shared, int64_t
 void lp_reader_clear(lp_reader *reader)
 {
     lp_free(reader->buffer);
-    lp_free(reader->record.begin);
-    lp_free(reader->record.end);
+    lp_csv_record_clear(&reader->record);
     lp_buffer_clear(&reader->joined);
     lp_rows_clear(&reader->rows);
 }
@@ -42,14 +40,12 @@ void lp_reader_clear(lp_reader *reader)
 __attribute__((format(printf, 4, 5))) static bool fail(lp_reader *reader, lapse_status status, int64_t column,
                                                        const char *format, ...)
 {
-    char message[sizeof reader->error.message];
+    bool memory = status == LAPSE_ERROR_MEMORY;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    reader->status = lp_fail_list(&reader->error, status, memory ? NULL : reader->shared->file,
+                                  memory ? 0 : reader->line + 1, column, format, arguments);
     va_end(arguments);
-    bool memory = status == LAPSE_ERROR_MEMORY;
-    reader->status = lp_fail_at(&reader->error, status, memory ? NULL : reader->shared->file,
-                                memory ? 0 : reader->line + 1, column, "%s", message);
     reader->error_chunk = reader->chunk;
     lp_chunks_stop(&reader->shared->chunks, reader->chunk);
     return false;
@@ -64,18 +60,18 @@ static bool fail_memory(lp_reader *reader)
 __attribute__((format(printf, 4, 5))) static bool bad_row(lp_reader *reader, int64_t column, int64_t line,
                                                           const char *format, ...)
 {
-    char message[sizeof reader->error.message];
+    lapse_error found;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    lp_fail_list(&found, LAPSE_ERROR_INPUT, reader->shared->file, line + 1, column, format, arguments);
     va_end(arguments);
     if (!reader->shared->options->skip_bad_rows) {
         reader->line = line;
-        return fail(reader, LAPSE_ERROR_INPUT, column, "%s", message);
+        return fail(reader, LAPSE_ERROR_INPUT, column, "%s", found.message);
     }
     reader->bad++;
     if (reader->first_bad_chunk < 0) {
-        lp_fail_at(&reader->first_bad, LAPSE_ERROR_INPUT, reader->shared->file, line + 1, column, "%s", message);
+        reader->first_bad = found;
         reader->first_bad_chunk = reader->chunk;
     }
     return true;
@@ -258,8 +254,7 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     char shown[LP_EXCERPT_SIZE];
     reader->seen++;
     if (record->after_quote)
-        return bad_row(reader, record->fault_field + 1, reader->line,
-                       "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
+        return bad_row(reader, record->fault_field + 1, reader->line, LP_CSV_AFTER_QUOTE);
     if (record->count != columns->count)
         return bad_row(reader, 0, reader->line, "this row has %" PRId64 " field%s, but the %s has %" PRId64,
                        record->count, record->count == 1 ? "" : "s",
@@ -298,27 +293,15 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
                                       .split = split});
 }
 
-static bool fail_binary(lp_reader *reader)
-{
-    return fail(reader, LAPSE_ERROR_INPUT, 0, "this is a binary file, not text: it has a NUL byte");
-}
-
-static bool make_record(lp_reader *reader, lp_csv_record *record, int64_t capacity)
-{
-    *record = (lp_csv_record){.capacity = capacity};
-    record->begin = lp_alloc((size_t)capacity, sizeof *record->begin);
-    record->end = lp_alloc((size_t)capacity, sizeof *record->end);
-    return (record->begin && record->end) || fail_memory(reader);
-}
-
 /* Allocates what depends on the columns, once they are known. */
 static bool init_columns(lp_reader *reader)
 {
     const lp_columns *columns = &reader->shared->columns;
     if (reader->record.begin)
         return true;
-    return make_record(reader, &reader->record, columns->count) &&
-           (lp_rows_fields(&reader->rows, columns->field_type, columns->field_count) || fail_memory(reader));
+    bool good = lp_csv_record_init(&reader->record, columns->count) &&
+                lp_rows_fields(&reader->rows, columns->field_type, columns->field_count);
+    return good || fail_memory(reader);
 }
 
 /* Reads the first record that is not an empty line: the header, or without a header the first row. */
@@ -328,16 +311,15 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
     int64_t delimiters = 1;
     for (const char *at = scanner->at; at < scanner->end; at++)
         delimiters += *at == scanner->delimiter;
-    lp_csv_record first = {0};
-    bool good = make_record(reader, &first, delimiters);
+    lp_csv_record first;
+    bool good = lp_csv_record_init(&first, delimiters) || fail_memory(reader);
     while (good && !shared->have_columns && lp_csv_next(scanner, &first)) {
         if (scanner->at > nul) {
-            good = fail_binary(reader);
+            good = fail(reader, LAPSE_ERROR_INPUT, 0, LP_CSV_BINARY);
         } else if (lp_csv_is_blank(&first)) {
             reader->line += first.lines;
         } else if (first.after_quote) {
-            good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1,
-                        "text follows the closing quote of a field; a quote inside a quoted field must be doubled");
+            good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1, LP_CSV_AFTER_QUOTE);
         } else {
             lapse_error error = {0};
             lapse_status status = lp_columns_choose(&shared->columns, &shared->arena, shared->options, &first,
@@ -348,8 +330,7 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             reader->line += first.lines;
         }
     }
-    lp_free(first.begin);
-    lp_free(first.end);
+    lp_csv_record_clear(&first);
     return good;
 }
 
@@ -358,10 +339,8 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
 /* A malformed record that is a chunk of its own. */
 static bool read_faulty(lp_reader *reader, const lp_chunk *chunk)
 {
-    int64_t line = 0;
-    if (chunk->fault == LP_CHUNK_OPEN_QUOTE)
-        for (size_t i = 0; i < chunk->quote; i++)
-            line += reader->buffer[i] == '\n';
+    bool open = chunk->fault == LP_CHUNK_OPEN_QUOTE;
+    int64_t line = open ? lp_csv_line_ends(reader->buffer, reader->buffer + chunk->quote) : 0;
     const char *message = lp_chunk_fault_text(chunk->fault);
     reader->seen++;
     if (!reader->shared->have_columns) {
@@ -385,7 +364,7 @@ static bool read_whole(lp_reader *reader, const lp_chunk *chunk)
         return false;
     while (lp_csv_next(&scanner, &reader->record)) {
         if (scanner.at > nul)
-            return fail_binary(reader);
+            return fail(reader, LAPSE_ERROR_INPUT, 0, LP_CSV_BINARY);
         if (!lp_csv_is_blank(&reader->record) && !read_row(reader, &reader->record))
             return false;
         reader->line += reader->record.lines;

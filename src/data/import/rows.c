@@ -27,14 +27,9 @@ static bool add_fields(const lp_rows *rows, lp_segment *segment)
 
 static bool add_segment(lp_rows *rows, int64_t most)
 {
-    if (rows->segment_count == rows->segment_capacity) {
-        int64_t capacity = rows->segment_capacity * 2 + 8;
-        lp_segment **segments = lp_grow(rows->segments, (size_t)capacity, sizeof *segments);
-        if (!segments)
-            return false;
-        rows->segments = segments;
-        rows->segment_capacity = capacity;
-    }
+    size_t count = (size_t)rows->segment_count + 1;
+    if (!lp_reserve(&rows->segments, &rows->segment_capacity, count, sizeof *rows->segments))
+        return false;
     lp_segment *segment = lp_alloc(1, sizeof *segment);
     if (!segment)
         return false;
@@ -64,14 +59,8 @@ bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count)
 
 bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most)
 {
-    if (rows->chunk_count == rows->chunk_capacity) {
-        int64_t capacity = rows->chunk_capacity * 2 + 64;
-        lp_rows_chunk *chunks = lp_grow(rows->chunks, (size_t)capacity, sizeof *chunks);
-        if (!chunks)
-            return false;
-        rows->chunks = chunks;
-        rows->chunk_capacity = capacity;
-    }
+    if (!lp_reserve(&rows->chunks, &rows->chunk_capacity, (size_t)rows->chunk_count + 1, sizeof *rows->chunks))
+        return false;
     lp_segment *segment = rows->segment_count ? rows->segments[rows->segment_count - 1] : NULL;
     if ((!segment || segment->capacity - segment->used < most) && !add_segment(rows, most))
         return false;
@@ -104,11 +93,12 @@ uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint6
     return index;
 }
 
-static void clear_names(lp_rows_names *names)
+void lp_rows_names_clear(lp_rows_names *names)
 {
     lp_intern_clear(&names->intern);
     lp_free(names->first);
     lp_free(names->count);
+    *names = (lp_rows_names){0};
 }
 
 void lp_rows_clear(lp_rows *rows)
@@ -117,10 +107,10 @@ void lp_rows_clear(lp_rows *rows)
         free_segment(rows->segments[i]);
     lp_free(rows->segments);
     lp_free(rows->chunks);
-    clear_names(&rows->sequences);
-    clear_names(&rows->types);
+    lp_rows_names_clear(&rows->sequences);
+    lp_rows_names_clear(&rows->types);
     for (int f = 0; f < rows->field_count; f++)
-        clear_names(&rows->categories[f]);
+        lp_rows_names_clear(&rows->categories[f]);
     lp_free(rows->categories);
     *rows = (lp_rows){0};
 }

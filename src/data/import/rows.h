@@ -55,9 +55,11 @@ typedef struct lp_rows {
     const lapse_field_type *field_type;
     int field_count;
     lp_segment **segments; /* owned */
-    int64_t segment_count, segment_capacity;
+    int64_t segment_count;
+    size_t segment_capacity;
     lp_rows_chunk *chunks; /* owned; in the order of the text */
-    int64_t chunk_count, chunk_capacity;
+    int64_t chunk_count;
+    size_t chunk_capacity;
     int64_t segment_rows; /* capacity of a new segment */
 } lp_rows;
 
@@ -70,12 +72,13 @@ bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most);
 /* Interns a name that occurs at `position`; LP_INTERN_NONE when out of memory. */
 uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint64_t key, uint64_t position);
 
+void lp_rows_names_clear(lp_rows_names *names);
 void lp_rows_clear(lp_rows *rows);
 
 /* Groups the rows of all workers by sequence, sorts and preprocesses them, and fills the columns and names of
- * dataset, which owns them; dataset->fields must have name and type. Frees the rows. *moved is the number of rows
- * that were not in chronological order. event_count is 0 if preprocessing drops everything. */
-lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split, lp_preparation *preparation,
-                           int64_t *moved, lapse_dataset *dataset, lapse_error *error);
+ * dataset, which owns them; dataset->fields must have name and type. Frees the rows. event_count is 0 if preprocessing
+ * drops everything. */
+lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split,
+                           const lp_preparation *preparation, lapse_dataset *dataset, lapse_error *error);
 
 #endif

@@ -60,38 +60,14 @@ static double exponential_density(double lag, double scale, double width)
     return exp(-lag / scale) / scale;
 }
 
-static double exponential_mode(double scale, double width)
-{
-    (void)scale;
-    (void)width;
-    return 0;
-}
-
-static double exponential_support(double scale, double width)
-{
-    (void)width;
-    return 20 * scale;
-}
-
 static double gaussian_density(double lag, double scale, double width)
 {
     double deviation = width * scale, distance = (lag - scale) / deviation;
     return exp(-0.5 * distance * distance) / (deviation * sqrt(TWO_PI));
 }
 
-static double gaussian_mode(double scale, double width)
-{
-    (void)width;
-    return scale;
-}
-
-static double gaussian_support(double scale, double width)
-{
-    return scale * (1 + 4 * width);
-}
-
-const lp_law_kernel lp_law_exponential = {exponential_density, exponential_mode, exponential_support};
-const lp_law_kernel lp_law_gaussian = {gaussian_density, gaussian_mode, gaussian_support};
+const lp_law_kernel lp_law_exponential = {exponential_density, .mode = 0, .support = 20};
+const lp_law_kernel lp_law_gaussian = {gaussian_density, .mode = 1, .support = 1, .support_widths = 4};
 
 int32_t lp_law_add_type(lp_law *law, const char *action, const char *item, const char *category, double base_rate)
 {
@@ -115,15 +91,16 @@ bool lp_law_add_excitation(lp_law *law, int32_t source, int32_t target, double w
     if (!excitations)
         return false;
     law->excitations = excitations;
-    excitations[law->excitation_count] = (lp_law_excitation){.source = source,
-                                                             .target = target,
-                                                             .next = law->types[source].first_excitation,
-                                                             .kernel = kernel,
-                                                             .weight = weight,
-                                                             .scale = scale,
-                                                             .width = width,
-                                                             .mode = kernel->mode(scale, width),
-                                                             .support = kernel->support(scale, width)};
+    excitations[law->excitation_count] =
+        (lp_law_excitation){.source = source,
+                            .target = target,
+                            .next = law->types[source].first_excitation,
+                            .kernel = kernel,
+                            .weight = weight,
+                            .scale = scale,
+                            .width = width,
+                            .mode = kernel->mode * scale,
+                            .support = scale * (kernel->support + kernel->support_widths * width)};
     law->types[source].first_excitation = law->excitation_count++;
     return true;
 }
@@ -163,7 +140,8 @@ typedef struct process {
     const lp_law *law;
     lp_random random;
     active_excitation *active; /* owned */
-    int64_t active_count, active_capacity;
+    int64_t active_count;
+    size_t active_capacity;
     double base_rate; /* sum of the event types' base rates */
 } process;
 
@@ -205,14 +183,8 @@ static int32_t choose_type(process *s, double time, double level)
 static bool excite(process *s, int32_t type, double time)
 {
     for (int32_t r = s->law->types[type].first_excitation; r >= 0; r = s->law->excitations[r].next) {
-        if (s->active_count == s->active_capacity) {
-            int64_t capacity = s->active_capacity ? 2 * s->active_capacity : 64;
-            active_excitation *active = lp_grow(s->active, (size_t)capacity, sizeof *active);
-            if (!active)
-                return false;
-            s->active = active;
-            s->active_capacity = capacity;
-        }
+        if (!lp_reserve(&s->active, &s->active_capacity, (size_t)s->active_count + 1, sizeof *s->active))
+            return false;
         s->active[s->active_count++] = (active_excitation){&s->law->excitations[r], time};
     }
     return true;

@@ -26,8 +26,8 @@
  * parameters are scale (seconds) and width (relative to the scale). */
 typedef struct lp_law_kernel {
     double (*density)(double lag, double scale, double width); /* per second, for 0 <= lag <= support */
-    double (*mode)(double scale, double width);
-    double (*support)(double scale, double width);
+    double mode;                                               /* in scales */
+    double support, support_widths; /* the support is scale * (support + support_widths * width) */
 } lp_law_kernel;
 
 /* exp(-lag / scale) / scale, with a support of 20 scales. */

@@ -276,8 +276,9 @@ lapse_status lp_goods_write_events(lp_writer *writer, const lapse_simulation *si
     return LAPSE_OK;
 }
 
-lapse_status lp_goods_write(lp_writer *writer, const lp_goods *goods, lapse_error *error)
+lapse_status lp_goods_write(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error)
 {
+    const lp_goods *goods = simulation->goods;
     char category[WORD_SIZE], series[WORD_SIZE], brand[WORD_SIZE];
     LP_TRY(lp_writer_print(writer, error, "item,name,brand,category\n"));
     for (int32_t c = 0; c < goods->category_count; c++) {

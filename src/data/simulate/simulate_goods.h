@@ -55,6 +55,6 @@ int32_t lp_goods_sample_series(const lp_goods *goods, int32_t item, double day, 
 
 /* Writes the events of a simulation (user,time,item,category), and the items (item,name,brand,category), as CSV. */
 lapse_status lp_goods_write_events(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error);
-lapse_status lp_goods_write(lp_writer *writer, const lp_goods *goods, lapse_error *error);
+lapse_status lp_goods_write(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error);
 
 #endif

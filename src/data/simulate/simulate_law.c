@@ -69,8 +69,8 @@ static lapse_status write_events(lp_writer *writer, const lapse_simulation *simu
 }
 
 /* probabilities: scratch of law.type_count elements. */
-static lapse_status write_law(lp_writer *writer, const lapse_simulation *simulation, double *probabilities,
-                              lapse_error *error)
+static lapse_status write_probabilities(lp_writer *writer, const lapse_simulation *simulation, double *probabilities,
+                                        lapse_error *error)
 {
     const lp_law *law = &simulation->law;
     char name[LP_SIMULATE_NAME_SIZE];
@@ -92,29 +92,40 @@ static lapse_status write_law(lp_writer *writer, const lapse_simulation *simulat
     return LAPSE_OK;
 }
 
-lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error)
+static lapse_status write_law(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error)
+{
+    size_t types = (size_t)simulation->law.type_count;
+    double *probabilities = lp_alloc(types, sizeof *probabilities);
+    if (!probabilities)
+        return lp_fail_memory(error, "the law's probabilities", types * sizeof *probabilities);
+    lapse_status status = write_probabilities(writer, simulation, probabilities, error);
+    lp_free(probabilities);
+    return status;
+}
+
+static lapse_status save(const lapse_simulation *simulation, const char *path,
+                         lapse_status (*write)(lp_writer *, const lapse_simulation *, lapse_error *),
+                         lapse_error *error)
 {
     lp_writer writer;
     LP_TRY(lp_writer_open(&writer, path, error));
-    lapse_status status = simulation->goods ? lp_goods_write_events(&writer, simulation, error)
-                                            : write_events(&writer, simulation, error);
+    lapse_status status = write(&writer, simulation, error);
     if (status == LAPSE_OK)
         return lp_writer_commit(&writer, error);
     lp_writer_abandon(&writer);
     return status;
 }
 
+lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error)
+{
+    return save(simulation, path, simulation->goods ? lp_goods_write_events : write_events, error);
+}
+
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
     if (!simulation->goods)
         return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' has an item catalogue");
-    lp_writer writer;
-    LP_TRY(lp_writer_open(&writer, path, error));
-    lapse_status status = lp_goods_write(&writer, simulation->goods, error);
-    if (status == LAPSE_OK)
-        return lp_writer_commit(&writer, error);
-    lp_writer_abandon(&writer);
-    return status;
+    return save(simulation, path, lp_goods_write, error);
 }
 
 lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const char *what, lapse_error *error)
@@ -128,19 +139,5 @@ lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
     LP_TRY(lp_simulation_require_law(simulation, "table of probabilities", error));
-    size_t types = (size_t)simulation->law.type_count;
-    double *probabilities = lp_alloc(types, sizeof *probabilities);
-    if (!probabilities)
-        return lp_fail_memory(error, "the law's probabilities", types * sizeof *probabilities);
-    lp_writer writer;
-    lapse_status status = lp_writer_open(&writer, path, error);
-    if (status == LAPSE_OK) {
-        status = write_law(&writer, simulation, probabilities, error);
-        if (status == LAPSE_OK)
-            status = lp_writer_commit(&writer, error);
-        else
-            lp_writer_abandon(&writer);
-    }
-    lp_free(probabilities);
-    return status;
+    return save(simulation, path, write_law, error);
 }

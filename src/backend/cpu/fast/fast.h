@@ -20,36 +20,42 @@
 #define LP_FAST_EXPAND(name, level) LP_FAST_PASTE(name, level)
 #define LP_FAST(name) LP_FAST_EXPAND(name, LP_LEVEL)
 
-void LP_FAST(add)(const lp_node *node, const lp_run *run);
-void LP_FAST(linear)(const lp_node *node, const lp_run *run);
-void LP_FAST(linear_outer)(const lp_node *node, const lp_run *run);
-void LP_FAST(column_sum)(const lp_node *node, const lp_run *run);
-void LP_FAST(column_dot)(const lp_node *node, const lp_run *run);
-void LP_FAST(scale_columns)(const lp_node *node, const lp_run *run);
-void LP_FAST(embed)(const lp_node *node, const lp_run *run);
-void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(embed_pair)(const lp_node *node, const lp_run *run);
-void LP_FAST(gather)(const lp_node *node, const lp_run *run);
-void LP_FAST(affine)(const lp_node *node, const lp_run *run);
-void LP_FAST(relu)(const lp_node *node, const lp_run *run);
-void LP_FAST(relu_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(dropout)(const lp_node *node, const lp_run *run);
-void LP_FAST(layer_norm)(const lp_node *node, const lp_run *run);
-void LP_FAST(layer_norm_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(basis)(const lp_node *node, const lp_run *run);
-void LP_FAST(basis_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(reflect)(const lp_node *node, const lp_run *run);
-void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(attention)(const lp_node *node, const lp_run *run);
-void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(cache_append)(const lp_node *node, const lp_run *run);
-void LP_FAST(attention_cached)(const lp_node *node, const lp_run *run);
-void LP_FAST(cross_entropy)(const lp_node *node, const lp_run *run);
-void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(softmax_loss)(const lp_node *node, const lp_run *run);
-void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run);
-void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run);
-void LP_FAST(bce_loss_gradient)(const lp_node *node, const lp_run *run);
+/* The ops that have a SIMD kernel, as in LP_OPS; for the others the reference kernel is fast enough. */
+#define LP_FAST_OPS(X)                                \
+    X(ADD, add)                                       \
+    X(LINEAR, linear)                                 \
+    X(LINEAR_OUTER, linear_outer)                     \
+    X(COLUMN_SUM, column_sum)                         \
+    X(COLUMN_DOT, column_dot)                         \
+    X(SCALE_COLUMNS, scale_columns)                   \
+    X(EMBED, embed)                                   \
+    X(EMBED_GRADIENT, embed_gradient)                 \
+    X(EMBED_PAIR, embed_pair)                         \
+    X(GATHER, gather)                                 \
+    X(AFFINE, affine)                                 \
+    X(RELU, relu)                                     \
+    X(RELU_GRADIENT, relu_gradient)                   \
+    X(DROPOUT, dropout)                               \
+    X(LAYER_NORM, layer_norm)                         \
+    X(LAYER_NORM_GRADIENT, layer_norm_gradient)       \
+    X(BASIS, basis)                                   \
+    X(BASIS_GRADIENT, basis_gradient)                 \
+    X(REFLECT, reflect)                               \
+    X(REFLECT_GRADIENT, reflect_gradient)             \
+    X(ATTENTION, attention)                           \
+    X(ATTENTION_GRADIENT, attention_gradient)         \
+    X(CACHE_APPEND, cache_append)                     \
+    X(ATTENTION_CACHED, attention_cached)             \
+    X(CROSS_ENTROPY, cross_entropy)                   \
+    X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient) \
+    X(SOFTMAX_LOSS, softmax_loss)                     \
+    X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
+    X(BCE_LOSS, bce_loss)                             \
+    X(BCE_LOSS_GRADIENT, bce_loss_gradient)
+
+#define LP_FAST_KERNEL(id, row) void LP_FAST(row)(const lp_node *node, const lp_run *run);
+LP_FAST_OPS(LP_FAST_KERNEL)
+#undef LP_FAST_KERNEL
 
 /* lp_ranking_kernels */
 void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
@@ -68,18 +74,10 @@ void LP_FAST(adam_step)(size_t count, const lp_adam_factors *factors, float rate
 /* lp_cpu_fma_loop */
 double LP_FAST(fma_loop)(int turns, float *sink);
 
-/* By op; NULL: the reference kernel is fast enough. */
-extern const lp_kernel LP_FAST(kernels)[LP_OP_COUNT];
-
 /* Data of input or output i of `node`; NULL if absent or unused. */
 #define INPUT(i) ((const float *)(node->inputs[i] ? lp_run_data(run, node->inputs[i]) : NULL))
 #define OUTPUT(i) ((float *)(node->outputs[i] ? lp_run_data(run, node->outputs[i]) : NULL))
 /* Whether output i accumulates. */
 #define ADDED(i) ((node->accumulate >> (i)&1) != 0)
-
-static inline size_t element_count(const lp_run *run, const lp_value *value)
-{
-    return (size_t)lp_run_rows(run, value) * (size_t)value->cols;
-}
 
 #endif

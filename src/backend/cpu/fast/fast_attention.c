@@ -170,15 +170,6 @@ void LP_FAST(attention)(const lp_node *node, const lp_run *run)
 
 /* ---------------------------------------------------------------------------------------------- gradient ----- */
 
-static float dot(const float *restrict a, const float *restrict b, int count)
-{
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int i = 0; i < count; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* Replaces a row of scores by probabilities after dropout, and the gradients of the probabilities by those of the scores,
  * with zeros from count to wide. */
 static void softmax_row_gradient(float *restrict row, float *restrict drow, int count, int wide,
@@ -217,9 +208,9 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     if (p->extra)
         fast_product(count, fast_padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
     for (int q = from; q < to; q++) {
-        float delta = dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
+        float delta = fast_dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
         if (p->extra)
-            delta += dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
+            delta += fast_dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
         softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, to, bits,
                              threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
         bits += threshold ? fast_padded(q + 1) : 0;

@@ -9,7 +9,7 @@ void LP_FAST(add)(const lp_node *node, const lp_run *run)
 {
     const float *a = INPUT(0), *b = INPUT(1);
     float *y = OUTPUT(0);
-    size_t size = element_count(run, node->outputs[0]);
+    size_t size = lp_run_size(run, node->outputs[0]);
     assert(!b || !ADDED(0)); /* only gradients accumulate, and they have one input */
     if (!b && !ADDED(0)) {
         memcpy(y, a, size * sizeof *y);
@@ -72,7 +72,7 @@ void LP_FAST(embed_gradient)(const lp_node *node, const lp_run *run)
     float *dtable = OUTPUT(0);                              /* [V x cols] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     if (!ADDED(0))
-        memset(dtable, 0, element_count(run, node->outputs[0]) * sizeof *dtable);
+        memset(dtable, 0, lp_run_size(run, node->outputs[0]) * sizeof *dtable);
     for (int t = 0; t < rows; t++) {
         float *row = dtable + (size_t)ids[t] * cols;
         const float *drow = dy + (size_t)t * cols;
@@ -91,7 +91,7 @@ void LP_FAST(affine)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0);
     float *y = OUTPUT(0), scale = (float)node->attributes.scale, shift = (float)node->attributes.shift;
-    size_t size = element_count(run, node->outputs[0]);
+    size_t size = lp_run_size(run, node->outputs[0]);
     bool added = ADDED(0);
 #pragma omp simd
     for (size_t i = 0; i < size; i++)
@@ -102,7 +102,7 @@ void LP_FAST(relu)(const lp_node *node, const lp_run *run)
 {
     const float *x = INPUT(0);
     float *y = OUTPUT(0);
-    size_t size = element_count(run, node->outputs[0]);
+    size_t size = lp_run_size(run, node->outputs[0]);
 #pragma omp simd
     for (size_t i = 0; i < size; i++)
         y[i] = x[i] > 0 ? x[i] : 0;
@@ -112,7 +112,7 @@ void LP_FAST(relu_gradient)(const lp_node *node, const lp_run *run)
 {
     const float *y = INPUT(0), *dy = INPUT(1);
     float *dx = OUTPUT(0);
-    size_t size = element_count(run, node->outputs[0]);
+    size_t size = lp_run_size(run, node->outputs[0]);
     bool added = ADDED(0);
 #pragma omp simd
     for (size_t i = 0; i < size; i++) {

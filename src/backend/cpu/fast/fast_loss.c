@@ -182,7 +182,7 @@ static void clear_unless_added(const lp_node *node, const lp_run *run, int outpu
 {
     float *data = OUTPUT(output);
     if (data && !ADDED(output))
-        memset(data, 0, element_count(run, node->outputs[output]) * sizeof *data);
+        memset(data, 0, lp_run_size(run, node->outputs[output]) * sizeof *data);
 }
 
 /* Replaces scores by their gradients, which are 0 past the last item. */
@@ -233,15 +233,6 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
 
 /* ------------------------------------------------------------------------------------------ bce_loss ------ */
 
-static float dot(const float *restrict a, const float *restrict b, int count)
-{
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int i = 0; i < count; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* Replaces scores by their gradients; returns the loss. Both use e = exp(-|s|): log(1 + exp(s)) is max(s, 0) + log(1 + e),
  * and the sigmoid is 1 / (1 + e) or e / (1 + e). */
 static double bce_row(float *row, int count)
@@ -267,7 +258,7 @@ void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run)
         float *row = dscore + (size_t)t * count;
         for (int i = 0; i < count; i++) {
             int c = i ? negative[(size_t)t * (count - 1) + i - 1] : target[t];
-            row[i] = dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c];
+            row[i] = fast_dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c];
         }
         loss += bce_row(row, count);
     }

@@ -257,4 +257,13 @@ static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t st
     }
 }
 
+static inline float fast_dot(const float *restrict a, const float *restrict b, int count)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < count; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
 #endif

@@ -1,35 +1,13 @@
-/* fast_table.c: the SIMD kernels by op. */
+/* fast_table.c: the functions of this folder at one level. */
 #include "backend/cpu/fast/fast.h"
 
-const lp_kernel LP_FAST(kernels)[LP_OP_COUNT] = {
-    [LP_OP_ADD] = LP_FAST(add),
-    [LP_OP_LINEAR] = LP_FAST(linear),
-    [LP_OP_LINEAR_OUTER] = LP_FAST(linear_outer),
-    [LP_OP_COLUMN_SUM] = LP_FAST(column_sum),
-    [LP_OP_COLUMN_DOT] = LP_FAST(column_dot),
-    [LP_OP_SCALE_COLUMNS] = LP_FAST(scale_columns),
-    [LP_OP_EMBED] = LP_FAST(embed),
-    [LP_OP_EMBED_GRADIENT] = LP_FAST(embed_gradient),
-    [LP_OP_EMBED_PAIR] = LP_FAST(embed_pair),
-    [LP_OP_GATHER] = LP_FAST(gather),
-    [LP_OP_AFFINE] = LP_FAST(affine),
-    [LP_OP_RELU] = LP_FAST(relu),
-    [LP_OP_RELU_GRADIENT] = LP_FAST(relu_gradient),
-    [LP_OP_DROPOUT] = LP_FAST(dropout),
-    [LP_OP_LAYER_NORM] = LP_FAST(layer_norm),
-    [LP_OP_LAYER_NORM_GRADIENT] = LP_FAST(layer_norm_gradient),
-    [LP_OP_BASIS] = LP_FAST(basis),
-    [LP_OP_BASIS_GRADIENT] = LP_FAST(basis_gradient),
-    [LP_OP_REFLECT] = LP_FAST(reflect),
-    [LP_OP_REFLECT_GRADIENT] = LP_FAST(reflect_gradient),
-    [LP_OP_ATTENTION] = LP_FAST(attention),
-    [LP_OP_ATTENTION_GRADIENT] = LP_FAST(attention_gradient),
-    [LP_OP_CACHE_APPEND] = LP_FAST(cache_append),
-    [LP_OP_ATTENTION_CACHED] = LP_FAST(attention_cached),
-    [LP_OP_CROSS_ENTROPY] = LP_FAST(cross_entropy),
-    [LP_OP_CROSS_ENTROPY_GRADIENT] = LP_FAST(cross_entropy_gradient),
-    [LP_OP_SOFTMAX_LOSS] = LP_FAST(softmax_loss),
-    [LP_OP_SOFTMAX_LOSS_GRADIENT] = LP_FAST(softmax_loss_gradient),
-    [LP_OP_BCE_LOSS] = LP_FAST(bce_loss),
-    [LP_OP_BCE_LOSS_GRADIENT] = LP_FAST(bce_loss_gradient),
+#define LP_FAST_ENTRY(id, row) [LP_OP_##id] = LP_FAST(row),
+
+extern const lp_cpu_functions LP_FAST(functions);
+const lp_cpu_functions LP_FAST(functions) = {
+    .kernels = {LP_FAST_OPS(LP_FAST_ENTRY)},
+    .ranking = {LP_FAST(scores), LP_FAST(count_at_least), LP_FAST(row_scores), LP_FAST(transposed_scores),
+                LP_FAST(log_sum)},
+    .adam = {LP_FAST(adam_norm), LP_FAST(adam_add), LP_FAST(adam_step)},
+    .fma_loop = LP_FAST(fma_loop),
 };

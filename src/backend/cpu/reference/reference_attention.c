@@ -126,8 +126,7 @@ void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run)
 {
     for (int i = 0; i < node->op->output_count; i++)
         if (node->outputs[i] && !(node->accumulate >> i & 1))
-            memset(lp_run_data(run, node->outputs[i]), 0,
-                   (size_t)run->rows[LP_ROWS_TOKENS] * (size_t)node->outputs[i]->cols * sizeof(real));
+            memset(lp_run_data(run, node->outputs[i]), 0, lp_run_size(run, node->outputs[i]) * sizeof(real));
     for (int s = 0; s < run->segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);

@@ -7,7 +7,7 @@ void LP_REFERENCE(add)(const lp_node *node, const lp_run *run)
 {
     const real *a = INPUT(0), *b = INPUT(1); /* [rows x cols] */
     real *y = OUTPUT(0);
-    size_t size = (size_t)lp_run_rows(run, node->outputs[0]) * (size_t)node->outputs[0]->cols;
+    size_t size = lp_run_size(run, node->outputs[0]);
     for (size_t i = 0; i < size; i++)
         STORE(0, y[i], b ? a[i] + b[i] : a[i]);
 }
@@ -56,7 +56,7 @@ void LP_REFERENCE(relu)(const lp_node *node, const lp_run *run)
 {
     const real *x = INPUT(0);
     real *y = OUTPUT(0);
-    size_t size = (size_t)lp_run_rows(run, node->outputs[0]) * (size_t)node->outputs[0]->cols;
+    size_t size = lp_run_size(run, node->outputs[0]);
     for (size_t i = 0; i < size; i++)
         y[i] = x[i] > 0 ? x[i] : 0;
 }
@@ -65,7 +65,7 @@ void LP_REFERENCE(relu_gradient)(const lp_node *node, const lp_run *run)
 {
     const real *y = INPUT(0), *dy = INPUT(1);
     real *dx = OUTPUT(0);
-    size_t size = (size_t)lp_run_rows(run, node->outputs[0]) * (size_t)node->outputs[0]->cols;
+    size_t size = lp_run_size(run, node->outputs[0]);
     for (size_t i = 0; i < size; i++)
         STORE(0, dx[i], y[i] > 0 ? dy[i] : 0);
 }

@@ -1,15 +1,10 @@
 /* reference_flow.c: noise, and the ops of normalizing flows. */
 #include "backend/cpu/reference/reference.h"
 
-static size_t size_of(const lp_run *run, const lp_value *value)
-{
-    return (size_t)lp_run_rows(run, value) * (size_t)value->cols;
-}
-
 void LP_REFERENCE(noise)(const lp_node *node, const lp_run *run)
 {
     real *y = OUTPUT(0);
-    size_t size = size_of(run, node->outputs[0]);
+    size_t size = lp_run_size(run, node->outputs[0]);
     lp_random random = lp_random_start(run->seed, (uint32_t)LP_PURPOSE_NOISE | node->attributes.stream << 8, run->step);
     for (size_t i = 0; i < size; i++) {
         double p = ((double)i + lp_random_uniform(&random)) / (double)size;
@@ -21,7 +16,7 @@ void LP_REFERENCE(multiply)(const lp_node *node, const lp_run *run)
 {
     const real *a = INPUT(0), *b = INPUT(1);
     real *y = OUTPUT(0);
-    for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
+    for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
         STORE(0, y[i], a[i] * b[i]);
 }
 
@@ -29,7 +24,7 @@ void LP_REFERENCE(affine)(const lp_node *node, const lp_run *run)
 {
     const real *x = INPUT(0);
     real *y = OUTPUT(0), scale = (real)node->attributes.scale, shift = (real)node->attributes.shift;
-    for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
+    for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
         STORE(0, y[i], scale * x[i] + shift);
 }
 
@@ -37,7 +32,7 @@ void LP_REFERENCE(exp)(const lp_node *node, const lp_run *run)
 {
     const real *x = INPUT(0);
     real *y = OUTPUT(0);
-    for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
+    for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
         y[i] = (real)exp((double)x[i]);
 }
 
@@ -46,7 +41,7 @@ void LP_REFERENCE(tanh)(const lp_node *node, const lp_run *run)
     const real *x = INPUT(0);
     real *y = OUTPUT(0);
     double bound = node->attributes.scale;
-    for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
+    for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
         y[i] = (real)(bound * tanh((double)x[i] / bound));
 }
 
@@ -54,7 +49,7 @@ void LP_REFERENCE(tanh_gradient)(const lp_node *node, const lp_run *run)
 {
     const real *y = INPUT(0), *dy = INPUT(1);
     real *dx = OUTPUT(0), bound = (real)node->attributes.scale;
-    for (size_t i = 0; i < size_of(run, node->outputs[0]); i++)
+    for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
         STORE(0, dx[i], dy[i] * (1 - y[i] / bound * (y[i] / bound)));
 }
 

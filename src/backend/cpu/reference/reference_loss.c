@@ -87,8 +87,7 @@ static void clear(const lp_node *node, const lp_run *run, int output)
 {
     real *data = OUTPUT(output);
     if (data && !(node->accumulate >> output & 1))
-        memset(data, 0,
-               (size_t)lp_run_rows(run, node->outputs[output]) * (size_t)node->outputs[output]->cols * sizeof *data);
+        memset(data, 0, lp_run_size(run, node->outputs[output]) * sizeof *data);
 }
 
 /* Adds the contributions of dscore, the gradient of the score of item c at row t. */
