@@ -26,7 +26,7 @@ set(LAPSE_CUDA_FLAGS -Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-static
 
 if(LAPSE_CUDA_SOURCES)
   # The plugin has its own hidden copy of the library code that it needs, and exports one symbol.
-  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/memory.c src/base/threads.c)
+  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/error.c src/base/memory.c src/base/threads.c)
   set_target_properties(lapse_cuda PROPERTIES C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_RUNTIME_LIBRARY Static)
   install(TARGETS lapse_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

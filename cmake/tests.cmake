@@ -15,7 +15,7 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     file(CONFIGURE OUTPUT emulated/${name}.cpp CONTENT "#include \"${source}\"\n")
     list(APPEND wrappers ${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp)
   endforeach()
-  add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/memory.c
+  add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/error.c src/base/memory.c
     src/base/threads.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   # The reduction kernels without the rest of the plugin, for group sizes that occur in no graph.
@@ -54,7 +54,7 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   foreach(source ${LAPSE_TESTS})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
-    if(name MATCHES "^test_cuda")
+    if(name MATCHES "^test_(cuda|lstm)" AND TARGET lapse_cuda_emulated)
       target_compile_definitions(${name} PRIVATE LAPSE_EMULATED="$<TARGET_FILE:lapse_cuda_emulated>")
       add_dependencies(${name} lapse_cuda_emulated)
     endif()
