@@ -92,9 +92,9 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
 |           geometric, periods-fixed no, blocks 1, heads 1, projection linear,
 |           combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, windows all, item-vectors none
+|           clip 5, batch 4, epochs 2, patience 10, windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
-|           checkpoint none, checkpoint-every 30 seconds, resume no
+|           checkpoint-every 30 seconds, resume no
 | saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
 $ lapse info m.safetensors | grep -E '^(predict|field)'
 | predict               both

@@ -115,7 +115,7 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 |           minutes, period-max 8.37 days, period-init geometric, periods-fixed
 |           no, blocks 1, heads 1, projection linear, combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, windows all, item-vectors none
+|           clip 5, batch 4, epochs 2, patience 10, windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
 |           resume no
