@@ -52,7 +52,10 @@
     X(EXP, exp)                                       \
     X(TANH, tanh)                                     \
     X(TANH_GRADIENT, tanh_gradient)                   \
-    X(MASK, mask)
+    X(MASK, mask)                                     \
+    X(SHIFT_ROWS, shift_rows)                         \
+    X(LSTM, lstm)                                     \
+    X(LSTM_GRADIENT, lstm_gradient)
 
 #define LP_OP_ID(id, row) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
@@ -60,6 +63,12 @@ typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
 
 /* Maximum query rows of an attention tile: the scratch is sized for it. */
 enum { LP_ATTENTION_ROWS = 16 };
+
+/* Maximum number of segments that a recurrent scan advances together: the scratch is sized for it. */
+enum { LP_RECURRENT_SEGMENTS = 96 };
+
+/* Largest hidden size of a recurrent layer: a CUDA block has a thread for each column. */
+enum { LP_RECURRENT_HIDDEN = 1024 };
 
 /* Maximum tile of logits of softmax_loss. */
 enum { LP_SOFTMAX_ROWS = 96, LP_SOFTMAX_ITEMS = 512 };
@@ -219,6 +228,14 @@ lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound);
  * so that an output depends on strictly earlier inputs. A bias counts as a unit of degree 1: outputs of degree 0 have
  * none. */
 lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_mask_layer layer);
+
+/* x[t - k] where that token lies in the segment of t, otherwise zeros; k may be negative   x [T x a] */
+lp_value *lp_shift_rows(lp_graph *graph, lp_value *x, int k);
+
+/* A long short-term memory over each segment, from a zero state. Gates in PyTorch's order (i, f, g, o):
+ *     (i, f, g, o)_t = x_t + weight_hh h_{t-1};  c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g);  h_t = sigmoid(o) tanh(c_t)
+ * x [T x 4H] holds the input part of the gates with both biases, weight_hh [4H x H]. Returns the hidden states h [T x H]. */
+lp_value *lp_lstm(lp_graph *graph, lp_value *x, lp_value *weight_hh);
 
 /* ---- for the files that define the rows ------------------------------------------------------------------------ */
 

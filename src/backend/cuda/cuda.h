@@ -233,6 +233,10 @@ LP_CUDA_OP(attention_gradient);
 /* cuda_softmax_loss.cu */
 LP_CUDA_OP(softmax_loss);
 LP_CUDA_OP(softmax_loss_gradient);
+/* cuda_recurrent.cu */
+LP_CUDA_OP(shift_rows);
+LP_CUDA_OP(lstm);
+LP_CUDA_OP(lstm_gradient);
 
 /* NULL where the op has no kernel (cuda_table.cu). */
 lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id);

@@ -132,7 +132,7 @@ $ lapse train --help
 |   --json                    print settings and scores as one JSON object
 |
 | Model:
-|   --model NAME              model architecture, or a baseline: attention,
+|   --model NAME              model architecture, or a baseline: attention, lstm,
 |                             markov, item-markov, recency, popularity, majority
 |                             (default: attention)
 |   --task NAME               task: classify predicts which of a few event types
@@ -154,6 +154,7 @@ $ lapse train --help
 |                             classify, 2 to recommend)
 |   --heads N                 number of attention heads, 1 to 4; divides dims
 |                             (default: 1)
+|   --layers N                number of LSTM layers, 1 to 3 (default: 1)
 |   --order N                 order of the Markov chain: past events that it
 |                             conditions on, 1 to 3 (default: 1)
 |
@@ -293,7 +294,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 52
+| 53
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -301,7 +302,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 53
+| 54
 $ lapse eval --help >common; lapse eval --help all | diff common -
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb

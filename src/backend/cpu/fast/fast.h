@@ -51,7 +51,10 @@
     X(SOFTMAX_LOSS, softmax_loss)                     \
     X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
     X(BCE_LOSS, bce_loss)                             \
-    X(BCE_LOSS_GRADIENT, bce_loss_gradient)
+    X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
+    X(SHIFT_ROWS, shift_rows)                         \
+    X(LSTM, lstm)                                     \
+    X(LSTM_GRADIENT, lstm_gradient)
 
 #define LP_FAST_KERNEL(id, row) void LP_FAST(row)(const lp_node *node, const lp_run *run);
 LP_FAST_OPS(LP_FAST_KERNEL)

@@ -1,0 +1,168 @@
+/* op_recurrent.c: ops that carry a state from token to token of a packed sequence: shift_rows and the LSTM.
+ *
+ * A recurrent layer is two ops: `linear` computes the input part of all gates for all tokens at once, and the scan here
+ * adds the recurrent part token by token. Every segment starts from a zero state. A GRU differs in its number of gates
+ * and in its cell alone: recurrent_shape, recurrent_cost and recurrent_scratch take the number of gates.
+ */
+#include "graph/op_rows.h"
+
+/* ------------------------------------------------------------------------------------------- shift_rows ------ */
+
+static void shift_rows_shape(lp_graph *graph, lp_node *node)
+{
+    const lp_value *x = node->inputs[0];
+    if (!x || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS)
+        lp_graph_fail(graph, "shift_rows wants a value with a row for each token");
+    else
+        lp_op_output_like(graph, node, 0, x);
+}
+
+static void shift_rows_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_attributes back = {.shift = -node->attributes.shift};
+    lp_graph_gradient_node(graph, &lp_op_shift_rows, &node->outputs[0]->gradient, &back, &node->inputs[0]);
+}
+
+static lp_value *shift_rows_example(lp_graph *graph, lp_random *random)
+{
+    int cols = 1 + (int)lp_random_below(random, 9), k = (int)lp_random_below(random, 9) - 4;
+    lp_value *x = lp_example_tokens(graph, "x", cols);
+    /* x is used twice, so that a gradient is added to. */
+    return lp_add(graph, lp_shift_rows(graph, x, k), lp_shift_rows(graph, x, 1));
+}
+
+lp_value *lp_shift_rows(lp_graph *graph, lp_value *x, int k)
+{
+    return lp_graph_node(graph, &lp_op_shift_rows, &x, &(lp_attributes){.shift = k});
+}
+
+const lp_op lp_op_shift_rows = {.id = LP_OP_SHIFT_ROWS,
+                                .name = "shift_rows",
+                                .input_count = 1,
+                                .output_count = 1,
+                                .shape = shift_rows_shape,
+                                .gradient = shift_rows_gradient,
+                                .cost = lp_op_cost_elementwise,
+                                .example = shift_rows_example};
+
+/* ------------------------------------------------------------------------------------- recurrent layers ------ */
+
+enum { LSTM_GATES = 4 };
+
+/* Checks x [T x gates*H] and weight_hh [gates*H x H]; the outputs are the hidden states [T x H] and the activated gates
+ * [T x gates*H]. */
+static bool recurrent_shape(lp_graph *graph, lp_node *node, int gates)
+{
+    const lp_value *x = node->inputs[0], *weight = node->inputs[1];
+    if (!x || !weight || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS || weight->rows_of != LP_ROWS_FIXED ||
+        weight->cols < 1 || weight->cols > LP_RECURRENT_HIDDEN || weight->rows != gates * weight->cols ||
+        x->cols != weight->rows) {
+        lp_graph_fail(graph, "%s needs gates [T x %d*H] and a weight [%d*H x H], H at most %d", node->op->name, gates,
+                      gates, (int)LP_RECURRENT_HIDDEN);
+        return false;
+    }
+    lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_TOKENS, 0, weight->cols);
+    lp_op_output_like(graph, node, 1, x);
+    return true;
+}
+
+/* `products` of the size of h W_hh^T for each token. */
+static lp_cost recurrent_cost(const lp_node *node, const lp_extent *extent, const lp_value *weight, int products)
+{
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
+    cost.flop = 2.0 * products * (double)extent->rows[LP_ROWS_TOKENS] * weight->rows * weight->cols;
+    return cost;
+}
+
+/* The order of the segments, then what is held for each of the segments that advance together. */
+static size_t recurrent_scratch(const lp_extent *extent, int held, size_t real_size)
+{
+    size_t tokens = (size_t)extent->rows[LP_ROWS_TOKENS];
+    size_t together = tokens < LP_RECURRENT_SEGMENTS ? tokens : LP_RECURRENT_SEGMENTS;
+    return (tokens + (size_t)extent->longest + 4) * sizeof(int32_t) + together * (size_t)held * real_size;
+}
+
+/* ------------------------------------------------------------------------------------------------- lstm ------ */
+
+static void lstm_shape(lp_graph *graph, lp_node *node)
+{
+    if (recurrent_shape(graph, node, LSTM_GATES))
+        lp_op_output_like(graph, node, 2, node->outputs[0]);
+}
+
+static void lstm_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *h = node->outputs[0], *gates = node->outputs[1], *c = node->outputs[2];
+    lp_value *inputs[] = {gates, c, h, node->inputs[1], h->gradient};
+    if (!h->gradient || gates->gradient || c->gradient)
+        lp_graph_fail(graph, "lstm: a gradient flows through the hidden states alone");
+    else
+        lp_graph_gradient_node(graph, &lp_op_lstm_gradient, inputs, NULL, node->inputs);
+}
+
+static lp_cost lstm_cost(const lp_node *node, const lp_extent *extent)
+{
+    return recurrent_cost(node, extent, node->inputs[1], 1);
+}
+
+static lp_cost lstm_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    return recurrent_cost(node, extent, node->inputs[3], node->outputs[1] ? 2 : 1);
+}
+
+/* Of a segment the gates, the hidden state and the cell state; and the transposed weight. */
+static size_t lstm_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    int hidden = node->inputs[1]->cols;
+    return recurrent_scratch(extent, (LSTM_GATES + 2) * hidden, real_size) +
+           (size_t)LSTM_GATES * (size_t)hidden * (size_t)hidden * real_size;
+}
+
+/* Of a segment the gradients of the gates, the hidden state and the cell state; a row of zeros; of all tokens the previous
+ * hidden states, and the gradients of the gates where they cannot be written to dx at once. */
+static size_t lstm_gradient_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    int hidden = node->inputs[3]->cols;
+    bool direct = node->outputs[0] && !(node->accumulate & 1);
+    size_t per_token = (size_t)(direct ? 1 : 1 + LSTM_GATES) * (size_t)hidden;
+    return recurrent_scratch(extent, (LSTM_GATES + 2) * hidden, real_size) +
+           ((size_t)extent->rows[LP_ROWS_TOKENS] * per_token + (size_t)hidden) * real_size;
+}
+
+static lp_value *lstm_example(lp_graph *graph, lp_random *random)
+{
+    static const int sizes[] = {1, 2, 3, 5, 8, 11};
+    int hidden = sizes[lp_random_below(random, 6)], gates = LSTM_GATES * hidden;
+    int given = (int)lp_random_below(random, 6); /* 0: x requires no gradient; 1: the weight requires none */
+    lp_value *x = given == 0 ? lp_graph_input(graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, gates)
+                             : lp_example_tokens(graph, "x", gates);
+    lp_value *weight = given == 1 ? lp_graph_input(graph, "weight_hh", LP_TYPE_REAL, LP_ROWS_FIXED, gates, hidden)
+                                  : lp_example_fixed(graph, "weight_hh", gates, hidden);
+    lp_value *h = lp_lstm(graph, x, weight);
+    /* A second layer on the same inputs makes both gradients add. */
+    return lp_add(graph, h, lp_random_below(random, 2) ? lp_lstm(graph, x, weight) : h);
+}
+
+lp_value *lp_lstm(lp_graph *graph, lp_value *x, lp_value *weight_hh)
+{
+    return lp_graph_node(graph, &lp_op_lstm, (lp_value *[]){x, weight_hh}, NULL);
+}
+
+/* (x, weight_hh) -> hidden states h [T x H], activated gates [T x 4H], cell states c [T x H] */
+const lp_op lp_op_lstm = {.id = LP_OP_LSTM,
+                          .name = "lstm",
+                          .input_count = 2,
+                          .output_count = 3,
+                          .shape = lstm_shape,
+                          .gradient = lstm_gradient,
+                          .cost = lstm_cost,
+                          .scratch = lstm_scratch,
+                          .example = lstm_example};
+
+/* (gates, c, h, weight_hh, dh) -> dx [T x 4H], dweight_hh [4H x H] */
+const lp_op lp_op_lstm_gradient = {.id = LP_OP_LSTM_GRADIENT,
+                                   .name = "lstm_gradient",
+                                   .input_count = 5,
+                                   .output_count = 2,
+                                   .cost = lstm_gradient_cost,
+                                   .scratch = lstm_gradient_scratch};
