@@ -45,7 +45,8 @@ static const lp_option options[] = {
     {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 3,
      .rule = "1 to classify, 2 to recommend", .help = "number of attention blocks, 1 to 3"},
     {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 4,
-     .initial = "1", .help = "number of attention heads, 1 to 4; divides dims"},
+     .initial = "1", .advanced = true,
+     .help = "number of attention heads, 1 to 4; divides dims"},
     {.name = "projection", .type = LAPSE_OPTION_CHOICE, AT(projection), .placeholder = "NAME",
      .choices = projection_names, .initial = "linear", .advanced = true,
      .help = "query, key and value projections: linear, an MLP for the query, or MLPs for all three, which see times "

@@ -26,6 +26,7 @@ static const lp_option options[] = {
      .least = 1,
      .most = 3,
      .initial = "1",
+     .advanced = true,
      .help = "number of LSTM layers, 1 to 3"},
     {0},
 };

@@ -102,6 +102,7 @@ static const lp_option options[] = {
      .least = 1,
      .most = LARGEST_ORDER,
      .initial = "1",
+     .advanced = true,
      .help = "order of the Markov chain: past events that it conditions on, 1 to 3"},
     {0},
 };

@@ -128,7 +128,6 @@ $ lapse train --help
 |
 | Options:
 |   -o, --output MODEL        model file to write
-|   --no-eval                 skip the evaluation on the test split after training
 |   --json                    print settings and scores as one JSON object
 |
 | Model:
@@ -152,11 +151,6 @@ $ lapse train --help
 |                             sinusoid, none (default: mercer)
 |   --blocks N                number of attention blocks, 1 to 3 (default: 1 to
 |                             classify, 2 to recommend)
-|   --heads N                 number of attention heads, 1 to 4; divides dims
-|                             (default: 1)
-|   --layers N                number of LSTM layers, 1 to 3 (default: 1)
-|   --order N                 order of the Markov chain: past events that it
-|                             conditions on, 1 to 3 (default: 1)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)
@@ -188,7 +182,7 @@ $ lapse train --help
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
 |
-| `lapse train --help all` shows every option, 29 more.
+| `lapse train --help all` shows every option, 33 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
