@@ -283,10 +283,10 @@ static void recency_in_sessions(void **state)
 
 /* --------------------------------------------------------------------------------------- edited tensors ------- */
 
-static void refuse(const lapse_dataset *dataset, const char *floor, int tensor, int64_t element, double value,
+static void refuse(const lapse_dataset *dataset, const char *baseline, int tensor, int64_t element, double value,
                    const char *message)
 {
-    lapse_model *model = fit(dataset, floor, 1);
+    lapse_model *model = fit(dataset, baseline, 1);
     lapse_error error = {0};
     lp_tensor *edited = &model->tensors[tensor];
     if (element < 0)
@@ -327,10 +327,10 @@ static void files_give_the_same_answers(void **state)
     (void)state;
     lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 501);
     lapse_dataset *dataset = small_dataset_random(&random, 12, 20, TYPES, 10, false);
-    static const char *const floors[] = {"majority",    "markov",     "markov", "markov",
-                                         "item-markov", "popularity", "recency"};
+    static const char *const baselines[] = {"majority",    "markov",     "markov", "markov",
+                                            "item-markov", "popularity", "recency"};
     for (int i = 0; i < 7; i++) {
-        lapse_model *model = fit(dataset, floors[i], i < 4 ? i : 3), *loaded = NULL;
+        lapse_model *model = fit(dataset, baselines[i], i < 4 ? i : 3), *loaded = NULL;
         lapse_error error = {0};
         assert_int_equal(lapse_model_save(model, small_path("m"), &error), LAPSE_OK);
         if (lapse_model_load(small_path("m"), &loaded, &error) != LAPSE_OK)

@@ -646,11 +646,11 @@ static void save_out_of_memory(void **state)
 static void load_out_of_memory(void **state)
 {
     (void)state;
-    for (int floor = 0; floor < 3; floor++) {
-        if (floor == 0) {
+    for (int baseline = 0; baseline < 3; baseline++) {
+        if (baseline == 0) {
             save_small("m");
         } else {
-            lapse_model *model = fit_baseline(floor == 1 ? "majority" : "markov", 3);
+            lapse_model *model = fit_baseline(baseline == 1 ? "majority" : "markov", 3);
             /* Large enough to need memory of its own. */
             assert_int_equal(lp_model_property_set(model, NULL, "source", "%30000s", "x"), LAPSE_OK);
             save(model, "m");

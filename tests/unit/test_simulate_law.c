@@ -199,7 +199,7 @@ static void test_rescaled_waits_are_exponential(void **state)
     lapse_simulation_free(s);
 }
 
-static void test_kinds_happen_as_often_as_the_law_expects(void **state)
+static void test_event_types_happen_as_often_as_the_law_expects(void **state)
 {
     (void)state;
     small_skip_under_tools(); /* it is about numbers, and reads memory like the others */
@@ -266,7 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probabilities_are_those_of_the_document),
         cmocka_unit_test(test_rescaled_waits_are_exponential),
-        cmocka_unit_test(test_kinds_happen_as_often_as_the_law_expects),
+        cmocka_unit_test(test_event_types_happen_as_often_as_the_law_expects),
         cmocka_unit_test(test_law_is_far_above_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

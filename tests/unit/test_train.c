@@ -512,9 +512,9 @@ static void the_shop_is_learned(void **state)
     lp_train_options_default(&options);
     small_set(&options, "model", "markov");
     double accuracy[2], loss[2];
-    lapse_model *floor = small_train(dataset, &options, NULL, NULL);
-    accuracy[0] = test_accuracy(floor, dataset, &loss[0]);
-    lapse_model_free(floor);
+    lapse_model *baseline = small_train(dataset, &options, NULL, NULL);
+    accuracy[0] = test_accuracy(baseline, dataset, &loss[0]);
+    lapse_model_free(baseline);
     small_set(&options, "model", "attention");
     options.model.dims = 16;
     options.model.context = 32;
