@@ -262,8 +262,9 @@ static bool print_text(const demo *d)
                       i < CONTENDERS ? contenders[i].explanation : "the law that the events are drawn from");
     }
     bool whole = cli_table_print(&table, stdout, 2);
-    puts("\nGain: the share that was reached of what is possible beyond the best of the first four rows.\n"
-         "Log-loss is in nats an event; lower is better.");
+    puts("\nGain: the fraction of the possible improvement over the best baseline, which is one of the first four "
+         "rows.\n"
+         "Log-loss is in nats per event; lower is better.");
     return whole;
 }
 
