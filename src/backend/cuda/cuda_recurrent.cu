@@ -275,7 +275,7 @@ typedef struct lstm_gradient_task {
     int adds;
 } lstm_gradient_task;
 
-/* What the cell of this thread reads of a token: asked for before the product, and there after it. */
+/* Inputs of the cell of this thread for one token: loaded before the product, used after it. */
 typedef struct lstm_token {
     float i, f, g, o, c, previous, dh;
 } lstm_token;

@@ -87,7 +87,7 @@ void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float
         c[i] = alpha * one_dot(a, b + (size_t)i * stride, k) + (add ? c[i] : 0);
 }
 
-/* ------------------------------------------------------------------------------------- not on its side ------- */
+/* ------------------------------------------------------------------------------------- not transposed ------ */
 
 /* Accumulators of a strip: enough to hide the latency of multiply-adds (4 cycles, 2 per cycle). */
 enum { STRIP = 8 };
