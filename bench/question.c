@@ -1,14 +1,14 @@
-/* question.c: the time of one question to a recommender, on one thread.
+/* question.c: latency of one query to a recommender, on one thread.
  *
- *     3,416 items, 50 dims, 2 blocks, 1 head, a history of 200 events, the 10 best of all items
+ *     3,416 items, 50 dims, 2 blocks, 1 head, a history of 200 events, the top 10 of all items
  *
- * The parameters are random: time does not depend on them. The answer is first compared with that of the whole window
- * taken through the ordinary network, in plain kernels and double; a wrong one is not timed. Four event types of questions:
+ * The parameters are random: latency does not depend on them. The result is first compared with that of the whole window run
+ * through the ordinary network, with reference kernels in double; a wrong one is not timed. Four cases:
  *
- *     ask       again, at another moment: one row a block
+ *     ask       the same history, another query time: one row per block
  *     grow      after one more event, while the window still grows
- *     slide     after one more event, the oldest being dropped: the whole window again
- *     open      a new history of 200 events, and the first question
+ *     slide     after one more event, when the window drops its oldest one: the whole window again
+ *     open      a new history of 200 events, then a query
  *
  *   question [encoding] [rounds]
  */
