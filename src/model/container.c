@@ -2,6 +2,7 @@
 #include "model/container.h"
 
 #include "base/text.h"
+#include "data/dataset/names.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -142,15 +143,27 @@ static lapse_status read_properties(lp_container *container, const json_t *metad
     return LAPSE_OK;
 }
 
+/* A member that is an array of two integers. */
+static bool read_pair(const json_t *entry, const char *name, json_int_t *first, json_int_t *second)
+{
+    const json_t *pair = json_object_get(entry, name), *left = json_array_get(pair, 0),
+                 *right = json_array_get(pair, 1);
+    *first = json_integer_value(left);
+    *second = json_integer_value(right);
+    return json_array_size(pair) == 2 && json_is_integer(left) && json_is_integer(right);
+}
+
 /* Reads one tensor, whose data must begin at *offset; advances *offset to its end. */
 static lapse_status read_tensor(lp_container *container, const char *name, json_t *entry, const char *data,
                                 size_t data_size, size_t *offset, const char *path, lapse_error *error)
 {
-    const char *type_name = NULL;
+    const json_t *type_entry = json_object_get(entry, "dtype");
     json_int_t rows, cols, begin, end;
-    if (json_unpack(entry, "{s:s, s:[I,I!], s:[I,I!] !}", "dtype", &type_name, "shape", &rows, &cols, "data_offsets",
-                    &begin, &end) != 0)
+    /* Not json_unpack, which allocates and does not say whether it ran out of memory. */
+    if (json_object_size(entry) != 3 || !json_is_string(type_entry) || !read_pair(entry, "shape", &rows, &cols) ||
+        !read_pair(entry, "data_offsets", &begin, &end))
         return damaged(error, path, "a tensor's entry is not understood");
+    const char *type_name = json_string_value(type_entry);
     lp_tensor tensor = {lp_arena_text(&container->arena, name), LP_TENSOR_F32, rows, cols, NULL};
     if (!tensor.name)
         return lp_fail_memory(error, "the tensors of a model file", strlen(name));
@@ -268,4 +281,16 @@ const lp_tensor *lp_container_tensor(const lp_container *container, const char *
         if (strcmp(container->tensors[i].name, name) == 0)
             return &container->tensors[i];
     return NULL;
+}
+
+lapse_status lp_container_check_names(const lp_names *names, const char *path, const char *tensor, lapse_error *error)
+{
+    int64_t first = 0, second = 0;
+    lapse_status status = lp_names_unique(names, &first, &second);
+    if (status == LAPSE_ERROR_MEMORY)
+        return lp_fail_memory(error, "a check of names", (size_t)names->count * 11);
+    return status == LAPSE_OK ? LAPSE_OK
+                              : lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                                           "names %lld and %lld of tensor '%s' are both '%.60s'", (long long)first + 1,
+                                           (long long)second + 1, tensor, lp_names_get(names, first));
 }

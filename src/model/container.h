@@ -33,4 +33,7 @@ void lp_container_close(lp_container *container);
 const char *lp_container_property(const lp_container *container, const char *name);
 const lp_tensor *lp_container_tensor(const lp_container *container, const char *name);
 
+/* Checks that the names of a vocabulary, which this tensor of the file holds, differ. */
+lapse_status lp_container_check_names(const lp_names *names, const char *path, const char *tensor, lapse_error *error);
+
 #endif

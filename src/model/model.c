@@ -150,6 +150,17 @@ static bool reserve_property(lapse_model *model)
     return true;
 }
 
+/* value: in the model's arena. */
+static bool append_property(lapse_model *model, const char *name, const char *value)
+{
+    const char *copy = lp_arena_text(&model->arena, name);
+    if (!copy || !reserve_property(model))
+        return false;
+    model->property_name[model->property_count] = copy;
+    model->property_value[model->property_count++] = value;
+    return true;
+}
+
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
 {
     va_list arguments, again;
@@ -164,15 +175,16 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     if (!value)
         return out_of_memory(error);
     int index = property_index(model, name);
-    if (index < 0) {
-        const char *copy = lp_arena_text(&model->arena, name);
-        if (!copy || !reserve_property(model))
-            return out_of_memory(error);
-        index = model->property_count++;
-        model->property_name[index] = copy;
-    }
+    if (index < 0)
+        return append_property(model, name, value) ? LAPSE_OK : out_of_memory(error);
     model->property_value[index] = value;
     return LAPSE_OK;
+}
+
+lapse_status lp_model_property_append(lapse_model *model, const char *name, const char *value, lapse_error *error)
+{
+    const char *copy = lp_arena_text(&model->arena, value);
+    return copy && append_property(model, name, copy) ? LAPSE_OK : out_of_memory(error);
 }
 
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)

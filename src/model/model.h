@@ -270,7 +270,9 @@ size_t lp_tensor_bytes(const lp_tensor *tensor);
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same for a number, by lp_number_text. */
+/* Adds a property whose name is new, without a search for it: the many properties of a file cost linear time. */
+lapse_status lp_model_property_append(lapse_model *model, const char *name, const char *value, lapse_error *error);
+/* lp_model_property_set of a number, by lp_number_text. */
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
 

@@ -262,12 +262,13 @@ static lapse_status parse_names(const lp_container *container, const char *path,
     const char *text = bytes->data;
     int64_t count = offsets->cols - 1;
     for (int64_t i = 0; i < count; i++)
-        if (offset[i] >= offset[i + 1] || offset[i + 1] > (uint64_t)bytes->cols || text[offset[i + 1] - 1] != 0)
+        if (offset[i] >= offset[i + 1] || offset[i + 1] > (uint64_t)bytes->cols ||
+            memchr(text + offset[i], 0, offset[i + 1] - offset[i]) != text + offset[i + 1] - 1)
             return wrong(error, path, tensors.offsets);
     if (offset[0] != 0 || offset[count] != (uint64_t)bytes->cols)
         return wrong(error, path, tensors.offsets);
     *names = (lp_names){.count = count, .offset = offset, .bytes = text};
-    return LAPSE_OK;
+    return lp_container_check_names(names, path, tensors.bytes, error);
 }
 
 static lapse_status parse_model_field(const lp_container *container, const char *path, int f, lp_arena *arena,
@@ -377,8 +378,8 @@ static bool parse_whole(const char *text, const char *digits, int base, uint64_t
 static lapse_status take_properties(lapse_model *model, const lp_container *container, const char *path,
                                     lapse_error *error)
 {
-    for (int i = 0; i < container->property_count; i++)
-        LP_TRY(lp_model_property_set(model, error, container->property_name[i], "%s", container->property_value[i]));
+    for (int i = 0; i < container->property_count; i++) /* names are unique: JSON_REJECT_DUPLICATES */
+        LP_TRY(lp_model_property_append(model, container->property_name[i], container->property_value[i], error));
     const char *seed = lp_model_property_find(model, "seed"), *split = lp_model_property_find(model, "split");
     const char *fingerprint = lp_model_property_find(model, "dataset.fingerprint");
     if (!parse_whole(seed, "0123456789", 10, &model->seed))

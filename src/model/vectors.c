@@ -189,6 +189,7 @@ static lapse_status fill(lapse_vectors *made, const lp_container *container, con
         memcpy(made->blocks[i], tensors[i]->data, lp_tensor_bytes(tensors[i]));
     if (!names_are_good(&made->names, lp_tensor_bytes(tensors[3])))
         return wrong(error, path, "their names are damaged");
+    LP_TRY(lp_container_check_names(&made->names, path, tensors[3]->name, error));
     if (!values_are_good(made))
         return wrong(error, path, "a number in them is not finite, or a count is negative");
     for (int i = 0; i < container->property_count; i++)

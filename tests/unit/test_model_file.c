@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char NOT_WHOLE[] = "this is not a whole Lapse model: ";
@@ -534,7 +535,43 @@ static void made_up_names(void **state)
         seal(small_path("edited"), bytes.data + 8, size, bytes.data + 8 + size, bytes.size - 8 - size);
         check_message("names", NOT_USABLE, WRONG("vocabulary.event.offset"));
     }
+    /* A zero byte within a name, and two equal names. */
+    static const uint64_t right[] = {0, 2, 4, 6, 8, 10};
+    char *names = bytes.data + bytes.size - 10;
+    memcpy(offsets, right, sizeof right);
+    names[2] = 0;
+    seal(small_path("edited"), bytes.data + 8, size, bytes.data + 8 + size, bytes.size - 8 - size);
+    check_message("a zero byte", NOT_USABLE, WRONG("vocabulary.event.offset"));
+    names[2] = 'b';
+    names[8] = 'b';
+    seal(small_path("edited"), bytes.data + 8, size, bytes.data + 8 + size, bytes.size - 8 - size);
+    check_message("equal names", "", "names 2 and 5 of tensor 'vocabulary.event.bytes' are both 'b'");
     lp_buffer_clear(&bytes);
+}
+
+/* The cost of metadata is linear: 80,000 keys took 11 s when it was quadratic. */
+static void many_properties(void **state)
+{
+    (void)state;
+    enum { KEYS = 80000 };
+    save_small("m");
+    lp_buffer keys = {0};
+    assert_true(lp_buffer_print(&keys, "\"format\":"));
+    lp_buffer text = {0};
+    for (int i = 0; i < KEYS; i++)
+        assert_true(lp_buffer_print(&text, "\"k%d\":\"\",", i));
+    assert_true(lp_buffer_add(&text, keys.data, keys.size + 1)); /* with the final zero byte */
+    edit(keys.data, text.data);
+    clock_t start = clock();
+    lapse_model *model = load("edited");
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    assert_true(model->property_count > KEYS);
+    assert_string_equal(lp_model_property_find(model, "k79999"), "");
+    if (seconds > 3)
+        fail_msg("%d keys took %.1f s", KEYS, seconds);
+    lapse_model_free(model);
+    lp_buffer_clear(&keys);
+    lp_buffer_clear(&text);
 }
 
 /* ------------------------------------------------------------------------------------------ made-up baselines --- */
@@ -690,6 +727,7 @@ int main(void)
         cmocka_unit_test(made_up_configurations),
         cmocka_unit_test(made_up_samplers),
         cmocka_unit_test(made_up_names),
+        cmocka_unit_test(many_properties),
         cmocka_unit_test(parameters_that_are_no_numbers),
         cmocka_unit_test(made_up_majority),
         cmocka_unit_test(made_up_markov),

@@ -298,6 +298,9 @@ static void test_bad_files(void **state)
                       "these are not item vectors that can be used: a number in them is not finite, or a count is "
                       "negative");
     vectors->counts[1] = 0;
+    ((char *)vectors->blocks[3])[2] = 'a';
+    assert_not_loaded(vectors, "names 1 and 2 of tensor 'vocabulary.item.bytes' are both 'a'");
+    ((char *)vectors->blocks[3])[2] = 'b';
     ((uint64_t *)vectors->blocks[2])[1] = 3;
     assert_not_loaded(vectors, "these are not item vectors that can be used: their names are damaged");
     ((uint64_t *)vectors->blocks[2])[1] = UINT64_MAX;

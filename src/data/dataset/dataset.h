@@ -10,7 +10,7 @@
  *      the category "". A number is finite, or NaN where it is missing. The action, if there is one, is the first
  *      field; categories precede numbers.
  *   5. Sequences are in the order of their first appearance in the source. Names of sequences are unique, and so are
- *      names of event types.
+ *      names of event types and of the categories of a field. Names contain no NUL byte.
  */
 #ifndef LP_DATASET_H
 #define LP_DATASET_H
