@@ -120,33 +120,11 @@ static bool resumes(const train_settings *s)
     return strcmp(option_text(s->train.given, "resume"), "true") == 0;
 }
 
-/* Identifies one version of a file; all members are 0 if there is none. */
-static struct stat file_version(const char *path)
-{
-    struct stat found;
-    if (stat(path, &found) != 0)
-        memset(&found, 0, sizeof found);
-    return found;
-}
-
-/* Deletes the checkpoint of a completed run: the file it was resumed from, or a file that appeared or changed since
- * `before`. */
-static void remove_checkpoint(const train_settings *s, const struct stat *before)
-{
-    struct stat now = file_version(option_text(s->train.resolved, "checkpoint"));
-    bool changed = now.st_dev != before->st_dev || now.st_ino != before->st_ino ||
-                   now.st_mtim.tv_sec != before->st_mtim.tv_sec || now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
-    if (S_ISREG(now.st_mode) && (changed || resumes(s)))
-        remove(option_text(s->train.resolved, "checkpoint"));
-}
-
 static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model **model, outcome *out,
                           lapse_error *error)
 {
     watch w = {.bar = cli_bar_new(NULL), .last = {.best_score = NAN}};
     double start = cli_clock();
-    struct stat before = file_version(option_text(s->train.resolved, "checkpoint"));
-    bool saves = lapse_train_options_apply(s->train.resolved, "checkpoint");
     cli_interrupt_watch();
     lapse_status status = lapse_trainer_run(trainer, on_progress, &w, model, error);
     cli_bar_end(&w.bar);
@@ -157,8 +135,9 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
     out->last = w.last;
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
-    if (status == LAPSE_OK && !out->interrupted && saves)
-        remove_checkpoint(s, &before);
+    lapse_error left;
+    if (status == LAPSE_OK && !out->interrupted && lapse_trainer_delete_checkpoint(trainer, &left) != LAPSE_OK)
+        cli_note("the model is saved, but its checkpoint %s is left: %s", left.file, left.message);
     return status;
 }
 

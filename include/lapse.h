@@ -9,9 +9,15 @@
  * Contracts that hold for every call
  *   - A call that can fail returns a lapse_status and fills *error (which may be NULL). On failure every
  *     out-pointer is NULL or unchanged, and no existing file has been changed.
+ *   - A pointer may be NULL only where its comment says so. A call that returns a lapse_status refuses NULL for any other
+ *     pointer argument with LAPSE_ERROR_USAGE; other calls do not check.
+ *   - An index out of range is not an error: a name or a pointer is NULL then, a count 0, a bool false.
+ *   - Out of memory is always LAPSE_ERROR_MEMORY: no result is smaller or less exact for lack of memory.
  *   - The library never prints, exits or aborts on input. It writes only to paths given by the caller.
  *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it
  *     with the matching ..._free or ..._close; both accept NULL. Strings of an object are valid until it is freed.
+ *   - A session keeps its model alive, and a trainer its dataset: the caller may free them in any order. A pointer that
+ *     a comment calls valid as long as an object is not counted.
  *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
  *     thread at a time. Option objects are plain values without locks.
  *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
@@ -262,6 +268,7 @@ typedef struct lapse_option {
     const char *help;           /* one line */
     const char *group;          /* heading in the help: "Model", "Training", "Run" */
     bool advanced;              /* most users do not need it */
+    bool output;                /* of FILE: training writes the file; otherwise it reads it */
 } lapse_option;
 
 /* The options of training, for index 0, 1, ... until it returns false. */
@@ -304,7 +311,7 @@ typedef bool (*lapse_on_progress)(const lapse_progress *progress, void *context)
 typedef struct lapse_trainer lapse_trainer;
 
 /* Prepares a run: chooses unset options from the data, validates all options, makes the split and allocates all
- * buffers. The dataset must outlive the trainer; the options need not. */
+ * buffers. The trainer keeps the dataset alive; the options are copied. */
 lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
                                lapse_trainer **trainer, lapse_error *error);
 void lapse_trainer_free(lapse_trainer *trainer);
@@ -313,11 +320,15 @@ void lapse_trainer_free(lapse_trainer *trainer);
 const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer);
 
 /* Trains on the training split and returns the model with the best parameters on the validation split (early stopping).
- * May be called once per trainer. */
+ * on_progress and context may be NULL. May be called once per trainer. */
 lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
                                lapse_model **model, lapse_error *error);
 
-/* lapse_trainer_new, run and free in one call. */
+/* Deletes the checkpoint file of the run, and the symbolic link if its path is one. Does nothing if there is none, or if
+ * the file is not the one that this trainer wrote, or resumed from, last. For a caller who has saved the model. */
+lapse_status lapse_trainer_delete_checkpoint(lapse_trainer *trainer, lapse_error *error);
+
+/* lapse_trainer_new, run and free in one call. The checkpoint is not deleted. */
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error);
 
@@ -508,6 +519,7 @@ void lapse_rank_scores_clear(lapse_rank_scores *scores);
  * after the first query. A session belongs to one thread at a time. */
 typedef struct lapse_session lapse_session;
 
+/* The session keeps the model alive. */
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
 void lapse_session_free(lapse_session *session);
 
@@ -578,7 +590,7 @@ void lapse_predict_options_default(lapse_predict_options *options);
 
 /* Predicts many queries on several threads: best[q * top .. q * top + counts[q] - 1] are the recommendations of query
  * q, highest first. counts[q] is -1 if the model knows no event of the sequence. Queries of one sequence should be
- * consecutive; otherwise its events are computed again. */
+ * consecutive; otherwise its events are computed again. queries, best and counts may be NULL if query_count is 0. */
 lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error);

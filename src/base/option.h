@@ -41,6 +41,7 @@ typedef struct lp_option {
     const char *rule;    /* the rule, for help, where initial is NULL */
     lp_option_stored stored;
     bool advanced; /* left out of the short help */
+    bool output;   /* FILE: the file is written */
     /* Whether the option has an effect beside these settings; NULL: it always has. */
     bool (*applies)(const void *settings);
 } lp_option;

@@ -138,6 +138,7 @@ struct lapse_model {
     const lp_split_rule *split_by;                /* how its data was split */
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
+    _Atomic int sharers; /* objects that keep the model alive besides its owner */
 };
 
 /* What a baseline is fitted to, and what defaults are chosen from: the training split. Some baselines choose a hyperparameter
@@ -222,6 +223,9 @@ const lp_model_row *lp_model_row_find(const char *name);
  * the parameters are allocated. */
 lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model,
                           lapse_error *error);
+
+/* Keeps a model alive until one more lapse_model_free. Returns it; any thread may call it. */
+lapse_model *lp_model_share(const lapse_model *model);
 
 static inline bool lp_model_predicts(const lp_model_config *config, lp_target target)
 {

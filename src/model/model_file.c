@@ -158,6 +158,7 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
 
 lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, model, path);
     lp_container container = {0};
     lapse_status status = lp_model_contain(model, 0, &container, error);
     if (status == LAPSE_OK)
@@ -425,6 +426,7 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
 
 lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error)
 {
+    LP_REQUIRE(error, path, model);
     lp_container container;
     LP_TRY(lp_container_open(&container, path, error));
     lapse_status status = lp_model_from_container(&container, path, model, error);

@@ -239,6 +239,11 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error)
 {
+    LP_REQUIRE(error, model, histories, options);
+    if (query_count < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the number of queries is %lld", (long long)query_count);
+    if (query_count > 0)
+        LP_REQUIRE(error, queries, best, counts);
     job j = {.model = model,
              .dataset = histories,
              .queries = queries,

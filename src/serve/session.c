@@ -82,10 +82,11 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
 {
+    LP_REQUIRE(error, model, session);
     lapse_session *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a session", sizeof *made);
-    made->model = model;
+    made->model = lp_model_share(model);
     lapse_status status = prepare(made, error);
     if (status != LAPSE_OK) {
         lapse_session_free(made);
@@ -110,6 +111,7 @@ void lapse_session_free(lapse_session *session)
     for (int f = 0; session->fields && f < session->model->config.field_count; f++)
         lp_free(session->fields[f]);
     lp_free(session->fields);
+    lapse_model_free(session->model);
     lp_free(session);
 }
 
@@ -135,6 +137,8 @@ static lapse_status read_fields(const lapse_session *session, const lapse_event 
                        event->field_count, event->field_count == 1 ? "" : "s", config->field_count,
                        config->field_count ? ", the first being '" : "",
                        config->field_count ? config->fields[0].name : "", config->field_count ? "'" : "");
+    if (config->field_count > 0 && !event->fields)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the fields of the event '%s' are NULL", event->event);
     for (int f = 0; f < config->field_count; f++) {
         const lp_model_field *field = &config->fields[f];
         const lapse_value *value = &event->fields[f];
@@ -184,6 +188,8 @@ void lp_session_add(lapse_session *session, double time, int32_t type, const lp_
 
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
 {
+    LP_REQUIRE(error, session, event);
+    LP_REQUIRE(error, event->event);
     lp_field_number fields[LP_FIELD_LIMIT];
     const char *name = event->event;
     int64_t type = lapse_model_event_type_find(session->model, name);
@@ -203,6 +209,7 @@ lapse_status lapse_session_append_event(lapse_session *session, const lapse_even
 
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error)
 {
+    LP_REQUIRE(error, session, event);
     return lapse_session_append_event(session, &(lapse_event){.time = time, .event = event}, error);
 }
 
@@ -293,12 +300,14 @@ static void query(lapse_session *session, double time, double *output)
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
 {
+    LP_REQUIRE(error, session, probabilities);
     return lapse_session_predict_target(session, time, "event", probabilities, error);
 }
 
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error)
 {
+    LP_REQUIRE(error, session, target, probabilities);
     LP_TRY(check_query(session, time, target, error));
     query(session, time, probabilities);
     return LAPSE_OK;
@@ -334,6 +343,7 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error)
 {
+    LP_REQUIRE(error, session, best, count);
     if (top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)top);
     return lp_session_best(session, time, "event", top, unseen, best, count, error);

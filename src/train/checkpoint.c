@@ -4,7 +4,9 @@
 #include "model/model_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -168,4 +170,21 @@ lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *fou
         trainer->checkpoint = lp_file_version_of(path);
     lp_container_close(&container);
     return status;
+}
+
+lapse_status lp_checkpoint_delete(lp_trainer *trainer, const char *path, lapse_error *error)
+{
+    lp_file_version none = {0};
+    char file[PATH_MAX];
+    bool mine = !lp_file_version_equal(trainer->checkpoint, none) &&
+                lp_file_version_equal(lp_file_version_of(path), trainer->checkpoint);
+    if (!mine)
+        return LAPSE_OK;
+    if (!realpath(path, file) || unlink(file) != 0)
+        return lp_fail_errno(error, "delete", path);
+    trainer->checkpoint = none;
+    struct stat link;
+    if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && unlink(path) != 0)
+        return lp_fail_errno(error, "delete", path);
+    return LAPSE_OK;
 }

@@ -521,6 +521,8 @@ lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *d
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error)
 {
+    LP_REQUIRE(error, model, dataset, options, scores);
+    LP_REQUIRE(error, options->split);
     uint8_t *split;
     lp_split wanted;
     lp_target target;

@@ -95,6 +95,8 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, model, dataset, options, scores);
+    LP_REQUIRE(error, options->split);
     uint8_t *split;
     lp_split wanted;
     lp_evaluator evaluator = {0};

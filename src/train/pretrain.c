@@ -165,6 +165,7 @@ static lapse_status pretrain(const lapse_dataset *dataset, const uint8_t *split,
 lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
                             lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, options, vectors);
     *vectors = NULL;
     LP_TRY(check(options, error));
     const lp_split_rule *rule =

@@ -136,6 +136,7 @@ static lapse_status check_checkpoint(const lp_trainer *trainer, lapse_error *err
 lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
                                lapse_trainer **trainer, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, options, trainer);
     lp_trainer *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a training run", sizeof *made);
@@ -158,6 +159,7 @@ const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer)
 lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
                                lapse_model **model, lapse_error *error)
 {
+    LP_REQUIRE(error, trainer, model);
     if (!trainer->model)
         return lp_fail(error, LAPSE_ERROR_USAGE, "this training run has returned its model already");
     const lp_model_row *row = trainer->model->config.row;
@@ -171,6 +173,12 @@ lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_prog
     return status;
 }
 
+lapse_status lapse_trainer_delete_checkpoint(lapse_trainer *trainer, lapse_error *error)
+{
+    LP_REQUIRE(error, trainer);
+    return lp_checkpoint_delete(trainer, trainer->options.run.checkpoint, error);
+}
+
 void lapse_trainer_free(lapse_trainer *trainer)
 {
     if (trainer)
@@ -181,6 +189,7 @@ void lapse_trainer_free(lapse_trainer *trainer)
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, options, model);
     lapse_trainer *trainer = NULL;
     LP_TRY(lapse_trainer_new(dataset, options, &trainer, error));
     lapse_status status = lapse_trainer_run(trainer, on_progress, context, model, error);

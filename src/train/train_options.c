@@ -119,7 +119,7 @@ const lp_option lp_run_options[] = {
      .initial = "16", .applies = trains, .stored = LP_STORED_TRAINING, .advanced = true,
      .help = "number of shards of a batch, whose gradients are summed in order; changes the last bits of the result"},
     {.name = "checkpoint", .type = LAPSE_OPTION_FILE, AT(checkpoint), RUN, .placeholder = "FILE", .initial = "",
-     .applies = trains, .advanced = true,
+     .applies = trains, .advanced = true, .output = true,
      .help = "checkpoint file for --resume, deleted when training completes; \"none\" disables checkpoints; by default "
      "MODEL.checkpoint"},
     {.name = "checkpoint-every", .type = LAPSE_OPTION_DURATION, AT(checkpoint_seconds), RUN,
@@ -206,6 +206,7 @@ void lp_train_options_default(lapse_train_options *options)
 
 lapse_status lapse_train_options_new(lapse_train_options **options, lapse_error *error)
 {
+    LP_REQUIRE(error, options);
     lapse_train_options *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "training options", sizeof *made);
@@ -257,6 +258,7 @@ static located locate(const lapse_train_options *options, const char *name)
 lapse_status lapse_train_options_set(lapse_train_options *options, const char *name, const char *value,
                                      lapse_error *error)
 {
+    LP_REQUIRE(error, options, name, value);
     located found = locate_shared(options, name);
     if (found.option)
         LP_TRY(lp_option_set(found.option, found.settings, value, error));

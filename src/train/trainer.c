@@ -156,9 +156,10 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error)
 {
-    *trainer = (lp_trainer){.dataset = dataset, .options = *options};
+    *trainer = (lp_trainer){.options = *options};
     lp_resolved resolved;
     LP_TRY(lp_train_options_resolve(&trainer->options, dataset, &resolved, error));
+    trainer->dataset = lp_dataset_share(dataset);
     trainer->split = resolved.split;
     lapse_status status =
         lp_item_init_open(&trainer->item_init, resolved.vectors, dataset, trainer->split, &trainer->options, error);
@@ -195,6 +196,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     if (trainer->losses)
         trainer->backend->pinned_free(trainer->backend->context, trainer->losses);
     lp_evaluator_clear(&trainer->evaluator);
+    lapse_dataset_close(trainer->dataset);
     *trainer = (lp_trainer){0};
 }
 

@@ -27,7 +27,7 @@ typedef struct lp_trainer_state {
 typedef struct lapse_trainer lp_trainer;
 
 struct lapse_trainer {
-    const lapse_dataset *dataset;
+    lapse_dataset *dataset;      /* shared: it lives as long as the trainer */
     lapse_train_options options; /* resolved */
     uint8_t *split;              /* of each event; owned */
     lapse_model *model;          /* its parameters are the best so far; owned until it is returned */

@@ -59,10 +59,14 @@ struct lapse_dataset {
     int property_count;
     const char **property_name, **property_value;
 
+    _Atomic int sharers; /* objects that keep the dataset alive besides its owner */
     lp_map map;       /* the columns point into it if the dataset is mapped from a file */
     lp_arena arena;   /* owns fields and properties */
     void *buffers[8]; /* owned columns of an imported dataset */
 };
+
+/* Keeps a dataset alive until one more lapse_dataset_close. Returns it; any thread may call it. */
+lapse_dataset *lp_dataset_share(const lapse_dataset *dataset);
 
 static inline const char *lp_names_get(const lp_names *names, int64_t i)
 {

@@ -163,6 +163,7 @@ static lapse_status write_file(const file_plan *plan, const char *path, lapse_er
 
 lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, path);
     uint64_t sequences = (uint64_t)dataset->sequence_count, events = (uint64_t)dataset->event_count;
     file_plan plan = {.header = {.sequence_count = sequences, .event_count = events}};
     lapse_status status = LAPSE_OK;
@@ -447,6 +448,7 @@ static lapse_status read_file(file_view *view, lapse_dataset *dataset)
 
 lapse_status lapse_dataset_open(const char *path, lapse_dataset **dataset, lapse_error *error)
 {
+    LP_REQUIRE(error, path, dataset);
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a dataset", sizeof *made);

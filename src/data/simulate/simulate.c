@@ -292,6 +292,7 @@ static lapse_status simulate_law(lapse_simulation *made, lapse_status (*fill)(lp
 
 lapse_status lapse_simulate(const lapse_simulate_options *options, lapse_simulation **simulation, lapse_error *error)
 {
+    LP_REQUIRE(error, options, simulation);
     *simulation = NULL;
     const preset *chosen = NULL;
     LP_TRY(find_preset(options->preset, &chosen, error));

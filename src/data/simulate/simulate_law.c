@@ -118,11 +118,13 @@ static lapse_status save(const lapse_simulation *simulation, const char *path,
 
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, path);
     return save(simulation, path, simulation->goods ? lp_goods_write_events : write_events, error);
 }
 
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, path);
     if (!simulation->goods)
         return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' has an item catalogue");
     return save(simulation, path, lp_goods_write, error);
@@ -138,6 +140,7 @@ lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const
 
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, path);
     LP_TRY(lp_simulation_require_law(simulation, "table of probabilities", error));
     return save(simulation, path, write_law, error);
 }
