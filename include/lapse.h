@@ -12,6 +12,8 @@
  *   - A pointer may be NULL only where its comment says so. A call that returns a lapse_status refuses NULL for any other
  *     pointer argument with LAPSE_ERROR_USAGE; other calls do not check.
  *   - An index out of range is not an error: a name or a pointer is NULL then, a count 0, a bool false.
+ *   - Results are finite. A prediction or evaluation whose numbers overflow is LAPSE_ERROR_FORMAT, and a model, item
+ *     vectors or a checkpoint with a number that is not finite is not saved (LAPSE_ERROR_USAGE). The message names a tensor.
  *   - Out of memory is always LAPSE_ERROR_MEMORY: no result is smaller or less exact for lack of memory.
  *   - The library never prints, exits or aborts on input. It writes only to paths given by the caller.
  *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it
@@ -449,7 +451,7 @@ void lapse_scores_clear(lapse_scores *scores);
 /* Ranking metrics: the rank of the target event's item among candidates, under four protocols. "full-unseen": the whole
  * catalogue without the items earlier in the sequence; "full": the whole catalogue; "uniform": negatives sampled
  * uniformly from the items that the sequence never has; "popularity": the same, sampled by frequency in training. Ties
- * rank against the target, and so do NaN scores. docs/evaluation.md has the definitions. */
+ * rank against the target. docs/evaluation.md has the definitions. */
 #define LAPSE_RANK_PROTOCOLS 4
 
 /* A mean over cases with a 95 % bootstrap interval over sequences. Without bootstrap, low and high are the mean. */

@@ -5,6 +5,7 @@
 #include "data/dataset/names.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #define XXH_STATIC_LINKING_ONLY /* for a hashing state on the stack */
@@ -87,6 +88,16 @@ static lapse_status write_all(lp_writer *writer, const lp_buffer *header, const 
     for (int i = 0; i < container->tensor_count; i++)
         LP_TRY(lp_writer_add(writer, container->tensors[i].data, lp_tensor_bytes(&container->tensors[i]), error));
     return lp_writer_commit(writer, error);
+}
+
+lapse_status lp_container_check_finite(const lp_container *container, const char *path, lapse_error *error)
+{
+    for (int i = 0; i < container->tensor_count; i++)
+        if (isinf(lp_tensor_largest(&container->tensors[i])))
+            return lp_fail_at(error, LAPSE_ERROR_USAGE, path, 0, 0,
+                              "not saved: tensor '%s' has a number that is not finite; was the learning rate too high?",
+                              container->tensors[i].name);
+    return LAPSE_OK;
 }
 
 lapse_status lp_container_save(const lp_container *container, const char *path, lapse_error *error)

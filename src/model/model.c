@@ -1,6 +1,7 @@
 /* model.c: the model table, model objects, and their properties, fields and targets. */
 #include "model/model.h"
 
+#include "base/finite.h"
 #include "base/text.h"
 #include "model/model_rows.h"
 
@@ -115,6 +116,30 @@ size_t lp_tensor_bytes(const lp_tensor *tensor)
     static const size_t sizes[] = {
         [LP_TENSOR_F32] = 4, [LP_TENSOR_I32] = 4, [LP_TENSOR_U8] = 1, [LP_TENSOR_U64] = 8, [LP_TENSOR_F64] = 8};
     return (size_t)tensor->rows * (size_t)tensor->cols * sizes[tensor->type];
+}
+
+double lp_tensor_largest(const lp_tensor *tensor)
+{
+    size_t count = (size_t)tensor->rows * (size_t)tensor->cols;
+    return tensor->type == LP_TENSOR_F32   ? (double)lp_largest_float(tensor->data, count)
+           : tensor->type == LP_TENSOR_F64 ? lp_largest_double(tensor->data, count)
+                                           : 0;
+}
+
+lapse_status lp_model_fail_infinite(const lapse_model *model, lapse_error *error)
+{
+    const char *name = "";
+    double largest = -1;
+    for (int i = 0; i < model->tensor_count; i++) {
+        double size = lp_tensor_largest(&model->tensors[i]);
+        if (size > largest) {
+            largest = size;
+            name = model->tensors[i].name;
+        }
+    }
+    return lp_fail(error, LAPSE_ERROR_FORMAT,
+                   "a prediction of the model is not finite: its parameters are too large, in tensor '%s' up to %g",
+                   name, largest);
 }
 
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols)

@@ -271,6 +271,12 @@ enum { LP_BASELINE_TENSORS = 16 };
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);
 size_t lp_tensor_bytes(const lp_tensor *tensor);
 
+/* The largest magnitude of a tensor; infinite if it has an element that is not finite; 0 if its elements are integers. */
+double lp_tensor_largest(const lp_tensor *tensor);
+
+/* LAPSE_ERROR_FORMAT: a prediction of the model is not finite. Names the tensor of the largest magnitude. */
+lapse_status lp_model_fail_infinite(const lapse_model *model, lapse_error *error);
+
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -162,6 +162,8 @@ lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_
     lp_container container = {0};
     lapse_status status = lp_model_contain(model, 0, &container, error);
     if (status == LAPSE_OK)
+        status = lp_container_check_finite(&container, path, error);
+    if (status == LAPSE_OK)
         status = lp_container_save(&container, path, error);
     lp_arena_clear(&container.arena);
     return status;

@@ -142,6 +142,7 @@ lapse_status lapse_vectors_save(const lapse_vectors *vectors, const char *path, 
                               .property_name = names,
                               .property_value = values,
                               .property_count = vectors->property_count + 2};
+    LP_TRY(lp_container_check_finite(&container, path, error));
     return lp_container_save(&container, path, error);
 }
 

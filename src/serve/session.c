@@ -6,6 +6,7 @@
 #include "serve/session.h"
 
 #include "backend/backend.h"
+#include "base/finite.h"
 #include "serve/top_k.h"
 
 #include <math.h>
@@ -281,21 +282,25 @@ lapse_status lp_session_state(lapse_session *session, double time, float *state,
     LP_TRY(check_query(session, time, "event", error));
     run_network(session, time, NULL);
     memcpy(state, session->state, dims * sizeof *state);
-    return LAPSE_OK;
+    return lp_all_finite(state, dims) ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
 }
 
 /* Fills `output` with probabilities; NULL: scores suffice, which baselines do not have. */
-static void query(lapse_session *session, double time, double *output)
+static lapse_status query(lapse_session *session, double time, double *output, lapse_error *error)
 {
     const lapse_model *model = session->model;
+    size_t size = (size_t)lp_model_target_size(&model->config, session->target);
     if (!lp_model_is_network(&model->config)) {
         double at = lp_model_target_known(&model->config) ? time : session->times[session->count - 1];
         model->config.row->predict(model, &(lp_query){session->types, session->count, at}, output);
-        return;
+    } else {
+        run_network(session, time, output);
+        if (model->config.task == LP_TASK_RECOMMEND)
+            score_items(session);
+        if (!lp_all_finite(session->logits, size))
+            return lp_model_fail_infinite(model, error);
     }
-    run_network(session, time, output);
-    if (model->config.task == LP_TASK_RECOMMEND)
-        score_items(session);
+    return !output || lp_all_finite_double(output, size) ? LAPSE_OK : lp_model_fail_infinite(model, error);
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
@@ -309,8 +314,7 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
 {
     LP_REQUIRE(error, session, target, probabilities);
     LP_TRY(check_query(session, time, target, error));
-    query(session, time, probabilities);
-    return LAPSE_OK;
+    return query(session, time, probabilities, error);
 }
 
 static bool was_seen(const void *context, int64_t item)
@@ -326,7 +330,7 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
     LP_TRY(check_query(session, time, target, error));
     bool probable = has_probabilities(session->model);
     int names = lp_model_target_size(config, session->target);
-    query(session, time, probable ? session->probabilities : NULL);
+    LP_TRY(query(session, time, probable ? session->probabilities : NULL, error));
     for (int i = 0; probable && i < names; i++)
         session->scores[i] = (float)log(session->probabilities[i]);
     const float *scores = probable ? session->scores : session->logits;

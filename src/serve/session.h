@@ -11,7 +11,7 @@ typedef union lp_field_number {
 } lp_field_number;
 
 struct lapse_session {
-    lapse_model *model; /* shared: it lives as long as the session */
+    lapse_model *model;      /* shared: it lives as long as the session */
     int64_t count, capacity; /* events in times and types; twice the lookback, so that events are moved down rarely */
     int64_t total;           /* events since the history began */
     double *times;

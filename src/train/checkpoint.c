@@ -63,14 +63,18 @@ lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_err
     if (status == LAPSE_OK) {
         int64_t size = (int64_t)trainer->adam.size;
         lp_tensor *extra = container.tensors + container.tensor_count;
-        extra[0] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
-        extra[1] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->parameters, &container)};
-        extra[2] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment1, &container)};
-        extra[3] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment2, &container)};
-        container.tensor_count += EXTRA_TENSORS;
-        status = extra[1].data && extra[2].data && extra[3].data
-                     ? lp_container_save(&container, path, error)
-                     : lp_fail_memory(error, "a checkpoint", 3 * trainer->adam.size * sizeof(float));
+        extra[0] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->parameters, &container)};
+        extra[1] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment1, &container)};
+        extra[2] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment2, &container)};
+        extra[3] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
+        if (!extra[0].data || !extra[1].data || !extra[2].data)
+            status = lp_fail_memory(error, "a checkpoint", 3 * trainer->adam.size * sizeof(float));
+        container.tensor_count += EXTRA_TENSORS - 1; /* scores of the state are NaN before the first */
+        if (status == LAPSE_OK)
+            status = lp_container_check_finite(&container, path, error);
+        container.tensor_count++;
+        if (status == LAPSE_OK)
+            status = lp_container_save(&container, path, error);
     }
     lp_arena_clear(&container.arena);
     if (status == LAPSE_OK)
@@ -111,6 +115,13 @@ static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *c
 {
     const void *data = NULL;
     LP_TRY(find(container, name, path, LP_TENSOR_F32, trainer->adam.size, &data, error));
+    for (size_t i = 0; i < trainer->adam.size; i++) {
+        float value; /* a tensor of a file may be unaligned */
+        memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
+        if (!isfinite(value))
+            return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                              "this is not a checkpoint that can be used: '%s' has a number that is not finite", name);
+    }
     trainer->backend->copy_to_device(trainer->backend->context, buffer, data, trainer->adam.size * sizeof *buffer);
     return LAPSE_OK;
 }

@@ -1,6 +1,7 @@
 /* evaluator.c: predicts the events of a split, in batches, and collects predictions, losses and ranks. */
 #include "train/evaluator.h"
 
+#include "base/finite.h"
 #include "base/threads.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
@@ -442,6 +443,31 @@ lapse_status lp_evaluator_device(const lapse_model *model, const char *name, con
     return lp_backend_open(name && lp_model_is_network(&model->config) ? name : "cpu", backend, error);
 }
 
+/* Scores of a recommender are finite if this bound of theirs is. */
+static bool ranks_finite(const lp_evaluator *evaluator)
+{
+    const lp_network *network = &evaluator->network;
+    const float *parameters = evaluator->model->parameters;
+    size_t items = (size_t)network->items->rows, dims = (size_t)network->items->cols;
+    double state = lp_largest_float(evaluator->states, (size_t)evaluator->case_count * dims);
+    double item = lp_largest_float(parameters + network->items->offset, items * dims);
+    double bias = lp_largest_float(parameters + network->bias->offset, items);
+    return state * item * (double)dims + bias <= FLT_MAX; /* not if one of them is infinite */
+}
+
+/* The loss of a network is infinite only if a logit is; that of a baseline, or of a mean over frequency samples, where the
+ * probability is 0. */
+static bool losses_finite(const lp_evaluator *evaluator)
+{
+    bool logits = lp_model_is_network(&evaluator->model->config) && samples(evaluator) == 1, finite = true;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        const lp_case *cases = evaluator->predictions[t].cases;
+        for (int64_t i = 0; cases && i < evaluator->case_count; i++)
+            finite &= !isnan(cases[i].loss) && !(logits && isinf(cases[i].loss));
+    }
+    return finite;
+}
+
 lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_backend *backend = evaluator->backend;
@@ -458,7 +484,10 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
     if (ranks(evaluator))
         lp_evaluator_rank(evaluator, parameters);
     const char *problem = backend->device_error ? backend->device_error(backend->context) : NULL;
-    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
+    if (problem)
+        return lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem);
+    bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
+    return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
 }
 
 double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)

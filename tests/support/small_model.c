@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "base/text.h"
+#include "model/model_file.h"
 #include "model/model_options.h"
 
 #include <setjmp.h>
@@ -176,4 +177,12 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
     backend->buffer_free(backend->context, run.scratch);
     lp_free(parameters);
     lp_graph_clear(&network.graph);
+}
+
+void small_model_save(const lapse_model *model, const char *path)
+{
+    lp_container container = {0};
+    assert_int_equal(lp_model_contain(model, 0, &container, NULL), LAPSE_OK);
+    assert_int_equal(lp_container_save(&container, path, NULL), LAPSE_OK);
+    lp_arena_clear(&container.arena);
 }

@@ -21,6 +21,9 @@ bool small_anchored(const lp_model_config *config);
 /* A model with random parameters around their initial values: no weight or amplitude is exactly 1, no bias exactly 0. */
 lapse_model *small_model(const lp_model_config *config, uint64_t seed);
 
+/* Saves a model as lapse_model_save does, also with numbers that are not finite. */
+void small_model_save(const lapse_model *model, const char *path);
+
 /* The log-softmax at every position of one window: out is [tokens x event types]. Times are as a batch holds them. */
 void small_answers(const lapse_model *model, const char *backend, int tokens, const int32_t *type, const double *time,
                    const double *query_time, double *out);

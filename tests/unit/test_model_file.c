@@ -512,7 +512,7 @@ static void parameters_that_are_no_numbers(void **state)
         lp_model_config config = small_config(lp_encoding_find("mercer"), 2, 1, 1);
         lapse_model *model = described(&config);
         ((float *)lp_model_tensor_find(model, "output.weight")->data)[3] = values[i];
-        save(model, "edited");
+        small_model_save(model, small_path("edited"));
         check_message("a parameter", NOT_USABLE, WRONG("output.weight"));
         lapse_model_free(model);
     }
@@ -581,7 +581,7 @@ static void check_baseline(lapse_model *model, const char *wanted)
 {
     lapse_error error = {0};
     lapse_model *loaded = NULL;
-    save(model, "edited");
+    small_model_save(model, small_path("edited"));
     lapse_status status = lapse_model_load(small_path("edited"), &loaded, &error);
     if (status != LAPSE_ERROR_FORMAT || strcmp(error.message, wanted) != 0)
         fail_msg("'%s', should be '%s'", error.message, wanted);
