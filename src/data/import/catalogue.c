@@ -298,9 +298,10 @@ static lapse_status index_features(reading *r)
     for (size_t f = 0; good && f < count; f++) {
         const char *text = lp_names_get(&names, (int64_t)f);
         size_t size = names.offset[f + 1] - names.offset[f] - 1;
-        bool added;
-        number[f] = number[f] < 2 ? -1 : (int32_t)lp_intern_add(&shared, text, size, lp_intern_key(text, size), &added);
-        good = number[f] < 0 || shared.count == (uint32_t)number[f] + 1;
+        bool added, rare = number[f] < 2;
+        uint32_t id = rare ? 0 : lp_intern_add(&shared, text, size, lp_intern_key(text, size), &added);
+        good = id != LP_INTERN_NONE;
+        number[f] = rare ? -1 : (int32_t)id;
     }
     lp_free(catalogue->start);
     lp_free(catalogue->feature);
