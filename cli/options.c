@@ -356,6 +356,11 @@ const cli_option *cli_verb_options(const cli_verb *verb)
     return rows;
 }
 
+bool cli_settings_whole(const cli_verb *verb, const void *settings)
+{
+    return !verb->train || ((const cli_train *)(const void *)((const char *)settings + *verb->train))->given;
+}
+
 /* ---- command line ---- */
 
 int cli_usage(const cli_verb *verb, const char *format, ...)

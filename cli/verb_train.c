@@ -154,7 +154,8 @@ static void print_best(const lapse_progress *last, int64_t drawn)
     printf(drawn > 0 ? " the validation split" : " on the validation split");
 }
 
-static void print_text(const train_settings *s, const outcome *out)
+/* False: out of memory. */
+static bool print_text(const train_settings *s, const outcome *out)
 {
     fputs("saved        ", stdout);
     cli_text_print(stdout, s->output);
@@ -162,10 +163,7 @@ static void print_text(const train_settings *s, const outcome *out)
     if (out->last.best_epoch > 0)
         print_best(&out->last, out->watched);
     fputc('\n', stdout);
-    if (out->ranked)
-        cli_ranks_print(stdout, &out->ranks);
-    else
-        cli_targets_print(stdout, &out->targets, false);
+    return out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
@@ -227,8 +225,8 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
     }
     if (s->json)
         print_json(s, out, call->verb);
-    else if (!out->interrupted)
-        print_text(s, out);
+    else if (!out->interrupted && !print_text(s, out))
+        result = cli_fail("out of memory");
     cli_targets_clear(&out->targets);
     lapse_rank_scores_clear(&out->ranks);
     return result;
