@@ -1,7 +1,7 @@
 /* container.c: writes and reads safetensors files with a checksum. */
 #include "model/container.h"
 
-#include "base/json.h"
+#include "base/json_reader.h"
 #include "base/text.h"
 #include "data/dataset/names.h"
 

@@ -661,64 +661,6 @@ static void made_up_markov(void **state)
     }
 }
 
-/* --------------------------------------------------------------------------------------- out of memory ------- */
-
-static void save_out_of_memory(void **state)
-{
-    (void)state;
-    save_small("m");
-    lapse_model *model = load("m");
-    lapse_error error;
-    small_file_write(small_path("kept"), "as it was", 9);
-    int n = 1;
-    for (;; n++) {
-        lp_memory_fail_at(n);
-        lapse_status status = lapse_model_save(model, small_path("kept"), &error);
-        lp_memory_fail_at(0);
-        if (status == LAPSE_OK)
-            break;
-        assert_int_equal(status, LAPSE_ERROR_MEMORY);
-        lp_buffer kept = small_file_read(small_path("kept"));
-        assert_int_equal(kept.size, 9);
-        lp_buffer_clear(&kept);
-    }
-    assert_true(n > 3);
-    small_files_same(small_path("m"), small_path("kept"));
-    lapse_model_free(model);
-}
-
-static void load_out_of_memory(void **state)
-{
-    (void)state;
-    for (int baseline = 0; baseline < 3; baseline++) {
-        if (baseline == 0) {
-            save_small("m");
-        } else {
-            lapse_model *model = fit_baseline(baseline == 1 ? "majority" : "markov", 3);
-            /* Large enough to need memory of its own. */
-            assert_int_equal(lp_model_property_set(model, NULL, "source", "%30000s", "x"), LAPSE_OK);
-            save(model, "m");
-            lapse_model_free(model);
-        }
-        int n = 1;
-        for (;; n++) {
-            lapse_model *model = NULL;
-            lapse_error error;
-            lp_memory_fail_at(n);
-            lapse_status status = lapse_model_load(small_path("m"), &model, &error);
-            lp_memory_fail_at(0);
-            if (status == LAPSE_OK) {
-                lapse_model_free(model);
-                break;
-            }
-            if (status != LAPSE_ERROR_MEMORY)
-                fail_msg("allocation %d: %s", n, error.message);
-            assert_null(model);
-        }
-        assert_true(n > 4);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -738,8 +680,6 @@ int main(void)
         cmocka_unit_test(parameters_that_are_no_numbers),
         cmocka_unit_test(made_up_majority),
         cmocka_unit_test(made_up_markov),
-        cmocka_unit_test(save_out_of_memory),
-        cmocka_unit_test(load_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);
 }

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static lapse_dataset *dataset;
 static lapse_model *classifier, *recommender, *sampled, *baseline;
@@ -41,7 +42,10 @@ static int make(void **state)
     recommender = trained("attention", "recommend", "mercer");
     sampled = trained("attention", "classify", "bochner-normal");
     baseline = trained("markov", "classify", NULL);
+    /* Large enough to need memory of its own. */
+    assert_int_equal(lp_model_property_set(baseline, NULL, "source", "%30000s", "x"), LAPSE_OK);
     assert_int_equal(lapse_model_save(classifier, small_path("m"), NULL), LAPSE_OK);
+    assert_int_equal(lapse_model_save(baseline, small_path("b"), NULL), LAPSE_OK);
     lapse_simulate_options_default(&options);
     options.sequences = 5;
     options.days = 30;
@@ -82,9 +86,25 @@ static lapse_status read_events(lapse_error *error)
     return status;
 }
 
+/* Writes a file to be replaced. */
+static void keep_file(void)
+{
+    small_file_write(small_path("saved"), "as it was", 9);
+}
+
+/* A failed save leaves the file as it was. */
+static lapse_status check_kept(lapse_status status)
+{
+    struct stat there;
+    assert_int_equal(stat(small_path("saved"), &there), 0);
+    assert_int_equal(there.st_size == 9, status != LAPSE_OK);
+    return status;
+}
+
 static lapse_status save_dataset(lapse_error *error)
 {
-    return lapse_dataset_save(dataset, small_path("saved"), error);
+    keep_file();
+    return check_kept(lapse_dataset_save(dataset, small_path("saved"), error));
 }
 
 static lapse_status open_dataset(lapse_error *error)
@@ -186,16 +206,27 @@ static lapse_status load_vectors(lapse_error *error)
 
 static lapse_status save_model(lapse_error *error)
 {
-    return lapse_model_save(classifier, small_path("saved"), error);
+    keep_file();
+    return check_kept(lapse_model_save(classifier, small_path("saved"), error));
+}
+
+static lapse_status load(const char *name, lapse_error *error)
+{
+    lapse_model *model = NULL;
+    lapse_status status = lapse_model_load(small_path(name), &model, error);
+    assert_true(status == LAPSE_OK || !model);
+    lapse_model_free(model);
+    return status;
 }
 
 static lapse_status load_model(lapse_error *error)
 {
-    lapse_model *model = NULL;
-    lapse_status status = lapse_model_load(small_path("m"), &model, error);
-    assert_true(status == LAPSE_OK || !model);
-    lapse_model_free(model);
-    return status;
+    return load("m", error);
+}
+
+static lapse_status load_baseline(lapse_error *error)
+{
+    return load("b", error);
 }
 
 static lapse_status evaluate(const lapse_model *model, lapse_error *error)
@@ -343,7 +374,8 @@ static const struct {
     {"lapse_pretrain", pretrain},
     {"lapse_vectors_load", load_vectors},
     {"lapse_model_save", save_model},
-    {"lapse_model_load", load_model},
+    {"lapse_model_load, a network", load_model},
+    {"lapse_model_load, a baseline", load_baseline},
     {"lapse_evaluate, a network", evaluate_network},
     {"lapse_evaluate, a baseline", evaluate_baseline},
     {"lapse_rank_evaluate, a network", rank_network},

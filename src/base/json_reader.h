@@ -1,10 +1,10 @@
-/* json.h: reads JSON text (RFC 8259) in place. Nothing is allocated, so there is no failure but malformed text.
+/* json_reader.h: reads JSON text (RFC 8259) in place. Nothing is allocated, so there is no failure but malformed text.
  *
  * lp_json_valid checks the whole text once. The other functions move a cursor through text that it has accepted, and return
  * false if what is there is something else; the cursor then stays.
  */
-#ifndef LP_JSON_H
-#define LP_JSON_H
+#ifndef LP_JSON_READER_H
+#define LP_JSON_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>

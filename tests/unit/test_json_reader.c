@@ -1,5 +1,5 @@
-/* test_json.c: valid and malformed JSON, decoded strings, integers, members. */
-#include "base/json.h"
+/* test_json_reader.c: valid and malformed JSON, decoded strings, integers, members. */
+#include "base/json_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

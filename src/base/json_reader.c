@@ -1,5 +1,5 @@
-/* json.c: see json.h. */
-#include "base/json.h"
+/* json_reader.c: see json_reader.h. */
+#include "base/json_reader.h"
 
 #include "base/text.h"
 
