@@ -309,7 +309,7 @@ static lapse_status draw_spectrum(lapse_error *error)
         return status;
     status = lapse_lags_resolve(&spectrum, &lags, error);
     if (status == LAPSE_OK)
-        status = lapse_spectrum_save_svg(&spectrum, &lags, "title", small_path("svg"), error);
+        status = lapse_spectrum_save_svg(&spectrum, &lags, "title", small_path("saved"), error);
     lapse_spectrum_clear(&spectrum);
     return status;
 }
