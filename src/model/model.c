@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,13 +86,13 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, 
 lapse_model *lp_model_share(const lapse_model *model)
 {
     lapse_model *shared = (lapse_model *)(uintptr_t)model;
-    atomic_fetch_add(&shared->sharers, 1);
+    __atomic_fetch_add(&shared->sharers, 1, __ATOMIC_RELAXED);
     return shared;
 }
 
 void lapse_model_free(lapse_model *model)
 {
-    if (!model || atomic_fetch_sub(&model->sharers, 1) > 0)
+    if (!model || __atomic_fetch_sub(&model->sharers, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     lp_graph_clear(&model->network.graph);
     lp_free(model->parameters);

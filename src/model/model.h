@@ -138,7 +138,7 @@ struct lapse_model {
     const lp_split_rule *split_by;                /* how its data was split */
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
-    _Atomic int sharers; /* objects that keep the model alive besides its owner */
+    int sharers; /* objects that keep the model alive besides its owner; changed atomically. Not _Atomic: C++ reads this */
 };
 
 /* What a baseline is fitted to, and what defaults are chosen from: the training split. Some baselines choose a hyperparameter

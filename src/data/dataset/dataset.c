@@ -1,7 +1,6 @@
 /* dataset.c: accessors of a dataset, whether it was imported or mapped from a file. */
 #include "data/dataset/dataset.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 const char *lp_split_name(lp_split split)
@@ -100,13 +99,13 @@ const char *lp_dataset_property_find(const lapse_dataset *dataset, const char *n
 lapse_dataset *lp_dataset_share(const lapse_dataset *dataset)
 {
     lapse_dataset *shared = (lapse_dataset *)(uintptr_t)dataset;
-    atomic_fetch_add(&shared->sharers, 1);
+    __atomic_fetch_add(&shared->sharers, 1, __ATOMIC_RELAXED);
     return shared;
 }
 
 void lapse_dataset_close(lapse_dataset *dataset)
 {
-    if (!dataset || atomic_fetch_sub(&dataset->sharers, 1) > 0)
+    if (!dataset || __atomic_fetch_sub(&dataset->sharers, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (size_t i = 0; i < sizeof dataset->buffers / sizeof *dataset->buffers; i++)
         lp_free(dataset->buffers[i]);

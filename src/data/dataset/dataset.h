@@ -59,7 +59,7 @@ struct lapse_dataset {
     int property_count;
     const char **property_name, **property_value;
 
-    _Atomic int sharers; /* objects that keep the dataset alive besides its owner */
+    int sharers; /* objects that keep the dataset alive besides its owner; changed atomically. Not _Atomic: C++ reads this */
     lp_map map;       /* the columns point into it if the dataset is mapped from a file */
     lp_arena arena;   /* owns fields and properties */
     void *buffers[8]; /* owned columns of an imported dataset */
