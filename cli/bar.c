@@ -17,13 +17,36 @@ typedef struct pieces {
     char epoch[128], loss[128], score[128], best[128], rate[128], left[128];
 } pieces;
 
-cli_words cli_score(const lapse_progress *progress, double score)
+static cli_words metric_value(const char *name, double value)
 {
     cli_words words;
-    if (strcmp(progress->score_name, "accuracy") == 0)
-        return cli_percent(score, 1);
-    snprintf(words.text, sizeof words.text, "%.4f", score);
+    if (strcmp(name, "accuracy") == 0)
+        return cli_percent(value, 1);
+    snprintf(words.text, sizeof words.text, "%.4f", value);
     return words;
+}
+
+cli_words cli_metric(const char *name, double value)
+{
+    cli_words words;
+    snprintf(words.text, sizeof words.text, "%.20s %.40s", name, metric_value(name, value).text);
+    return words;
+}
+
+/* All metrics of the newest epoch; each target's are named if there are two. */
+static void describe_metrics(const lapse_epoch *epoch, char *out, size_t size)
+{
+    size_t used = 0;
+    bool targets = epoch->metric_count > 0 &&
+                   strcmp(epoch->metrics[0].target, epoch->metrics[epoch->metric_count - 1].target) != 0;
+    for (int i = 0; i < epoch->metric_count && used < size; i++) {
+        const lapse_metric *metric = &epoch->metrics[i];
+        bool first = i == 0 || strcmp(metric->target, epoch->metrics[i - 1].target) != 0;
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s", i > 0 ? ", " : " valid ",
+                                 targets && first ? metric->target : "", targets && first ? " " : "");
+        if (used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s", cli_metric(metric->name, metric->value).text);
+    }
 }
 
 cli_bar cli_bar_new(const char *label)
@@ -40,10 +63,10 @@ static pieces describe(const cli_bar *bar, const lapse_progress *p)
              p->epoch, p->epochs);
     if (!isnan(p->loss))
         snprintf(out.loss, sizeof out.loss, " loss %.3f", p->loss);
-    if (!isnan(p->score))
-        snprintf(out.score, sizeof out.score, " %s %s", p->score_name, cli_score(p, p->score).text);
+    describe_metrics(&p->newest, out.score, sizeof out.score);
     if (!isnan(p->best_score))
-        snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", cli_score(p, p->best_score).text, p->best_epoch);
+        snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", metric_value(p->score_name, p->best_score).text,
+                 p->best_epoch);
     if (p->events_per_second > 0)
         snprintf(out.rate, sizeof out.rate, " %s events/s", cli_rate(p->events_per_second).text);
     return out;

@@ -13,8 +13,8 @@ typedef struct cli_bar {
     double drawn;      /* time of the last drawing, by cli_clock */
 } cli_bar;
 
-/* The validation score as text: accuracy as 47.9 %, NDCG as 0.2164. */
-cli_words cli_score(const lapse_progress *progress, double score);
+/* A validation metric as text: "accuracy 47.9 %", "log-loss 1.2164". */
+cli_words cli_metric(const char *name, double value);
 
 cli_bar cli_bar_new(const char *label);
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress);

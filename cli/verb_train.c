@@ -80,7 +80,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
 {
     if (last->best_epoch > 0)
         cli_note("stopped in epoch %d; the best model so far (epoch %d, %s) is saved in %s", last->epoch,
-                 last->best_epoch, cli_score(last, last->best_score).text, s->output);
+                 last->best_epoch, cli_metric(last->score_name, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
     if (!*option_text(s->train.resolved, "checkpoint")) {
@@ -164,12 +164,8 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
 
 static void print_best(const lapse_progress *last, int64_t drawn)
 {
-    bool share = strcmp(last->score_name, "accuracy") == 0;
-    printf("; the best was epoch %d of %d with ", last->best_epoch, last->epoch);
-    if (share)
-        printf("%s", cli_percent(last->best_score, 2).text);
-    else
-        printf("%s %.4f", last->score_name, last->best_score);
+    printf("; the best was epoch %d of %d with %s", last->best_epoch, last->epoch,
+           cli_metric(last->score_name, last->best_score).text);
     if (drawn > 0)
         printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
     printf(drawn > 0 ? " the validation split" : " on the validation split");

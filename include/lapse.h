@@ -285,14 +285,35 @@ const char *lapse_train_options_get(const lapse_train_options *options, const ch
 /* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
 bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
 
+/* A metric on the validation split. */
+typedef struct lapse_metric {
+    const char *name;   /* a choice of the option "select": "log-loss" and "accuracy"; of the task recommend "ndcg@10",
+                         * "hit@10" and "mrr" with the protocol full-unseen */
+    const char *target; /* "event" or "action" */
+    double value;
+} lapse_metric;
+
+#define LAPSE_METRIC_LIMIT 8
+
+/* An epoch of a training run. */
+typedef struct lapse_epoch {
+    int epoch;    /* from 1; 0: none is complete */
+    double loss;  /* mean training loss, in nats per event */
+    double score; /* the metric of the option "select": its value, over two targets the sum of their log-losses or the
+                   * mean of their accuracies */
+    int metric_count;
+    lapse_metric metrics[LAPSE_METRIC_LIMIT]; /* all metrics of the task, target by target */
+} lapse_epoch;
+
 typedef struct lapse_progress {
     int epoch, epochs;        /* current (from 1), and the maximum */
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* the last call of the epoch: score is new */
     double loss;              /* mean over the epoch so far, in nats per event; NaN until a device reports one */
-    double score, best_score; /* validation metric: newest and best; NaN before the first */
-    const char *score_name;   /* "accuracy" (over all targets), or "NDCG@10" (task recommend; protocol full-unseen) */
+    double score, best_score; /* validation metric that selects the best epoch: newest and best; NaN before the first */
+    const char *score_name;   /* its name: a choice of the option "select" */
     int best_epoch;
+    lapse_epoch newest; /* the newest complete epoch with all its metrics */
     double events_per_second;
     double seconds, seconds_left; /* since the start of the call; estimate until the end of the epoch */
 } lapse_progress;
@@ -392,6 +413,10 @@ const char *lapse_model_target_name(const lapse_model *model, const char *target
 
 /* The properties of the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);
+
+/* The history of the training run, for index 0 (epoch 1), 1, ... until it returns false. Baselines have none. The epoch
+ * of the model's parameters is its property "score.epoch". */
+bool lapse_model_history(const lapse_model *model, int index, lapse_epoch *epoch);
 
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 
@@ -670,7 +695,7 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop" or "catalogue" */
+    const char *preset; /* "shop", "cycle" or "catalogue" */
     int64_t sequences;  /* 0: the preset's */
     int64_t items;      /* of the preset "catalogue", 100 to 20,000,000; 0: the preset's. Fixed in other presets */
     double days;        /* length of each history; 0: the preset's */

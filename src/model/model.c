@@ -88,6 +88,7 @@ void lapse_model_free(lapse_model *model)
         return;
     lp_graph_clear(&model->network.graph);
     lp_free(model->parameters);
+    lp_free(model->history);
     lp_free(model->property_name);
     lp_free(model->property_value);
     lp_arena_clear(&model->arena);

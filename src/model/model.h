@@ -133,6 +133,8 @@ struct lapse_model {
     float *parameters;  /* owned; network.graph.parameter_size elements */
     lp_tensor *tensors; /* in the arena; data in parameters or in the arena */
     int tensor_count;
+    double *history;                              /* owned; [epochs x lp_history_columns]: history.h */
+    int epochs;                                   /* of the run so far; 0 for baselines */
     uint64_t seed;                                /* of the run: sets the split */
     uint64_t fingerprint;                         /* of the dataset it was trained on */
     const lp_split_rule *split_by;                /* how its data was split */

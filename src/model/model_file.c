@@ -3,6 +3,7 @@
 #include "model/model_file.h"
 
 #include "base/text.h"
+#include "model/history.h"
 #include "model/model_options.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "2";
-static const char VOCABULARY[] = "vocabulary.";
+static const char VOCABULARY[] = "vocabulary.", HISTORY[] = "history";
 
 enum { KEY_SIZE = 64, EVENT_TYPES = -1 };
 
@@ -138,7 +139,7 @@ static bool contain_names(lp_container *container, int field, const lp_names *na
 lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
-    size_t count = (size_t)(model->tensor_count + 2 + 2 * config->field_count + extra);
+    size_t count = (size_t)(model->tensor_count + 3 + 2 * config->field_count + extra);
     container->tensors = lp_arena_alloc(&container->arena, count * sizeof *container->tensors);
     if (!container->tensors)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
@@ -150,6 +151,9 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
             good = contain_names(container, f, &config->fields[f].categories);
     if (!good)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
+    if (model->epochs > 0)
+        container->tensors[container->tensor_count++] =
+            (lp_tensor){HISTORY, LP_TENSOR_F64, model->epochs, lp_history_columns(config), model->history};
     container->property_name = model->property_name;
     container->property_value = model->property_value;
     container->property_count = model->property_count;
@@ -365,6 +369,21 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
     return status;
 }
 
+/* A run that was stopped in its first epoch has no history. */
+static lapse_status take_history(lapse_model *model, const lp_container *container, const char *path,
+                                 lapse_error *error)
+{
+    const lp_tensor *found = lp_container_tensor(container, HISTORY);
+    if (!found || !lp_model_is_network(&model->config))
+        return LAPSE_OK;
+    if (found->type != LP_TENSOR_F64 || found->cols != lp_history_columns(&model->config) || found->rows > INT32_MAX)
+        return wrong(error, path, HISTORY);
+    LP_TRY(lp_history_reserve(model, (int)found->rows, error));
+    memcpy(model->history, found->data, lp_tensor_bytes(found));
+    model->epochs = (int)found->rows;
+    return LAPSE_OK;
+}
+
 static bool parse_whole(const char *text, const char *digits, int base, uint64_t *value)
 {
     if (!text || !*text || text[strspn(text, digits)])
@@ -412,6 +431,8 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     lp_arena_clear(&arena);
     if (status == LAPSE_OK)
         status = take_tensors(made, container, path, error);
+    if (status == LAPSE_OK)
+        status = take_history(made, container, path, error);
     if (status == LAPSE_OK)
         status = take_properties(made, container, path, error);
     if (status != LAPSE_OK) {

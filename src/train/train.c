@@ -3,6 +3,7 @@
 #include "train/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 
 typedef struct run_watch {
     lapse_on_progress on_progress;
@@ -21,7 +22,10 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     double seconds = lp_clock_seconds() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
     int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets - trainer->loss_targets;
     int64_t steps = (trainer->windows.count + batch - 1) / batch;
+    int epochs = trainer->model->epochs; /* complete */
+    const double *newest = epochs > 0 ? lp_history_metrics(trainer->model, epochs) : NULL;
     lapse_progress progress = {
+        .newest = newest ? lp_history_describe(trainer->model, epochs, newest[-1], newest) : (lapse_epoch){0},
         .epoch = (int)epoch,
         .epochs = trainer->options.run.epochs,
         .step = epoch_end ? steps : (state->window + batch - 1) / batch,
@@ -29,7 +33,7 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .epoch_end = epoch_end,
         .loss = loss,
         .score = state->score,
-        .score_name = lp_evaluator_score_name(&trainer->evaluator),
+        .score_name = lp_metric_names[trainer->options.run.select],
         .best_score = state->best_score,
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
@@ -95,6 +99,24 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
     return LAPSE_OK;
 }
 
+/* "score.valid.log_loss"; where the model has two targets, "score.valid.event.log_loss". */
+static lapse_status record_metrics(lp_trainer *trainer, lapse_error *error)
+{
+    lp_metric_column columns[LP_METRIC_COLUMNS];
+    const lp_model_config *config = &trainer->model->config;
+    int count = lp_metric_columns(config, columns);
+    for (int i = 0; i < count; i++) {
+        bool both = config->predict == LP_PREDICT_BOTH;
+        char key[64];
+        snprintf(key, sizeof key, "score.valid.%s%s%s", both ? lp_predict_names[columns[i].target] : "",
+                 both ? "." : "", lp_metric_names[columns[i].metric]);
+        for (char *c = key; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        LP_TRY(lp_model_property_number(trainer->model, error, key, trainer->metrics[i]));
+    }
+    return LAPSE_OK;
+}
+
 /* A run that was stopped before its first validation returns the current parameters. */
 static lapse_status finish(lp_trainer *trainer, lapse_error *error)
 {
@@ -104,11 +126,9 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         state->best_epoch = 0;
     }
     LP_TRY(lp_trainer_place_items(trainer, error));
-    bool ranks = lp_model_ranks(&trainer->model->config);
     const lp_ranking *ranking = &trainer->evaluator.ranking;
-    LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
-                                    state->best_score));
-    if (ranks && ranking->case_count < ranking->case_total)
+    LP_TRY(record_metrics(trainer, error));
+    if (lp_model_ranks(&trainer->model->config) && ranking->case_count < ranking->case_total)
         LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.cases", (double)ranking->case_count));
     return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
 }

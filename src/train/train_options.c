@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
+#include "model/metric.h"
 #include "model/model_options.h"
 
 #include <math.h>
@@ -53,6 +54,11 @@ const char *const *lapse_precision_names(void)
     return lp_precision_names;
 }
 
+static const char *const *select_names(void)
+{
+    return lp_metric_names;
+}
+
 static bool trains(const void *settings)
 {
     return lp_models[((const lp_run_settings *)settings)->model]->build != NULL;
@@ -93,6 +99,10 @@ const lp_option lp_run_options[] = {
     {.name = "patience", .type = LAPSE_OPTION_INTEGER, AT(patience), TRAINING, .placeholder = "N", .least = 1,
      .most = 1e6, .initial = "10",
      .help = "early-stopping patience: epochs without a better validation score"},
+    {.name = "select", .type = LAPSE_OPTION_CHOICE, AT(select), TRAINING, .placeholder = "METRIC",
+     .choices = select_names, .rule = "log-loss, or ndcg@10 for recommend", .advanced = true,
+     .help = "validation metric that selects the best epoch: log-loss or accuracy, for the task recommend ndcg@10, "
+     "hit@10 or mrr"},
     {.name = "windows", .type = LAPSE_OPTION_CHOICE, AT(windows), TRAINING, .placeholder = "NAME",
      .choices = window_names, .initial = "all", .advanced = true,
      .help = "training windows of a history longer than the context: all of it, or the last window"},
@@ -355,6 +365,20 @@ static lapse_status check_predict(const lapse_dataset *dataset, const lp_model_c
     return LAPSE_OK;
 }
 
+/* The validation metric belongs to the task. */
+static lapse_status resolve_select(lapse_train_options *options, lapse_error *error)
+{
+    lp_task task = (lp_task)options->model.task;
+    int *select = &options->run.select;
+    if (*select == LP_UNSET)
+        *select = lp_metric_default(task);
+    if (lp_metric_task((lp_metric)*select) == task)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE, "the task %s has no validation metric '%s'; --select takes %s",
+                   lp_task_names[task], lp_metric_names[*select],
+                   task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
+}
+
 /* Opens the device; on a GPU a batch is one shard. Baselines need none. */
 static lapse_status resolve_device(lapse_train_options *options, lapse_error *error)
 {
@@ -453,6 +477,7 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
     LP_TRY(check_given(options, error));
     LP_TRY(check_predict(dataset, config, error));
     LP_TRY(check_loss(options, error));
+    LP_TRY(resolve_select(options, error));
     LP_TRY(resolve_device(options, error));
     LP_TRY(resolve_vectors(options, &resolved->vectors, error));
     if (run->split_by == LP_UNSET)

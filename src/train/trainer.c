@@ -63,6 +63,14 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
     return lp_row_union_init(&trainer->rows, &trainer->batch, error);
 }
 
+/* Evaluates the current parameters on the validation split. Returns the metric that selects the best epoch. */
+static double validate(lp_trainer *trainer, double metrics[LP_METRIC_COLUMNS])
+{
+    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
+    lp_evaluator_metrics(&trainer->evaluator, trainer->parameters, metrics);
+    return lp_metric_combine(&trainer->model->config, (lp_metric)trainer->options.run.select, metrics);
+}
+
 lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
 {
     if (!trainer->item_init.vectors)
@@ -70,8 +78,7 @@ lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_item_init_place(&trainer->item_init, trainer->model, error));
     trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->model->parameters,
                                      trainer->adam.size * sizeof *trainer->parameters);
-    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
-    trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
+    trainer->state.best_score = validate(trainer, trainer->metrics);
     return LAPSE_OK;
 }
 
@@ -147,6 +154,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = config->context,
                                     .last_windows = run->windows == LP_WINDOWS_LAST};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
+    LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));
     LP_TRY(lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
                              LP_SPLIT_VALID, run->threads, error));
     trainer->evaluator.runner.precision = trainer->runner.precision;
@@ -365,15 +373,19 @@ void lp_trainer_score(lp_trainer *trainer)
     lp_trainer_state *state = &trainer->state;
     if (trainer->sampler.backend)
         lp_sampler_store(&trainer->sampler, trainer->options.run.seed, trainer->parameters);
-    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
-    state->score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
+    double metrics[LP_METRIC_COLUMNS];
+    state->score = validate(trainer, metrics);
     state->epoch++;
+    if (state->window > 0 && lp_trainer_epoch_done(trainer))
+        lp_history_add(trainer->model, state->loss / (double)state->targets, metrics);
     state->window = 0;
     state->loss = 0;
     state->targets = 0;
-    if (!(state->score <= state->best_score)) {
+    if (state->best_epoch == 0 ||
+        lp_metric_better((lp_metric)trainer->options.run.select, state->score, state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
+        memcpy(trainer->metrics, metrics, sizeof metrics);
         trainer->backend->copy_to_host(trainer->backend->context, trainer->model->parameters, trainer->parameters,
                                        trainer->adam.size * sizeof *trainer->parameters);
     }

@@ -115,13 +115,13 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 |           minutes, period-max 8.37 days, period-init geometric, periods-fixed
 |           no, blocks 1, heads 1, projection linear, combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, windows all
+|           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
 |           resume no
-| epoch 1/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
-| epoch 2/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
-| saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
+| epoch 1/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+| epoch 2/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N on the validation split
 $ ls m.safetensors*
 | m.safetensors
 $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
@@ -154,7 +154,7 @@ $ for encoding in bochner-invcdf bochner-normal random none; do lapse train even
 # The progress bar on a terminal: one line that is redrawn and fits the width.
 $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
   | tr '\r' '\n' | grep -a '^epoch 2/2 .*\[=*\]' | tail -1 | sed -E 's/\x1b\[K//; s/=+/=/; s/ [0-9.]+k?/ N/g'
-| epoch N/2 [=] loss N accuracy N % (best N %, epoch N) N events/s N s left
+| epoch N/2 [=] loss N valid log-loss N, accuracy N % N s left
 $ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
   | tr '\r' '\n' | grep -a '^epoch' | sed -E 's/\x1b\[K//' | awk 'length > 39' | wc -l
 | 0
@@ -162,10 +162,10 @@ $ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
   for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
-  grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/[0-9.]+ %/N %/'; ls stopped*; \
+  grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/log-loss [0-9.]+/log-loss N/'; ls stopped*; \
   lapse info stopped.safetensors | head -1
 | exit 130
-| lapse: stopped in epoch N; the best model so far (epoch N, N %) is saved in stopped.safetensors
+| lapse: stopped in epoch N; the best model so far (epoch N, log-loss N) is saved in stopped.safetensors
 | lapse: to resume: lapse train --resume events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8
 | stopped.safetensors
 | stopped.safetensors.checkpoint
