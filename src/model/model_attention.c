@@ -62,6 +62,8 @@ static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, la
     attention_settings *settings = (void *)config->settings.bytes;
     if (settings->blocks == LP_UNSET)
         settings->blocks = config->task == LP_TASK_RECOMMEND ? 2 : 1;
+    if (config->gap_input == LP_UNSET)
+        config->gap_input = lp_encodings[settings->time.encoding]->sees_time;
     settings->time.dims = config->dims;
     settings->time.context = config->context;
     return lp_encoding_resolve(&settings->time, data->dataset, data->split, error);

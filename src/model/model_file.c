@@ -118,6 +118,11 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         LP_TRY(lp_model_property_set(model, error, "lags", model->network.anchored ? "anchored" : "exact"));
     if (lp_model_is_network(config))
         LP_TRY(describe_fields(model, error));
+    if (lp_model_reads_gap(config)) {
+        LP_TRY(lp_model_property_number(model, error, "gap.offset", config->gap.offset));
+        LP_TRY(lp_model_property_number(model, error, "gap.mean", config->gap.mean));
+        LP_TRY(lp_model_property_number(model, error, "gap.deviation", config->gap.deviation));
+    }
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", lp_split_rule_name(model->split_by)));
     return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx",
@@ -188,6 +193,7 @@ static lapse_status parse_options(const lp_container *container, const char *pat
             continue;
         option_key key = option_key_of(table);
         const char *text = lp_container_property(container, key.text);
+        text = text ? text : table->absent;
         if (!text || lp_option_set(table, settings, text, NULL) != LAPSE_OK)
             return wrong(error, path, key.text);
     }
@@ -198,6 +204,17 @@ static bool parse_number(const lp_container *container, const char *key, double 
 {
     const char *text = lp_container_property(container, key);
     return text && lp_number_parse(text, text + strlen(text), value) && *value >= least && *value <= most;
+}
+
+static lapse_status parse_gap(const lp_container *container, const char *path, lp_gap_scale *gap, lapse_error *error)
+{
+    if (!parse_number(container, "gap.offset", 1e-308, 1e308, &gap->offset))
+        return wrong(error, path, "gap.offset");
+    if (!parse_number(container, "gap.mean", -1e308, 1e308, &gap->mean))
+        return wrong(error, path, "gap.mean");
+    if (!parse_number(container, "gap.deviation", 1e-308, 1e308, &gap->deviation))
+        return wrong(error, path, "gap.deviation");
+    return LAPSE_OK;
 }
 
 static lapse_status parse_row(const lp_container *container, const char *path, lp_model_config *config,
@@ -241,6 +258,8 @@ static lapse_status parse_config(const lp_container *container, const char *path
     if (config->row->validate && config->row->validate(config, &reason) != LAPSE_OK)
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "this is not a Lapse model that can be used: %s",
                           reason.message);
+    if (lp_model_reads_gap(config))
+        LP_TRY(parse_gap(container, path, &config->gap, error));
     bool action = config->field_count > 0 && config->fields[0].type == LAPSE_FIELD_ACTION;
     if (config->predict != LP_PREDICT_EVENT && (!action || config->task == LP_TASK_RECOMMEND))
         return wrong(error, path, "predict");

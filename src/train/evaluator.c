@@ -109,8 +109,7 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&evaluator->batch, false,
-                                lp_network_reads(&evaluator->model->network, LP_FEED_SEQUENCE), error));
+    LP_TRY(lp_batch_init_inputs(&evaluator->batch, lp_network_inputs(&evaluator->model->network), error));
     if (evaluator->backend->host)
         return LAPSE_OK;
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);

@@ -459,6 +459,8 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
         run->threads = lp_threads_available();
     if (config->row->resolve)
         LP_TRY(config->row->resolve(config, &(lp_fit_data){dataset, resolved->split}, error));
+    if (config->gap_input == LP_UNSET)
+        config->gap_input = 0;
     LP_TRY(lp_options_check(lp_run_options, run, error));
     return lp_model_config_check(config, error);
 }

@@ -18,6 +18,8 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     config.fields = fields;
     if (lp_model_is_network(&config))
         lp_field_statistics(trainer->dataset, trainer->split, config.field_dims, fields);
+    if (lp_model_reads_gap(&config))
+        LP_TRY(lp_gap_statistics(trainer->dataset, trainer->split, &config.gap, error));
     lp_names types = trainer->dataset->types;
     if (trainer->item_init.vectors) {
         types = lp_intern_names(&trainer->item_init.names);
@@ -128,8 +130,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
     LP_TRY(lp_id_map_init(&trainer->id_map, trainer->model, trainer->dataset, error));
     LP_TRY(lp_batch_init(&trainer->batch, run->batch, config->context, run->shards, config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_reads(&trainer->network, LP_FEED_TARGET_GAP),
-                                lp_network_reads(&trainer->network, LP_FEED_SEQUENCE), error));
+    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network), error));
     if (lp_model_samples_items(config))
         LP_TRY(make_vocabulary(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, run->threads, error));
