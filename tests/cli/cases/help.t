@@ -182,7 +182,7 @@ $ lapse train --help
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
 |
-| `lapse train --help all` shows every option, 33 more.
+| `lapse train --help all` shows every option, 34 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -288,7 +288,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 53
+| 54
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -296,7 +296,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 54
+| 55
 $ lapse eval --help >common; lapse eval --help all | diff common -
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
