@@ -515,7 +515,8 @@ void lapse_session_free(lapse_session *session);
 void lapse_session_clear(lapse_session *session);
 
 /* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends
- * nothing. */
+ * nothing. A model with the gap input reads the time since the event appended before it; the first event has none. So a
+ * history should begin where its sequence begins, or at least one event before the last `context` events. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
 /* The value of a field of an event. */
