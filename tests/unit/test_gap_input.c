@@ -1,6 +1,7 @@
 /* test_gap_input.c: the gap of an event as an input of networks: its scale, the rule of its option, windows and sessions that begin
  * in the middle of a sequence, a shift of all times, and files. test_models.c and test_decoder.c train and query with it too. */
 #include "model/id_map.h"
+#include "model/model_file.h"
 #include "support/small_data.h"
 #include "support/small_model.h"
 #include "support/small_train.h"
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { TYPES = 5 };
@@ -328,6 +330,63 @@ static void training_uses_gaps(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* ---------------------------------------------------------------------------------------------------- files ----- */
+
+/* Saves the model with a property set to another value, or absent where value is NULL, and loads it. */
+static lapse_status load_edited(const lp_model_config *config, const char *key, const char *value, lapse_model **loaded,
+                                lapse_error *error)
+{
+    lapse_model *model = small_model(config, 2);
+    assert_int_equal(lp_model_describe(model, NULL), LAPSE_OK);
+    assert_non_null(lp_model_property_find(model, key));
+    for (int i = 0; !value && i < model->property_count; i++)
+        if (strcmp(model->property_name[i], key) == 0)
+            model->property_name[i] = "another";
+    if (value)
+        assert_int_equal(lp_model_property_set(model, NULL, key, "%s", value), LAPSE_OK);
+    assert_int_equal(lapse_model_save(model, small_path("edited"), NULL), LAPSE_OK);
+    lapse_model_free(model);
+    return lapse_model_load(small_path("edited"), loaded, error);
+}
+
+static void files_hold_the_scale(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value;
+    } wrong[] = {{"gap_input", "maybe"},  {"gap.offset", NULL},   {"gap.offset", "0"},    {"gap.offset", "-1"},
+                 {"gap.offset", "inf"},   {"gap.mean", NULL},     {"gap.mean", "nan"},    {"gap.mean", "many"},
+                 {"gap.deviation", NULL}, {"gap.deviation", "0"}, {"gap.deviation", "-2"}};
+    lp_model_config config = small_config(lp_encoding_find("mercer"), 4, 1, 1);
+    small_config_gap(&config);
+    config.gap.mean = 1.0 / 3;
+    lapse_model *loaded = NULL;
+    assert_int_equal(load_edited(&config, "gap_input", "on", &loaded, NULL), LAPSE_OK);
+    assert_int_equal(loaded->config.gap_input, 1);
+    assert_memory_equal(&loaded->config.gap, &config.gap, sizeof config.gap);
+    lapse_model_free(loaded);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char message[120];
+        lapse_error error = {0};
+        snprintf(message, sizeof message, "this is not a Lapse model that can be used: '%s' is missing or wrong",
+                 wrong[i].key);
+        assert_int_equal(load_edited(&config, wrong[i].key, wrong[i].value, &loaded, &error), LAPSE_ERROR_FORMAT);
+        assert_string_equal(error.message, message);
+    }
+}
+
+/* A file without the key has no gap input. */
+static void files_without_the_key(void **state)
+{
+    (void)state;
+    lp_model_config config = small_config(lp_encoding_find("mercer"), 4, 1, 1);
+    lapse_model *loaded = NULL;
+    assert_int_equal(load_edited(&config, "gap_input", NULL, &loaded, NULL), LAPSE_OK);
+    assert_int_equal(loaded->config.gap_input, 0);
+    assert_null(lp_model_tensor_find(loaded, "gap.hidden.weight"));
+    lapse_model_free(loaded);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -347,6 +406,8 @@ int main(void)
         cmocka_unit_test(only_the_gap_differs),
         cmocka_unit_test(shift_changes_nothing),
         cmocka_unit_test(training_uses_gaps),
+        cmocka_unit_test(files_hold_the_scale),
+        cmocka_unit_test(files_without_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);
 }
