@@ -95,7 +95,7 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
 |           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint-every 30 seconds, resume no
-| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N on the validation split
+| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N (sum over event and action) on the validation split
 $ lapse info m.safetensors | grep -E '^(predict|field)'
 | predict                      both
 | fields                       3

@@ -226,3 +226,53 @@ $ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
 | lapse: --device takes one of cpu, cuda, auto, not 'tpu'
 | lapse: see `lapse train --help`
 = 2
+
+# Baselines beside the model's test scores, and warnings where the test split is small.
+$ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --batch 4 --seed 3 --threads 1 2>&1 \
+  | sed -n '/^macro-F1/,$p' | sed -E '/^(attention|difference|macro)/s/-?[0-9]+\.[0-9]+/N/g; s/\(-?[0-9.]+ to [0-9.]+\)/(N to N)/; s/is (lower|higher)/is D/; s/(markov [123]|majority)(, the best|:)/B\2/'
+| macro-F1     N
+|
+|            log-loss  accuracy
+| attention    N    N %
+| majority     1.3720    37.5 %
+| markov 1     0.6079    75.0 %
+| markov 2     0.4973    75.0 %
+| markov 3     0.4453    75.0 %
+| difference   log-loss is D by N than that of B, the best baseline: may be chance
+| lapse: the test split has 8 events in 1 sequence: too few for reliable scores (at least 30 sequences)
+$ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --batch 4 --seed 3 --threads 1 --json 2>/dev/null \
+  | sed -n '/"baselines"/,/}/p' | sed -E 's/"(.*_difference.*)": .*/"\1": N,/'
+|   "baselines": [
+|     {
+|       "name": "majority",
+|       "target": "event",
+|       "cases": 8,
+|       "sequences": 1,
+|       "best": false,
+|       "log_loss": 1.37200106,
+|       "log_loss_low": 1.37200106,
+|       "log_loss_high": 1.37200106,
+|       "log_loss_difference": N,
+|       "log_loss_difference_low": N,
+|       "log_loss_difference_high": N,
+|       "accuracy": 0.375,
+|       "accuracy_low": 0.375,
+|       "accuracy_high": 0.375,
+|       "accuracy_difference": N,
+|       "accuracy_difference_low": N,
+|       "accuracy_difference_high": N,
+|     },
+$ lapse train events.lapse -o m.safetensors --epochs 6 --dims 8 --batch 4 --learning-rate 0.01 --split-by leave-one-out 2>&1 \
+  | sed -n '/^difference/,$p' | sed -E 's/-?[0-9]+\.[0-9]+/N/g; s/is (lower|higher)/is D/; s/(markov [123]|majority)(, the best|:)/B\2/'
+| difference   log-loss is D by N than that of B, the best baseline (95 % interval N to N): may be chance
+| lapse: the test split has 12 events in 12 sequences: too few for reliable scores (at least 30 sequences)
+| lapse: these scores do not show that the model differs from B: the 95 % interval of the difference in log-loss includes 0 (N to N)
+
+# The metric that selects the best epoch belongs to the task.
+$ lapse train events.lapse -o m.safetensors --select ndcg@10
+! lapse: the task classify has no validation metric 'ndcg@10'; --select takes log-loss or accuracy
+= 2
+$ lapse train events.lapse -o m.safetensors --select recall
+! lapse: --select takes one of log-loss, accuracy, ndcg@10, hit@10, mrr, not 'recall'
+! lapse: see `lapse train --help`
+= 2
