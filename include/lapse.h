@@ -315,7 +315,10 @@ typedef struct lapse_progress {
     int best_epoch;
     lapse_epoch newest; /* the newest complete epoch with all its metrics */
     double events_per_second;
-    double seconds, seconds_left; /* since the start of the call; estimate until the end of the epoch */
+    double seconds;           /* since the start of the call */
+    double epoch_seconds;     /* estimate of a whole epoch with its validation */
+    double seconds_left;      /* estimate until the end of the run, if no later epoch is better */
+    double seconds_left_most; /* the same, if all epochs run */
 } lapse_progress;
 
 /* Called after every step. Return true to continue; false stops training and returns the best model so far. */

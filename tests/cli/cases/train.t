@@ -153,10 +153,14 @@ $ for encoding in bochner-invcdf bochner-normal random none; do lapse train even
 
 # The progress bar on a terminal: one line that is redrawn and fits the width.
 $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | grep -a '^epoch 2/2 .*\[=*\]' | tail -1 | sed -E 's/\x1b\[K//; s/=+/=/; s/ [0-9.]+k?/ N/g'
-| epoch N/2 [=] loss N valid log-loss N, accuracy N % N s left
+  | sed -E 's/\r$//; s/.*\x1b\[K//' | grep -a '^epoch' | sed -E 's/ [0-9.]+k?/ N/g'
+| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
+  | tr '\r' '\n' | sed -nE '/^epoch.*\x1b\[K$/p' | head -1 | sed -E 's/\x1b\[K//; s/\[=*> *\]/[=> ]/; s/[0-9][0-9.:]*k?/N/g; s/N s to N s/N s/; s/N to N$/N/'
+| epoch N/N [==============================] loss N N events/s N s left, ends N
 $ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | grep -a '^epoch' | sed -E 's/\x1b\[K//' | awk 'length > 39' | wc -l
+  | tr '\r' '\n' | sed -nE 's/^(epoch.*)\x1b\[K$/\1/p' | awk 'length > 39' | wc -l
 | 0
 
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
@@ -262,7 +266,7 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --b
 |       "accuracy_difference_low": N,
 |       "accuracy_difference_high": N,
 |     },
-$ lapse train events.lapse -o m.safetensors --epochs 6 --dims 8 --batch 4 --learning-rate 0.01 --split-by leave-one-out 2>&1 \
+$ lapse train events.lapse -o m.safetensors --epochs 5 --dims 8 --batch 4 --learning-rate 0.01 --split-by leave-one-out 2>&1 \
   | sed -n '/^difference/,$p' | sed -E 's/-?[0-9]+\.[0-9]+/N/g; s/is (lower|higher)/is D/; s/(markov [123]|majority)(, the best|:)/B\2/'
 | difference   log-loss is D by N than that of B, the best baseline (95 % interval N to N): may be chance
 | lapse: the test split has 12 events in 12 sequences: too few for reliable scores (at least 30 sequences)
