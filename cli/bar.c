@@ -4,17 +4,20 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "console.h"
 
 #define REDRAW_SECONDS 0.1
+#define ANNOUNCE_AFTER_SECONDS 3
+#define LONG_RUN_SECONDS 60
 #define BAR_MIN 8
 #define BAR_MAX 30
 
 /* The pieces of a line, in the order in which they are printed. */
 typedef struct pieces {
-    char epoch[128], loss[128], score[128], best[128], rate[128], left[128];
+    char epoch[128], loss[128], score[256], best[128], rate[128], left[320];
 } pieces;
 
 static cli_words metric_value(const char *name, double value)
@@ -78,12 +81,52 @@ static int length(const pieces *p)
                  strlen(p->left));
 }
 
+/* "45 s", "12 min", "3.5 h". */
+static cli_words span(double seconds)
+{
+    cli_words words;
+    if (seconds < 100)
+        snprintf(words.text, sizeof words.text, "%.0f s", ceil(seconds));
+    else if (seconds < 100 * 60)
+        snprintf(words.text, sizeof words.text, "%.0f min", seconds / 60);
+    else
+        snprintf(words.text, sizeof words.text, "%.1f h", seconds / 3600);
+    return words;
+}
+
+/* The local time in so many seconds, with seconds where it is near; with the date from a day on. */
+static cli_words clock_in(double seconds)
+{
+    cli_words words = {""};
+    struct tm local;
+    time_t at = time(NULL) + (time_t)fmin(seconds, 1e9);
+    if (localtime_r(&at, &local))
+        strftime(words.text, sizeof words.text,
+                 seconds < 100     ? "%H:%M:%S"
+                 : seconds < 86400 ? "%H:%M"
+                                   : "%Y-%m-%d %H:%M",
+                 &local);
+    return words;
+}
+
+/* "2 min to 1.5 h left, ends 14:05 to 15:33": if no later epoch is better, and if all epochs run. */
+static void describe_end(const lapse_progress *p, char *out, size_t size)
+{
+    double least = p->seconds_left, most = p->seconds_left_most;
+    if (strcmp(span(least).text, span(most).text) == 0)
+        snprintf(out, size, " %s left, ends %s", span(most).text, clock_in(most).text);
+    else
+        snprintf(out, size, " %s to %s left, ends %s to %s", span(least).text, span(most).text, clock_in(least).text,
+                 clock_in(most).text);
+}
+
 static void draw(cli_bar *bar, const lapse_progress *progress)
 {
     pieces p = describe(bar, progress);
-    if (progress->seconds_left >= 0)
-        snprintf(p.left, sizeof p.left, " %.0f s left", ceil(progress->seconds_left));
-    char *const spare[] = {p.rate, p.best, p.left, p.loss, p.score};
+    describe_end(progress, p.left, sizeof p.left);
+    if (!bar->label) /* the line of the epoch has them */
+        p.score[0] = p.best[0] = 0;
+    char *const spare[] = {p.rate, p.best, p.score, p.left, p.loss};
     char cells[BAR_MAX + 1] = "";
     int width = cli_width(stderr) - 1;
     for (size_t i = 0; i < sizeof spare / sizeof *spare && length(&p) + BAR_MIN + 3 > width; i++)
@@ -107,15 +150,38 @@ static void draw(cli_bar *bar, const lapse_progress *progress)
     bar->drawn = cli_clock();
 }
 
+/* Says once, some seconds into the first epoch, how long a run of minutes takes. */
+static void announce(cli_bar *bar, const lapse_progress *p)
+{
+    if (bar->announced || p->seconds < ANNOUNCE_AFTER_SECONDS)
+        return;
+    bar->announced = true;
+    if (p->epoch_end || p->seconds_left_most < LONG_RUN_SECONDS)
+        return;
+    cli_bar_wipe(bar);
+    if (strcmp(span(p->seconds_left).text, span(p->seconds_left_most).text) == 0)
+        cli_note("an epoch takes about %s; %d epochs end in %s, at %s", span(p->epoch_seconds).text, p->epochs,
+                 span(p->seconds_left_most).text, clock_in(p->seconds_left_most).text);
+    else
+        cli_note("an epoch takes about %s; %d epochs end in %s, at %s; early stopping ends the run in %s, at %s, or "
+                 "later",
+                 span(p->epoch_seconds).text, p->epochs, span(p->seconds_left_most).text,
+                 clock_in(p->seconds_left_most).text, span(p->seconds_left).text, clock_in(p->seconds_left).text);
+}
+
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress)
 {
-    if (bar->terminal) {
-        if (progress->epoch_end || cli_clock() - bar->drawn >= REDRAW_SECONDS)
-            draw(bar, progress);
-    } else if (progress->epoch_end) {
+    if (!bar->label)
+        announce(bar, progress);
+    if (progress->epoch_end && (!bar->label || !bar->terminal)) {
         pieces p = describe(bar, progress);
-        fprintf(stderr, "%s%s%s%s%s, %s\n", p.epoch, p.loss, p.score, p.best, p.rate,
-                cli_seconds(progress->seconds).text);
+        if (progress->seconds_left_most >= LONG_RUN_SECONDS)
+            describe_end(progress, p.left, sizeof p.left);
+        cli_bar_wipe(bar);
+        fprintf(stderr, "%s%s%s%s%s, %s%s%s\n", p.epoch, p.loss, p.score, p.best, p.rate,
+                cli_seconds(progress->seconds).text, *p.left ? "," : "", p.left);
+    } else if (bar->terminal && (progress->epoch_end || cli_clock() - bar->drawn >= REDRAW_SECONDS)) {
+        draw(bar, progress);
     }
 }
 

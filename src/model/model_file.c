@@ -88,6 +88,15 @@ static lapse_status describe_fields(lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
+/* After the keys that it follows from, so that a checkpoint of another run is refused by the seed or the dataset. */
+static lapse_status describe_gap(lapse_model *model, lapse_error *error)
+{
+    const lp_gap_scale *gap = &model->config.gap;
+    LP_TRY(lp_model_property_number(model, error, "gap.offset", gap->offset));
+    LP_TRY(lp_model_property_number(model, error, "gap.mean", gap->mean));
+    return lp_model_property_number(model, error, "gap.deviation", gap->deviation);
+}
+
 /* Walks the options of a model and writes each one. */
 typedef struct option_writer {
     lapse_model *model;
@@ -118,15 +127,11 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         LP_TRY(lp_model_property_set(model, error, "lags", model->network.anchored ? "anchored" : "exact"));
     if (lp_model_is_network(config))
         LP_TRY(describe_fields(model, error));
-    if (lp_model_reads_gap(config)) {
-        LP_TRY(lp_model_property_number(model, error, "gap.offset", config->gap.offset));
-        LP_TRY(lp_model_property_number(model, error, "gap.mean", config->gap.mean));
-        LP_TRY(lp_model_property_number(model, error, "gap.deviation", config->gap.deviation));
-    }
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", lp_split_rule_name(model->split_by)));
-    return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx",
-                                 (unsigned long long)model->fingerprint);
+    LP_TRY(
+        lp_model_property_set(model, error, "dataset.fingerprint", "%016llx", (unsigned long long)model->fingerprint));
+    return lp_model_reads_gap(config) ? describe_gap(model, error) : LAPSE_OK;
 }
 
 static bool contain_names(lp_container *container, int field, const lp_names *names)

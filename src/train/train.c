@@ -10,9 +10,27 @@ typedef struct run_watch {
     void *context;
     double start, saved; /* clock at the start and at the newest checkpoint */
     int64_t events;      /* since the start */
+    double epoch_end;    /* seconds from the start to the newest end of an epoch; 0: none yet */
+    int64_t epoch_events;
 } run_watch;
 
-/* Tells how far it is. epoch is the one the numbers are of, from 1. */
+/* Seconds of a whole epoch with its validation. In the first epoch the validation is not known. */
+static double epoch_seconds(const lp_trainer *trainer, const run_watch *watch, double seconds)
+{
+    bool ended = watch->epoch_end > 0;
+    double events = (double)(ended ? watch->epoch_events : watch->events);
+    return (ended ? watch->epoch_end : seconds) / fmax(events, 1) * (double)trainer->windows.targets;
+}
+
+/* Epochs of the run, if no later one is better. */
+static int least_epochs(const lp_trainer *trainer)
+{
+    const lp_run_settings *run = &trainer->options.run;
+    int best = trainer->state.best_epoch > 0 ? (int)trainer->state.best_epoch : 1; /* the first one is better */
+    return best < run->epochs - run->patience ? best + run->patience : run->epochs;
+}
+
+/* Reports progress. epoch is the one that the numbers belong to, from 1. */
 static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t epoch, bool epoch_end, double loss)
 {
     if (!watch->on_progress)
@@ -21,6 +39,8 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     int batch = trainer->options.run.batch;
     double seconds = lp_clock_seconds() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
     int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets - trainer->loss_targets;
+    double whole = epoch_seconds(trainer, watch, seconds);
+    double rest = (double)left / fmax((double)trainer->windows.targets, 1) * whole;
     int64_t steps = (trainer->windows.count + batch - 1) / batch;
     int epochs = trainer->model->epochs; /* complete */
     const double *newest = epochs > 0 ? lp_history_metrics(trainer->model, epochs) : NULL;
@@ -38,7 +58,9 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
         .seconds = seconds,
-        .seconds_left = (double)left / fmax(rate, 1e-9),
+        .epoch_seconds = whole,
+        .seconds_left = rest + fmax(least_epochs(trainer) - (int)epoch, 0) * whole,
+        .seconds_left_most = rest + (trainer->options.run.epochs - (int)epoch) * whole,
     };
     return watch->on_progress(&progress, watch->context);
 }
@@ -93,6 +115,8 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             return save_if_due(trainer, watch, true, error);
         double loss = state->loss / (double)state->targets;
         lp_trainer_score(trainer);
+        watch->epoch_end = lp_clock_seconds() - watch->start;
+        watch->epoch_events = watch->events;
         if (!report(trainer, watch, state->epoch, true, loss))
             return save_if_due(trainer, watch, true, error);
     }

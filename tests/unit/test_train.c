@@ -357,7 +357,16 @@ static bool keep_record(const lapse_progress *progress, void *context)
 {
     record *this = context;
     this->orderly = this->orderly && progress->epoch == this->epochs + 1 && progress->loss > 0 &&
-                    progress->seconds >= 0 && progress->events_per_second > 0;
+                    progress->seconds >= 0 && progress->events_per_second > 0 && progress->epoch_seconds > 0 &&
+                    progress->seconds_left >= 0 && progress->seconds_left <= progress->seconds_left_most;
+    if (progress->epoch_end) { /* best + patience at least, all epochs at most */
+        int least = progress->best_epoch + 3 < progress->epochs ? progress->best_epoch + 3 : progress->epochs;
+        double whole = progress->epoch_seconds;
+        this->orderly = this->orderly && progress->newest.epoch == progress->epoch &&
+                        progress->newest.score == progress->score && progress->newest.loss == progress->loss &&
+                        fabs(progress->seconds_left - (least - progress->epoch) * whole) < 1e-9 &&
+                        fabs(progress->seconds_left_most - (progress->epochs - progress->epoch) * whole) < 1e-9;
+    }
     if (progress->epoch_end) {
         this->orderly = this->orderly && this->step == progress->steps && progress->step == progress->steps;
         this->scores[this->epochs++] = progress->score;
