@@ -79,7 +79,7 @@ const lp_option lp_model_options[] = {
     {.name = "dims", .type = LAPSE_OPTION_INTEGER, AT(dims), FORWARD, .placeholder = "N", .least = 1, .most = 4096,
      .rule = "chosen from the data", .applies = is_network, .help = "embedding and hidden dimensions"},
     {.name = "dropout", .type = LAPSE_OPTION_NUMBER, AT(dropout), FORWARD, .placeholder = "RATE", .least = 0,
-     .most = 0.9, .initial = "0.2", .applies = is_network, .help = "dropout rate, 0 to 0.9"},
+     .most = 0.9, .initial = "0.3", .applies = is_network, .help = "dropout rate, 0 to 0.9"},
     {.name = "gap-input", .type = LAPSE_OPTION_CHOICE, AT(gap_input), FORWARD, .placeholder = "SWITCH",
      .choices = switch_names, .rule = "on for attention with an encoding of lags, otherwise off", .absent = "off",
      .applies = is_network, .advanced = true,

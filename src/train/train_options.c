@@ -17,6 +17,7 @@
 
 /* A catalogue up to this size is trained with the full softmax by default. */
 enum { FULL_SOFTMAX_ITEMS = 20000, SAMPLED_SOFTMAX_NEGATIVES = 1000 };
+enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
 
@@ -422,15 +423,22 @@ static void resolve_loss(lp_model_config *config, int64_t items)
         config->negative_count = config->loss == LP_LOSS_BCE ? 1 : SAMPLED_SOFTMAX_NEGATIVES;
 }
 
-/* The context that 95 % of the sequences fit into, between 8 and 100 (classify) or 200 (recommend). */
+/* The context that 95 % of the sequences fit into, between 8 and 200. */
 static lapse_status resolve_context(lp_model_config *config, const lapse_dataset *dataset, lapse_error *error)
 {
-    double length, most = config->task == LP_TASK_RECOMMEND ? 200 : 100;
+    double length;
     if (config->context != LP_UNSET)
         return LAPSE_OK;
     LP_TRY(lp_length_quantile(dataset, 0.95, &length, error));
-    config->context = (int)fmin(fmax(length, 8), most);
+    config->context = (int)fmin(fmax(length, 8), DEFAULT_CONTEXT_MOST);
     return LAPSE_OK;
+}
+
+/* Item vectors of a recommender are as wide as the events per item allow (docs/defaults.md). */
+static int default_dims(const lp_model_config *config, const lapse_dataset *dataset)
+{
+    bool many = dataset->event_count >= WIDE_EVENTS_PER_ITEM * dataset->types.count;
+    return config->task == LP_TASK_RECOMMEND && many ? 128 : 64;
 }
 
 /* About 80 steps per epoch, between 16 and 128 windows. */
@@ -451,7 +459,7 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
         items = resolved->vectors->count;
     LP_TRY(resolve_context(config, dataset, error));
     if (config->dims == LP_UNSET)
-        config->dims = dataset->types.count <= 100 ? 32 : 64;
+        config->dims = default_dims(config, dataset);
     resolve_loss(config, items);
     if (run->batch == LP_UNSET)
         run->batch = default_batch(dataset, config->context);
