@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bar.h"
+#include "baseline_table.h"
 #include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
@@ -30,7 +31,8 @@ typedef struct outcome {
     bool interrupted;
     cli_targets targets; /* scored, or empty */
     lapse_rank_scores ranks;
-    bool ranked;     /* these are the scores */
+    bool ranked; /* these are the scores */
+    cli_comparisons comparisons;
     int64_t watched; /* events that training looked at after each epoch, where it drew some */
 } outcome;
 
@@ -80,7 +82,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
 {
     if (last->best_epoch > 0)
         cli_note("stopped in epoch %d; the best model so far (epoch %d, %s) is saved in %s", last->epoch,
-                 last->best_epoch, cli_score(last, last->best_score).text, s->output);
+                 last->best_epoch, cli_metric(last->score_name, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
     if (!*option_text(s->train.resolved, "checkpoint")) {
@@ -143,12 +145,10 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
 
 static void print_best(const lapse_progress *last, int64_t drawn)
 {
-    bool share = strcmp(last->score_name, "accuracy") == 0;
-    printf("; the best was epoch %d of %d with ", last->best_epoch, last->epoch);
-    if (share)
-        printf("%s", cli_percent(last->best_score, 2).text);
-    else
-        printf("%s %.4f", last->score_name, last->best_score);
+    printf("; the best was epoch %d of %d with %s", last->best_epoch, last->epoch,
+           cli_metric(last->score_name, last->best_score).text);
+    if (strcmp(last->newest.metrics[0].target, last->newest.metrics[last->newest.metric_count - 1].target) != 0)
+        printf(" (%s over event and action)", strcmp(last->score_name, "log-loss") == 0 ? "sum" : "mean");
     if (drawn > 0)
         printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
     printf(drawn > 0 ? " the validation split" : " on the validation split");
@@ -163,7 +163,11 @@ static bool print_text(const train_settings *s, const outcome *out)
     if (out->last.best_epoch > 0)
         print_best(&out->last, out->watched);
     fputc('\n', stdout);
-    return out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
+    bool good = out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
+    cli_comparisons_print(stdout, &out->comparisons);
+    fflush(stdout);
+    cli_comparisons_warn(&out->comparisons);
+    return good;
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
@@ -190,26 +194,31 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
         cli_ranks_json(&json, &out->ranks);
         cli_json_end(&json, '}');
     }
+    cli_comparisons_json(&json, &out->comparisons);
     cli_json_end(&json, '}');
 }
 
-/* The scores on the test split. */
-static lapse_status evaluate(const train_settings *s, const lapse_model *model, const lapse_dataset *dataset,
-                             outcome *out, lapse_error *error)
+/* The scores on the test split, beside those of baselines. The model file gets them too. */
+static lapse_status evaluate(const train_settings *s, lapse_model *model, const lapse_dataset *dataset, outcome *out,
+                             lapse_error *error)
 {
     lapse_evaluate_options options;
     lapse_rank_options rank;
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
     options.threads = rank.threads = (int)strtol(option_text(s->train.resolved, "threads"), NULL, 10);
-    if (!cli_is_recommender(model))
-        return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
-    lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
-    out->ranked = status == LAPSE_OK;
-    return status;
+    bool ranks = cli_is_recommender(model);
+    lapse_status status = ranks ? lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error)
+                                : cli_targets_evaluate(&out->targets, model, dataset, &options, error);
+    out->ranked = ranks && status == LAPSE_OK;
+    if (status == LAPSE_OK)
+        status = cli_comparisons_make(&out->comparisons, model, dataset, &options, error);
+    for (int i = 0; status == LAPSE_OK && i < out->comparisons.count; i++)
+        status = lapse_model_record(model, &out->comparisons.list[i], error);
+    return status == LAPSE_OK && out->comparisons.count > 0 ? lapse_model_save(model, s->output, error) : status;
 }
 
-static int finish(const train_settings *s, const cli_call *call, const lapse_model *model, const lapse_dataset *dataset,
+static int finish(const train_settings *s, const cli_call *call, lapse_model *model, const lapse_dataset *dataset,
                   outcome *out)
 {
     lapse_error error;

@@ -294,16 +294,40 @@ const char *lapse_train_options_get(const lapse_train_options *options, const ch
 /* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
 bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
 
+/* A metric on the validation split. */
+typedef struct lapse_metric {
+    const char *name;   /* a choice of the option "select": "log-loss" and "accuracy"; of the task recommend "ndcg@10",
+                         * "hit@10" and "mrr" with the protocol full-unseen */
+    const char *target; /* "event" or "action" */
+    double value;
+} lapse_metric;
+
+#define LAPSE_METRIC_LIMIT 8
+
+/* An epoch of a training run. */
+typedef struct lapse_epoch {
+    int epoch;    /* from 1; 0: none is complete */
+    double loss;  /* mean training loss, in nats per event */
+    double score; /* the metric of the option "select": its value, over two targets the sum of their log-losses or the
+                   * mean of their accuracies */
+    int metric_count;
+    lapse_metric metrics[LAPSE_METRIC_LIMIT]; /* all metrics of the task, target by target */
+} lapse_epoch;
+
 typedef struct lapse_progress {
     int epoch, epochs;        /* current (from 1), and the maximum */
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* the last call of the epoch: score is new */
     double loss;              /* mean over the epoch so far, in nats per event; NaN until a device reports one */
-    double score, best_score; /* validation metric: newest and best; NaN before the first */
-    const char *score_name;   /* "accuracy" (over all targets), or "NDCG@10" (task recommend; protocol full-unseen) */
+    double score, best_score; /* validation metric that selects the best epoch: newest and best; NaN before the first */
+    const char *score_name;   /* its name: a choice of the option "select" */
     int best_epoch;
+    lapse_epoch newest; /* the newest complete epoch with all its metrics */
     double events_per_second;
-    double seconds, seconds_left; /* since the start of the call; estimate until the end of the epoch */
+    double seconds;           /* since the start of the call */
+    double epoch_seconds;     /* estimate of a whole epoch with its validation */
+    double seconds_left;      /* estimate until the end of the run, if no later epoch is better */
+    double seconds_left_most; /* the same, if all epochs run */
 } lapse_progress;
 
 /* Called after every step. Return true to continue; false stops training and returns the best model so far. */
@@ -405,6 +429,10 @@ const char *lapse_model_target_name(const lapse_model *model, const char *target
 
 /* The properties of the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);
+
+/* The history of the training run, for index 0 (epoch 1), 1, ... until it returns false. Baselines have none. The epoch
+ * of the model's parameters is its property "score.epoch". */
+bool lapse_model_history(const lapse_model *model, int index, lapse_epoch *epoch);
 
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 
@@ -514,6 +542,38 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
 void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
+/* ----------------------------------------------------------------------------------- comparison with baselines ----- */
+
+#define LAPSE_COMPARED_LIMIT 8
+
+/* A model of a comparison. */
+typedef struct lapse_compared {
+    char name[32];                              /* "attention", "majority", "markov 2", ... */
+    lapse_mean metrics[LAPSE_METRIC_LIMIT];     /* with 95 % bootstrap intervals over sequences */
+    lapse_mean differences[LAPSE_METRIC_LIMIT]; /* rows[0] minus this one, case by case, with intervals likewise */
+} lapse_compared;
+
+typedef struct lapse_comparison {
+    const char *target, *split; /* as in lapse_scores */
+    int64_t cases, case_total;  /* fewer cases than case_total: a sample, because the catalogue is large */
+    int64_t sequences;          /* with at least one case */
+    int metric_count;
+    const char *metric_names[LAPSE_METRIC_LIMIT]; /* as lapse_metric.name */
+    int row_count;
+    lapse_compared rows[LAPSE_COMPARED_LIMIT]; /* the model, then the baselines */
+    int best;                                  /* the baseline with the best first metric */
+} lapse_comparison;
+
+/* Evaluates a network beside the baselines of its task, fitted to its training split, on the same cases: classify
+ * majority and Markov chains of order 1 to 3; recommend popularity and item-markov, with the protocol full-unseen. The
+ * dataset must be the one that the model was trained on. */
+lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *dataset,
+                           const lapse_evaluate_options *options, lapse_comparison *comparison, lapse_error *error);
+
+/* Stores the scores of a comparison in the model, so that they are saved with it (lapse_model_property). The only call
+ * that changes a model: no other thread may use it at the same time. */
+lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error);
+
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
 /* A session is one growing history. Append events, then predict at any time. The model's keys and values of past events
@@ -529,7 +589,8 @@ void lapse_session_free(lapse_session *session);
 void lapse_session_clear(lapse_session *session);
 
 /* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends
- * nothing. */
+ * nothing. A model with the gap input reads the time since the event appended before it; the first event has none. So a
+ * history should begin where its sequence begins, or at least one event before the last `context` events. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
 /* The value of a field of an event. */
@@ -684,7 +745,7 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop" or "catalogue" */
+    const char *preset; /* "shop", "cycle" or "catalogue" */
     int64_t sequences;  /* 0: the preset's */
     int64_t items;      /* of the preset "catalogue", 100 to 20,000,000; 0: the preset's. Fixed in other presets */
     double days;        /* length of each history; 0: the preset's */

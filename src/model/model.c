@@ -96,6 +96,7 @@ void lapse_model_free(lapse_model *model)
         return;
     lp_graph_clear(&model->network.graph);
     lp_free(model->parameters);
+    lp_free(model->history);
     lp_free(model->property_name);
     lp_free(model->property_value);
     lp_arena_clear(&model->arena);
@@ -283,11 +284,20 @@ int64_t lapse_model_category_find(const lapse_model *model, int field, const cha
     return found ? lp_names_find(&found->categories, name) : -1;
 }
 
+/* (number - mean) / deviation, clipped to +-10. */
+static float standardize(double number, double mean, double deviation)
+{
+    return (float)fmin(10, fmax(-10, (number - mean) / deviation));
+}
+
 float lp_model_standardize(const lp_model_field *field, double number)
 {
-    if (isnan(number))
-        return 0;
-    return (float)fmin(10, fmax(-10, (number - field->mean) / field->deviation));
+    return isnan(number) ? 0 : standardize(number, field->mean, field->deviation);
+}
+
+float lp_model_standardize_gap(const lp_gap_scale *scale, double gap)
+{
+    return isnan(gap) ? NAN : standardize(log(gap + scale->offset), scale->mean, scale->deviation);
 }
 
 int lp_model_target_size(const lp_model_config *config, lp_target target)

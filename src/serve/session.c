@@ -69,13 +69,14 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     session->scores = lp_alloc(names, sizeof *session->scores);
     session->probabilities = lp_alloc(has_probabilities(session->model) ? names : 0, sizeof *session->probabilities);
     session->state = lp_alloc((size_t)config->dims, sizeof *session->state);
-    bool good = session->times && session->types && session->fields && session->seen && session->scores &&
-                session->probabilities && session->state;
+    session->gaps = lp_alloc(lp_model_reads_gap(config) ? (size_t)session->capacity : 0, sizeof *session->gaps);
+    bool good = session->times && session->gaps && session->types && session->fields && session->seen &&
+                session->scores && session->probabilities && session->state;
     for (int f = 0; good && f < config->field_count; f++)
         good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
     if (!good)
         return lp_fail_memory(error, "a session",
-                              (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
+                              (size_t)session->capacity * (size_t)(16 + 4 * config->field_count) + names * 4);
     if (lp_model_is_network(config))
         LP_TRY(lp_decoder_init(&session->decoder, session->model, session->capacity, error));
     return transpose_items(session, error);
@@ -104,6 +105,7 @@ void lapse_session_free(lapse_session *session)
     lp_decoder_clear(&session->decoder);
     lp_free(session->times);
     lp_free(session->types);
+    lp_free(session->gaps);
     lp_free(session->seen);
     lp_free(session->items);
     lp_free(session->scores);
@@ -168,6 +170,8 @@ static void drop_oldest(lapse_session *session)
     int64_t kept = session->capacity / 2, first = session->count - kept;
     memmove(session->times, session->times + first, (size_t)kept * sizeof *session->times);
     memmove(session->types, session->types + first, (size_t)kept * sizeof *session->types);
+    if (lp_model_reads_gap(&session->model->config))
+        memmove(session->gaps, session->gaps + first, (size_t)kept * sizeof *session->gaps);
     for (int f = 0; f < session->model->config.field_count; f++)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
     session->count = kept;
@@ -181,6 +185,10 @@ void lp_session_add(lapse_session *session, double time, int32_t type, const lp_
         drop_oldest(session);
     for (int f = 0; f < session->model->config.field_count; f++)
         memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
+    if (lp_model_reads_gap(&session->model->config)) {
+        double gap = session->count > 0 ? time - session->times[session->count - 1] : NAN;
+        session->gaps[session->count] = lp_model_standardize_gap(&session->model->config.gap, gap);
+    }
     session->times[session->count] = time;
     session->types[session->count++] = type;
     session->seen[type / 64] |= UINT64_C(1) << (type % 64);
@@ -272,7 +280,11 @@ static void run_network(lapse_session *session, double time, double *output)
     if (output)
         memset(output, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *output);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
-    lp_history history = {session->count, session->times, session->types, session->fields};
+    lp_history history = {.count = session->count,
+                          .times = session->times,
+                          .types = session->types,
+                          .fields = session->fields,
+                          .gaps = lp_model_reads_gap(&model->config) ? session->gaps : NULL};
     lp_decoder_query(&session->decoder, &history, time, add_output, session);
 }
 

@@ -17,6 +17,7 @@ struct lapse_session {
     double *times;
     int32_t *types;
     void **fields;      /* field_count of them, each like types: int32_t of a category, float of a number */
+    float *gaps;        /* standardized, to the event appended before; NaN: none. Of models that read them */
     uint64_t *seen;     /* one bit per event type: the history has had it */
     lp_decoder decoder; /* of networks */
     float *items; /* [dims x stride]: transposed item vectors of a recommender; NULL: the catalogue is too large */

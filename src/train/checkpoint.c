@@ -138,6 +138,26 @@ static bool is_valid(const double numbers[STATE_COUNT])
     return true;
 }
 
+/* Copies the history, and the metrics of the best epoch. */
+static lapse_status restore_history(lp_trainer *trainer, const lapse_model *stored, const char *path,
+                                    lapse_error *error)
+{
+    lapse_model *model = trainer->model;
+    uint32_t best = trainer->state.best_epoch;
+    if ((uint32_t)stored->epochs != trainer->state.epoch || best > trainer->state.epoch)
+        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                          "this is not a checkpoint that can be used: 'history' is missing or wrong");
+    if (stored->epochs > trainer->options.run.epochs)
+        LP_TRY(lp_history_reserve(model, stored->epochs, error));
+    size_t columns = (size_t)lp_history_columns(&model->config);
+    model->epochs = stored->epochs;
+    if (stored->epochs > 0)
+        memcpy(model->history, stored->history, (size_t)stored->epochs * columns * sizeof *model->history);
+    if (best > 0)
+        memcpy(trainer->metrics, lp_history_metrics(model, (int)best), (columns - 1) * sizeof *trainer->metrics);
+    return LAPSE_OK;
+}
+
 static lapse_status restore(lp_trainer *trainer, const lp_container *container, const char *path, lapse_error *error)
 {
     double numbers[STATE_COUNT];
@@ -155,7 +175,6 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
     lapse_model *best;
     LP_TRY(lp_model_from_container(container, path, &best, error));
     memcpy(trainer->model->parameters, best->parameters, size * sizeof *best->parameters);
-    lapse_model_free(best);
     trainer->state = (lp_trainer_state){
         .step = (uint64_t)numbers[STEP],
         .epoch = (uint32_t)numbers[EPOCH],
@@ -166,7 +185,9 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
         .best_score = numbers[BEST_SCORE],
         .best_epoch = (uint32_t)numbers[BEST_EPOCH],
     };
-    return LAPSE_OK;
+    lapse_status status = restore_history(trainer, best, path, error);
+    lapse_model_free(best);
+    return status;
 }
 
 lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *found, lapse_error *error)

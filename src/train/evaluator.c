@@ -110,8 +110,7 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&evaluator->batch, false,
-                                lp_network_reads(&evaluator->model->network, LP_FEED_SEQUENCE), error));
+    LP_TRY(lp_batch_init_inputs(&evaluator->batch, lp_network_inputs(&evaluator->model->network), error));
     if (evaluator->backend->host)
         return LAPSE_OK;
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
@@ -406,18 +405,6 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     }
 }
 
-static double accuracy(const lp_evaluator *evaluator)
-{
-    int64_t correct = 0, count = 0;
-    for (int t = 0; t < LP_TARGET_COUNT; t++) {
-        const lp_case *cases = evaluator->predictions[t].cases;
-        for (int64_t i = 0; cases && i < evaluator->case_count; i++)
-            correct += cases[i].target == cases[i].predicted;
-        count += cases ? evaluator->case_count : 0;
-    }
-    return (double)correct / (double)count;
-}
-
 static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
 {
     if (evaluator->backend->host)
@@ -490,17 +477,54 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
     return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
 }
 
-double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
+static double log_loss(const lp_evaluator *evaluator, lp_target target)
 {
-    if (!ranks(evaluator))
-        return accuracy(evaluator);
-    lp_evaluator_rank(evaluator, parameters);
-    return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, 10);
+    double sum = 0;
+    for (int64_t i = 0; i < evaluator->case_count; i++)
+        sum += evaluator->predictions[target].cases[i].loss;
+    return sum / (double)evaluator->case_count;
 }
 
-const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
+static double accuracy(const lp_evaluator *evaluator, lp_target target)
 {
-    return ranks(evaluator) ? "NDCG@10" : "accuracy";
+    const lp_case *cases = evaluator->predictions[target].cases;
+    int64_t correct = 0;
+    for (int64_t i = 0; i < evaluator->case_count; i++)
+        correct += cases[i].target == cases[i].predicted;
+    return (double)correct / (double)evaluator->case_count;
+}
+
+static double ndcg(const lp_evaluator *evaluator, lp_target target)
+{
+    (void)target;
+    return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
+}
+
+static double hit(const lp_evaluator *evaluator, lp_target target)
+{
+    (void)target;
+    return lp_ranking_hit(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
+}
+
+static double mrr(const lp_evaluator *evaluator, lp_target target)
+{
+    (void)target;
+    return lp_ranking_mrr(&evaluator->ranking, LP_PROTOCOL_UNSEEN);
+}
+
+static double (*const metric_values[LP_METRIC_COUNT])(const lp_evaluator *, lp_target) = {
+    [LP_METRIC_LOG_LOSS] = log_loss, [LP_METRIC_ACCURACY] = accuracy, [LP_METRIC_NDCG] = ndcg,
+    [LP_METRIC_HIT] = hit,           [LP_METRIC_MRR] = mrr,
+};
+
+void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, double values[LP_METRIC_COLUMNS])
+{
+    lp_metric_column columns[LP_METRIC_COLUMNS];
+    int count = lp_metric_columns(&evaluator->model->config, columns);
+    if (ranks(evaluator))
+        lp_evaluator_rank(evaluator, parameters);
+    for (int i = 0; i < count; i++)
+        values[i] = metric_values[columns[i].metric](evaluator, columns[i].target);
 }
 
 /* --------------------------------------------------------------------------------------- the public call ----- */
