@@ -71,6 +71,11 @@ lapse_status lp_model_property_option(lapse_model *model, const lp_option *optio
     return lp_model_property_set(model, error, option_key_of(option).text, "%s", text);
 }
 
+const char *lp_model_option_text(const lapse_model *model, const lp_option *option)
+{
+    return option->stored == LP_STORED_NO ? NULL : lp_model_property_find(model, option_key_of(option).text);
+}
+
 static lapse_status describe_fields(lapse_model *model, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
