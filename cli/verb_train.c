@@ -8,7 +8,7 @@
 
 #include "bar.h"
 #include "baseline_table.h"
-#include "history.h"
+#include "epoch_table.h"
 #include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"

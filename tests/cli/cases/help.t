@@ -108,12 +108,15 @@ $ lapse info --help
 | usage: lapse info FILE [options]
 |
 | Verifies a dataset, model or item-vector file and prints its metadata: source,
-| sizes, settings, split and scores.
+| sizes, settings and split. Of a model also the history of its training run as a
+| chart, and its scores beside those of baselines.
 |
 |   FILE                      dataset, model or item-vector file
 |
 | Options:
 |   --event-types             list of event types (of items, for item vectors)
+|   --history                 table of all epochs of a model's training run, below
+|                             the chart
 |   --json                    JSON output: one object
 |
 | Examples:

@@ -80,7 +80,7 @@ $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --sp
 ! Model     model majority, task classify, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse info left.safetensors | grep '^split'
-| split                leave-one-out
+| split                 leave-one-out
 $ lapse eval left.safetensors events.lapse --split valid --bootstrap 0 | head -1
 | split        valid: 12 events in 12 sequences
 $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --split-by time 2>&1 | grep -E '^(split|Run)'

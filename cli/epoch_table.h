@@ -1,6 +1,6 @@
-/* history.h: the epochs of a training run: as a chart, as JSON, and as a log file that grows with each epoch. */
-#ifndef CLI_HISTORY_H
-#define CLI_HISTORY_H
+/* epoch_table.h: the epochs of a training run: as a chart, as JSON, and as a log file that grows with each epoch. */
+#ifndef CLI_EPOCH_TABLE_H
+#define CLI_EPOCH_TABLE_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* history.c: see history.h. */
-#include "history.h"
+/* epoch_table.c: see epoch_table.h. */
+#include "epoch_table.h"
 
 #include <errno.h>
 #include <math.h>
