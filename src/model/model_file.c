@@ -381,7 +381,8 @@ static lapse_status take_history(lapse_model *model, const lp_container *contain
     const lp_tensor *found = lp_container_tensor(container, HISTORY);
     if (!found || !lp_model_is_network(&model->config))
         return LAPSE_OK;
-    if (found->type != LP_TENSOR_F64 || found->cols != lp_history_columns(&model->config) || found->rows > INT32_MAX)
+    if (found->type != LP_TENSOR_F64 || found->cols != lp_history_columns(&model->config) || found->rows < 1 ||
+        found->rows > INT32_MAX)
         return wrong(error, path, HISTORY);
     LP_TRY(lp_history_reserve(model, (int)found->rows, error));
     memcpy(model->history, found->data, lp_tensor_bytes(found));

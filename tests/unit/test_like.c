@@ -1,5 +1,6 @@
 /* test_like.c: the settings of an earlier run (lapse_train_options_like), and the history of a run in its model file. */
 #include "model/history.h"
+#include "model/model_file.h"
 #include "train/train_options.h"
 
 #include <math.h>
@@ -155,6 +156,43 @@ static void a_run_without_an_epoch_has_no_history(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* A forged history is refused. */
+static void a_history_of_another_shape(void **state)
+{
+    (void)state;
+    static const struct {
+        lp_tensor_type type;
+        int64_t rows, cols;
+    } wrong[] = {{LP_TENSOR_F64, 2, 2}, {LP_TENSOR_F64, 1, 4}, {LP_TENSOR_F32, 2, 3}, {LP_TENSOR_F64, 0, 3}};
+    lapse_dataset *dataset = small_train_data(7);
+    lapse_train_options options = small_train_options();
+    lapse_model *model = small_train(dataset, &options, NULL, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        lp_container container = {0};
+        lapse_model *read = NULL;
+        lapse_error error = {0};
+        assert_int_equal(lp_model_contain(model, 0, &container, NULL), LAPSE_OK);
+        lp_tensor *history = NULL;
+        for (int t = 0; t < container.tensor_count; t++)
+            if (strcmp(container.tensors[t].name, "history") == 0)
+                history = &container.tensors[t];
+        assert_non_null(history);
+        history->type = wrong[i].type;
+        history->rows = wrong[i].rows;
+        history->cols = wrong[i].cols;
+        lapse_status saved = lp_container_save(&container, small_path("forged"), NULL);
+        lp_arena_clear(&container.arena);
+        assert_int_equal(saved, LAPSE_OK);
+        assert_int_equal(lapse_model_load(small_path("forged"), &read, &error), LAPSE_ERROR_FORMAT);
+        assert_null(read);
+        if (wrong[i].rows > 0)
+            assert_string_equal(error.message,
+                                "this is not a Lapse model that can be used: 'history' is missing or wrong");
+    }
+    lapse_model_free(model);
+    lapse_dataset_close(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +200,7 @@ int main(void)
         cmocka_unit_test(options_that_are_set_override),
         cmocka_unit_test_teardown(history_of_a_resumed_run, remove_files),
         cmocka_unit_test_teardown(a_run_without_an_epoch_has_no_history, remove_files),
+        cmocka_unit_test_teardown(a_history_of_another_shape, remove_files),
     };
     return cmocka_run_group_tests_name("like", tests, NULL, NULL);
 }
