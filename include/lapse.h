@@ -291,6 +291,12 @@ lapse_status lapse_train_options_set(lapse_train_options *options, const char *n
 /* Formats an option's value into out and returns out; "" if it is chosen later, NULL for an unknown name. */
 const char *lapse_train_options_get(const lapse_train_options *options, const char *name, char *out, size_t out_size);
 
+/* Sets every option that has not been set to its value in the run that trained this model, its model type included.
+ * Options of the machine (threads, device, files of checkpoints) are not taken. The dataset must have the model's
+ * fields. Options that do not suit the dataset in other ways are refused by lapse_trainer_new. */
+lapse_status lapse_train_options_like(lapse_train_options *options, const lapse_model *model,
+                                      const lapse_dataset *dataset, lapse_error *error);
+
 /* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
 bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # run.sh: tests of the scripts: check_modules.sh reports each violation, tally.sh counts correctly, ./run installs only missing
-# packages.
+# packages, cmake/commit.cmake finds the commit of the build.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD
@@ -214,6 +214,32 @@ continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 1) ($?
 expect "packages: as root, installation fails" \
     "run: installation failed: apt-get install -y --no-install-recommends libcmocka-dev" \
     "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 2 | tail -n 1)"
+
+# -------------------------------------------------------------------------------------------------- commit ------
+
+# commit_of FOLDER: what cmake/commit.cmake writes for this source folder, as "unknown", "HASH" or "HASH+".
+commit_of()
+{
+    cmake -DSOURCE="$1" -DOUTPUT="$work/commit.h" -P "$root/cmake/commit.cmake"
+    sed -nE 's/^#define LP_COMMIT "(.*)"$/\1/p' "$work/commit.h" | sed -E 's/^[0-9a-f]{12}/HASH/'
+}
+
+if command -v cmake >/dev/null && command -v git >/dev/null; then
+    repository=$work/repository
+    mkdir -p "$repository/inside"
+    expect "commit: outside git" unknown "$(GIT_CEILING_DIRECTORIES=$work commit_of "$repository")"
+    git -C "$repository" init -q
+    echo text >"$repository/file"
+    git -C "$repository" add file
+    git -C "$repository" -c user.name=n -c user.email=e commit -qm first
+    expect "commit: a clean checkout" HASH "$(commit_of "$repository")"
+    expect "commit: a folder within another project" unknown "$(commit_of "$repository/inside")"
+    before=$(stat -c %Y.%i "$work/commit.h")
+    commit_of "$repository/inside" >/dev/null
+    expect "commit: an equal header is not written again" "$before" "$(stat -c %Y.%i "$work/commit.h")"
+    echo more >>"$repository/file"
+    expect "commit: a changed checkout" HASH+ "$(commit_of "$repository")"
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

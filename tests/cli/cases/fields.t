@@ -97,19 +97,19 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
 |           checkpoint-every 30 seconds, resume no
 | saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N (sum over event and action) on the validation split
 $ lapse info m.safetensors | grep -E '^(predict|field)'
-| predict                      both
-| fields                       3
-| field.0.name                 action
-| field.0.type                 action
-| field.0.dims                 3
-| field.1.name                 device
-| field.1.type                 category
-| field.1.dims                 3
-| field.2.name                 price
-| field.2.type                 number
-| field.2.dims                 1
-| field.2.mean                 6.866071428571429
-| field.2.deviation            3.4618340920113786
+| predict               both
+| fields                3
+| field.0.name          action
+| field.0.type          action
+| field.0.dims          3
+| field.1.name          device
+| field.1.type          category
+| field.1.dims          3
+| field.2.name          price
+| field.2.type          number
+| field.2.dims          1
+| field.2.mean          6.866071428571429
+| field.2.deviation     3.4618340920113786
 $ lapse train plain.lapse -o x.safetensors --predict action
 ! lapse: the action cannot be predicted, because the dataset has none: import it with --action COLUMN
 = 1

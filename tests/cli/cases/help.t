@@ -108,12 +108,15 @@ $ lapse info --help
 | usage: lapse info FILE [options]
 |
 | Verifies a dataset, model or item-vector file and prints its metadata: source,
-| sizes, settings, split and scores.
+| sizes, settings and split. Of a model also the history of its training run as a
+| chart, and its scores beside those of baselines.
 |
 |   FILE                      dataset, model or item-vector file
 |
 | Options:
 |   --event-types             list of event types (of items, for item vectors)
+|   --history                 table of all epochs of a model's training run, below
+|                             the chart
 |   --json                    JSON output: one object
 |
 | Examples:
@@ -184,8 +187,9 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --task classify
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
+|   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 34 more.
+| `lapse train --help all` shows every option, 36 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -291,7 +295,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 54
+| 56
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -299,7 +303,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 55
+| 57
 $ lapse eval --help >common; lapse eval --help all | diff common -
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb

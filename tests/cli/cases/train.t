@@ -80,7 +80,7 @@ $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --sp
 ! Model     model majority, task classify, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse info left.safetensors | grep '^split'
-| split                leave-one-out
+| split                 leave-one-out
 $ lapse eval left.safetensors events.lapse --split valid --bootstrap 0 | head -1
 | split        valid: 12 events in 12 sequences
 $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --split-by time 2>&1 | grep -E '^(split|Run)'
@@ -158,8 +158,8 @@ $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs
 | epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
 | epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
 $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | sed -nE '/^epoch.*\x1b\[K$/p' | head -1 | sed -E 's/\x1b\[K//; s/\[=*> *\]/[=> ]/; s/[0-9][0-9.:]*k?/N/g; s/N s to N s/N s/; s/N to N$/N/'
-| epoch N/N [==============================] loss N N events/s N s left, ends N
+  | tr '\r' '\n' | sed -nE '/^epoch.*\x1b\[K$/p' | head -1 | sed -E 's/\x1b\[K//; s/\[[=> ]*\]/[=]/; s/[0-9][0-9.:]*k?/N/g; s/N s to N s/N s/; s/N to N$/N/'
+| epoch N/N [=] loss N N events/s N s left, ends N
 $ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
   | tr '\r' '\n' | sed -nE 's/^(epoch.*)\x1b\[K$/\1/p' | awk 'length > 39' | wc -l
 | 0
@@ -281,3 +281,54 @@ $ lapse train events.lapse -o m.safetensors --select recall
 ! lapse: --select takes one of log-loss, accuracy, ndcg@10, hit@10, mrr, not 'recall'
 ! lapse: see `lapse train --help`
 = 2
+
+# A log of epochs: one line each, never twice, also after a run that was killed within a line.
+$ lapse train events.lapse -o m.safetensors --epochs 3 --dims 8 --batch 4 --no-eval --log log.jsonl 2>/dev/null >&2; sed -E 's/: -?[0-9.e-]+/: N/g' log.jsonl
+| {"epoch": N, "loss": N, "valid": {"log_loss": N, "accuracy": N}, "score": N, "best": true, "seconds": N}
+| {"epoch": N, "loss": N, "valid": {"log_loss": N, "accuracy": N}, "score": N, "best": true, "seconds": N}
+| {"epoch": N, "loss": N, "valid": {"log_loss": N, "accuracy": N}, "score": N, "best": true, "seconds": N}
+$ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --batch 4 --no-eval --log log.jsonl 2>/dev/null >&2; wc -l <log.jsonl
+| 2
+$ lapse train events.lapse -o stopped.safetensors --epochs 100000 --patience 100000 --dims 8 --log log.jsonl 2>log & \
+  for i in $(seq 600); do grep -qs 'epoch 3/' log && break; sleep 0.05; done; kill -INT $!; wait $!; \
+  printf '{"epoch": 9999' >>log.jsonl; lapse train --resume events.lapse -o stopped.safetensors --epochs 100000 --patience 100000 --dims 8 --log log.jsonl 2>log2 & \
+  n=$(wc -l <log.jsonl); for i in $(seq 600); do [ $(wc -l <log.jsonl) -gt $((n + 2)) ] && break; sleep 0.05; done; kill -INT $!; wait $!; \
+  sed -E 's/^\{"epoch": ([0-9]+),.*\}$/\1/' log.jsonl | awk '$1 != NR' | wc -l; rm stopped* log log2
+| 0
+$ echo hello >notes.txt; lapse train events.lapse -o m.safetensors --log notes.txt; cat notes.txt; rm notes.txt
+| hello
+! lapse: notes.txt: this file is not a log of epochs, and a log would overwrite it; set another --log FILE
+$ lapse train events.lapse -o m.safetensors --log events.lapse
+! lapse: --log events.lapse would overwrite DATA events.lapse
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --log m.safetensors
+! lapse: --output m.safetensors and --log m.safetensors are the same file
+! lapse: see `lapse train --help`
+= 2
+$ rm log.jsonl
+
+# The settings of an earlier run; options beside it override them.
+$ lapse train events.lapse -o first.safetensors --epochs 2 --dims 8 --batch 4 --seed 5 --select accuracy --threads 1 2>/dev/null >&2; \
+  lapse train events.lapse -o second.safetensors --like first.safetensors --threads 2 2>/dev/null >&2; cmp first.safetensors second.safetensors && echo same
+| same
+$ lapse train events.lapse -o second.safetensors --like first.safetensors --model lstm --seed 6 --threads 1 --no-eval 2>&1 | sed -n '1,/^Run/p'
+| Data      events.lapse: 96 events in 12 sequences, 4 event types
+| Model     model lstm, task classify, target-time known, context 8, dims 8,
+|           dropout 0.2, layers 1
+| Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
+|           clip 5, batch 4, epochs 2, patience 10, select accuracy, windows all
+| Run       split-by sequence, seed 6, device cpu, threads 1, shards 16,
+$ lapse train events.lapse -o second.safetensors --like markov.safetensors --threads 1 --no-eval 2>&1 | grep -v ^saved
+| Data      events.lapse: 96 events in 12 sequences, 4 event types
+| Model     model markov, task classify, target-time known, context 8, order 1
+| Run       split-by sequence, seed 3, threads 1
+$ lapse import fields.csv -o priced.lapse --number price >/dev/null; lapse train priced.lapse -o first.safetensors --epochs 1 --dims 8 --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | grep -c field-dims; \
+  lapse train events.lapse -o second.safetensors --like first.safetensors
+| 0
+! lapse: the model reads the field 'price' (number), and the dataset does not have it: import it with --number price
+= 1
+$ lapse train events.lapse -o second.safetensors --like events.lapse
+! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
+= 1
+$ rm first.safetensors second.safetensors priced.lapse
