@@ -166,6 +166,14 @@ expect "run: the exit status of an unknown task" 2 $?
 got=$(./run test everything 2>&1)
 expect "run: unknown tests" "run: unknown tests 'everything': use quick, full, sanitize or valgrind (2)" "$got ($?)"
 
+got="$(scripts/fuzz.sh everything 2>&1) ($?)"
+known=$(cd tests/fuzz && for each in fuzz_*.c; do basename "${each#fuzz_}" .c; done | xargs)
+expect "fuzz: an unknown target" \
+    "fuzz: 'everything' is neither a number of seconds, nor 'together', nor a target: $known (2)" "$got"
+for each in tests/fuzz/corpus/*; do
+    expect "fuzz: the corpus $(basename "$each") has a target" yes "$([ -f "tests/fuzz/fuzz_$(basename "$each").c" ] && echo yes)"
+done
+
 # needing ID HAVE FAILING: packages_need on a system where the user is ID, the requirements that match HAVE are met, and the
 # first FAILING calls of apt-get install fail. Prints the messages and every call of apt-get.
 needing()
