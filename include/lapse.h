@@ -12,7 +12,7 @@
  *   - The library never prints, exits or aborts on input. It writes only to paths given by the caller.
  *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it
  *     with the matching ..._free or ..._close; both accept NULL. Strings of an object are valid until it is freed.
- *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
+ *   - Datasets and models are immutable, but for lapse_model_record: any number of threads may use one. A session or a trainer belongs to one
  *     thread at a time. Option objects are plain values without locks.
  *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
  *     results have the same bits as one after another, and the GPU is shared, not used in parallel. An error of the
