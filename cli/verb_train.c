@@ -393,7 +393,8 @@ const cli_verb cli_verb_train = {
     .summary = "train a model on a dataset and save the best one",
     .description = "Trains on the training split, keeps the parameters that were best on the validation split, and "
                    "evaluates them on "
-                   "the test split. Options that are not set are chosen from the data. Ctrl-C stops after the current "
+                   "the test split, beside baselines. Options that are not set are chosen from the data. Ctrl-C stops "
+                   "after the current "
                    "step and saves "
                    "the best model so far; --resume continues from there.",
     .examples = examples,

@@ -20,8 +20,8 @@
  *     with the matching ..._free or ..._close; both accept NULL. Strings of an object are valid until it is freed.
  *   - A session keeps its model alive, and a trainer its dataset: the caller may free them in any order. A pointer that
  *     a comment calls valid as long as an object is not counted.
- *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
- *     thread at a time. Option objects are plain values without locks.
+ *   - Datasets and models are immutable, except for lapse_model_record: any number of threads may use one. A session or
+ *     a trainer belongs to one thread at a time. Option objects are plain values without locks.
  *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
  *     results have the same bits as one after another, and the GPU is shared, not used in parallel. An error of the
  *     device is permanent for all of them.

@@ -126,9 +126,9 @@ $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
 | Trains on the training split, keeps the parameters that were best on the
-| validation split, and evaluates them on the test split. Options that are not set
-| are chosen from the data. Ctrl-C stops after the current step and saves the best
-| model so far; --resume continues from there.
+| validation split, and evaluates them on the test split, beside baselines.
+| Options that are not set are chosen from the data. Ctrl-C stops after the
+| current step and saves the best model so far; --resume continues from there.
 |
 |   DATA                      dataset file of `lapse import`
 |
