@@ -13,20 +13,26 @@ typedef struct sentence {
     char text[1024];
 } sentence;
 
-/* The default settings of a verb, or NULL. settings_free frees them. */
-static void *settings_new(const cli_verb *verb)
-{
-    void *settings = calloc(1, verb->size ? verb->size : 1);
-    if (settings && verb->defaults)
-        verb->defaults(settings);
-    return settings;
-}
-
 static void settings_free(const cli_verb *verb, void *settings)
 {
     if (verb->clear)
         verb->clear(settings);
     free(settings);
+}
+
+/* The default settings of a verb, or NULL, with a message. settings_free frees them. */
+static void *settings_new(const cli_verb *verb)
+{
+    void *settings = calloc(1, verb->size ? verb->size : 1);
+    if (settings && verb->defaults)
+        verb->defaults(settings);
+    if (settings && !cli_options_complete(verb, settings)) {
+        settings_free(verb, settings);
+        settings = NULL;
+    }
+    if (!settings)
+        cli_fail("out of memory");
+    return settings;
 }
 
 static void append(sentence *to, const char *before, const char *text, const char *after)
@@ -142,11 +148,11 @@ static int print_options(FILE *file, const cli_verb *verb, const void *settings,
     return hidden;
 }
 
-void cli_help_verb(FILE *file, const cli_verb *verb, bool all)
+int cli_help_verb(FILE *file, const cli_verb *verb, bool all)
 {
     void *settings = settings_new(verb);
     if (!settings)
-        return;
+        return CLI_FAILED;
     fputs("usage: ", file);
     synopsis(file, verb);
     fputs("\n\n", file);
@@ -163,6 +169,7 @@ void cli_help_verb(FILE *file, const cli_verb *verb, bool all)
     if (hidden > 0)
         fprintf(file, "\n`lapse %s --help all` shows every option, %d more.\n", verb->name, hidden);
     settings_free(verb, settings);
+    return CLI_DONE;
 }
 
 void cli_help_verbs(FILE *file)
@@ -231,11 +238,11 @@ static void man_synopsis(FILE *file, const cli_verb *verb)
         fputs("[options]\n", file);
 }
 
-static void man_verb(FILE *file, const cli_verb *verb)
+static int man_verb(FILE *file, const cli_verb *verb)
 {
     void *settings = settings_new(verb);
     if (!settings)
-        return;
+        return CLI_FAILED;
     fprintf(file, ".SS %s\n", verb->name);
     man_synopsis(file, verb);
     fputs(".PP\n", file);
@@ -248,9 +255,10 @@ static void man_verb(FILE *file, const cli_verb *verb)
     }
     man_options(file, verb, settings);
     settings_free(verb, settings);
+    return CLI_DONE;
 }
 
-void cli_help_man(FILE *file)
+int cli_help_man(FILE *file)
 {
     fprintf(file,
             ".TH LAPSE 1 \"\" \"Lapse %s\" \"User Commands\"\n"
@@ -275,7 +283,8 @@ void cli_help_man(FILE *file)
         ".SH VERBS\n",
         file);
     for (const cli_verb *const *verb = cli_verbs(); *verb; verb++)
-        man_verb(file, *verb);
+        if (man_verb(file, *verb) != CLI_DONE)
+            return CLI_FAILED;
     fputs(".SH EXIT STATUS\n"
           ".TP\n0\nSuccess.\n.TP\n1\nFailure: a file could not be read or written, or has the wrong format.\n"
           ".TP\n2\nThe command line is invalid.\n"
@@ -289,4 +298,5 @@ void cli_help_man(FILE *file)
         }
     }
     fputs(".fi\n", file);
+    return CLI_DONE;
 }

@@ -72,11 +72,6 @@ static void watch_bus_errors(void)
     sigaction(SIGBUS, &action, NULL);
 }
 
-static bool has_train_options(const cli_verb *verb, const void *settings)
-{
-    return !verb->train || ((const cli_train *)(const void *)((const char *)settings + *verb->train))->given;
-}
-
 static int run_verb(const cli_call *call)
 {
     const cli_verb *verb = call->verb;
@@ -87,9 +82,9 @@ static int run_verb(const cli_call *call)
     if (verb->defaults)
         verb->defaults(settings);
     int status =
-        has_train_options(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
+        cli_options_complete(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
     if (status == CLI_DONE && help != CLI_HELP_NONE)
-        cli_help_verb(stdout, verb, help == CLI_HELP_ALL);
+        status = cli_help_verb(stdout, verb, help == CLI_HELP_ALL);
     else if (status == CLI_DONE && (status = cli_paths_check(call, settings)) == CLI_DONE)
         status = verb->run(settings, call);
     cli_options_clear(verb, settings);
@@ -120,7 +115,9 @@ int main(int argc, char **argv)
     else
         status = run_verb(&call);
     /* A full disk or a closed pipe is reported only by the flush; output that is lost is a failure. */
-    if (fflush(stdout) != 0 || ferror(stdout))
+    if (fflush(stdout) != 0)
         return cli_fail("cannot write to standard output: %s", strerror(errno));
+    if (ferror(stdout)) /* an earlier write failed, and its errno is gone */
+        return cli_fail("cannot write to standard output");
     return status;
 }

@@ -112,6 +112,8 @@ typedef enum cli_help { CLI_HELP_NONE, CLI_HELP_COMMON, CLI_HELP_ALL } cli_help;
 /* Fills settings, which hold the defaults, from the command line. Returns CLI_DONE, or CLI_USAGE after printing the error.
  * Parsing ends at --help. cli_options_clear frees the lists in settings. */
 int cli_options_parse(const cli_call *call, void *settings, cli_help *help);
+/* Whether `defaults` of the verb had enough memory. */
+bool cli_options_complete(const cli_verb *verb, const void *settings);
 void cli_options_clear(const cli_verb *verb, void *settings);
 
 /* Prints an error about the command line and how to get help; returns CLI_USAGE. */
@@ -132,8 +134,9 @@ void cli_options_banner(const cli_verb *verb, const void *settings);
 void cli_options_json(const cli_verb *verb, const void *settings, cli_json *json);
 
 /* help_text.c: the help of one verb (advanced options only if `all`), the list of verbs, and the man page. */
-void cli_help_verb(FILE *file, const cli_verb *verb, bool all);
+/* Each returns an exit status. */
+int cli_help_verb(FILE *file, const cli_verb *verb, bool all);
 void cli_help_verbs(FILE *file);
-void cli_help_man(FILE *file);
+int cli_help_man(FILE *file);
 
 #endif

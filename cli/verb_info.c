@@ -137,14 +137,21 @@ static int looks_like_model(const char *path, bool *model)
     if (handle < 0)
         return cli_fail("%s: cannot open: %s", path, strerror(errno));
     bool regular = fstat(handle, &found) == 0 && S_ISREG(found.st_mode);
-    ssize_t got = regular ? read(handle, first, sizeof first) : 0;
+    size_t size = 0;
+    ssize_t got = regular;
+    while (got > 0 && size < sizeof first) {
+        got = read(handle, first + size, sizeof first - size);
+        size += got > 0 ? (size_t)got : 0;
+        if (got < 0 && errno == EINTR)
+            got = 1;
+    }
     int failed = errno;
     close(handle);
     if (!regular)
         return cli_fail("%s: this is not a regular file", path);
     if (got < 0)
         return cli_fail("%s: cannot read: %s", path, strerror(failed));
-    *model = got == (ssize_t)sizeof first && first[8] == '{' && first[7] == 0;
+    *model = size == sizeof first && first[8] == '{' && first[7] == 0;
     return CLI_DONE;
 }
 
@@ -160,8 +167,14 @@ static int run(void *settings, const cli_call *call)
         return result;
     lapse_status status =
         model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
-    if (status == LAPSE_ERROR_FORMAT && model && lapse_vectors_load(s->file, &about.vectors, NULL) == LAPSE_OK)
-        status = LAPSE_OK;
+    if (status == LAPSE_ERROR_FORMAT && model) {
+        lapse_error second;
+        lapse_status other = lapse_vectors_load(s->file, &about.vectors, &second);
+        if (other != LAPSE_ERROR_FORMAT) /* the file holds item vectors */
+            status = other;
+        if (other != LAPSE_OK && other != LAPSE_ERROR_FORMAT)
+            error = second;
+    }
     if (status != LAPSE_OK)
         return cli_error(&error);
     result = s->json ? print_json(&about, s) : print_text(&about, s);

@@ -33,10 +33,11 @@ static const struct {
     const char *name;
     int error;
 } calls[FAULT_CALLS] = {
-    [FAULT_ALLOCATE] = {"allocate", ENOMEM}, [FAULT_MAP] = {"map", ENOMEM},     [FAULT_OPEN] = {"open", EMFILE},
-    [FAULT_READ] = {"read", EIO},            [FAULT_WRITE] = {"write", ENOSPC}, [FAULT_SYNC] = {"sync", EIO},
-    [FAULT_LINK] = {"link", EDQUOT},         [FAULT_CLOSE] = {"close", EIO},    [FAULT_STATUS] = {"status", EIO},
-    [FAULT_THREAD] = {"thread", EAGAIN},
+    [FAULT_ALLOCATE] = {"allocate", ENOMEM}, [FAULT_MAP] = {"map", ENOMEM},
+    [FAULT_OPEN] = {"open", EMFILE},         [FAULT_READ] = {"read", EIO},
+    [FAULT_WRITE] = {"write", ENOSPC},       [FAULT_SYNC] = {"sync", EIO},
+    [FAULT_LINK] = {"link", EDQUOT},         [FAULT_CLOSE] = {"close", EIO},
+    [FAULT_STATUS] = {"status", EIO},        [FAULT_THREAD] = {"thread", EAGAIN},
 };
 
 const char *fault_call_name(fault_call call)
@@ -110,6 +111,7 @@ typedef struct block {
 #define REMOVED ((void *)(uintptr_t)1)
 
 static block blocks[SLOTS];
+static int live; /* blocks */
 static atomic_flag blocks_lock = ATOMIC_FLAG_INIT;
 
 static size_t slot_of(const void *address)
@@ -130,6 +132,7 @@ static void record(void *address, size_t size, void *caller)
     for (int i = 0; i < SLOTS && blocks[at].address && blocks[at].address != REMOVED; i++)
         at = (at + 1) % SLOTS;
     blocks[at] = new;
+    live++;
     atomic_flag_clear(&blocks_lock);
 }
 
@@ -143,6 +146,7 @@ static void forget(void *address)
     for (int i = 0; i < SLOTS && blocks[at].address; i++, at = (at + 1) % SLOTS)
         if (blocks[at].address == address) {
             blocks[at].address = REMOVED;
+            live--;
             break;
         }
     atomic_flag_clear(&blocks_lock);
@@ -180,7 +184,7 @@ void fault_end(void)
 {
     fault_control *c = control;
     control = NULL;
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; live > 0 && i < SLOTS; i++) {
         if (!blocks[i].address || blocks[i].address == REMOVED)
             continue;
         if (c->leaked < FAULT_LEAKS) {
@@ -266,9 +270,9 @@ void free(void *address)
 /* --------------------------------------------------------------------------------------- files and threads ------ */
 
 /* Declares `next`, the function that this one replaces. */
-#define NEXT(name)                                                                                                     \
-    static __typeof__(&name) next;                                                                                     \
-    if (!next)                                                                                                         \
+#define NEXT(name)                 \
+    static __typeof__(&name) next; \
+    if (!next)                     \
     next = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name)
 
 void *mmap(void *address, size_t size, int protection, int flags, int handle, off_t offset)

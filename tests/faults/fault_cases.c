@@ -23,6 +23,7 @@ const char *const fault_setup[] = {
     NULL,
 };
 
+/* clang-format off */
 const fault_case fault_cases[] = {
     {.name = "version", .arguments = "--version"},
     {.name = "help", .arguments = "help"},
@@ -90,8 +91,8 @@ const fault_case fault_cases[] = {
      .inputs = "items.lapse", .outputs = "out", .timed = true, .late = true},
     {.name = "train popularity", .arguments = "train items.lapse -o out --model popularity --task recommend --threads 1",
      .inputs = "items.lapse", .outputs = "out", .timed = true, .late = true},
-    {.name = "train majority", .arguments = "train fields.lapse -o out --model majority --predict both --threads 1",
-     .inputs = "fields.lapse", .outputs = "out", .timed = true, .late = true},
+    {.name = "train majority", .arguments = "train events.lapse -o out --model majority --threads 1",
+     .inputs = "events.lapse", .outputs = "out", .timed = true, .late = true},
     {.name = "train checkpoint",
      .arguments = "train events.lapse -o out --encoding none --blocks 1" SAVES ONE, .inputs = "events.lapse",
      .outputs = "out", .checkpoint = "out.checkpoint", .timed = true, .cost = 3},
@@ -139,11 +140,11 @@ const fault_case fault_cases[] = {
     {.name = "bound json", .arguments = "bound --tmax 2h --sigma 1/2h --epsilon 0.5 --repeats 2 --threads 2 --json"},
 
     {.name = "simulate", .arguments = "simulate --sequences 2 --days 10 -o out --law law", .outputs = "out law",
-     .late = true},
-    {.name = "simulate pipe", .arguments = "simulate --sequences 2 --days 10 -o -"},
+     .late = true, .timed = true},
+    {.name = "simulate pipe", .arguments = "simulate --sequences 2 --days 10 -o -", .timed = true},
     {.name = "simulate catalogue",
      .arguments = "simulate --preset catalogue --sequences 2 --items 100 --days 3 -o out --catalogue items",
-     .outputs = "out items", .late = true},
+     .outputs = "out items", .late = true, .timed = true},
 
     {.name = "demo", .arguments = "demo --threads 1", .timed = true, .shrunk = true, .cost = 24},
     {.name = "demo json", .arguments = "demo --json --threads 1 --keep .", .timed = true, .shrunk = true, .cost = 48,
@@ -151,9 +152,10 @@ const fault_case fault_cases[] = {
                 "position.safetensors bochner.safetensors mercer.safetensors",
      .late = true},
     {.name = "bench", .arguments = "bench --preset so --items 100 --batch 1 --shards 1 --rounds 1 --threads 1",
-     .timed = true, .cost = 24},
+     .measured = true, .cost = 24},
     {.name = "bench json",
      .arguments = "bench --preset so --items 100 --what predict --batch 2 --rounds 1 --threads 2 --json",
-     .timed = true, .cost = 48},
+     .measured = true, .cost = 48},
     {0},
 };
+/* clang-format on */
