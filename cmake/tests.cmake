@@ -75,7 +75,8 @@ if(LAPSE_CLI AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE MATCHES thread AND CMAKE_
   add_executable(faults ${LAPSE_FAULTS} ${cli})
   target_include_directories(faults PRIVATE include src tests)
   target_link_libraries(faults PRIVATE lapse lapse_flags Threads::Threads ${CMAKE_DL_LIBS} m)
-  target_link_options(faults PRIVATE -Wl,--wrap=lapse_simulate_options_default -Wl,--wrap=lapse_train)
+  target_link_options(faults PRIVATE -Wl,--wrap=lapse_simulate_options_default -Wl,--wrap=lapse_train
+    -Wl,--wrap=lp_bench_peak)
 endif()
 
 # Fuzz targets. Without libFuzzer the same code replays given files, so that every build can test the corpus.

@@ -77,7 +77,7 @@ typedef struct fault_case {
     bool named;             /* temporary files have names */
     bool timed;             /* the output has seconds and speeds: numbers are not compared */
     bool measured;          /* the output has lines in the order of measured times: it is not compared */
-    bool shrunk;            /* the demo with less data and fewer epochs */
+    bool shrunk;            /* the demo or the benchmark with less work */
     bool late;              /* work follows the writing of an output, so a failure may find it replaced */
 } fault_case;
 

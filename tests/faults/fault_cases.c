@@ -146,16 +146,16 @@ const fault_case fault_cases[] = {
      .arguments = "simulate --preset catalogue --sequences 2 --items 100 --days 3 -o out --catalogue items",
      .outputs = "out items", .late = true, .timed = true},
 
-    {.name = "demo", .arguments = "demo --threads 1", .timed = true, .shrunk = true, .cost = 24},
-    {.name = "demo json", .arguments = "demo --json --threads 1 --keep .", .timed = true, .shrunk = true, .cost = 48,
+    {.name = "demo", .arguments = "demo --threads 1", .timed = true, .shrunk = true, .cost = 2},
+    {.name = "demo json", .arguments = "demo --json --threads 1 --keep .", .timed = true, .shrunk = true, .cost = 8,
      .outputs = "shop.csv shop.lapse majority.safetensors markov1.safetensors markov2.safetensors markov3.safetensors "
                 "position.safetensors bochner.safetensors mercer.safetensors",
      .late = true},
     {.name = "bench", .arguments = "bench --preset so --items 100 --batch 1 --shards 1 --rounds 1 --threads 1",
-     .measured = true, .cost = 24},
+     .measured = true, .shrunk = true, .cost = 8},
     {.name = "bench json",
      .arguments = "bench --preset so --items 100 --what predict --batch 2 --rounds 1 --threads 2 --json",
-     .measured = true, .cost = 48},
+     .measured = true, .shrunk = true, .cost = 40},
     {0},
 };
 /* clang-format on */
