@@ -89,7 +89,8 @@ now() {
     date +%s%N
 }
 
-# kill_at_random: starts a run, kills it at a random moment within two thirds of its length, and checks what is left.
+# kill_at_random: starts a run, kills it at a random moment within two thirds of its length, and checks what is left. The length
+# follows the load of the machine: about three kills to a run that comes to its end.
 kill_at_random() {
     local wait_for=$((length * RANDOM / 32768 / 1500)) pid status # microseconds
     train killed $((1 + RANDOM % 2)) --checkpoint-every 0s --resume &
@@ -100,7 +101,7 @@ kill_at_random() {
     status=$?
     check "nothing is left behind" nothing_else
     if [ $status -eq 137 ]; then
-        done_kills=$((done_kills + 1))
+        done_kills=$((done_kills + 1)) length=$((length * 11 / 10))
         # A kill may come after the model was written and before the process ended.
         check "the model is not there, or whole" whole_or_absent killed
         check "the checkpoint is not there, or whole" readable_or_absent killed.checkpoint
@@ -108,7 +109,7 @@ kill_at_random() {
         # It came to its end before the kill: one more model to compare, and a new start.
         check "a resumed run ends with 0" test $status -eq 0
         check "the model of a run killed and resumed" cmp -s whole killed
-        ends=$((ends + 1))
+        ends=$((ends + 1)) length=$((length * 3 / 4))
     fi
     rm -f killed
 }
@@ -129,6 +130,7 @@ for run in "${runs[@]}"; do
     check "a run with a checkpoint at every step" cmp -s whole once
     check "a finished run leaves no checkpoint" test ! -e once.checkpoint
     length=$(($(now) - begin)) # nanoseconds
+    measured=$((length / 1000000))
     number=$((number + 1))
     quota=$((kills * number / ${#runs[@]} - all_kills))
     done_kills=0 ends=0
@@ -141,7 +143,7 @@ for run in "${runs[@]}"; do
     check "its model is the uninterrupted run's" cmp -s whole killed
     check "and leaves no checkpoint" test ! -e killed.checkpoint
     rm -f killed
-    echo "$name: $done_kills kills, $((ends + 1)) runs to the end, $((length / 1000000)) ms each undisturbed"
+    echo "$name: $done_kills kills, $((ends + 1)) runs to the end, $measured ms undisturbed"
 done
 echo "$all_kills of $kills kills; $leftovers temporary files left between link and rename"
 
