@@ -154,26 +154,24 @@ thread_build()
 # thread_verbs [wrapper ...]: every verb that has threads, on data of several chunks, shards and queries.
 thread_verbs()
 {
-    local folder=$logs/threads tool=$PWD/build-thread/lapse small="--threads 4 --dims 8 --context 8 --batch 16 --epochs 2"
+    local folder=$logs/threads tool=$PWD/build-thread/lapse small="--threads 4 --dims 8 --context 8 --batch 16 --epochs 2" line
     mkdir -p "$folder"
-    (
-        set -e
-        cd "$folder"
-        "$@" "$tool" simulate --sequences 60 --days 40 -o shop.csv
-        "$@" "$tool" import shop.csv -o shop.lapse --event action,item --field category --threads 4
+    while read -r line; do
         # shellcheck disable=SC2086 # word splitting is intended
-        {
-            "$@" "$tool" train shop.lapse -o class.st $small --checkpoint-every 0s
-            "$@" "$tool" train shop.lapse -o rank.st $small --task recommend --loss sampled-softmax
-            "$@" "$tool" train shop.lapse -o lstm.st $small --model lstm
-        }
-        for model in class.st rank.st lstm.st; do
-            "$@" "$tool" eval $model shop.lapse --threads 4
-        done
-        "$@" "$tool" predict class.st shop.csv --at +1d --threads 4 --csv
-        "$@" "$tool" predict rank.st shop.csv --at +1d --threads 4 --json
-        "$@" "$tool" bound --tmax 2h --sigma 1/2h --epsilon 0.5 --repeats 4 --threads 4
-    )
+        (cd "$folder" && "$@" "$tool" $line </dev/null) || return
+    done <<END
+simulate --sequences 60 --days 40 -o shop.csv
+import shop.csv -o shop.lapse --event action,item --field category --threads 4
+train shop.lapse -o class.st $small --checkpoint-every 0s
+train shop.lapse -o rank.st $small --task recommend --loss sampled-softmax
+train shop.lapse -o lstm.st $small --model lstm
+eval class.st shop.lapse --threads 4
+eval rank.st shop.lapse --threads 4
+eval lstm.st shop.lapse --threads 4
+predict class.st shop.csv --at +1d --threads 4 --csv
+predict rank.st shop.csv --at +1d --threads 4 --json
+bound --tmax 2h --sigma 1/2h --epsilon 0.5 --repeats 4 --threads 4
+END
 }
 
 under_valgrind()
