@@ -73,6 +73,11 @@ if(LAPSE_CLI AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE MATCHES thread AND CMAKE_
   set(cli ${LAPSE_CLI})
   list(FILTER cli EXCLUDE REGEX "/main\\.c$") # included by fault_main.c
   add_executable(faults ${LAPSE_FAULTS} ${cli})
+  if(LAPSE_SANITIZE MATCHES address)
+    # Its functions are called before the sanitizer is initialized.
+    set_source_files_properties(tests/faults/fault_calls.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all
+      COMPILE_DEFINITIONS LP_FAULT_SANITIZED)
+  endif()
   target_include_directories(faults PRIVATE include src tests)
   target_link_libraries(faults PRIVATE lapse lapse_flags Threads::Threads ${CMAKE_DL_LIBS} m)
   target_link_options(faults PRIVATE -Wl,--wrap=lapse_simulate_options_default -Wl,--wrap=lapse_train

@@ -203,7 +203,7 @@ void fault_end(void)
 /* --------------------------------------------------------------------------------------------- allocations ------ */
 
 /* The original functions: those of the address sanitizer, or of glibc. */
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef LP_FAULT_SANITIZED
 #define ORIGINAL(name) __interceptor_##name
 #else
 #define ORIGINAL(name) __libc_##name

@@ -563,6 +563,11 @@ static void complain(const test *t, run *r, const char *folder, int64_t at)
     printf("FAILED %s: %s %lld%s: %s\n   lapse %s\n", s->c->name, fault_call_name(t->call), (long long)at,
            effect_names[t->effect], complaint, s->c->arguments);
     print_trace(&r->control->where);
+    if (!r->control->completed) { /* the report of a sanitizer */
+        content messages = content_of_handle(r->messages);
+        printf("%.4000s\n", messages.data);
+        content_free(&messages);
+    }
     if (r->control->leaked > 0) {
         plan(r, t->call, t->effect, at, true);
         run_tool(r, folder, s->c, s->c->arguments, "");
