@@ -82,9 +82,9 @@ static int run_verb(const cli_call *call)
     if (verb->defaults)
         verb->defaults(settings);
     int status =
-        cli_options_complete(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
+        cli_settings_whole(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
     if (status == CLI_DONE && help != CLI_HELP_NONE)
-        status = cli_help_verb(stdout, verb, help == CLI_HELP_ALL);
+        status = cli_help_verb(stdout, verb, help == CLI_HELP_ALL) ? CLI_DONE : cli_fail("out of memory");
     else if (status == CLI_DONE && (status = cli_paths_check(call, settings)) == CLI_DONE)
         status = verb->run(settings, call);
     cli_options_clear(verb, settings);

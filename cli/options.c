@@ -358,6 +358,11 @@ const cli_option *cli_verb_options(const cli_verb *verb)
     return rows;
 }
 
+bool cli_settings_whole(const cli_verb *verb, const void *settings)
+{
+    return !verb->train || ((const cli_train *)(const void *)((const char *)settings + *verb->train))->given;
+}
+
 /* ---- command line ---- */
 
 int cli_usage(const cli_verb *verb, const char *format, ...)
@@ -497,11 +502,6 @@ int cli_options_parse(const cli_call *call, void *settings, cli_help *help)
         }
     }
     return check_complete(verb, next, seen);
-}
-
-bool cli_options_complete(const cli_verb *verb, const void *settings)
-{
-    return !verb->train || ((const cli_train *)(const void *)((const char *)settings + *verb->train))->given;
 }
 
 void cli_options_clear(const cli_verb *verb, void *settings)

@@ -168,12 +168,12 @@ static int run(void *settings, const cli_call *call)
     lapse_status status =
         model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
     if (status == LAPSE_ERROR_FORMAT && model) {
-        lapse_error second;
-        lapse_status other = lapse_vectors_load(s->file, &about.vectors, &second);
-        if (other != LAPSE_ERROR_FORMAT) /* the file holds item vectors */
-            status = other;
-        if (other != LAPSE_OK && other != LAPSE_ERROR_FORMAT)
-            error = second;
+        lapse_error reason;
+        lapse_status found = lapse_vectors_load(s->file, &about.vectors, &reason);
+        if (found != LAPSE_ERROR_FORMAT) { /* otherwise it is neither, and the first reason is shown */
+            status = found;
+            error = reason;
+        }
     }
     if (status != LAPSE_OK)
         return cli_error(&error);
