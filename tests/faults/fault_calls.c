@@ -5,6 +5,7 @@
  * of the C library itself (strdup) are counted too. Excluded are calls from
  * - libgomp: it ends the process if an allocation fails (gomp_fatal), and has no other way to report it;
  * - OpenBLAS: it tries again for ever, or ends the process. It allocates work buffers once per thread;
+ * - threads that have not come to their start function: the address sanitizer ends the process;
  * and, for leaks alone,
  * - ld.so: the thread-local storage of pool threads, which live as long as the process.
  */
@@ -52,6 +53,7 @@ const char *fault_call_error(fault_call call)
 
 /* NULL: calls are not counted. */
 static fault_control *control;
+static _Thread_local bool begun; /* this thread has come to its start function */
 
 /* ---------------------------------------------------------------------------------------------- exclusions ------ */
 
@@ -159,7 +161,7 @@ static bool fails_now(fault_call call, const void *caller)
 {
     fault_control *c = control;
     const range *library = c ? range_of(caller) : NULL;
-    if (!c || (library && !library->fails))
+    if (!c || !begun || (library && !library->fails))
         return false;
     int64_t now = atomic_fetch_add(&c->counts[call], 1) + 1;
     bool hit = c->at > 0 && call == c->call && (now == c->at || (now > c->at && c->effect == FAULT_FROM));
@@ -177,6 +179,7 @@ void fault_begin(fault_control *shared)
     range_count = 0;
     dl_iterate_phdr(find_library, NULL);
     open_before = count_open_files();
+    begun = true;
     control = shared;
 }
 
@@ -417,8 +420,30 @@ char *realpath(const char *path, char *resolved)
     return FAILS(FAULT_STATUS) ? NULL : next(path, resolved);
 }
 
+typedef struct thread_start {
+    void *(*start)(void *context);
+    void *context;
+} thread_start;
+
+static void *begin_thread(void *context)
+{
+    thread_start given = *(thread_start *)context;
+    ORIGINAL(free)(context);
+    begun = true;
+    return given.start(given.context);
+}
+
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *context)
 {
     NEXT(pthread_create);
-    return FAILS(FAULT_THREAD) ? EAGAIN : next(thread, attributes, start, context);
+    if (FAILS(FAULT_THREAD))
+        return EAGAIN;
+    thread_start *given = ORIGINAL(malloc)(sizeof *given);
+    if (!given)
+        return EAGAIN;
+    *given = (thread_start){start, context};
+    int status = next(thread, attributes, begin_thread, given);
+    if (status != 0)
+        ORIGINAL(free)(given);
+    return status;
 }

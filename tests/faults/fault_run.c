@@ -405,10 +405,10 @@ static bool check_files(const case_state *s, run *r, const char *folder, int sta
             return COMPLAIN("exit status 0, but %s is not as without the failure", file->name);
         if (status == 0 || as_before)
             continue;
-        if (file->role == CHECKPOINT && !there)
-            return COMPLAIN("the checkpoint is lost");
-        resumes |= file->role == CHECKPOINT;
         bool may_be_new = s->c->late || r->control->on_output;
+        if (file->role == CHECKPOINT && !there && !(may_be_new && as_reference))
+            return COMPLAIN("the checkpoint is lost");
+        resumes |= file->role == CHECKPOINT && there;
         if (file->role == OUTPUT && !(may_be_new && as_reference))
             return COMPLAIN("%s is %s", file->name, !there ? "lost" : as_reference ? "replaced" : "damaged");
         if (file->role == INPUT)
