@@ -24,4 +24,9 @@ stride=1
 [ -z "${LAPSE_TEST_UNDER:-}" ] || stride=16
 seed=()
 [ -z "${LAPSE_TEST_SEED:-}" ] || seed=(--seed "$LAPSE_TEST_SEED")
-exec "$program" --stride $stride --jobs "$(nproc)" "${seed[@]}" "$files" "$@"
+# A file system in memory, where there is one: the test syncs tens of thousands of files.
+[ ! -w /dev/shm ] || export TMPDIR=/dev/shm
+TMPDIR=$(mktemp -d) || exit 1
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+"$program" --stride $stride --jobs "$(nproc)" "${seed[@]}" "$files" "$@"
