@@ -48,7 +48,7 @@ const char *fault_call_name(fault_call call)
 
 const char *fault_call_error(fault_call call)
 {
-    return call == FAULT_ALLOCATE ? "memory" : strerror(calls[call].error);
+    return calls[call].error == ENOMEM ? "memory" : strerror(calls[call].error);
 }
 
 /* NULL: calls are not counted. */
