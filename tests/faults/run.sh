@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Failure injection over all verbs: the Nth allocation, open, read, write, sync, link, close, ... of a command fails, for every
-# N, or in the quick tier and under sanitizers for every 16th (tests/faults/fault_run.c).
+# N, or in the quick tier and under sanitizers for every 24th (tests/faults/fault_run.c).
 #
 #   tests/faults/run.sh build/lapse [CASE...]
 #
@@ -20,8 +20,8 @@ if [ ! -x "$program" ]; then
     exit 0
 fi
 stride=1
-[ "${LAPSE_TEST_TIER:-full}" = full ] || stride=16
-[ -z "${LAPSE_TEST_UNDER:-}" ] || stride=16
+[ "${LAPSE_TEST_TIER:-full}" = full ] || stride=24
+[ -z "${LAPSE_TEST_UNDER:-}" ] || stride=24
 seed=()
 [ -z "${LAPSE_TEST_SEED:-}" ] || seed=(--seed "$LAPSE_TEST_SEED")
 # A file system in memory, where there is one: the test syncs tens of thousands of files.
