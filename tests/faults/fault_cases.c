@@ -59,7 +59,7 @@ const fault_case fault_cases[] = {
     {.name = "train", .arguments = "train events.lapse -o out --task classify --harmonics 2" ENCODING ONE,
      .inputs = "events.lapse", .outputs = "out", .timed = true, .late = true},
     {.name = "train json", .arguments = "train events.lapse -o out --json --encoding random" ENCODING ONE,
-     .inputs = "events.lapse", .outputs = "out", .timed = true, .late = true, .cost = 4},
+     .inputs = "events.lapse", .outputs = "out", .timed = true, .late = true},
     {.name = "train threads", .arguments = "train events.lapse -o out --no-eval --shards 2 --threads 2" ENCODING SMALL,
      .inputs = "events.lapse", .outputs = "out", .timed = true},
     {.name = "train fields", .arguments = "train fields.lapse -o out --predict both --no-eval" ENCODING ONE,
@@ -95,10 +95,10 @@ const fault_case fault_cases[] = {
      .inputs = "events.lapse", .outputs = "out", .timed = true, .late = true},
     {.name = "train checkpoint",
      .arguments = "train events.lapse -o out --encoding none --blocks 1" SAVES ONE, .inputs = "events.lapse",
-     .outputs = "out", .checkpoint = "out.checkpoint", .timed = true, .cost = 3},
+     .outputs = "out", .checkpoint = "out.checkpoint", .timed = true},
     {.name = "train resume",
      .arguments = "train events.lapse -o out --encoding none --blocks 1 --resume" SAVES ONE, .inputs = "events.lapse",
-     .outputs = "out", .checkpoint = "out.checkpoint", .timed = true, .cost = 3},
+     .outputs = "out", .checkpoint = "out.checkpoint", .timed = true},
 
     {.name = "eval", .arguments = "eval classifier.st events.lapse --classes --bootstrap 10 --threads 1",
      .inputs = "classifier.st events.lapse"},
@@ -146,16 +146,16 @@ const fault_case fault_cases[] = {
      .arguments = "simulate --preset catalogue --sequences 2 --items 100 --days 3 -o out --catalogue items",
      .outputs = "out items", .late = true, .timed = true},
 
-    {.name = "demo", .arguments = "demo --threads 1", .timed = true, .shrunk = true, .cost = 2},
-    {.name = "demo json", .arguments = "demo --json --threads 1 --keep .", .timed = true, .shrunk = true, .cost = 8,
+    {.name = "demo", .arguments = "demo --threads 1", .timed = true, .shrunk = true},
+    {.name = "demo json", .arguments = "demo --json --threads 1 --keep .", .timed = true, .shrunk = true, .cost = 4,
      .outputs = "shop.csv shop.lapse majority.safetensors markov1.safetensors markov2.safetensors markov3.safetensors "
                 "position.safetensors bochner.safetensors mercer.safetensors",
      .late = true},
     {.name = "bench", .arguments = "bench --preset so --items 100 --batch 1 --shards 1 --rounds 1 --threads 1",
-     .measured = true, .shrunk = true, .cost = 8},
+     .measured = true, .shrunk = true, .cost = 4},
     {.name = "bench json",
      .arguments = "bench --preset so --items 100 --what predict --batch 2 --rounds 1 --threads 2 --json",
-     .measured = true, .shrunk = true, .cost = 40},
+     .measured = true, .shrunk = true, .cost = 16},
     {0},
 };
 /* clang-format on */

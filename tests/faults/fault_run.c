@@ -159,7 +159,7 @@ static void add_tests(int c, int64_t stride, lp_random *random)
     for (fault_call call = 0; call < FAULT_CALLS; call++) {
         int64_t step = call == FAULT_ALLOCATE ? stride * cost : 1 + (stride * cost - 1) / 8;
         add_test(c, call, FAULT_ONCE, step, random);
-        add_test(c, call, FAULT_FROM, call == FAULT_ALLOCATE ? 8 * step : step, random);
+        add_test(c, call, FAULT_FROM, call == FAULT_ALLOCATE ? 4 * step : step, random);
         if (call == FAULT_READ || call == FAULT_WRITE) {
             add_test(c, call, FAULT_SHORT, step, random);
             add_test(c, call, FAULT_INTERRUPT, step, random);
