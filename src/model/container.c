@@ -205,20 +205,6 @@ static lapse_status verify_checksum(const lp_container *container, const char *h
     return good ? LAPSE_OK : damaged(error, path, "its checksum does not match; it was edited or damaged");
 }
 
-/* Parses JSON. *root is NULL if it is malformed. False if memory is lacking: jansson then sets no message, but reports a
- * failed allocation within a text as malformed JSON; a second attempt tells them apart. */
-static bool parse(const char *text, size_t size, json_t **root)
-{
-    json_error_t error = {0};
-    *root = NULL;
-    for (int attempt = 0; attempt < 2 && !*root; attempt++) {
-        *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-        if (!*root && (!error.text[0] || json_error_code(&error) == json_error_out_of_memory))
-            return false;
-    }
-    return true;
-}
-
 static lapse_status read_all(lp_container *container, const char *path, lapse_error *error)
 {
     const char *bytes = container->map.data;
@@ -232,8 +218,9 @@ static lapse_status read_all(lp_container *container, const char *path, lapse_er
         return damaged(error, path, "it does not begin with a safetensors header");
     if (header_size > container->map.size - 8)
         return damaged(error, path, "its header is cut off");
-    json_t *root = NULL;
-    if (!parse(bytes + 8, header_size, &root))
+    json_error_t json_error;
+    json_t *root = json_loadb(bytes + 8, header_size, JSON_REJECT_DUPLICATES, &json_error);
+    if (!root && json_error_code(&json_error) == json_error_out_of_memory)
         return lp_fail_memory(error, "the header of a model file", header_size);
     if (!root)
         return damaged(error, path, "its header is not JSON");
