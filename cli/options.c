@@ -16,6 +16,7 @@
 typedef struct reason {
     char text[512];
     bool complete; /* text is the whole message */
+    bool memory;   /* there is not enough of it, and no text */
 } reason;
 
 typedef struct type_row {
@@ -226,7 +227,7 @@ static bool read_list(const cli_option *option, const char *text, void *value, r
     cli_list *list = value;
     const char **items = realloc(list->items, sizeof *items * (size_t)(list->count + 1));
     if (!items) {
-        snprintf(why->text, sizeof why->text, "more memory than is available");
+        why->memory = true;
         return false;
     }
     list->items = items;
@@ -259,6 +260,7 @@ static bool read_train(const cli_option *option, const char *text, void *value, 
     if (lapse_train_options_set(((cli_train *)value)->given, option->name, text, &error) == LAPSE_OK)
         return true;
     snprintf(why->text, sizeof why->text, "%s", error.message);
+    why->memory = error.status == LAPSE_ERROR_MEMORY;
     why->complete = true;
     return false;
 }
@@ -449,8 +451,9 @@ static int take_option(const cli_call *call, void *settings, int *at, unsigned c
         return cli_usage(verb, "--%s needs a value: --%s %s", option->name, option->name, option->placeholder);
     reason why = {.complete = false};
     if (!types[option->type].read(option, text, value_at(option, settings), &why))
-        return why.complete ? cli_usage(verb, "%s", why.text)
-                            : cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
+        return why.memory     ? cli_fail("out of memory")
+               : why.complete ? cli_usage(verb, "%s", why.text)
+                              : cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
     return CLI_DONE;
 }
 

@@ -157,14 +157,21 @@ static int looks_like_model(const char *path, bool *model)
     if (handle < 0)
         return cli_fail("%s: cannot open: %s", path, strerror(errno));
     bool regular = fstat(handle, &found) == 0 && S_ISREG(found.st_mode);
-    ssize_t got = regular ? read(handle, first, sizeof first) : 0;
+    size_t size = 0;
+    ssize_t got = regular;
+    while (got > 0 && size < sizeof first) {
+        got = read(handle, first + size, sizeof first - size);
+        size += got > 0 ? (size_t)got : 0;
+        if (got < 0 && errno == EINTR)
+            got = 1;
+    }
     int failed = errno;
     close(handle);
     if (!regular)
         return cli_fail("%s: this is not a regular file", path);
     if (got < 0)
         return cli_fail("%s: cannot read: %s", path, strerror(failed));
-    *model = got == (ssize_t)sizeof first && first[8] == '{' && first[7] == 0;
+    *model = size == sizeof first && first[8] == '{' && first[7] == 0;
     return CLI_DONE;
 }
 

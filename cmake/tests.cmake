@@ -67,6 +67,23 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   endforeach()
 endif()
 
+# Failure injection: the tool in a program that replaces functions of the C library (glibc) and calls the tool's main function.
+if(LAPSE_CLI AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE MATCHES thread AND CMAKE_SYSTEM_NAME STREQUAL Linux)
+  file(GLOB LAPSE_FAULTS CONFIGURE_DEPENDS tests/faults/*.c)
+  set(cli ${LAPSE_CLI})
+  list(FILTER cli EXCLUDE REGEX "/main\\.c$") # included by fault_main.c
+  add_executable(faults ${LAPSE_FAULTS} ${cli})
+  if(LAPSE_SANITIZE MATCHES address)
+    # Its functions are called before the sanitizer is initialized.
+    set_source_files_properties(tests/faults/fault_calls.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all
+      COMPILE_DEFINITIONS LP_FAULT_SANITIZED)
+  endif()
+  target_include_directories(faults PRIVATE include src tests)
+  target_link_libraries(faults PRIVATE lapse lapse_flags Threads::Threads ${CMAKE_DL_LIBS} m)
+  target_link_options(faults PRIVATE -Wl,--wrap=lapse_simulate_options_default -Wl,--wrap=lapse_train
+    -Wl,--wrap=lp_bench_peak)
+endif()
+
 # Fuzz targets: one program per tests/fuzz/fuzz_*.c. Without libFuzzer the same code replays given files, so that every build can
 # test the corpus.
 file(GLOB LAPSE_FUZZERS CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
