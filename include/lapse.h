@@ -87,6 +87,10 @@ const char *const *lapse_min_rounds_names(void);
 const char *const *lapse_device_names(void);
 const char *const *lapse_precision_names(void);
 
+/* Writes a file as the library writes its own: to a temporary file, synced, then renamed to path. "-" is standard
+ * output; an existing device or pipe is written directly. */
+lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error);
+
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
 typedef struct lapse_dataset lapse_dataset;

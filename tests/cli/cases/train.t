@@ -151,14 +151,6 @@ $ for encoding in bochner-invcdf bochner-normal random none; do lapse train even
 |           dropout 0.2, encoding none, blocks 1, heads 1, projection linear,
 |           combine concatenate
 
-# The progress bar on a terminal: one line that is redrawn and fits the width.
-$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | grep -a '^epoch 2/2 .*\[=*\]' | tail -1 | sed -E 's/\x1b\[K//; s/=+/=/; s/ [0-9.]+k?/ N/g'
-| epoch N/2 [=] loss N accuracy N % (best N %, epoch N) N events/s N s left
-$ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | grep -a '^epoch' | sed -E 's/\x1b\[K//' | awk 'length > 39' | wc -l
-| 0
-
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
   for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
@@ -179,9 +171,6 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 # Invalid runs are refused before any training.
 $ lapse train nothing.lapse -o m.safetensors
 ! lapse: nothing.lapse: cannot open: No such file or directory
-= 1
-$ lapse train events.csv -o m.safetensors
-! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse train events.lapse -o no/such/folder/m.safetensors
 ! lapse: no/such/folder/m.safetensors: cannot write: No such file or directory
@@ -211,7 +200,7 @@ $ lapse eval events.lapse events.lapse
 ! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
 = 1
 $ lapse eval markov.safetensors markov.safetensors
-! lapse: markov.safetensors: this is not a Lapse dataset; create one from a CSV file with lapse import
+! lapse: markov.safetensors: this is a safetensors file (a model or item vectors), not events
 = 1
 $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.csv -o other.lapse >/dev/null; \
   lapse eval markov.safetensors other.lapse --split all
